@@ -1,5 +1,5 @@
 /*
- * The walls of the house (STYLE, section 1). Imports point left only:
+ * The module boundaries. Imports point left only:
  *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
@@ -8,8 +8,8 @@ const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|conformanc
 const middle = 'egress|queue|storage|media|model-registry|model-store|rate-limit|accounts|billing';
 const upper = 'jobs|inference';
 
-/** What other libraries may import of a library. */
-const doors = [
+/** What other libraries may import from a library. */
+const entries = [
   '^libs/(platform|modalities)/src/[^/]+/index[.]ts$',
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
@@ -21,8 +21,8 @@ const doors = [
   '^libs/inference/src/(host|tasks)/index[.]ts$',
 ];
 
-/** The pure half of model-registry: manifests are data that its siblings of the middle layer may read too. */
-const manifestDoor = '^libs/model-registry/src/manifest/';
+/** Data part of model-registry: libraries of the middle layer may also read manifests. */
+const manifestEntry = '^libs/model-registry/src/manifest/';
 
 const apiSide = '^(apps/(api|ops)/|libs/gateway/|libs/modalities/src/[^/]+/(api|contract)/)';
 const workerSide = '^(apps/worker/|libs/modalities/src/[^/]+/worker/|libs/inference/)';
@@ -30,7 +30,7 @@ const prisma = ['(^|/)node_modules/(@prisma|[.]prisma)/', '^@prisma/', '^libs/pl
 
 const package_ = (names) => [`(^|/)node_modules/(${names})/`, `^(${names})(/|$)`];
 
-/** One heavy package, one owner: only `owner` may import it. */
+/** One owner per heavy package: only `owner` may import it. */
 const oneOwner = (name, packages, owner) => ({
   name,
   severity: 'error',
@@ -45,43 +45,42 @@ module.exports = {
       name: 'no-cycles',
       severity: 'error',
       comment:
-        'Two files that need each other are one idea, or hide a third. The parts of the simulation name the types of the whole.',
+        'Cyclic imports: merge the files or extract the shared part. Files of the simulation may name the types of the whole.',
       from: { pathNot: '^test/simulation/' },
       to: { circular: true },
     },
     {
       name: 'resolvable',
       severity: 'error',
-      comment:
-        'Every import resolves to a file or a declared package. The peers of the bench have packages of their own.',
+      comment: 'Every import resolves to a file or a declared package. The bench peers have packages of their own.',
       from: { path: '^(apps|libs|test|bench)/', pathNot: '^bench/peers/' },
       to: { couldNotResolve: true, dependencyTypesNot: ['core', 'type-only'] },
     },
     {
       name: 'layer-common',
       severity: 'error',
-      comment: 'common knows nobody.',
+      comment: 'common imports no other library.',
       from: { path: '^libs/common/', pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: '^libs/common/' },
     },
     {
       name: 'layer-platform',
       severity: 'error',
-      comment: 'platform knows common alone.',
+      comment: 'platform imports common only.',
       from: { path: '^libs/platform/', pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: '^libs/(common|platform)/' },
     },
     {
       name: 'layer-middle',
       severity: 'error',
-      comment: 'The libraries of the middle know common, platform and the manifests, and never each other.',
+      comment: 'Libraries of the middle layer import common, platform and the manifests, but not each other.',
       from: { path: `^libs/(${middle})/`, pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: ['^libs/(common|platform)/', '^libs/$1/', manifestDoor] },
+      to: { path: '^(apps|libs)/', pathNot: ['^libs/(common|platform)/', '^libs/$1/', manifestEntry] },
     },
     {
       name: 'layer-upper',
       severity: 'error',
-      comment: 'jobs and inference know the layers below, and not each other.',
+      comment: 'jobs and inference import the layers below, but not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
     },
@@ -95,28 +94,28 @@ module.exports = {
     {
       name: 'layer-modalities',
       severity: 'error',
-      comment: 'A modality knows every library and no app.',
+      comment: 'modalities may import every library, but no app.',
       from: { path: '^libs/modalities/', pathNot: tests },
       to: { path: '^apps/' },
     },
     {
       name: 'apps-never-import-apps',
       severity: 'error',
-      comment: 'Apps are composition roots; what two of them need is a library.',
+      comment: 'Apps are composition roots; code that two apps need belongs in a library.',
       from: { path: '^apps/([^/]+)/', pathNot: tests },
       to: { path: '^apps/', pathNot: '^apps/$1/' },
     },
     {
       name: 'slices-never-import-slices',
       severity: 'error',
-      comment: 'A modality is one folder; what two of them need is a library.',
+      comment: 'A modality is one folder; code that two modalities need belongs in a library.',
       from: { path: '^libs/modalities/src/([^/]+)/' },
       to: { path: '^libs/modalities/src/[^/]+/', pathNot: '^libs/modalities/src/$1/' },
     },
     {
       name: 'slice-sides-stay-apart',
       severity: 'error',
-      comment: 'Inside a slice, api and worker know the contract; the contract knows neither.',
+      comment: 'Within a slice, api and worker import the contract; the contract imports neither.',
       from: { path: '^libs/modalities/src/([^/]+)/(contract|api|worker)/', pathNot: tests },
       to: {
         path: '^libs/modalities/src/$1/(contract|api|worker)/',
@@ -124,37 +123,37 @@ module.exports = {
       },
     },
     {
-      name: 'libraries-through-their-doors',
+      name: 'libraries-through-their-entries',
       severity: 'error',
-      comment: 'Another library is entered through its door, never by a file inside.',
+      comment: 'Other libraries are imported through their entry point, never by an internal file.',
       from: { path: '^libs/([^/]+)/' },
-      to: { path: '^libs/', pathNot: ['^libs/$1/', ...doors] },
+      to: { path: '^libs/', pathNot: ['^libs/$1/', ...entries] },
     },
     {
-      name: 'apps-through-the-doors',
+      name: 'apps-through-the-entries',
       severity: 'error',
-      comment: 'Apps, tests and benches enter a library through its door.',
+      comment: 'Apps, tests and benches import a library through its entry point.',
       from: { path: '^(apps|test|bench)/' },
-      to: { path: '^libs/', pathNot: doors },
+      to: { path: '^libs/', pathNot: entries },
     },
     {
-      name: 'doors-by-their-names',
+      name: 'entries-by-their-names',
       severity: 'error',
-      comment: 'A library is imported as #name, so that its place can change.',
+      comment: 'A library is imported as #name, so that it can be moved.',
       from: { path: '^(apps|test|bench)/' },
       to: { path: '^libs/', dependencyTypesNot: ['aliased-subpath-import'] },
     },
     {
-      name: 'doors-by-their-names-between-libraries',
+      name: 'entries-by-their-names-between-libraries',
       severity: 'error',
-      comment: 'A library is imported as #name, so that its place can change.',
+      comment: 'A library is imported as #name, so that it can be moved.',
       from: { path: '^libs/([^/]+)/' },
       to: { path: '^libs/', pathNot: '^libs/$1/', dependencyTypesNot: ['aliased-subpath-import'] },
     },
     {
       name: 'api-side-never-reaches-inference',
       severity: 'error',
-      comment: 'The HTTP side knows OpenAI, never tensors.',
+      comment: 'HTTP code must not import tensor code.',
       from: { path: apiSide, pathNot: tests },
       to: { path: '^libs/inference/', reachable: true },
     },
@@ -162,7 +161,7 @@ module.exports = {
       name: 'only-the-api-speaks-http',
       severity: 'error',
       comment:
-        'Controllers and their documents bring the whole framework, which the other processes would load at each start.',
+        'Controllers and their documents load the whole framework, which other processes must not load at start.',
       from: { path: ['^apps/(ops|worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
       to: {
         path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/', '^libs/gateway/'],
@@ -210,14 +209,15 @@ module.exports = {
     {
       name: 'worker-side-never-reaches-prisma',
       severity: 'error',
-      comment: 'GPU nodes hold no database password.',
+      comment: 'GPU nodes have no database password.',
       from: { path: workerSide, pathNot: tests },
       to: { path: prisma, reachable: true },
     },
     {
-      name: 'host-door-never-reaches-onnxruntime',
+      name: 'host-entry-never-reaches-onnxruntime',
       severity: 'error',
-      comment: 'The parent of model hosts never loads the runtime: its calls would block the loop that renews locks.',
+      comment:
+        'The parent of model hosts must not load the runtime: its calls would block the event loop that renews locks.',
       from: {
         path: '^(apps/worker/|libs/inference/src/(host|tasks)/index[.]ts$)',
         pathNot: [tests, '^apps/worker/src/model-host'],
@@ -247,7 +247,7 @@ module.exports = {
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
-    oneOwner('undici-at-the-doors', 'undici', '^libs/(egress|model-store)/'),
+    oneOwner('undici-at-the-edges', 'undici', '^libs/(egress|model-store)/'),
     oneOwner('busboy-in-the-parser', '@fastify/busboy|busboy', '^apps/api/src/http/'),
     oneOwner('class-validator-in-validation', 'class-validator', '^libs/platform/src/validation/'),
     oneOwner('prom-client-in-metrics', 'prom-client', '^libs/platform/src/metrics/'),
@@ -256,14 +256,14 @@ module.exports = {
     {
       name: 'product-never-imports-tests',
       severity: 'error',
-      comment: 'What ships does not lean on the harness or the benches.',
+      comment: 'Production code must not import the test harness or the benches.',
       from: { path: '^(apps|libs)/', pathNot: tests },
       to: { path: '^(test|bench)/' },
     },
     {
       name: 'no-dev-packages-in-product',
       severity: 'error',
-      comment: 'What ships imports dependencies, not devDependencies.',
+      comment: 'Production code imports dependencies, not devDependencies.',
       from: { path: '^(apps|libs)/', pathNot: tests },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'], pathNot: 'node_modules/@types/' },
     },

@@ -2,16 +2,17 @@ import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 /*
- * Seven projects, told apart by the file's name:
- *   unit         *.spec.ts         pure: no store, no child process
- *   integration  *.int-spec.ts     a real Postgres and a real Redis, started once per run by the harness
- *   e2e          *.e2e-spec.ts     the built platform in real processes on tiny models
- *   faults       *.fault-spec.ts   the same while processes are killed, stores stopped and limits raced for
- *   hosts        *.hosts-spec.ts   the same with every process and store in a network namespace of its own; needs root
- *   models       *.models-spec.ts  the same on the real starter weights
- *   k8s          *.k8s-spec.ts     the overlays of k8s/ as kustomize renders them; `npm run k8s:check`
+ * Seven projects, distinguished by file name:
+ *
+ * - `unit`: `*.spec.ts`, pure: no store, no child process
+ * - `integration`: `*.int-spec.ts`, a real Postgres and a real Redis, started once per run by the harness
+ * - `e2e`: `*.e2e-spec.ts`, the built platform in real processes on tiny models
+ * - `faults`: `*.fault-spec.ts`, the same while processes are killed, stores are stopped and requests race for limits
+ * - `hosts`: `*.hosts-spec.ts`, the same with every process and store in its own network namespace; needs root
+ * - `models`: `*.models-spec.ts`, the same with the real starter weights
+ * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm run k8s:check`
  */
-// Without `module`, which bundlers mean by it: packages resolve as Node resolves them.
+// Without `module`, the condition of bundlers: packages resolve as in Node.
 const conditions = ['sluice-source', 'node', 'development|production'];
 const places = '{apps,libs,test,bench,models}/**/*';
 
@@ -21,12 +22,13 @@ export default defineConfig({
   test: {
     setupFiles: ['test/harness/setup.ts'],
     sequence: { sequencer: SlowFirstSequencer },
-    // What is polled for must come, and no test is about how soon: the usual second is too short for a busy machine.
+    // Polled conditions must eventually hold; tests do not assert how soon. The default of one second is too short for
+    // a busy machine.
     expect: { poll: { timeout: 20_000 } },
     projects: [
       {
         extends: true,
-        // One module graph for all files of a worker: loading the libraries anew for each took longer than the tests.
+        // One module graph for all files of a worker: reloading the libraries for each file took longer than the tests.
         test: { name: 'unit', include: [`${places}.spec.ts`], testTimeout: 30_000, isolate: false },
       },
       {
@@ -46,14 +48,14 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: [`${places}.e2e-spec.ts`],
-          // Publishes its TypeScript under our `source` condition; plain node must not be the one to load it.
+          // It publishes TypeScript under our `source` condition, so vite and not plain Node must load it.
           server: { deps: { inline: ['ai', /@ai-sdk\//, 'eventsource-parser'] } },
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
-          // As above: what tells the tests apart are the platforms that they start.
+          // As above: the tests are isolated by the platforms they start.
           isolate: false,
-          // Three platforms at once, also on two cores: much of their time they wait for locks and deadlines.
+          // Three platforms at once, even on two cores: they mostly wait for locks and deadlines.
           maxWorkers: 3,
         },
       },
@@ -66,7 +68,7 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 180_000,
           isolate: false,
-          // Two faults at once, where each is tried a few times: they mostly wait. In full, each has the machine to itself.
+          // Two faults at once in quick runs, which mostly wait. In full runs, each has the machine to itself.
           maxWorkers: process.env.SLUICE_FAULTS === 'quick' ? 2 : 1,
         },
       },

@@ -1,4 +1,4 @@
-// Adds up what the steps and the test reports in a folder say; the last line is the verdict.
+// Adds up the step and test reports in a folder; the last line is the overall result.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeFailure, readTestReport, unsteadyTests } from '../scripts/test-report.mjs';
@@ -14,7 +14,7 @@ function countTests({ name, passed, report, again }) {
   for (const failure of read.failures) failures.push(`${name}: ${describeFailure(failure)}`);
   for (const test of unsteadyTests(report, again)) console.log(`unsteady  ${name}: ${describeFailure(test)}`);
   for (const skipped of read.skipped) console.log(`skipped  ${name}: ${skipped}`);
-  if (!passed && read.failures.length === 0) failures.push(`${name}: ended with an error outside of its tests`);
+  if (!passed && read.failures.length === 0) failures.push(`${name}: failed with an error outside of its tests`);
 }
 
 for (const step of lines.map((line) => JSON.parse(line))) {

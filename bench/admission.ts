@@ -20,25 +20,25 @@ import { benchOptions, jsonOption, roundsOption } from './settings.js';
 const options = benchOptions(
   `node dist/bench/admission.js [options]
 
-A chat through the whole platform with money on: key, limits, reservation, queue, worker with the deterministic test
-engine, relay, outcome, settlement; one api replica, Redis and PostgreSQL (with fsync) on this machine. Beside it, in
+A chat through the whole platform with billing: key, limits, reservation, queue, worker with the deterministic test
+engine, relay, job result, settlement; one API replica, Redis and PostgreSQL (with fsync) on this machine. Beside it, in
 turns: the same with one busy account, a bare NestJS route, and raw BullMQ that adds and processes.`,
   {
     rounds: roundsOption,
     seconds: { value: 'N', about: 'seconds of load per run', default: 5 },
-    connections: { value: 'N', about: 'requests at once', default: 32 },
-    tokens: { value: 'N', about: 'tokens of an answer', default: 8 },
+    connections: { value: 'N', about: 'concurrent requests', default: 32 },
+    tokens: { value: 'N', about: 'output tokens per request', default: 8 },
     accounts: { value: 'N', about: 'accounts that share the load', default: 64 },
-    stream: { about: 'answers as server-sent events' },
-    rate: { value: 'N', about: 'requests/s of the latency runs, default half of what was reached' },
-    statements: { about: 'also print what the database was asked, per request' },
-    profiles: { value: 'DIR', about: 'write a CPU profile of every process there' },
+    stream: { about: 'stream responses as server-sent events' },
+    rate: { value: 'N', about: 'requests/s of the latency runs; default: half of the measured maximum' },
+    statements: { about: 'also print the database statements per request' },
+    profiles: { value: 'DIR', about: 'folder for CPU profiles of every process' },
     json: jsonOption,
   },
 );
 const { rounds, seconds, connections, tokens, accounts, stream } = options;
 
-/** What the project promises. */
+/** Performance targets of the project. */
 const aims = { perSecond: 500, addedP50Ms: 5, statements: 5, transactions: 2, hotAccount: 0.5 };
 
 function bodyOf(): string {
@@ -50,7 +50,7 @@ function bodyOf(): string {
   return JSON.stringify({ model: modelId, messages, max_completion_tokens: 64, temperature: 0.7, stream });
 }
 
-/** The part of the report that counts processor time. */
+/** Report on CPU time. */
 function cpuFigures(clock: CpuClock, requests: number): Figures {
   const elapsed = Object.entries(clock.elapsedMs());
   const total = elapsed.reduce((sum, [name, ms]) => (name === 'load' ? sum : sum + ms), 0);
@@ -58,7 +58,7 @@ function cpuFigures(clock: CpuClock, requests: number): Figures {
   return Object.fromEntries([...each, ['allCpuMs', total / requests]]);
 }
 
-/** As many requests as it answers. */
+/** At maximum throughput. */
 function throughput(name: string, stack: Stack, target: LoadTarget): BenchSubject {
   const load = new HttpLoad(connections);
   return {
@@ -73,7 +73,7 @@ function throughput(name: string, stack: Stack, target: LoadTarget): BenchSubjec
   };
 }
 
-/** How long an answer takes at a steady rate, and what it costs the stack then, if it is one. */
+/** Latency at a steady rate and, for the full stack, its CPU time. */
 function latency(name: string, target: LoadTarget, perSecond: number, stack?: Stack): BenchSubject {
   const load = new HttpLoad(256);
   return {
@@ -101,7 +101,7 @@ async function rawBull(redisUrl: string): Promise<BenchSubject> {
   };
 }
 
-/** What the database does for a request, counted over some hundred of them. */
+/** Database statements per request, averaged over some hundred requests. */
 async function countWork(stack: Stack, target: LoadTarget): Promise<DatabaseWork & { requests: number }> {
   const load = new HttpLoad(connections);
   const end = await beginCount(stack.pool);

@@ -13,20 +13,20 @@ and without, interleaved: replicas of the api in front of the same workers, the 
   {
     model: { value: 'ID', about: 'what writes', default: 'minimind2-small' },
     home: homeOption,
-    workers: { value: 'N', about: 'behind every replica', default: 2 },
-    replicas: { value: 'N', about: 'of the api with affinity', default: 1 },
+    workers: { value: 'N', about: 'workers of all replicas', default: 2 },
+    replicas: { value: 'N', about: 'API replicas with affinity', default: 1 },
     rounds: { ...roundsOption, default: 3 },
-    conversations: { value: 'N', about: 'of a round', default: 10 },
-    turns: { value: 'N', about: 'of a conversation', default: 3 },
-    instructions: { value: 'N', about: 'characters that each conversation begins with', default: 1_000 },
-    tokens: { value: 'N', about: 'tokens of an answer', default: 6 },
-    lanes: { value: 'N', about: 'requests at once', default: 8 },
+    conversations: { value: 'N', about: 'conversations per round', default: 10 },
+    turns: { value: 'N', about: 'turns per conversation', default: 3 },
+    instructions: { value: 'N', about: 'characters of the system prompt of each conversation', default: 1_000 },
+    tokens: { value: 'N', about: 'output tokens per request', default: 6 },
+    lanes: { value: 'N', about: 'concurrent requests', default: 8 },
     delay: { value: 'MS', about: 'SLUICE_AFFINITY_MS', default: 400 },
     json: jsonOption,
   },
 );
 
-/** What affinity is for: below these it is not worth its name. */
+/** Minimum values that justify affinity. */
 const aims = { cachedShare: 1.1, firstToken: 0.9, turnsPerSecond: 1 };
 
 const { model: modelId, home, workers, rounds, conversations, turns, instructions, tokens, lanes } = options;
@@ -109,7 +109,7 @@ async function metricsOf(url: string): Promise<string> {
   return await (await fetch(`${url}/metrics`)).text();
 }
 
-/** A model is online with its first worker; the bench wants all. */
+/** A model is online with its first worker; the bench needs all of them. */
 async function untilAllWork(): Promise<void> {
   const ready = new RegExp(`^sluice_model_workers\\{[^}]*state="ready"[^}]*\\} ${workers}$`, 'm');
   for (const origin of platform.origins) {

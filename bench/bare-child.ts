@@ -1,10 +1,10 @@
 /*
- * The near end of a `BenchChild`: loads once, then runs as often as it is told. The channel carries a plan in and timings
- * out, and nothing while the engine runs.
+ * Child side of a `BenchChild`: loads once, then runs on each command. The channel carries plans and timings, and
+ * nothing while the engine runs.
  */
 export function serveBench(load: (options: never) => Promise<unknown>, run: (plan: never) => Promise<unknown>): void {
   process.on('message', (message) => {
-    // What is sent is what the bench's own contestant says: both ends are one bench.
+    // Both ends belong to the same bench, so messages need no validation.
     const { type, options } = message as { type: 'load' | 'run'; options: never };
     const work = type === 'load' ? load(options) : run(options);
     work.then(

@@ -2,7 +2,7 @@ import { loadFamilyEngine } from '#inference';
 import type { EngineEvent, HostLoadOptions, TaskEngine } from '#inference/host';
 import { serveBench } from './bare-child.js';
 
-/** An engine of tasks without HTTP, queue, storage, decoding or encoding: what the platform costs is the difference. */
+/** A task engine without HTTP, queue, storage, decoding or encoding. The difference is the overhead of the platform. */
 export class BareTasks {
   private readonly listeners = new Map<string, (event: EngineEvent) => void>();
   private engine: TaskEngine | null = null;
@@ -16,7 +16,7 @@ export class BareTasks {
     return { provider: loaded.provider, providerNote: loaded.providerNote };
   }
 
-  /** What a task makes; rejects when it fails. */
+  /** Resolves to the result of a task; rejects if it fails. */
   perform<Output extends object>(task: string, input: object): Promise<Output> {
     const id = `task-${++this.count}`;
     return new Promise((resolve, reject) => {

@@ -33,7 +33,7 @@ of one, beside transformers.js on the same weights, one text at a time and in ba
   },
 );
 
-/** What the project promises over the peer on equal weights. */
+/** Target ratio to the peer with the same weights. */
 const aims = { oneByOne: 1.7, batches: 3 };
 const peer = 'transformers.js';
 

@@ -9,7 +9,7 @@ import { benchOptions, jsonOption } from './settings.js';
 const options = benchOptions(
   `node dist/bench/fleet.js [options]
 
-What a worker does alone and in fleets of growing size: chats through the whole platform with money on (one api
+What a worker does alone and in fleets of growing size: chats through the whole platform with billing (one API
 replica, one ops, Redis, PostgreSQL with fsync), the workers with the deterministic test engine. Each fleet gets the same
 number of jobs per worker, and the fleets together the jobs of --jobs.
 
@@ -18,12 +18,12 @@ Everything runs on this one machine, so the workers must not be bound by its cor
 0.8 s with four at once: 5 jobs/s and worker, 40 for the fleet of eight, which is half a core of two. 10,000 jobs take ten
 minutes that way; fewer jobs say the same with more noise.`,
   {
-    jobs: { value: 'N', about: 'jobs of all fleets together', default: 10_000 },
-    fleets: { value: 'LIST', about: 'numbers of workers', default: '1,2,4,8' },
-    rounds: { value: 'N', about: 'measured rounds, after a warm-up with a fiftieth of the jobs', default: 1 },
-    slots: { value: 'N', about: 'requests that a worker runs at once', default: 4 },
-    tokens: { value: 'N', about: 'tokens of an answer', default: 2 },
-    delay: { value: 'MS', about: 'simulated time of a decoding step', default: 400 },
+    jobs: { value: 'N', about: 'total jobs over all fleets', default: 10_000 },
+    fleets: { value: 'LIST', about: 'fleet sizes', default: '1,2,4,8' },
+    rounds: { value: 'N', about: 'measured rounds, after a warm-up with 2% of the jobs', default: 1 },
+    slots: { value: 'N', about: 'concurrent requests of a worker', default: 4 },
+    tokens: { value: 'N', about: 'output tokens per request', default: 2 },
+    delay: { value: 'MS', about: 'simulated duration of a decoding step', default: 400 },
     json: jsonOption,
   },
 );
@@ -40,10 +40,10 @@ function targetOf(stack: Stack): LoadTarget {
   };
 }
 
-/** A fleet of some size with always enough to do. */
+/** A fleet of a given size under constant load. */
 function fleet(workers: number, stack: Stack): BenchSubject {
   const jobsPerWorker = Math.round(allJobs / fleets.reduce((sum, size) => sum + size, 0) / rounds);
-  // Twice what the workers run at once: one half runs while the other half waits in the queue.
+  // Twice the capacity of the workers: one half runs while the other half waits in the queue.
   const load = new HttpLoad(2 * slots * workers);
   const target = targetOf(stack);
   return {

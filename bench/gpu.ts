@@ -10,12 +10,12 @@ const options = benchOptions(
 
 The engines alone on each execution provider that works here, in turns: tokens per second of one text and of many at
 once, what a step takes and how much more it takes over a long cache (attention, and the copy of the cache where it
-crosses the bus), texts embedded per second, a picture of 320 by 240 doubled, and the memory of machine and device.
-What does not work here is left out, with the reason.`,
+crosses the bus), texts embedded per second, an image of 320 by 240 upscaled by two, and the memory of machine and device.
+Providers that do not work here are skipped with the reason.`,
   {
     providers: { value: 'A,B', about: 'in turns', default: 'cuda,webgpu,cpu' },
-    text: { value: 'ID', about: 'model that writes', default: 'tinyllama-1.1b-chat' },
-    streams: { value: 'N', about: 'texts at once', default: 16 },
+    text: { value: 'ID', about: 'text generation model', default: 'tinyllama-1.1b-chat' },
+    streams: { value: 'N', about: 'concurrent texts', default: 16 },
     tokens: { value: 'N', about: 'tokens per text', default: 32 },
     ...modelBenchOptions,
   },
@@ -30,7 +30,7 @@ for (const provider of options.providers.split(',')) {
   try {
     subjects.push(await ProviderBenchSubject.start(plan));
   } catch (error) {
-    process.stderr.write(`${provider} is left out: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${provider} is skipped: ${error instanceof Error ? error.message : String(error)}\n`);
   }
 }
 const driver = await readNvidiaDriver();

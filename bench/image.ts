@@ -11,9 +11,9 @@ import { benchOptions, modelBenchOptions } from './settings.js';
 const { home, threads, rounds, json } = benchOptions(
   `node dist/bench/image.js [options]
 
-A picture of 640 by 480 cut out by MODNet, and one of 320 by 240 doubled by ESRGAN: in the whole platform, in our worker
+An image of 640 by 480 cut out by MODNet, and one of 320 by 240 doubled by ESRGAN: in the whole platform, in our worker
 alone (storage, decoding, engine, encoding), in our engine alone (pixels), in transformers.js with the same graph
-(cutting out), and by a bare session on the whole picture (doubling).`,
+(cutting out), and by a bare session on the whole image (doubling).`,
   modelBenchOptions,
 );
 

@@ -3,7 +3,7 @@ import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manif
 import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
 import { type Platform, startPlatform } from '#test/platform';
 
-/** Installs models of the catalogue where they are missing; in the order of their ids. */
+/** Installs missing models of the catalogue; returns them in the order of the ids. */
 export async function installAll(home: string, ids: string[]): Promise<InstalledModel[]> {
   const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => ids.includes(id));
   await pullModels({ home, manifests, reporter: silentReporter });
@@ -19,7 +19,7 @@ export async function installAll(home: string, ids: string[]): Promise<Installed
 export interface ServedModels {
   home: string;
   models: readonly InstalledModel[];
-  /** Of every model. */
+  /** Applies to every model. */
   threads: number;
   transport?: 'redis' | 'postgres';
 }
@@ -35,7 +35,7 @@ export function serveModels({ models, threads, ...options }: ServedModels): Prom
   });
 }
 
-/** What a bare engine loads of a model that does one task at a time. */
+/** Load options of a model in a bare task engine. */
 export function bareLoad({ manifest, folder }: InstalledModel, threads: number): HostLoadOptions {
   return hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads, slots: 1 });
 }

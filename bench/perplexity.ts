@@ -7,9 +7,9 @@ import { benchOptions } from './settings.js';
 interface Settings {
   models: string[];
   texts: string[];
-  /** Windows that decode side by side. */
+  /** Windows decoded in parallel. */
   rows: number;
-  /** Tokens of a window, and how many of them are only read. */
+  /** Tokens per window, and how many of them are only context. */
   window: number;
   warmup: number;
   batches: number;
@@ -46,12 +46,12 @@ Perplexity of installed models on a text, teacher-forced through the engine's ow
 the number format costs. Every model reads the same tokens, so their losses are compared token by token. Differences are
 against the first model. The models need one tokenizer.`,
     {
-      model: { value: 'DIR', about: 'an installed model', isRepeated: true },
-      text: { value: 'FILE', about: 'a text; of a .json file its member `text`', isRepeated: true },
-      rows: { value: 'N', about: 'windows that decode side by side', default: 16 },
-      window: { value: 'N', about: 'tokens of a window', default: 256 },
-      warmup: { value: 'N', about: 'how many of them are only read', default: 64 },
-      batches: { value: 'N', about: 'batches of so many windows', default: 2 },
+      model: { value: 'DIR', about: 'folder of an installed model', isRepeated: true },
+      text: { value: 'FILE', about: 'text file; of a .json file its member `text`', isRepeated: true },
+      rows: { value: 'N', about: 'windows decoded in parallel', default: 16 },
+      window: { value: 'N', about: 'tokens per window', default: 256 },
+      warmup: { value: 'N', about: 'tokens per window that are only context', default: 64 },
+      batches: { value: 'N', about: 'number of batches of windows', default: 2 },
       threads: { value: 'N', about: 'threads of the model', default: 2 },
     },
   );
@@ -72,7 +72,7 @@ async function tokenize(folder: string, texts: string[]): Promise<Int32Array> {
   return Int32Array.from(tokenizer.encode(parts.join('\n\n')).ids);
 }
 
-/** Windows that follow each other in the text, each begun with the text's first token (BOS where there is one). */
+/** Consecutive windows of the text, each starting with the text's first token (BOS if there is one). */
 function cutWindows(tokens: Int32Array, { rows, window, batches }: Settings): Int32Array[] {
   const count = rows * batches;
   const step = window - 1;
@@ -120,14 +120,14 @@ async function scoreBatch(decoder: Decoder, windows: Int32Array[], settings: Set
     const parts = rows.map((row, index) => ({ row, tokenId: windows[index]?.[position] ?? 0 }));
     score(await decoder.decode(parts, 'full'), position + 1, 0);
   }
-  // The last row first: releasing it moves nothing.
+  // Last row first: releasing it moves no other row.
   for (const row of rows.reverse()) decoder.release(row);
   return losses;
 }
 
 function lossOf(batch: LogitsBatch, index: number, target: number): number {
   const { logits, vocabularySize, rowIndexes } = batch;
-  if (!logits) throw new Error('The decoder gave no logits.');
+  if (!logits) throw new Error('The decoder returned no logits.');
   const start = (rowIndexes[index] ?? 0) * vocabularySize;
   const row = logits.subarray(start, start + vocabularySize);
   let largest = -Infinity;
@@ -153,7 +153,7 @@ function print(results: ModelResult[], settings: Settings): void {
   const [reference] = results;
   const tokens = reference?.losses.length ?? 0;
   console.log(
-    `\n${tokens} tokens scored, windows of ${settings.window}, the first ${settings.warmup} of each only read\n`,
+    `\n${tokens} tokens scored, windows of ${settings.window}, the first ${settings.warmup} of each only context\n`,
   );
   console.log('| model | MB | perplexity | loss against the first, nats/token | seconds |');
   console.log('|---|---:|---:|---:|---:|');

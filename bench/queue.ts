@@ -11,21 +11,21 @@ const options = benchOptions(
 
 Latency from enqueue to pickup, and jobs per second, of our queue beside raw BullMQ, interleaved in one run.`,
   {
-    redis: { value: 'URL', about: 'a Redis to use; a redis-server is started when absent' },
+    redis: { value: 'URL', about: 'URL of a Redis; default: start a redis-server' },
     postgres: {
       value: 'URL',
-      about: 'a Postgres to use; the one of the npm package is started, with fsync, when absent',
+      about: 'URL of a PostgreSQL; default: start that of the npm package with fsync',
     },
     only: { value: 'STORE', about: 'redis or postgres' },
     rounds: roundsOption,
-    pickups: { value: 'N', about: 'jobs one after the other per run, on Postgres a third of it', default: 300 },
-    jobs: { value: 'N', about: 'jobs at once per run, on Postgres a tenth of it', default: 3_000 },
+    pickups: { value: 'N', about: 'sequential jobs per run; a third of it on Postgres', default: 300 },
+    jobs: { value: 'N', about: 'concurrent jobs per run; a tenth of it on Postgres', default: 3_000 },
     json: jsonOption,
   },
 );
 
-/** Jobs per second of ours over raw BullMQ on Redis: what the project promises. */
-const redisAim = 0.7;
+/** Target ratio of jobs per second to raw BullMQ on Redis. */
+const redisTarget = 0.7;
 const producers = 64;
 
 interface Server {
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
     const ratios = servers.map(({ store }): Ratio => {
       const of = (name: string) => medianOf(results, `${name} on ${store}`, 'jobsPerSecond');
       const value = of('sluice') / of('raw BullMQ');
-      return { name: `jobs/s on ${store}, sluice over raw BullMQ`, value, aim: store === 'Redis' ? redisAim : null };
+      return { name: `jobs/s on ${store}, sluice over raw BullMQ`, value, aim: store === 'Redis' ? redisTarget : null };
     });
     const settings = { rounds: options.rounds, pickups: options.pickups, jobs: options.jobs, producers };
     await publish({ bench: 'queue', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { formatTable, percentile, runInterleaved } from './report.js';
 
 describe('bench report', () => {
-  it('interleaves the contestants, begins each round with another, and throws warm-ups away', async () => {
+  it('interleaves the subjects, rotates who starts a round, and drops warm-up runs', async () => {
     const order: string[] = [];
     const subject = (name: string) => ({
       name,
@@ -16,7 +16,7 @@ describe('bench report', () => {
     expect(results[0]).toEqual({ name: 'a', rounds: 3, figures: { value: { median: 1, min: 0, max: 2 } } });
   });
 
-  it('closes the contestants when one fails', async () => {
+  it('closes all subjects when one fails', async () => {
     let closed = 0;
     const close = async () => {
       closed += 1;
@@ -32,7 +32,7 @@ describe('bench report', () => {
     expect(percentile([], 50)).toBeNaN();
   });
 
-  it('lines up tables', () => {
+  it('aligns tables', () => {
     expect(
       formatTable(
         ['name', 'ms'],

@@ -2,27 +2,27 @@ import { writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 
 /*
- * What all benches share: contestants run interleaved, round by round, so that a noisy machine is noisy for all of
- * them; the figures are medians over the rounds; the same report goes to a table and to JSON.
+ * Shared by all benches: subjects run interleaved, round by round, so that noise affects all of them. Figures are
+ * medians over the rounds. The report is printed as a table and as JSON.
  */
 
-/** Figures of one run by name, the unit in the name: `pickupP50Ms`, `jobsPerSecond`. */
+/** Figures of one run by name, including the unit: `pickupP50Ms`, `jobsPerSecond`. */
 export type Figures = Record<string, number>;
 
 export interface BenchSubject {
   readonly name: string;
-  /** Once before the first round; not measured. */
+  /** Called once before the first round; not measured. */
   prepare?(): Promise<void>;
   /** One measured run. */
   run(round: number): Promise<Figures>;
-  /** Once after the last round, also after an error. */
+  /** Called once after the last round, also after an error. */
   close?(): Promise<void>;
 }
 
 export interface RoundsOptions {
-  /** Measured rounds; medians want at least 5. */
+  /** Measured rounds; medians need at least 5. */
   readonly rounds: number;
-  /** Runs of each contestant that are thrown away first. */
+  /** Warm-up runs of each subject. */
   readonly warmups: number;
   readonly onProgress?: (line: string) => void;
 }
@@ -39,7 +39,7 @@ export interface BenchSubjectResult {
   figures: Record<string, Spread>;
 }
 
-/** Runs the contestants in turns; each round begins with another one. */
+/** Runs the subjects in turn; each round starts with another one. */
 export async function runInterleaved(
   subjects: readonly BenchSubject[],
   { rounds, warmups, onProgress = () => undefined }: RoundsOptions,
@@ -79,7 +79,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
 
-/** Linear between the two nearest ranks; NaN without values. `percent` from 0 to 100. */
+/** Percentile (0 to 100), interpolated linearly between ranks; NaN without values. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   const rank = ((sorted.length - 1) * percent) / 100;
@@ -88,16 +88,16 @@ export function percentile(values: readonly number[], percent: number): number {
   return below + (above - below) * (rank - Math.floor(rank));
 }
 
-/** The median of one figure of one contestant; NaN when there is none. */
+/** Median of one figure of one subject; NaN when there is none. */
 export function medianOf(results: readonly BenchSubjectResult[], name: string, figure: string): number {
   return results.find((result) => result.name === name)?.figures[figure]?.median ?? Number.NaN;
 }
 
 export interface Ratio {
-  /** In words: `sluice on Redis / raw BullMQ on Redis, jobsPerSecond`. */
+  /** Label, such as `sluice on Redis / raw BullMQ on Redis, jobsPerSecond`. */
   name: string;
   value: number;
-  /** What the project promises: at least this, or at most where `isLimit`. */
+  /** Target: a minimum, or a maximum with `isLimit`. */
   aim: number | null;
   isLimit?: boolean;
 }
@@ -131,7 +131,7 @@ export interface Bench {
   json: string | null;
 }
 
-/** A whole bench after one warm-up: rounds with their progress on stderr, then the report. */
+/** Runs a whole bench after a warm-up: rounds with progress on stderr, then the report. */
 export async function runBench({ name, settings, subjects, rounds, ratiosOf, json }: Bench): Promise<void> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const results = await runInterleaved(subjects, { rounds, warmups: 1, onProgress });
@@ -140,7 +140,7 @@ export async function runBench({ name, settings, subjects, rounds, ratiosOf, jso
   await publish({ bench: name, startedAt, machine: machineFacts(), settings, results, ratios }, json);
 }
 
-/** Prints the report as tables, and writes it as JSON when there is a path. */
+/** Prints the report as tables, and writes it as JSON if a path is given. */
 export async function publish(report: Report, jsonPath: string | null): Promise<void> {
   process.stdout.write(`${formatReport(report)}\n`);
   if (jsonPath !== null) await writeFile(jsonPath, `${JSON.stringify(report, null, 2)}\n`);
@@ -164,7 +164,9 @@ export function formatReport({ bench, machine, settings, results, ratios }: Repo
   return [head, stated.join(', '), '', table, ...ratioTable].join('\n');
 }
 
-/** A Markdown table whose columns line up in a terminal: the first to the left, the others to the right. */
+/**
+ * Formats a Markdown table whose columns also align in a terminal: the first left-aligned, the others right-aligned.
+ */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0), 3));
   const line = (cells: readonly string[]) =>
@@ -177,7 +179,7 @@ function pad(cell: string, width: number, right: boolean): string {
   return right ? cell.padStart(width) : cell.padEnd(width);
 }
 
-/** Three significant digits, whole numbers from 100 on. */
+/** Three significant digits; whole numbers from 100 on. */
 export function formatNumber(value: number | undefined): string {
   if (value === undefined || Number.isNaN(value)) return '–';
   return Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)));

@@ -11,12 +11,12 @@ const options = {
 } as const;
 
 describe('the options of a bench', () => {
-  it('are their defaults where nothing is given', () => {
+  it('have their defaults when not given', () => {
     const none = { rounds: 5, fleets: '1,2', only: '', stream: false, text: [], json: null };
     expect(parseBenchOptions(options, [])).toEqual(none);
   });
 
-  it('are what is given, numbers as numbers', () => {
+  it('have the given values, with numbers parsed', () => {
     const line = '--rounds 3 --fleets 4 --only q --stream --text a --text b --json out.json'.split(' ');
     expect(parseBenchOptions(options, line)).toEqual({
       rounds: 3,
@@ -28,13 +28,13 @@ describe('the options of a bench', () => {
     });
   });
 
-  it('are refused where a number is none, and where nobody knows them', () => {
+  it('are rejected when unknown or not a number', () => {
     expect(() => parseBenchOptions(options, ['--rounds', 'many'])).toThrow('--rounds takes a number, not "many"');
     expect(() => parseBenchOptions(options, ['--rounds='])).toThrow('--rounds takes a number');
     expect(() => parseBenchOptions(options, ['--lanes', '3'])).toThrow("Unknown option '--lanes'");
   });
 
-  it('are told in columns, with what they are by default', () => {
+  it('are listed in columns with their defaults', () => {
     expect(parseBenchOptions(options, ['--stream', '--help'])).toBeNull();
     expect(benchHelp('node bench.js [options]\n\nWhat it does.\n', options)).toBe(
       [

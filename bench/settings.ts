@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * One option of a bench. With a number or a text as `default` it is one; with a placeholder for its value alone, it is a
- * text or null; with neither, a switch.
+ * One option of a bench: a number or string with such a `default`; a string or null with only a placeholder; otherwise
+ * a switch.
  */
 export interface BenchOption {
-  /** What `--help` says of it; a default is told there besides. */
+  /** Text for `--help`; the default is appended. */
   about: string;
-  /** Stands for the value in `--help`, such as `N` or `DIR`. */
+  /** Placeholder of the value in `--help`, such as `N` or `DIR`. */
   value?: string;
   default?: number | string;
-  /** It may be given several times, and is a list. */
+  /** May be repeated; the value is a list. */
   isRepeated?: true;
 }
 
@@ -34,11 +34,11 @@ export const roundsOption = { value: 'N', about: 'measured rounds', default: 5 }
 export const jsonOption = { value: 'PATH', about: 'also write the report there' };
 export const homeOption = {
   value: 'DIR',
-  about: 'keeps weights between runs',
+  about: 'folder for weights, reused between runs',
   default: join(homedir(), '.cache', 'sluice-test'),
 };
 
-/** What every bench on real models takes. */
+/** Options of every bench on real models. */
 export const modelBenchOptions = {
   rounds: roundsOption,
   threads: { value: 'N', about: 'threads of every model', default: 2 },
@@ -46,7 +46,7 @@ export const modelBenchOptions = {
   json: jsonOption,
 };
 
-/** Reads the command line of a bench. Prints `about` with all options and ends the process where help is wanted. */
+/** Parses the command line of a bench. With `--help`, prints `about` and all options and exits. */
 export function benchOptions<const Options extends BenchOptions>(
   about: string,
   options: Options,
@@ -57,7 +57,7 @@ export function benchOptions<const Options extends BenchOptions>(
   process.exit(0);
 }
 
-/** Null: help is wanted. Throws at an unknown option, and at a number that is none. */
+/** Returns null for `--help`. Throws for an unknown option or an invalid number. */
 export function parseBenchOptions<const Options extends BenchOptions>(
   options: Options,
   args: string[],

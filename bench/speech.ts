@@ -8,7 +8,7 @@ import { asSubject, bareVoice, peerVoice, platformVoice } from './speech/voices.
 const { home, threads, rounds, json } = benchOptions(
   `node dist/bench/speech.js [options]
 
-A sentence and a page of twelve, said by Kokoro in the whole platform (whole and as a stream), in our engine alone and in
+A sentence and a page of twelve, spoken by Kokoro in the whole platform (whole and as a stream), in our engine alone and in
 transformers.js with the same weights and symbols, in turns; TinyTTS, which the peer does not know, beside them.`,
   modelBenchOptions,
 );
@@ -28,7 +28,7 @@ try {
   ];
   const ratiosOf = (results: readonly BenchSubjectResult[]): Ratio[] =>
     Object.keys(benchTexts).flatMap((name): Ratio[] => {
-      // The silences between sentences differ, what is computed does not: whole times, not times per second.
+      // Compares total times, not times per second: the pauses between sentences differ, the computation does not.
       const ms = (of: string): number => medianOf(results, of, `${name}Ms`);
       return [
         { name: `${name}: transformers.js / sluice, time`, value: ms('transformers.js') / ms('sluice'), aim: 1 },

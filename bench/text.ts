@@ -16,13 +16,13 @@ Chats of several shapes, answered by the whole platform, by our engine alone, by
   {
     model: { value: 'ID', about: 'what writes', default: 'stories-15m' },
     home: homeOption,
-    runs: { value: 'N', about: 'measured runs of a case', default: 5 },
-    threads: { value: 'N', about: 'threads of everybody', default: 2 },
-    slots: { value: 'N', about: 'sequences that our engine runs at once, default what the manifest says' },
-    port: { value: 'N', about: 'port of the api', default: 3_900 },
-    only: { value: 'LIST', about: 'some of the contenders: ' + contenderNames.join(', '), default: '' },
+    runs: { value: 'N', about: 'measured runs per case', default: 5 },
+    threads: { value: 'N', about: 'threads of every contender', default: 2 },
+    slots: { value: 'N', about: 'concurrent sequences of our engine; default: from the manifest' },
+    port: { value: 'N', about: 'port of the API', default: 3_900 },
+    only: { value: 'LIST', about: 'contenders to run:' + contenderNames.join(', '), default: '' },
     peers: { value: 'FORMAT', about: `weights of transformers.js: ${peerFormats.join(' or ')}`, default: 'same' },
-    case: { value: 'TEXT', about: 'cases whose name has it', default: '' },
+    case: { value: 'TEXT', about: 'cases whose name contains this', default: '' },
     quick: { about: 'small cases, one run each' },
     output: { value: 'PATH', about: 'also write the report there' },
   },
@@ -31,10 +31,10 @@ Chats of several shapes, answered by the whole platform, by our engine alone, by
 const only = options.only.split(',').filter(Boolean);
 const unknown = only.filter((name) => !contenderNames.some((known) => known === name));
 if (unknown.length > 0)
-  throw new Error(`unknown contender ${unknown.join(', ')}; there are ${contenderNames.join(', ')}`);
+  throw new Error(`unknown contender ${unknown.join(', ')}; expected ${contenderNames.join(', ')}`);
 
 const peers = peerFormats.find((format) => format === options.peers);
-if (peers === undefined) throw new Error(`unknown format ${options.peers}; there are ${peerFormats.join(', ')}`);
+if (peers === undefined) throw new Error(`unknown format ${options.peers}; expected ${peerFormats.join(', ')}`);
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
@@ -77,7 +77,7 @@ if (prefix) {
   const { computedMs, reusedMs, cachedTokens } = prefix;
   const ratio = (computedMs / reusedMs).toFixed(1);
   process.stdout.write(
-    `\n${prefix.case}: first token ${computedMs.toFixed(0)} ms computed, ${reusedMs.toFixed(0)} ms reused ` +
+    `\n${prefix.case}: first token after ${computedMs.toFixed(0)} ms computed, ${reusedMs.toFixed(0)} ms reused` +
       `(${cachedTokens} tokens from the cache), ${ratio}×\n`,
   );
 }

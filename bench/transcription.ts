@@ -8,9 +8,9 @@ import { benchRecordings } from './transcription/recordings.js';
 const { rounds, threads, words, home, json } = benchOptions(
   `node dist/bench/transcription.js [options]
 
-Two recordings, 11 s and 90 s, written down by the whole platform, by our engine alone and by transformers.js with the
+Two recordings, 11 s and 90 s, transcribed by the whole platform, by our engine alone and by transformers.js with the
 same weights, in turns; Moonshine, which the peer has no files for, beside them.`,
-  { words: { about: 'with the times of words' }, ...modelBenchOptions },
+  { words: { about: 'with word timestamps' }, ...modelBenchOptions },
 );
 
 const recordings = await benchRecordings(home);

@@ -12,17 +12,17 @@ import { benchOptions, modelBenchOptions } from './settings.js';
 const { home, threads, rounds, json } = benchOptions(
   `node dist/bench/video.js [options]
 
-A second of 24 frames of 256p between two pictures by RIFE: in the whole platform (frames, encoding, delivery), in our
+A second of 24 frames of 256p between two images by RIFE: in the whole platform (frames, encoding, delivery), in our
 worker alone (storage, frames, encoding), in our engine alone (pixels), and by a bare session with the same graph and
 frames.`,
   modelBenchOptions,
 );
 
 const [width, height] = [384, 256];
-/** Between the first and the last of 24. */
+/** Seconds between the first and the last of 24 frames. */
 const between = 22;
 const pollMs = 20;
-/** The first question comes when most of what the last video took is over: questions take their time from the model. */
+/** Polls only after most of the previous duration has passed, because polling takes CPU time from the model. */
 const quietShare = 0.85;
 let lastMs = 0;
 
@@ -58,7 +58,7 @@ const images = [await imageOf(0), await imageOf(12)] as const;
 const [image_url, end_image_url] = [urlOf(images[0]), urlOf(images[1])];
 const options = { model: rife.manifest.id, duration: '1s', fps: 24, resolution: '256p', image_url, end_image_url };
 const [first, last] = [0, 12].map((shift) => ({ width, height, data: patterned(width, height, shift) }));
-/** A job of the worker, as the api makes it of `wish`. */
+/** A worker job as the API creates it from the options. */
 const payload: Omit<VideoJobPayload, 'inputs'> = {
   operation: 'between',
   places: [0, between + 1],

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The operator's command line: runs the built apps/cli, and builds it first in a fresh clone.
+// Operator command line: runs the built apps/cli, and builds it first in a fresh clone.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

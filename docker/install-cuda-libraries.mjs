@@ -1,4 +1,4 @@
-// node docker/install-cuda-libraries.mjs nuget|folder: gives onnxruntime-node its CUDA libraries, or fails.
+// node docker/install-cuda-libraries.mjs nuget|folder: installs the CUDA libraries of onnxruntime-node, or fails.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ if (source === 'nuget') {
     stdio: 'inherit',
     env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'cuda12' },
   });
-  // The third file of the package serves a provider that nothing here asks for.
+  // The third file of the package belongs to a provider that is not used.
   rmSync(join(binaries, 'libonnxruntime_providers_tensorrt.so'), { force: true });
 } else if (source === 'folder') {
   const folder = join(root, 'docker', 'cuda-libraries');
@@ -28,6 +28,6 @@ if (source === 'nuget') {
 
 const missing = needed.filter((name) => !existsSync(join(binaries, name)));
 if (missing.length > 0) {
-  console.error(`${missing.join(' and ')} did not come from ${source}: this image would run on processors alone.`);
+  console.error(`${missing.join(' and ')} did not come from ${source}: this image would run on CPUs only.`);
   process.exit(1);
 }

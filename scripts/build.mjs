@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run build`: Prisma's client, then the sources to `dist/`, keeping their tree.
+// `npm run build`: generates the Prisma client, then compiles the sources to `dist/`, preserving their tree.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -20,19 +20,19 @@ const inputs = [
   'tsconfig.build.json',
 ];
 
-/** Compiles everything; the compiler's messages go to the terminal. Throws when there are errors. */
+/** Compiles everything; compiler messages go to the terminal. Throws on errors. */
 export function build() {
   const startedAt = new Date();
   generatePrismaClient();
   const info = join(root, 'dist', '.tsbuildinfo');
-  // An interrupted build, or a dist that was emptied by hand, must not be taken for an unchanged one.
+  // An interrupted build, or a manually emptied dist, must not count as up to date.
   if (!existsSync(stamp)) rmSync(info, { force: true });
   rmSync(stamp, { force: true });
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const result = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
   if (result.status !== 0) throw new Error('The sources do not compile.');
   mkdirSync(dirname(stamp), { recursive: true });
-  // Dated before the compiler read its inputs: what changed meanwhile is newer.
+  // Dated before the compiler read its inputs, so that files changed meanwhile are newer.
   writeFileSync(stamp, `${startedAt.toISOString()}\n`);
 }
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
-// `npm run alerts:check`: promtool reads the rules and feeds each alert series that must fire it, and series that must not.
+// `npm run alerts:check`: promtool checks the rules and tests each alert with series that must fire it and series that
+// must not.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { requirePromtool } from './promtool.mjs';
 import { root } from './steps.mjs';
 
 const folder = resolve(root, 'k8s/observability');
-const promtool = requirePromtool('reads the rules');
+const promtool = requirePromtool('checks the rules');
 
 const checks = [
   ['check', 'rules', 'rules/sluice.rules.yaml'],

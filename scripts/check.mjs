@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run check`: everything about the code that can be said without running it, and the style tests.
+// `npm run check`: all static checks of the code, and the architecture tests.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { root, runSteps, tool } from './steps.mjs';

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// `npm run dashboards:images`: watches a running installation with a Prometheus of its own, and draws each dashboard with
-// what it saw. Not the program that the dashboards are made for: a look at them without it, and a check that every panel
-// finds something.
+// `npm run dashboards:images`: records a running installation with its own Prometheus and renders each dashboard.
+// Previews the dashboards without Grafana and checks that every panel has data.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +14,7 @@ const help = `npm run dashboards:images -- [options]
 
   --target APP=HOST:PORT  a process to watch, several times; default: those of \`npm start\`
   --minutes N             how long to watch before drawing, default 6: rates are taken over 5
-  --out DIR               where pictures are written, default docs/images
+  --out DIR               where images are written, default docs/images
   --prometheus PATH       default PROMETHEUS, else \`prometheus\` (Debian: prometheus)
   --browser PATH          default \`chromium\` (Debian: chromium)
 `;
@@ -37,16 +36,16 @@ if (values.help) {
 }
 for (const program of [values.prometheus, values.browser]) {
   if (spawnSync(program, ['--version']).status === 0) continue;
-  console.error(`${program} does not run here: see --help for where it is looked for.`);
+  console.error(`${program} does not run here: see --help for where it is looked up.`);
   process.exit(2);
 }
 
 const scrapeSeconds = 5;
-const folder = mkdtempSync(join(tmpdir(), 'sluice-pictures-'));
+const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboards-'));
 const port = await freePort();
 const origin = `http://127.0.0.1:${port}`;
 
-/** A free port of this machine; nothing else is started meanwhile that could take it. */
+/** A free port of this machine. Nothing else is started meanwhile that could take it. */
 function freePort() {
   return new Promise((done) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -99,11 +98,11 @@ async function draw(from) {
     const name = file.replace(/\.json$/, '');
     const page = join(folder, `${name}.html`);
     writeFileSync(page, html);
-    const picture = resolve(values.out, `${name}.png`);
+    const image = resolve(values.out, `${name}.png`);
     const size = `--window-size=${width},${height}`;
-    const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', size, `--screenshot=${picture}`];
+    const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', size, `--screenshot=${image}`];
     spawnSync(values.browser, [...flags, `file://${page}`], { stdio: 'ignore', timeout: 60_000 });
-    console.log(`${picture}${empty.length === 0 ? '' : `; nothing to show in: ${empty.join(', ')}`}`);
+    console.log(`${image}${empty.length === 0 ? '' : `; no data in: ${empty.join(', ')}`}`);
   }
 }
 

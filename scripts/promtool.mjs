@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** What runs promtool: `PROMTOOL`, else the one on the PATH. Where there is none it says so and ends the process with 2. */
+/** Returns the promtool command: `PROMTOOL`, or the one on the PATH. Without one, prints a message and exits with 2. */
 export function requirePromtool(purpose) {
   const promtool = process.env.PROMTOOL ?? 'promtool';
   if (spawnSync(promtool, ['--version']).status === 0) return promtool;

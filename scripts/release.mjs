@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// `npm run release [-- --out folder]`: what goes out with a version beside its images: the bill of materials of what ships
-// (CycloneDX, the same bytes for the same lockfile), the sources, and their checksums. Asks the registry for known
-// vulnerabilities first; `--sbom` makes the bill alone.
+// `npm run release [-- --out folder]`: builds what is released beside the images: the bill of materials (CycloneDX,
+// reproducible from the lockfile), the sources, and their checksums. Checks the registry for known vulnerabilities
+// first. `--sbom` only builds the bill of materials.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -32,9 +32,9 @@ function billOfMaterials() {
   const text = run(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']);
   const made = JSON.parse(text);
   const { component: ours, lifecycles } = made.metadata;
-  // Of the time, the machine and the folder nothing is kept: two that build the same version can compare.
+  // Omits time, machine and folder, so that two builds of the same version are identical.
   const component = { ...ours, name };
-  // By ourselves: npm's own `--omit dev` drops what ships and is needed for building as well.
+  // Filtered here: npm's `--omit dev` drops packages that both ship and are needed for building.
   const ships = shippedPackages();
   const components = made.components.filter((one) => ships.has(`${one.name}@${one.version}`));
   const known = new Set([component['bom-ref'], ...components.map((one) => one['bom-ref'])]);
@@ -48,21 +48,21 @@ function billOfMaterials() {
   return `${JSON.stringify({ ...content, serialNumber: `urn:uuid:${id.join('-')}` }, null, 2)}\n`;
 }
 
-/** `name@version` of everything that an installation without development packages has. */
+/** `name@version` of every package of an installation without development packages. */
 function shippedPackages() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
   return new Set(shipped.map(([path, one]) => `${one.name ?? path.split('node_modules/').at(-1)}@${one.version}`));
 }
 
-/** Not every registry answers this; a release from one that does not says so. */
+/** Not every registry supports audits; the release output then says so. */
 function checkAdvisories() {
   const [command, ...args] = [...npm, 'audit', '--omit=dev', '--audit-level=high', '--json'];
   const { stdout } = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   const report = JSON.parse(stdout || '{}');
   const found = report.metadata?.vulnerabilities;
   if (found === undefined) {
-    console.warn('The registry does not answer npm audit: known vulnerabilities were not looked up.');
+    console.warn('The registry does not support npm audit: known vulnerabilities were not checked.');
   } else if (found.high + found.critical > 0) {
     console.error(`npm audit finds ${found.high} high and ${found.critical} critical: see \`npm audit --omit=dev\`.`);
     process.exit(1);

@@ -18,7 +18,7 @@ function requireNode() {
   if (!supported) fail(`Sluice needs Node 20.19, 22.12, 24 or newer; this is ${process.versions.node}.`);
 }
 
-/** npm writes its hidden lockfile last, so that an interrupted install looks like none. */
+/** npm writes its hidden lockfile last, so an interrupted install has none. */
 function isInstallStale() {
   const installed = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(installed)) return true;
@@ -27,7 +27,7 @@ function isInstallStale() {
 
 function install() {
   console.log('Installing packages (npm ci) …');
-  // Warnings about engines of packages that work all the same would be the first thing a newcomer reads.
+  // Hides engine warnings of packages that work anyway; they would be the first output a new user sees.
   const args = ['ci', '--loglevel=error', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
   const [command, ...rest] = npm ? [process.execPath, npm, ...args] : ['npm', ...args];

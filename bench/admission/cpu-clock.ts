@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Clock ticks per second in /proc: 100 on every Linux that Node runs on. */
+/** Clock ticks per second in /proc: 100 on every Linux that Node supports. */
 const ticksPerSecond = 100;
 
 interface ProcessTimes {
@@ -8,16 +8,16 @@ interface ProcessTimes {
   ticks: number;
 }
 
-/** Processor time of whole process trees, by name: on a machine that others use too it says more than the clock. */
+/** CPU time of process trees, by name. Unlike wall-clock time it is reliable on a shared machine. */
 export class CpuClock {
   private readonly begunMs: Map<string, number>;
 
-  /** `roots` are the processes at the top of each tree. */
+  /** `roots` are the root processes of each tree. */
   constructor(private readonly roots: Record<string, number>) {
     this.begunMs = this.read();
   }
 
-  /** Ms of processor time since the start, by name; empty where there is no /proc. */
+  /** CPU time in ms since the start, by name; empty without /proc. */
   elapsedMs(): Record<string, number> {
     const now = this.read();
     return Object.fromEntries([...now].map(([name, ms]) => [name, ms - (this.begunMs.get(name) ?? 0)]));
@@ -42,19 +42,19 @@ export class CpuClock {
   }
 }
 
-/** Every process with its own time and that of the children it has buried. */
+/** Every process with its own CPU time and that of its reaped children. */
 function readTimes(): Map<number, ProcessTimes> {
   const times = new Map<number, ProcessTimes>();
   for (const name of listProcesses()) {
     try {
-      // The command, in brackets, may hold anything; what follows it does not.
+      // The command in parentheses may contain any character; parsing starts after it.
       const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
         .replace(/^.*\) /s, '')
         .split(' ');
       const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
       times.set(Number(name), { parent: Number(fields[1]), ticks });
     } catch {
-      // It has just ended.
+      // The process has just exited.
     }
   }
   return times;

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { percentile } from '../report.js';
 
-/** A target of requests: they go to `url` with the keys in turns. */
+/** Target of the requests: `url`, with the keys used in rotation. */
 export interface LoadTarget {
   url: string;
   keys: readonly string[];
@@ -16,7 +16,7 @@ export interface LoadResult {
   p99Ms: number;
 }
 
-/** Requests over connections that stay open, as a client library keeps them. */
+/** Sends requests over keep-alive connections, like a client library. */
 export class HttpLoad {
   private readonly agent: Dispatcher;
   private next = 0;
@@ -25,7 +25,7 @@ export class HttpLoad {
     this.agent = new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   }
 
-  /** As many as it answers, each connection asking anew when it has its answer. */
+  /** Sends as many requests as possible; each connection sends the next one after a response. */
   async closedLoop(target: LoadTarget, seconds: number): Promise<LoadResult> {
     const latenciesMs: number[] = [];
     const startedMs = performance.now();
@@ -37,7 +37,7 @@ export class HttpLoad {
     return resultOf(latenciesMs, startedMs);
   }
 
-  /** So many requests, each connection asking anew when it has its answer. */
+  /** Sends a fixed number of requests; each connection sends the next one after a response. */
   async fixedCount(target: LoadTarget, requests: number): Promise<LoadResult> {
     const latenciesMs: number[] = [];
     const startedMs = performance.now();
@@ -52,7 +52,7 @@ export class HttpLoad {
     return resultOf(latenciesMs, startedMs);
   }
 
-  /** At a steady rate, whether or not it keeps up: latency counts from the moment the request was due. */
+  /** Sends requests at a fixed rate, regardless of the response times. Latency counts from the scheduled start. */
   async openLoop(
     target: LoadTarget,
     { perSecond, seconds }: { perSecond: number; seconds: number },
@@ -72,7 +72,7 @@ export class HttpLoad {
     await this.agent.close();
   }
 
-  /** Ms from `fromMs` to the last byte. */
+  /** Time from `fromMs` to the last byte, in ms. */
   private async ask({ url, keys, body }: LoadTarget, fromMs = performance.now()): Promise<number> {
     this.next += 1;
     const { statusCode, body: answer } = await request(url, {
@@ -87,7 +87,7 @@ export class HttpLoad {
   }
 }
 
-/** A timer is no finer than a millisecond; shorter waits give way to whatever is due. */
+/** Timers have a resolution of a millisecond; shorter waits yield to the event loop. */
 function turn(ms: number): Promise<void> {
   return new Promise((done) => (ms > 1.5 ? setTimeout(done, ms - 1) : setImmediate(done)));
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { AccountsService } from '#accounts';
-import { isAudio, LedgerService } from '#billing';
+import { isConsistent, LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { migrate } from '#platform/migrations';
@@ -27,11 +27,11 @@ export interface StackOptions {
   accounts: number;
   /** Folder for `--cpu-prof` of api, worker (with its model host) and ops. */
   profiles?: string;
-  /** Requests that a worker runs at once; default 16. */
+  /** Concurrent requests of a worker; default: 16. */
   slots?: number;
 }
 
-/** The platform as an operator runs it, on Redis and PostgreSQL of its own, with the deterministic test engine. */
+/** The platform as an operator runs it, with its own Redis and PostgreSQL and the deterministic test engine. */
 export class Stack {
   readonly keys: string[] = [];
   readonly apiPort: number;
@@ -54,7 +54,7 @@ export class Stack {
 
   static async start(options: StackOptions): Promise<Stack> {
     const home = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
-    // Durable, as in production, and with a count of every statement.
+    // Durable as in production, with statement statistics.
     const postgres = await startPostgres({ fsync: 'on', shared_preload_libraries: 'pg_stat_statements' });
     const redis = await startRedis();
     await migrate({ url: postgres.url });
@@ -66,23 +66,23 @@ export class Stack {
     return stack;
   }
 
-  /** The top of every process tree, by name. */
+  /** Root process of every process tree, by name. */
   get roots(): Record<string, number> {
     const own = Object.fromEntries([...this.children].map(([name, { pid }]) => [name, pid ?? 0]));
     return { ...own, postgres: this.postgres.pid, redis: this.redis.pid, load: process.pid };
   }
 
-  /** Starts and drains workers until there are so many; resolves when the api hears of just these. */
+  /** Starts and drains workers to reach `count`; resolves when the API knows exactly these. */
   async setWorkers(count: number): Promise<void> {
     const names = [...this.children.keys()].filter((name) => name.startsWith('worker'));
     for (let number = names.length + 1; number <= count; number += 1) this.spawnWorker(`worker-${number}`);
     const surplus = names.slice(count);
     await Promise.all(surplus.map((name) => endProcess(this.children.get(name), 'SIGTERM')));
     for (const name of surplus) this.children.delete(name);
-    await this.until('the workers are ready', async () => (await this.readyWorkers()) === count);
+    await this.until('all workers are ready', async () => (await this.readyWorkers()) === count);
   }
 
-  /** Resolves when no job is open; until then what was asked for is not yet paid for. */
+  /** Resolves when no job is open, that is, when every request is billed. */
   async untilSettled(): Promise<void> {
     const deadline = performance.now() + startWithinMs;
     for (;;) {
@@ -93,7 +93,7 @@ export class Stack {
     }
   }
 
-  /** Bytes of the database, and of what it has written to its log since it was made. */
+  /** Size of the database and of its write-ahead log since creation, in bytes. */
   async databaseBytes(): Promise<{ stored: number; logged: number }> {
     const { rows } = await this.pool.query<{ stored: string; logged: string }>(
       `SELECT pg_database_size(current_database()) AS stored, pg_current_wal_lsn() - '0/0'::pg_lsn AS logged`,
@@ -101,12 +101,12 @@ export class Stack {
     return { stored: Number(rows[0]?.stored), logged: Number(rows[0]?.logged) };
   }
 
-  /** Throws when the books are not in order. */
+  /** Throws if the ledger is inconsistent. */
   async verifyLedger(): Promise<void> {
     const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 1 });
     try {
       const report = await new LedgerService(prisma).verify();
-      if (!isAudio(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
+      if (!isConsistent(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
     } finally {
       await prisma.$disconnect();
     }
@@ -182,12 +182,13 @@ export class Stack {
   private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + startWithinMs;
     while (!(await holds().catch(() => false))) {
-      if (performance.now() > deadline) throw new Error(`not in time: ${what}; the log:\n${this.log.join('')}`);
+      if (performance.now() > deadline)
+        throw new Error(`timed out waiting for: ${what}; the log:\n${this.log.join('')}`);
       await pause(100);
     }
   }
 
-  /** As the api counts them. */
+  /** Ready workers as counted by the API. */
   private async readyWorkers(): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${this.apiPort}/metrics`)).text();
     const [, count] =

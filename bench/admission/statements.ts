@@ -4,11 +4,11 @@ export interface DatabaseWork {
   /** Without `BEGIN` and `COMMIT`. */
   statements: number;
   transactions: number;
-  /** What was run how often, the most frequent first. */
+  /** Statements by number of executions, in descending order. */
   texts: { calls: number; text: string }[];
 }
 
-/** Counts from now on. */
+/** Starts counting. */
 export async function beginCount(pool: pg.Pool): Promise<() => Promise<DatabaseWork>> {
   const transactionsBefore = await transactions(pool);
   await pool.query('SELECT pg_stat_statements_reset()');
@@ -28,7 +28,7 @@ export async function beginCount(pool: pg.Pool): Promise<() => Promise<DatabaseW
 }
 
 async function transactions(pool: pg.Pool): Promise<number> {
-  // Backends report what they have committed when they have been idle for a second.
+  // Backends report their statistics after being idle for a second.
   await new Promise((done) => setTimeout(done, 1_500));
   const { rows } = await pool.query<{ count: string }>(
     'SELECT xact_commit + xact_rollback AS count FROM pg_stat_database WHERE datname = current_database()',

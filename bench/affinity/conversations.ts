@@ -5,16 +5,16 @@ import { percentile, type Figures } from '../report.js';
 export interface ConversationPlan {
   conversations: number;
   turns: number;
-  /** Characters of the instructions that each conversation begins with. */
+  /** Length of the system prompt of each conversation, in characters. */
   instructions: number;
-  /** Tokens of an answer. */
+  /** Output tokens per request. */
   tokens: number;
-  /** Requests at once. */
+  /** Concurrent requests. */
   lanes: number;
 }
 
 export interface ConversationTarget {
-  /** `http://127.0.0.1:<port>` of the replicas of the api, which are asked in turns. */
+  /** `http://127.0.0.1:<port>` of the API replicas, used in rotation. */
   origins: readonly string[];
   key: string;
   modelId: string;
@@ -43,7 +43,7 @@ const words =
     ' ',
   );
 
-/** The same for the same seed, and another for every other. */
+/** Deterministic per seed. */
 function randomText(characters: number, random: () => number): string {
   let text = '';
   while (text.length < characters) {
@@ -53,8 +53,8 @@ function randomText(characters: number, random: () => number): string {
 }
 
 /**
- * Many conversations side by side: all first turns, then all second ones, in another order each time, as callers who read
- * before they answer would send them. No two rounds share a text.
+ * Runs many conversations in parallel: all first turns, then all second turns, in a new order each time, like users who
+ * read before they reply. No two rounds share a text.
  */
 export class Conversations {
   private asked = 0;

@@ -11,27 +11,27 @@ import { runLanes } from '../text/contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
 import { inRequests, textsOfRound } from './workload.js';
 
-/** What somebody embeds in one run. */
+/** Texts of one run. */
 export interface EmbeddingPlan {
   requests: string[][];
-  /** Requests under way at once. */
+  /** Concurrent requests. */
   callers: number;
 }
 
 export interface EmbeddingTimes {
   ms: number;
-  /** How long each request took. */
+  /** Duration of each request. */
   requestMs: number[];
 }
 
 export interface Embedder {
   embed(plan: EmbeddingPlan): Promise<EmbeddingTimes>;
-  /** Process that holds the model. */
+  /** Pid of the process with the model. */
   pid(): number;
   close(): Promise<void>;
 }
 
-/** Through HTTP, key, limits, ledger, queue, worker and host, as the official client asks: base64. */
+/** Uses HTTP, key, limits, ledger, queue, worker and host, with base64 like the official client. */
 export function platformEmbedder(platform: Platform, modelId: string): Embedder {
   const agent = new Agent({ connections: 128, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   const ask = async (input: string[]): Promise<number> => {
@@ -63,7 +63,7 @@ export async function bareEmbedder(model: InstalledModel, threads: number): Prom
   return childEmbedder(await BenchChild.start(module, load));
 }
 
-/** transformers.js embeds the texts of one request in one padded batch, and one request after the other. */
+/** transformers.js embeds the texts of one request in one padded batch, and requests one after another. */
 export async function peerEmbedder({ folder }: InstalledModel, threads: number): Promise<Embedder> {
   return childEmbedder(await BenchChild.start(resolve('bench/peers/transformers-embedding.mjs'), { folder, threads }));
 }
@@ -93,7 +93,7 @@ export function asSubject(embedder: Embedder, { name, texts, perRequest, callers
       const { model = Number.NaN } = clock.elapsedMs();
       return {
         textsPerSecond: (texts * 1_000) / ms,
-        // Of the process that holds the model: on a busy machine it says more than the clock, with one thread at least.
+        // CPU time of the process with the model: reliable on a shared machine, at least with one thread.
         processorMsPerText: model / texts,
         requestP50Ms: percentile(requestMs, 50),
         requestP95Ms: percentile(requestMs, 95),

@@ -3,7 +3,7 @@ const vocabulary =
     ' ',
   );
 
-/** The same numbers for the same seed, so that everybody embeds the same texts of a round. */
+/** Deterministic per seed, so that all subjects embed the same texts in a round. */
 function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -12,7 +12,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Texts of 4 to 180 words, most of them short, as searches and passages of documents are: 32 tokens in the middle. */
+/** Texts of 4 to 180 words, mostly short, like search queries and passages; the median has 32 tokens. */
 export function textsOfRound(round: number, count: number): string[] {
   const random = seeded(round * 7_919 + 5);
   return Array.from({ length: count }, () => {

@@ -5,29 +5,29 @@ import { busyCores, capacityTable, costMs, modelWorkers, neededCores, workerTabl
 
 const text = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 
-/** Rows of Markdown tables without the spaces that line them up. */
+/** Removes the alignment spaces of Markdown tables. */
 function rowsOf(page: string): string[] {
   const rows = page.split('\n').filter((line) => line.startsWith('|') && !/^[|: -]+$/.test(line));
   return rows.map((row) => row.replaceAll(/ +/g, ' '));
 }
 
-describe('the capacity of a fleet', () => {
-  it('follows from the time of a request', () => {
-    // 10,000 a minute are 166.7 a second; of 0.642 ms each they keep 0.11 cores busy.
+describe('fleet capacity', () => {
+  it('is derived from the CPU time of a request', () => {
+    // 10,000 per minute are 166.7 per second; at 0.642 ms each they use 0.11 cores.
     expect(busyCores('api', 10_000)).toBeCloseTo(0.107, 4);
     expect(neededCores('api', 10_000)).toBe(2);
     expect(neededCores('api', 1_000_000)).toBe(18);
     expect(neededCores('postgres', 1_000_000)).toBe(33);
-    // 166.7 answers of 200 tokens a second, 172 of them a worker, which is busy for six tenths of its time.
+    // 166.7 responses of 200 tokens per second; a worker generates 172 tokens/s and is planned at 60% load.
     expect(modelWorkers(10_000)).toBe(323);
   });
 
-  it('stands in docs/scaling.md as it is computed', () => {
+  it('matches the tables in docs/scaling.md', () => {
     const page = rowsOf(text('docs/scaling.md'));
     for (const row of rowsOf(`${capacityTable()}\n${workerTable()}`)) expect(page).toContain(row);
   });
 
-  it('begins with what docs/performance.md says of a request', () => {
+  it('uses the request costs of docs/performance.md', () => {
     const [, postgres, api, worker, ops, redis] =
       /PostgreSQL ([\d.]+), api ([\d.]+), worker ([\d.]+), ops ([\d.]+), Redis ([\d.]+)/.exec(
         text('docs/performance.md').replaceAll(/\s+/g, ' '),

@@ -1,29 +1,29 @@
 import { formatTable } from '../report.js';
 
 /*
- * How many processes and cores a load takes, from what a request was measured to cost. docs/scaling.md shows these
- * tables; a test holds it to them.
+ * Computes the processes and cores for a load from the measured cost of a request. docs/scaling.md shows these tables,
+ * and a test compares them.
  */
 
-/** Processor time of one request in ms, by process: `npm run bench:admission`, as docs/performance.md has it. */
+/** CPU time of one request in ms, by process, measured with `npm run bench:admission` (docs/performance.md). */
 export const costMs = { api: 0.642, ops: 0.221, worker: 0.463, postgres: 1.18, redis: 0.27 } as const;
 export type Part = keyof typeof costMs;
 
-/** How much of a core is planned with: the rest is for peaks and for a neighbour that fails. */
+/** Planned utilization of a core; the rest is for peaks and failover. */
 const utilisation = 0.6;
 
 /** Requests per minute. */
 const loads = [100, 10_000, 1_000_000] as const;
 
-/** What there is of each at least, so that one of it may fail; PostgreSQL and Redis have their replicas beside. */
+/** Minimum number of each process, so that one may fail; PostgreSQL and Redis have their own replicas. */
 const fewest: Record<Part, number> = { api: 2, ops: 2, worker: 1, postgres: 1, redis: 1 };
 
-/** Cores that are busy all the time. */
+/** Cores in constant use. */
 export function busyCores(part: Part, perMinute: number): number {
   return ((perMinute / 60) * costMs[part]) / 1_000;
 }
 
-/** Cores to have. Every part but PostgreSQL is one thread, so that these are processes. */
+/** Cores to provision. Every part except PostgreSQL is single-threaded, so these are processes. */
 export function neededCores(part: Part, perMinute: number): number {
   return Math.max(fewest[part], Math.ceil(busyCores(part, perMinute) / utilisation));
 }
@@ -38,7 +38,7 @@ const names: Record<Part, string> = {
 
 const inWords = (value: number): string => value.toLocaleString('en-US');
 
-/** One row a part: what a request costs, and for each load the busy cores and what to have. */
+/** One row per part: the cost of a request and, for each load, the busy and the provisioned cores. */
 export function capacityTable(): string {
   const rows = (Object.keys(costMs) as Part[]).map((part) => [
     names[part],
@@ -48,16 +48,16 @@ export function capacityTable(): string {
   return formatTable(['', 'ms', ...loads.map((perMinute) => `${inWords(perMinute)}/min`)], rows);
 }
 
-/** Tokens per second of a worker of two cores with all 16 places taken: TinyLlama 1.1B, 4 bits, docs/performance.md. */
+/** Tokens per second of a two-core worker with all 16 slots in use: TinyLlama 1.1B, 4 bits, docs/performance.md. */
 const tokensPerSecond = 172;
-const answerTokens = 200;
+const responseTokens = 200;
 
-/** Workers of that kind whose arithmetic keeps up with answers of 200 tokens. */
+/** Number of such workers that can compute responses of 200 tokens. */
 export function modelWorkers(perMinute: number): number {
-  return Math.ceil(((perMinute / 60) * answerTokens) / tokensPerSecond / utilisation);
+  return Math.ceil(((perMinute / 60) * responseTokens) / tokensPerSecond / utilisation);
 }
 
-/** What the arithmetic of a model takes beside. */
+/** Additional cores for the model's computation. */
 export function workerTable(): string {
   const cells = loads.map((perMinute) => inWords(modelWorkers(perMinute)));
   return formatTable(

@@ -9,7 +9,7 @@ const resultOf = (name: string, perWorkerPerSecond: number) => ({
 });
 
 describe('a fleet', () => {
-  it('counts what each worker did, and the time of all workers as one process', () => {
+  it('counts the jobs of each worker, and the CPU time of all workers as one process', () => {
     const cpuMs = { api: 400, worker: 200, 'worker-2': 200, 'worker-12': 100, load: 900 };
     expect(fleetFigures(runOf(400), { workers: 4, cpuMs, bytes: { stored: 4_000, logged: 8_000 } })).toEqual({
       perSecond: 40,
@@ -24,7 +24,7 @@ describe('a fleet', () => {
     });
   });
 
-  it('is held against the smallest one of the same run', () => {
+  it('compares each fleet with the smallest one of the same run', () => {
     const results = [resultOf('1 worker', 20), resultOf('8 workers', 17)];
     expect(fleetRatios(results, ['1 worker', '8 workers'])).toEqual([
       { name: 'each of 8 workers over 1 worker', value: 0.85, aim: 0.9 },

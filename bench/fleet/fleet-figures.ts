@@ -1,17 +1,17 @@
 import type { LoadResult } from '../admission/http-load.js';
 import { type BenchSubjectResult, type Figures, medianOf, type Ratio } from '../report.js';
 
-/** The project promises that a worker in a fleet does at least this part of what it does alone. */
+/** Minimum throughput of a worker in a fleet relative to a single worker. */
 const aim = 0.9;
 
-/** What a run took beside time: processor time by process, and bytes of the database. */
+/** Cost of a run besides time: CPU time by process, and database size in bytes. */
 export interface RunCost {
   workers: number;
   cpuMs: Record<string, number>;
   bytes: { stored: number; logged: number };
 }
 
-/** Figures of one run: what each worker did, and what a job cost, all workers together. */
+/** Figures of one run: throughput per worker, and cost per job over all workers. */
 export function fleetFigures(
   { requests, seconds, p50Ms }: Pick<LoadResult, 'requests' | 'seconds' | 'p50Ms'>,
   { workers, cpuMs, bytes }: RunCost,
@@ -34,7 +34,7 @@ export function fleetFigures(
   };
 }
 
-/** Every fleet over the first one of the same run. */
+/** Ratio of every fleet to the first one of the same run. */
 export function fleetRatios(results: readonly BenchSubjectResult[], names: readonly string[]): Ratio[] {
   const [first = '', ...others] = names;
   const alone = medianOf(results, first, 'perWorkerPerSecond');

@@ -17,12 +17,12 @@ export interface ProviderModels {
   image: InstalledModel;
 }
 
-/** How the models of one provider are to be loaded and asked. */
+/** How the models of a provider are loaded and run. */
 export interface ProviderPlan {
   provider: string;
   models: ProviderModels;
   threads: number;
-  /** Texts that are written at once. */
+  /** Concurrent texts. */
   streams: number;
   outputTokens: number;
 }
@@ -31,7 +31,7 @@ const texts = 128;
 const [width, height] = [320, 240];
 const bytesPerMebibyte = 2 ** 20;
 
-/** Text, embeddings and a picture on one execution provider, each model in a process of its own. */
+/** Text, embeddings and an image on one execution provider, each model in a process of its own. */
 export class ProviderBenchSubject implements BenchSubject {
   readonly name: string;
 
@@ -42,7 +42,7 @@ export class ProviderBenchSubject implements BenchSubject {
     this.name = plan.provider;
   }
 
-  /** Rejects where a model does not run on the provider: figures of another one would bear its name. */
+  /** Rejects if a model does not run on the provider, since its figures would belong to another one. */
   static async start(plan: ProviderPlan): Promise<ProviderBenchSubject> {
     const { models, provider, threads, streams } = plan;
     const contextLength = models.text.manifest.contextLength ?? 256;
@@ -77,8 +77,8 @@ export class ProviderBenchSubject implements BenchSubject {
   }
 
   /**
-   * What a step costs over a long cache beyond one over a short cache is attention over it and, where the cache crosses
-   * the bus at every step, its copy: no provider tells the two apart, and the first is small on a GPU.
+   * The extra cost of a step with a long cache is attention plus, if the cache crosses the bus on every step, its copy.
+   * Providers do not report the two separately; on a GPU attention is the small part.
    */
   private async write(round: number): Promise<Figures> {
     const { streams, outputTokens, models } = this.plan;
@@ -118,7 +118,7 @@ export class ProviderBenchSubject implements BenchSubject {
     return { imageMs: ms };
   }
 
-  /** Of the three processes together. A container may hide what a process takes of the device: then it is left out. */
+  /** GPU memory of the three processes together; omitted if a container hides it. */
   private async memory(): Promise<Figures> {
     const pids = Object.values(this.children).map(({ pid }) => pid);
     const resident = await Promise.all(pids.map(residentBytesOfTree));

@@ -7,8 +7,8 @@ const amountNano = 6_000n;
 const entriesPerCharge = 3;
 
 /**
- * Adds about `entries` entries as closed chats leave them (input, output, revenue), in bulk: sound, but written past
- * the triggers, which check row by row.
+ * Bulk-inserts about `entries` entries as closed chats create them (input, output, revenue). They are consistent, but
+ * bypass the row-level triggers.
  */
 export async function fillLedger(prisma: PrismaService, entries: number): Promise<void> {
   const charges = Math.ceil(entries / entriesPerCharge);

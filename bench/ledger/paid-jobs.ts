@@ -8,7 +8,7 @@ import { createLogger } from '#platform/logging';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
 
-/** Jobs that are admitted with a reservation and closed with a charge, as api and ops do it; no queue between them. */
+/** Admits jobs with a reservation and closes them with a charge, as api and ops do, without a queue. */
 export interface PaidJobs {
   run(count: number, concurrency: number): Promise<void>;
 }
@@ -21,7 +21,7 @@ const lines = [
   { sku: 'bench-llm-output-mtoken', units: '0.000050', unitPriceNano: 100_000_000n, amountNano: 5_000n },
 ];
 
-/** A queue that takes everything and keeps nothing. */
+/** A queue that accepts and discards everything. */
 const noQueue = {
   producer: {
     requireRoom: () => undefined,
@@ -30,7 +30,7 @@ const noQueue = {
   },
 } as unknown as QueueTransport;
 
-/** `accounts` accounts with more than enough credit, used in turns. */
+/** `accounts` accounts with ample credit, used in rotation. */
 export async function openPaidJobs(prisma: PrismaService, accounts: number): Promise<PaidJobs> {
   const callers = await openCallers(prisma, accounts);
   const jobs = new JobsRepository(prisma);

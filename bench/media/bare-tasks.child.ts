@@ -5,7 +5,7 @@ interface TaskRuns {
   inputs: object[];
 }
 
-// One after another, as the worker asks for them.
+// Sequential, as the worker sends them.
 serveTasks(async (tasks, { task, inputs }: TaskRuns) => {
   const startedAt = performance.now();
   for (const input of inputs) await tasks.perform(task, input);

@@ -12,11 +12,11 @@ import { BareTasks } from '../bare-tasks.js';
 export interface WorkerLoad {
   manifest: ModelManifest;
   host: HostLoadOptions;
-  /** Folder for the artifacts, and for what the tools need. */
+  /** Folder for artifacts and temporary files. */
   home: string;
 }
 
-/** One job of the worker; the pictures become its inputs. */
+/** One worker job; the images become its inputs. */
 export interface WorkerJob {
   modality: 'image' | 'video';
   payload: object;
@@ -26,7 +26,7 @@ export interface WorkerJob {
 
 type Process = (job: RunningJob<never>) => Promise<JobReport>;
 
-/** What the worker does with a job: storage, decoding, the engine in this process, encoding. No HTTP, no money, no queue. */
+/** The worker's part of a job: storage, decoding, in-process engine, encoding. No HTTP, billing or queue. */
 class BareWorker {
   private constructor(
     private readonly artifacts: ReturnType<typeof createArtifactStore>,
@@ -46,7 +46,7 @@ class BareWorker {
     return new BareWorker(artifacts, { image: (job) => image.process(job), video: (job) => video.process(job) });
   }
 
-  /** The pictures are stored before the clock runs: that is the api's part. */
+  /** The images are stored before timing starts, because the API does this. */
   async run({ modality, payload, images }: WorkerJob): Promise<{ ms: number }> {
     const options = { kind: 'input', contentType: 'image/png' } as const;
     const stored = await Promise.all(images.map((image) => this.artifacts.put(image, options)));

@@ -10,34 +10,34 @@ import { BenchChild } from '../text/child.contender.js';
 import { peakMebibytes } from '../transcription/peak-memory.js';
 import type { WorkerJob, WorkerLoad } from './bare-worker.child.js';
 
-/** One kind of work on pictures, as each contestant needs it said. */
+/** One image task, described for each subject. */
 export interface MediaWork {
-  /** First word of its figures. */
+  /** Prefix of its figures. */
   name: string;
   model: InstalledModel;
-  /** Through the whole platform; resolves when the caller holds the result. */
+  /** Runs through the whole platform; resolves when the client has the result. */
   ask(platform: Platform): Promise<void>;
-  /** The same for the engine alone. */
+  /** The same for the engine only. */
   task: string;
   inputs: object[];
-  /** And for the worker alone. */
+  /** The same for the worker only. */
   job: WorkerJob;
 }
 
-/** A process with models, and what it does with each work, in ms. */
+/** A process with models; reports the duration of each task in ms. */
 interface RoleActor {
   ms(): Promise<number>;
   pid(): number;
   close(): Promise<void>;
 }
 
-/** Through HTTP, key, queue, worker, host, storage, decoder and encoder. */
+/** Uses HTTP, key, queue, worker, host, storage, decoder and encoder. */
 export function platformSubject(platform: Platform, works: readonly MediaWork[]): BenchSubject {
   return subject(
     'sluice',
     works.map((work) => ({
       work,
-      doer: {
+      runner: {
         ms: async () => {
           const startedAt = performance.now();
           await work.ask(platform);
@@ -50,26 +50,26 @@ export function platformSubject(platform: Platform, works: readonly MediaWork[])
   );
 }
 
-/** Our engine in a process of its own for each model. */
+/** Our engine in one process per model. */
 export async function bareSubject(works: readonly MediaWork[], threads: number): Promise<BenchSubject> {
   const module = fileURLToPath(new URL('./bare-tasks.child.js', import.meta.url));
-  const doers = works.map(async (work) => {
+  const runners = works.map(async (work) => {
     const child = await BenchChild.start(module, bareLoad(work.model, threads));
-    return { work, doer: childDoer(child, { task: work.task, inputs: work.inputs }) };
+    return { work, runner: childRunner(child, { task: work.task, inputs: work.inputs }) };
   });
-  return subject('bare', await Promise.all(doers));
+  return subject('bare', await Promise.all(runners));
 }
 
-/** The worker's processors and our engine in one process for each model: all that no caller can do without. */
+/** The worker's processors and our engine in one process per model: the minimum that any client needs. */
 export async function workerSubject(works: readonly MediaWork[], threads: number): Promise<BenchSubject> {
   const module = fileURLToPath(new URL('./bare-worker.child.js', import.meta.url));
   const home = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
-  const doers = works.map(async (work) => {
+  const runners = works.map(async (work) => {
     const { manifest } = work.model;
     const load: WorkerLoad = { manifest, host: bareLoad(work.model, threads), home };
-    return { work, doer: childDoer(await BenchChild.start(module, load), work.job) };
+    return { work, runner: childRunner(await BenchChild.start(module, load), work.job) };
   });
-  const { close, ...rest } = subject('bare worker', await Promise.all(doers));
+  const { close, ...rest } = subject('bare worker', await Promise.all(runners));
   return {
     ...rest,
     close: async () => {
@@ -79,20 +79,20 @@ export async function workerSubject(works: readonly MediaWork[], threads: number
   };
 }
 
-/** A peer in `bench/peers`, for those works that it knows. */
+/** A peer in `bench/peers`, for the tasks it supports. */
 export async function peerSubject(
   name: string,
   module: string,
   works: readonly { work: MediaWork; load: object; run: object }[],
 ): Promise<BenchSubject> {
-  const doers = works.map(async ({ work, load, run }) => {
+  const runners = works.map(async ({ work, load, run }) => {
     const child = await BenchChild.start(resolve('bench/peers', module), load);
-    return { work, doer: childDoer(child, run) };
+    return { work, runner: childRunner(child, run) };
   });
-  return subject(name, await Promise.all(doers));
+  return subject(name, await Promise.all(runners));
 }
 
-function childDoer(child: BenchChild, run: object): RoleActor {
+function childRunner(child: BenchChild, run: object): RoleActor {
   return {
     ms: async () => ((await child.call('run', run)) as { ms: number }).ms,
     pid: () => child.pid,
@@ -100,20 +100,20 @@ function childDoer(child: BenchChild, run: object): RoleActor {
   };
 }
 
-/** Every work once a round: its time, and the most that the process of its model has ever held. */
-function subject(name: string, doers: readonly { work: MediaWork; doer: RoleActor }[]): BenchSubject {
+/** Runs every task once per round: its duration, and the peak memory of its model process. */
+function subject(name: string, runners: readonly { work: MediaWork; runner: RoleActor }[]): BenchSubject {
   return {
     name,
     run: async () => {
       const figures: Record<string, number> = {};
-      for (const { work, doer } of doers) {
-        figures[`${work.name}Ms`] = await doer.ms();
-        figures[`${work.name}PeakMiB`] = await peakMebibytes(doer.pid());
+      for (const { work, runner } of runners) {
+        figures[`${work.name}Ms`] = await runner.ms();
+        figures[`${work.name}PeakMiB`] = await peakMebibytes(runner.pid());
       }
       return figures;
     },
     close: async () => {
-      for (const { doer } of doers) await doer.close();
+      for (const { runner } of runners) await runner.close();
     },
   };
 }

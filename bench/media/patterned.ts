@@ -1,4 +1,4 @@
-/** A picture that no two places of are alike, RGB. */
+/** An RGB image without repeated regions. */
 export function patterned(width: number, height: number, shift = 0): Uint8Array {
   return Uint8Array.from({ length: width * height * 3 }, (_, at) => {
     const pixel = Math.floor(at / 3);

@@ -9,7 +9,7 @@ async function load({ file, threads }) {
   return null;
 }
 
-/** `feeds`: a list of runs, each with `{ data, dims }` by the name of the input. */
+/** `feeds`: a list of runs, each with `{ data, dims }` by input name. */
 async function run({ feeds }) {
   const startMs = nowMs();
   for (const inputs of feeds) {

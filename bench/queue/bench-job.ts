@@ -2,10 +2,10 @@ import 'reflect-metadata';
 import { type ChatJobPayload, chatJob } from '#modalities/chat/contract';
 import { plainChat } from '#test/plain-chat';
 
-/** Jobs a worker runs at once, on both sides. */
+/** Concurrent jobs of a worker, for both subjects. */
 export const workerConcurrency = chatJob.policy.concurrency;
 
-/** A chat of ordinary size, the same for all contestants. */
+/** A chat of typical size, the same for all subjects. */
 export function benchPayload(): ChatJobPayload {
   return plainChat({
     messages: [

@@ -1,24 +1,24 @@
 import { percentile, type Figures } from '../report.js';
 
-/** How much one measured run does. */
+/** Size of one measured run. */
 export interface LoadSize {
-  /** Jobs one after the other, for latency. */
+  /** Sequential jobs, for latency. */
   readonly pickups: number;
-  /** Jobs at once, for throughput. */
+  /** Concurrent jobs, for throughput. */
   readonly jobs: number;
-  /** Producers that add at the same time, each one job after the other, as requests do. */
+  /** Concurrent producers; each adds jobs one after another, as requests do. */
   readonly producers: number;
 }
 
-/** Jobs about to be added. */
+/** A batch of jobs to add. */
 export interface ExpectedJobs {
-  /** When the worker picks up the first of them, in ms since the epoch. */
+  /** When the worker picks up the first job, in ms since the epoch. */
   readonly pickedUp: Promise<number>;
-  /** Resolves when all are done: completed, and known to their caller where one waits. */
+  /** Resolves when all jobs are done: completed, and reported to the caller if one waits. */
   readonly done: Promise<void>;
 }
 
-/** A queue whose producer is this process, with a worker that does nothing in another process. */
+/** A queue with its producer in this process and a no-op worker in another. */
 export interface BenchQueue {
   /** Adds one job. Resolves once the store has it. */
   add(requestId: string): Promise<void>;
@@ -27,14 +27,14 @@ export interface BenchQueue {
   close(): Promise<void>;
 }
 
-/** Now in ms since the epoch, finer than `Date.now` and comparable between the processes of one machine. */
+/** Current time in ms since the epoch, finer than `Date.now` and comparable between processes of one machine. */
 export function preciseNowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
 let counter = 0;
 
-/** Pickup latency of an idle queue, then jobs per second of a full one. */
+/** Measures the pickup latency of an idle queue, then the throughput of a full one. */
 export async function measure(queue: BenchQueue, size: LoadSize): Promise<Figures> {
   const latenciesMs: number[] = [];
   for (let index = 0; index < size.pickups; index += 1) latenciesMs.push(await pickUpOne(queue));

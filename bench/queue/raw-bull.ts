@@ -11,7 +11,7 @@ import { benchPayload, workerConcurrency } from './bench-job.js';
 import type { BenchQueue } from './load.js';
 import { WorkerLink } from './worker-link.js';
 
-/** What the worker process wants to hear of its jobs. */
+/** Job events that the worker process reports. */
 export interface WorkerEvents {
   onPickup(): void;
   onCompleted(): void;
@@ -27,8 +27,8 @@ interface Backend {
 const name = 'bench';
 
 /**
- * BullMQ as its manual shows it: a queue here and a worker in another process, jobs removed at their end, nothing of
- * ours. Nobody tells the caller that his job is done: the worker's own count ends the run.
+ * BullMQ as in its manual: a queue here, a worker in another process, and jobs removed on completion. No caller waits
+ * for a reply; the worker's own count ends the run.
  */
 export async function openRawBull(url: string, namespace: string): Promise<BenchQueue> {
   const { factory, close } = backend(url, namespace);
@@ -49,7 +49,7 @@ export async function openRawBull(url: string, namespace: string): Promise<Bench
   };
 }
 
-/** The other process. */
+/** The worker process. */
 export async function openRawWorker(
   url: string,
   namespace: string,

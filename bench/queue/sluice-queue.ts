@@ -11,10 +11,10 @@ const usage = { promptTokens: 20, cachedTokens: 0, completionTokens: 0, reasonin
 const warn = () => undefined;
 
 /**
- * Our queue as api and worker use it: a slot per request, the payload validated again, presence and cancels running, the
- * outcome written before the job is completed, `job-started` and `job-finished` through the mailbox. The engine is the
- * shortest there is: it ends at once. Outcomes are not processed here, as `ops` is a process of its own. A job counts as
- * done when its caller knows.
+ * The project's queue as api and worker use it: a reply stream per request, payload validation, cluster membership and
+ * cancellation, a job result written before completion, and start and finish events. The engine ends at once. Job
+ * results are not processed here, because `ops` is a separate process. A job counts as done when its caller has the
+ * reply.
  */
 export async function openSluiceQueue(url: string, namespace: string): Promise<BenchQueue> {
   const api = await createTransport({ url, namespace, clientName: 'bench-api', warn });
@@ -54,7 +54,7 @@ export async function openSluiceQueue(url: string, namespace: string): Promise<B
   };
 }
 
-/** The other process. */
+/** The worker process. */
 export async function openSluiceWorker(
   url: string,
   namespace: string,

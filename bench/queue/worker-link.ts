@@ -5,15 +5,15 @@ import type { ExpectedJobs } from './load.js';
 
 export type WorkerKind = 'raw' | 'sluice';
 
-/** What the worker process tells: ready to count; when the first job was picked up; all expected jobs are completed. */
+/** Messages of the worker process: ready to count, first job picked up, all expected jobs completed. */
 export type WorkerMessage = { kind: 'ready' | 'completed' } | { kind: 'picked-up'; atMs: number };
 
-/** What it is asked: to count this many jobs. */
+/** Request to count this many jobs. */
 export interface WorkerRequest {
   expect: number;
 }
 
-/** A worker in a process of its own, as in production: it shares no loop with the producer. */
+/** A worker in a separate process, as in production: it shares no event loop with the producer. */
 export class WorkerLink {
   private onPickup: (atMs: number) => void = () => undefined;
   private onCompleted: () => void = () => undefined;
@@ -31,7 +31,7 @@ export class WorkerLink {
     const script = fileURLToPath(new URL('./worker-process.js', import.meta.url));
     const child = fork(script, [kind, url, namespace]);
     const ended = once(child, 'exit').then(() => {
-      throw new Error('the worker of the bench ended');
+      throw new Error('the worker process of the bench ended');
     });
     await Promise.race([once(child, 'message'), ended]);
     ended.catch(() => undefined);

@@ -3,7 +3,7 @@ import { openSluiceWorker } from './sluice-queue.js';
 import { preciseNowMs } from './load.js';
 import type { WorkerMessage, WorkerRequest } from './worker-link.js';
 
-/** The worker's process: `worker-process.js raw|sluice URL NAMESPACE`; ends when its parent disconnects. */
+/** Entry of the worker process: `worker-process.js raw|sluice URL NAMESPACE`. Ends when its parent disconnects. */
 const [, , kind, url = '', namespace = ''] = process.argv;
 
 let isFirst = false;

@@ -6,7 +6,7 @@ interface VoiceRun {
   voice: string;
 }
 
-// It goes through a text as the worker does.
+// Processes a text in the same way as the worker.
 serveTasks(async (tasks, { text, voice }: VoiceRun) => {
   const startedAt = performance.now();
   let samples = 0;

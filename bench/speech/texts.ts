@@ -1,4 +1,4 @@
-/** What is said: one sentence, and a page of twelve. */
+/** Texts to speak: one sentence, and a page of twelve. */
 export const benchTexts = {
   short: 'The museum opens at half past nine in the morning, except on Sundays.',
   long:

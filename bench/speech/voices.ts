@@ -10,18 +10,18 @@ import { peakMebibytes } from '../transcription/peak-memory.js';
 import { type BenchText, benchTexts } from './texts.js';
 import { kokoroPhonemes, padId, symbolIds, KokoroVoices, spokenText, loadPronouncer } from '#inference';
 
-interface Said {
+interface SpeechTiming {
   seconds: number;
   ms: number;
-  /** Until the first byte, of those that stream. */
+  /** Time to the first byte, for streaming subjects. */
   firstMs?: number;
 }
 
-/** Somebody who says one text at a time. */
+/** A subject that speaks one text at a time. */
 export interface BenchVoice {
   name: string;
-  say(text: BenchText): Promise<Said>;
-  /** Process that holds the model. */
+  say(text: BenchText): Promise<SpeechTiming>;
+  /** Pid of the process with the model. */
   pid(): number;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ function rateOf({ manifest }: InstalledModel): number {
   return Number(manifest.kindMembers?.pcm_sample_rate);
 }
 
-/** Through HTTP, key, queue, worker, host, encoder and mailbox; `wav` whole, or `pcm` as a stream. */
+/** Uses HTTP, key, queue, worker, host, encoder and reply channel; `wav` complete, or `pcm` as a stream. */
 export function platformVoice(
   name: string,
   platform: Platform,
@@ -70,7 +70,7 @@ export async function bareVoice(
   return childVoice(name, child, rateOf(model), (text) => Promise.resolve({ text: benchTexts[text], voice }));
 }
 
-/** Kokoro in transformers.js, which is given the symbols of each sentence ready made. */
+/** Kokoro in transformers.js, which gets the phonemes of each sentence. */
 export async function peerVoice(
   model: InstalledModel,
   { threads, voice }: { threads: number; voice: string },
@@ -104,7 +104,7 @@ function childVoice(
   };
 }
 
-/** Every text once per round: time per second of sound, and how long until the first byte. */
+/** Runs every text once per round: time per second of audio, and time to the first byte. */
 export function asSubject(voice: BenchVoice): BenchSubject {
   return {
     name: voice.name,

@@ -6,9 +6,7 @@ import { runLanes, type RunPlan, sharedNowMs } from './contender.js';
 import type { StreamTiming } from './timing.js';
 import type { BenchRequest } from './workload.js';
 
-/*
- * Our engine in a process of its own, without HTTP, queue or stream: what the platform costs is the difference.
- */
+/* Our engine in a process of its own, without HTTP, queue or stream. The difference is the overhead of the platform. */
 
 const listeners = new Map<string, (event: TextGenerationEvent) => void>();
 let engine: TextGenerationEngine | null = null;

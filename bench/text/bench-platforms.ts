@@ -18,13 +18,13 @@ export interface BenchPlatformsOptions {
 
 export const contenderNames = ['sluice', 'bare', 'transformers.js', 'transformers.js batched', 'llama.cpp'] as const;
 
-/** Everybody who takes part. Each lives in processes of its own and rests while another one works. */
+/** All contenders. Each has its own processes and is idle while another one runs. */
 export interface BenchPlatforms {
   platform: PlatformContender | null;
   contenders: Contender[];
 }
 
-/** Those who started are closed again where one cannot. */
+/** If one fails to start, those already started are closed. */
 export async function startBenchPlatforms(options: BenchPlatformsOptions): Promise<BenchPlatforms> {
   const contenders: Contender[] = [];
   try {
@@ -84,7 +84,7 @@ function oneAtATime(child: BenchChild): Contender {
   return childContender('transformers.js', child, ({ requests }) => ({ requests, concurrency: 1 }));
 }
 
-/** llama.cpp gets the prompts as ids, from the tokenizer that the others use. */
+/** llama.cpp gets the prompts as token ids from the tokenizer that the others use. */
 async function startLlama(file: string, tokenizer: BenchChild, threads: number): Promise<Contender> {
   const child = await BenchChild.start(resolve('bench/peers/llama.mjs'), { file, threads });
   const contender = childContender('llama.cpp', child);

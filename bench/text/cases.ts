@@ -5,7 +5,7 @@ export interface CaseSet {
   prefix: PrefixCase | null;
 }
 
-/** Cases of a model: short contexts, long ones, a mixed load, and a reused prefix where the context has room. */
+/** Cases of a model: short contexts, long ones, a mixed load, and a reused prefix if the context is large enough. */
 export function casesFor(contextLength: number, quick: boolean): CaseSet {
   const small = contextLength < 512;
   const shape: ModelShape = { contextLength, outputTokens: small ? 96 : 64 };

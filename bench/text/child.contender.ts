@@ -4,7 +4,7 @@ import type { Contender, RunPlan } from './contender.js';
 import { residentBytesOfTree } from './resident-memory.js';
 import type { StreamTiming } from './timing.js';
 
-interface ChildAnswer {
+interface ChildMessage {
   ok: boolean;
   value: unknown;
   error?: string;
@@ -12,13 +12,13 @@ interface ChildAnswer {
 
 export interface ChildRun {
   timings: StreamTiming[];
-  /** Token ids of the prompts, where the child knows them. */
+  /** Token ids of the prompts, if the child provides them. */
   promptIds?: number[][];
 }
 
-/** A process that answers `load` and `run` over its channel, one command at a time. */
+/** A process that handles `load` and `run` over its channel, one command at a time. */
 export class BenchChild {
-  /** What it said when it had loaded: the provider that it uses, of our own. */
+  /** Its report after loading; our own engine names the provider it uses. */
   loaded: unknown = null;
 
   private constructor(private readonly child: ChildProcess) {}
@@ -51,11 +51,11 @@ export class BenchChild {
 
   private answer(): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const onExit = (code: number | null) => reject(new Error(`a contender's process ended (${code})`));
+      const onExit = (code: number | null) => reject(new Error(`the process of a contender ended (${code})`));
       this.child.once('exit', onExit);
       this.child.once('message', (message) => {
         this.child.off('exit', onExit);
-        const { ok, value, error } = message as ChildAnswer;
+        const { ok, value, error } = message as ChildMessage;
         if (ok) resolve(value);
         else reject(new Error(error));
       });
@@ -63,7 +63,7 @@ export class BenchChild {
   }
 }
 
-/** A contender in a child; `prepare` turns a plan into what the child's `run` takes. */
+/** A contender in a child process; `prepare` converts a plan into the argument of the child's `run`. */
 export function childContender(
   name: string,
   child: BenchChild,

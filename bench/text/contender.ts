@@ -1,27 +1,27 @@
 import type { BenchRequest } from './workload.js';
 import type { StreamTiming } from './timing.js';
 
-/** How one repetition is to be run. */
+/** How to run one repetition. */
 export interface RunPlan {
   requests: readonly BenchRequest[];
-  /** Requests that run at once. */
+  /** Concurrent requests. */
   concurrency: number;
 }
 
-/** Somebody who generates text for a workload. Only one contender works at a time. */
+/** Generates text for a workload. Only one contender runs at a time. */
 export interface Contender {
   readonly name: string;
   /** One timing per request, in the order of the plan. */
   run(plan: RunPlan): Promise<StreamTiming[]>;
-  /** Resident bytes of every process it consists of. */
+  /** Resident memory of all its processes, in bytes. */
   residentBytes(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Milliseconds on a clock that all processes of a machine share. */
+/** Milliseconds on a clock shared by all processes of a machine. */
 export const sharedNowMs = (): number => performance.timeOrigin + performance.now();
 
-/** Runs `work` over `items`, `concurrency` at a time, and answers the results in order. */
+/** Runs `work` over `items`, `concurrency` at a time, and returns the results in order. */
 export async function runLanes<Item, Result>(
   items: readonly Item[],
   concurrency: number,

@@ -8,7 +8,7 @@ interface ChatChunk {
   error?: { message: string };
 }
 
-/** What arrived on one event stream. */
+/** Contents of one event stream. */
 export interface StreamRecord {
   pieceMs: number[];
   promptTokens: number;
@@ -16,7 +16,10 @@ export interface StreamRecord {
   tokens: number;
 }
 
-/** Reads a chat completion's event stream and notes when each piece of text came. Rejects on an error event. */
+/**
+ * Reads the event stream of a chat completion and records the arrival time of each piece of text. Rejects on an error
+ * event.
+ */
 export async function recordChatStream(body: AsyncIterable<Uint8Array>, nowMs: () => number): Promise<StreamRecord> {
   const record: StreamRecord = { pieceMs: [], promptTokens: 0, cachedTokens: 0, tokens: 0 };
   const decoder = new TextDecoder();

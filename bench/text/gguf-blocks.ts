@@ -1,4 +1,6 @@
-/** A linear layer in blocks of 32: codes lie two to a byte, the lower index in the lower half; value = (code - 8) × scale. */
+/**
+ * A linear layer in blocks of 32: two codes per byte, the lower index in the lower half; value = (code - 8) × scale.
+ */
 export interface CodedRows {
   columns: number;
   rows: number;
@@ -11,8 +13,8 @@ const codeBytes = blockSize / 2;
 const blockBytes = codeBytes + 2;
 
 /**
- * The same codes as Q4_0 of GGUF: per block a half-precision scale, then a byte for each pair of values that lie half
- * a block apart. `sourceRow` says which row stands at a position (queries and keys lie in another order there).
+ * Encodes the same codes as GGUF Q4_0: per block a half-precision scale, then a byte for each pair of values half a
+ * block apart. `sourceRow` maps rows, because queries and keys have another order there.
  */
 export function packQ40({ columns, rows, codes, scales }: CodedRows, sourceRow: (row: number) => number): Buffer {
   const blocks = columns / blockSize;
@@ -28,7 +30,10 @@ export function packQ40({ columns, rows, codes, scales }: CodedRows, sourceRow: 
   return packed;
 }
 
-/** A layer in blocks of 32 with a byte per code (value = (code - 128) × scale) as Q8_0: a scale, then signed bytes. */
+/**
+ * Encodes a layer in blocks of 32 with one byte per code (value = (code - 128) × scale) as Q8_0: a scale, then signed
+ * bytes.
+ */
 export function packQ80({ columns, rows, codes, scales }: CodedRows): Buffer {
   const blocks = (rows * columns) / blockSize;
   const packed = Buffer.alloc(blocks * (blockSize + 2));
@@ -47,7 +52,7 @@ function packBlock(codes: Uint8Array, packed: Buffer, at: number): void {
   for (let index = 0; index < codeBytes; index++) packed[at + index] = code(index) | (code(index + codeBytes) << 4);
 }
 
-/** Row of half-split rotary order that stands at `row` of the interleaved order. */
+/** Maps a `row` of the interleaved rotary order to the half-split order. */
 export function interleavedSource(headSize: number): (row: number) => number {
   return (row) => {
     const within = row % headSize;
@@ -56,7 +61,7 @@ export function interleavedSource(headSize: number): (row: number) => number {
   };
 }
 
-/** The nearest half-precision number, as bits; scales are far inside its normal range. */
+/** Nearest half-precision number, as bits; scales are well inside its normal range. */
 export function halfPrecision(value: number): number {
   const [bits = 0] = new Uint32Array(new Float32Array([value]).buffer);
   const sign = (bits >>> 16) & 0x8000;

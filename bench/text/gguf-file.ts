@@ -1,22 +1,22 @@
-/** What the header of a GGUF file says of one tensor. */
+/** Header entry of one tensor in a GGUF file. */
 export interface GgufTensor {
   name: string;
   dimensions: number[];
 }
 
 export interface GgufHeader {
-  /** The file's first bytes up to its counts: magic and version. */
+  /** First bytes of the file up to its counts: magic and version. */
   prefix: Uint8Array;
   keyValueCount: number;
-  /** All keys and values, as they lie in the file. */
+  /** All keys and values, as raw bytes. */
   keyValues: Uint8Array;
   tensors: GgufTensor[];
 }
 
-/** Bytes of a scalar by its type's number; 8 is a string and 9 an array. */
+/** Size of a scalar in bytes by type number; 8 is a string and 9 an array. */
 const scalarBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
-/** Reads a GGUF header; the tensors' data is left alone. */
+/** Parses a GGUF header without reading the tensor data. */
 export function readGgufHeader(file: Buffer): GgufHeader {
   const reader = new HeaderReader(file);
   const tensorCount = reader.u64();

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import onnxProto, { type onnx } from 'onnx-proto';
 import type { CodedRows } from './gguf-blocks.js';
 
-/** Element types of ONNX that weights come in. */
+/** ONNX element types of weights. */
 const floatKinds: Record<number, 'float32' | 'float16'> = { 1: 'float32', 10: 'float16' };
 
-/** The weights of a converted model by their names, from the graph or the file beside it. */
+/** Weights of a converted model by name, from the graph or the file beside it. */
 export class OnnxWeights {
   private constructor(
     private readonly tensors: Map<string, onnx.ITensorProto>,
@@ -22,7 +22,7 @@ export class OnnxWeights {
     return new OnnxWeights(new Map(initializers.map((tensor) => [tensor.name ?? '', tensor])), external);
   }
 
-  /** A linear layer that is stored in blocks; null where it is stored whole. */
+  /** Returns a linear layer stored in blocks; null if it is stored in floating point. */
   codedRows(name: string, columns: number, rows: number): CodedRows | null {
     const codes = this.tensors.get(`${name}.codes`);
     const scales = this.tensors.get(`${name}.scales`);
@@ -50,7 +50,7 @@ function externalOf(tensor: onnx.ITensorProto): Map<string, string> {
   return new Map((tensor.externalData ?? []).map(({ key, value }) => [key ?? '', value ?? '']));
 }
 
-/** A copy of its own, because four-byte views want their place aligned. */
+/** Copies the data, because four-byte views need alignment. */
 function aligned(bytes: Uint8Array): ArrayBuffer {
   const copy = new ArrayBuffer(bytes.length);
   new Uint8Array(copy).set(bytes);

@@ -16,16 +16,16 @@ import type { BenchRequest } from './workload.js';
 
 export interface PlatformOptions {
   modelId: string;
-  /** Folder `models` of a home in which the model is installed; used, never written. */
+  /** Folder `models` of a home with the installed model; read-only. */
   modelsFolder: string;
   threads: number;
   slots?: number;
   port: number;
-  /** Further environment, e.g. `REDIS_URL`. */
+  /** Additional environment, e.g. `REDIS_URL`. */
   environment?: Record<string, string>;
 }
 
-/** The installed model under another home, without copying its bytes where the file system allows that. */
+/** Makes the installed model available under another home, with hard links if the file system supports them. */
 async function linkFolder(source: string, target: string): Promise<void> {
   const entries = await readdir(source, { recursive: true, withFileTypes: true });
   for (const entry of entries.filter((each) => each.isFile())) {
@@ -42,7 +42,7 @@ export interface LoopLag {
   hostMs: number;
 }
 
-/** The largest value of a gauge over its labels. */
+/** Largest value of a gauge over its labels. */
 function gauge(text: string, name: string): number {
   const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].map((match) =>
     Number(match[1]),
@@ -50,7 +50,7 @@ function gauge(text: string, name: string): number {
   return values.length === 0 ? Number.NaN : Math.max(...values);
 }
 
-/** The platform as `npm start` runs it: HTTP, key, queue, model host, event stream. */
+/** The platform as run by `npm start`: HTTP, key, queue, model host, event stream. */
 export class PlatformContender implements Contender {
   readonly name = 'sluice';
   private readonly agent = new Agent({ connections: 128, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
@@ -118,14 +118,14 @@ export class PlatformContender implements Contender {
     return { startMs, ...(await recordChatStream(body as AsyncIterable<Uint8Array>, sharedNowMs)) };
   }
 
-  /** Time to the first token of a prompt that runs alone. */
+  /** Time to first token of a prompt that runs alone. */
   async firstToken(prompt: string): Promise<{ ms: number; cachedTokens: number }> {
     const startMs = sharedNowMs();
     const { pieceMs, cachedTokens } = await this.stream({ id: 'first', prompt, maxTokens: 2 }, startMs);
     return { ms: (pieceMs[0] ?? Number.NaN) - startMs, cachedTokens };
   }
 
-  /** 99th percentile of the delay of each event loop since the last call, in ms; NaN where nobody tells. */
+  /** 99th percentile of each event loop delay since the last call, in ms; NaN if not reported. */
   async loopLag(): Promise<LoopLag> {
     const api = await this.scrape(this.options.port);
     const worker = await this.scrape(await this.workerPort());
@@ -146,7 +146,7 @@ export class PlatformContender implements Contender {
     await rm(this.home, { recursive: true, force: true });
   }
 
-  /** The worker takes a free port and says which. */
+  /** The worker takes a free port and logs it. */
   private async workerPort(): Promise<number> {
     const log = await readFile(join(this.home, 'platform.log'), 'utf8');
     return Number(/worker .* metrics on port (\d+)/.exec(log)?.[1] ?? 0);
@@ -170,7 +170,7 @@ export class PlatformContender implements Contender {
     }
   }
 
-  /** Limits still count, which is a part of the work, and no run meets one. Replicas read them every 5 s. */
+  /** Rate limits stay enabled as part of the overhead, but are never reached. Replicas reload them every 5 s. */
   private async raiseLimits(): Promise<void> {
     const max = ['--rpm', '1000000', '--tpm', '1000000000'];
     const env = { ...process.env, SLUICE_HOME: this.home };

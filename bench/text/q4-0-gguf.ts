@@ -7,7 +7,7 @@ import { interleavedSource, packQ40, packQ80 } from './gguf-blocks.js';
 import { OnnxWeights } from './onnx-weights.js';
 
 export interface Q40Options {
-  /** The GGUF the model was converted from; its names, metadata and vocabulary are kept. */
+  /** GGUF that the model was converted from; its names, metadata and vocabulary are reused. */
   sourceFile: string;
   /** Folder of the model converted in blocks of 32. */
   modelFolder: string;
@@ -31,7 +31,10 @@ const parts: Record<string, string> = {
 
 const whole: Record<string, string> = { token_embd: 'embedding', output: 'head', output_norm: 'final_norm' };
 
-/** Writes the converted model back as a Q4_0 GGUF with the same codes, so that both runtimes compute the same weights. */
+/**
+ * Writes the converted model back as a Q4_0 GGUF with the same codes, so that both runtimes compute with the same
+ * weights.
+ */
 export async function writeQ40Gguf({ sourceFile, modelFolder, outputFile }: Q40Options): Promise<void> {
   const header = readGgufHeader(await readFile(sourceFile));
   const weights = await OnnxWeights.open(modelFolder);
@@ -72,11 +75,11 @@ function convertTensor({ name, dimensions }: GgufTensor, weights: OnnxWeights, h
 function nameInGraph(name: string): string {
   const [, layer, part] = /^blk\.(\d+)\.(\w+)\.weight$/.exec(name) ?? [];
   const found = layer === undefined ? whole[name.replace(/\.weight$/, '')] : `layers.${layer}.${parts[part ?? '']}`;
-  if (found === undefined) throw new Error(`no weight of the graph stands for ${name}`);
+  if (found === undefined) throw new Error(`the graph has no weight for ${name}`);
   return found;
 }
 
-/** The entries of all tensors; offsets count from the first tensor's data. */
+/** Entries of all tensors; offsets are relative to the first tensor's data. */
 function tensorInfos(names: GgufTensor[], tensors: TensorData[]): Uint8Array[] {
   let offset = 0;
   return tensors.map(({ type, data }, index) => {
@@ -88,7 +91,7 @@ function tensorInfos(names: GgufTensor[], tensors: TensorData[]): Uint8Array[] {
   });
 }
 
-/** Writes the pieces, each followed by what brings the next one to a multiple of the alignment. */
+/** Writes the pieces, each padded to the alignment. */
 async function writePieces(path: string, pieces: Uint8Array[]): Promise<void> {
   const stream = createWriteStream(path);
   for (const piece of pieces) {

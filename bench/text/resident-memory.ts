@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Resident bytes of a process and all its descendants; 0 where the system has no /proc. */
+/** Resident memory of a process and its descendants in bytes; 0 without /proc. */
 export async function residentBytesOfTree(rootPid: number): Promise<number> {
   const processes = await listProcesses();
   const children = (parent: number): number[] =>
@@ -23,7 +23,7 @@ async function listProcesses(): Promise<ProcessEntry[]> {
   return entries.filter((entry) => entry !== null);
 }
 
-/** A process may end while it is read: then there is nothing to count. */
+/** A process that ends while it is read counts as zero. */
 async function readProcess(pid: number): Promise<ProcessEntry | null> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const parent = /^PPid:\s+(\d+)/m.exec(status)?.[1];

@@ -4,27 +4,27 @@ import { median } from '../report.js';
 import { type RunSummary, type StreamTiming, summarizeRun } from './timing.js';
 import type { BenchCase, BenchRequest, PrefixCase } from './workload.js';
 
-/** What one contender did in one case: the median of every figure over the repetitions. */
+/** Result of one contender in one case: the median of every figure over the repetitions. */
 export interface CaseResult extends RunSummary {
   case: string;
   contender: string;
   repetitions: number;
-  /** Resident bytes of all its processes, after the last repetition. */
+  /** Resident memory of all its processes after the last repetition, in bytes. */
   residentBytes: number;
   lag: LoopLag | null;
 }
 
 export interface RunOptions {
   repetitions: number;
-  /** Repetitions before the counted ones. */
+  /** Warm-up repetitions. */
   warmups: number;
   onProgress: (text: string) => void;
 }
 
 /**
- * Runs one case for everybody, interleaved: each repetition gives every contender the same requests, one contender
- * after the other. Figures are medians over all runs. The first contender decides how long the outputs are, because it
- * may meet the end of a text; the others generate as many tokens for the same request.
+ * Runs one case for all contenders, interleaved: each repetition gives every contender the same requests in turn.
+ * Figures are medians over all runs. The first contender determines the output lengths, because it may reach the end of
+ * a text; the others generate as many tokens per request.
  */
 export async function runCase(
   { name, concurrency, requests, runsInARow }: BenchCase,
@@ -62,7 +62,7 @@ export async function runCase(
   );
 }
 
-/** The same requests, each with as many tokens of output as it had. */
+/** The same requests with the output lengths of the first contender. */
 function withOutputsOf(plan: readonly BenchRequest[], timings: readonly StreamTiming[]): BenchRequest[] {
   return plan.map((request, index) => ({ ...request, maxTokens: Math.max(1, timings[index]?.tokens ?? 1) }));
 }
@@ -96,13 +96,13 @@ function medianLag(lags: readonly LoopLag[]): LoopLag {
 export interface PrefixResult {
   case: string;
   repetitions: number;
-  /** Time to the first token with the whole prompt to compute, and with its beginning in the cache. */
+  /** Time to first token with the whole prompt computed, and with its prefix cached. */
   computedMs: number;
   reusedMs: number;
   cachedTokens: number;
 }
 
-/** The same prefix twice: what the second request saves on its first token. */
+/** Sends the same prefix twice and measures what the second request saves on its first token. */
 export async function runPrefixCase(
   { name, prompts }: PrefixCase,
   platform: PlatformContender,

@@ -17,7 +17,7 @@ const columns: [title: string, cell: (result: CaseResult) => string][] = [
   ['MB', (result) => megabytes(result.residentBytes)],
 ];
 
-/** All results as a Markdown table. */
+/** Formats all results as a Markdown table. */
 export function resultTable(results: readonly CaseResult[]): string {
   return formatTable(
     columns.map(([title]) => title),
@@ -25,7 +25,7 @@ export function resultTable(results: readonly CaseResult[]): string {
   );
 }
 
-/** Per case, how the platform compares with everybody else: above 1 it is faster. */
+/** Per case, the ratio of the platform to each contender; above 1 the platform is faster. */
 export function platformRatios(results: readonly CaseResult[]): string {
   const rows = results.flatMap((result) => {
     const platform = results.find((each) => each.case === result.case && each.contender === 'sluice');
@@ -35,7 +35,7 @@ export function platformRatios(results: readonly CaseResult[]): string {
     const first = platform.firstTokenP50Ms - result.firstTokenP50Ms;
     return [[`${result.case} / ${result.contender}`, `${ratio(total)}×`, `${ratio(decode)}×`, formatNumber(first)]];
   });
-  return formatTable(['sluice against', 'tokens/s', 'decode', 'first token, ms more'], rows);
+  return formatTable(['sluice against', 'tokens/s', 'decode', 'first token, extra ms'], rows);
 }
 
 const ratio = (value: number): string => (Number.isFinite(value) ? value.toFixed(2) : '–');

@@ -9,7 +9,7 @@ const steady = (startMs: number, firstMs: number, stepMs: number, tokens: number
 });
 
 describe('the summary of a run', () => {
-  it('counts one stream by its own clock', () => {
+  it('measures one stream by its own times', () => {
     const summary = summarizeRun([steady(0, 100, 10, 11)]);
     expect(summary.firstTokenP50Ms).toBe(100);
     expect(summary.decodeTokensPerSecond).toBeCloseTo(100);
@@ -18,12 +18,12 @@ describe('the summary of a run', () => {
   });
 
   it('measures decoding only while all streams decode', () => {
-    // The second stream waits 100 ms for its prompt; from 200 to 300 ms both give one token per 10 ms.
+    // The second stream waits 100 ms for its prompt; from 200 to 300 ms both produce one token per 10 ms.
     const summary = summarizeRun([steady(0, 100, 10, 21), steady(0, 200, 10, 21)]);
     expect(summary.decodeTokensPerSecond).toBeCloseTo(200, 0);
   });
 
-  it('spreads tokens over pieces that stand for several, behind the first', () => {
+  it('spreads tokens over the pieces after the first', () => {
     const halved = { startMs: 0, pieceMs: [10, 30, 50], tokens: 5, promptTokens: 1 };
     expect(summarizeRun([halved]).perStreamTokensPerSecond).toBeCloseTo(100);
   });

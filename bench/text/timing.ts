@@ -1,11 +1,11 @@
 import { median, percentile } from '../report.js';
 
-/** One stream as its reader saw it; times in ms from an origin that all streams of a run share. */
+/** One stream as its reader received it; times in ms from an origin shared by all streams of a run. */
 export interface StreamTiming {
   startMs: number;
-  /** When each piece of text arrived. */
+  /** Arrival time of each piece of text. */
   pieceMs: number[];
-  /** Tokens generated; a piece may stand for several. */
+  /** Generated tokens; a piece may contain several. */
   tokens: number;
   promptTokens: number;
 }
@@ -13,9 +13,9 @@ export interface StreamTiming {
 export interface RunSummary {
   /** Tokens over all streams, from the first start to the last piece. */
   tokensPerSecond: number;
-  /** Tokens over all streams while as many of them decoded at once as ever did. */
+  /** Tokens over all streams while the maximum number of them decoded at once. */
   decodeTokensPerSecond: number;
-  /** Median over the streams of one stream's own rate after its first piece. */
+  /** Median rate of the individual streams after their first piece. */
   perStreamTokensPerSecond: number;
   firstTokenP50Ms: number;
   firstTokenP95Ms: number;
@@ -41,8 +41,8 @@ export function summarizeRun(streams: readonly StreamTiming[]): RunSummary {
 }
 
 /**
- * Decoding alone, without the prompts: only the time counts in which the largest number of streams were between
- * their first and last piece, because at all other times some stream waits for its prompt or has ended.
+ * Decoding throughput without prompts. Counts only the time in which the maximum number of streams was between first
+ * and last piece; otherwise some stream waits for its prompt or has ended.
  */
 function decodeRate(streams: readonly StreamTiming[]): number {
   const windows = busiestWindows(streams);
@@ -76,10 +76,7 @@ function tokensWithin(stream: StreamTiming, { from, to }: Window): number {
   return sum(stream.pieceMs.map((at, index) => (at > from && at <= to ? tokensOfPiece(stream, index) : 0)));
 }
 
-/**
- * A stream begins with its first token alone, for a first token waits for nothing; the pieces behind it are taken to
- * stand for equally many.
- */
+/** The first piece of a stream is one token. The other tokens are spread evenly over the other pieces. */
 function tokensOfPiece({ pieceMs, tokens }: StreamTiming, index: number): number {
   if (pieceMs.length === 1) return tokens;
   return index === 0 ? 1 : (tokens - 1) / (pieceMs.length - 1);

@@ -8,22 +8,22 @@ import { writeQ40Gguf } from './q4-0-gguf.js';
 /** Folders and files of one model for every contender. */
 export interface BenchWeights {
   manifest: ModelManifest;
-  /** As the platform installs it. */
+  /** As installed by the platform. */
   folder: string;
-  /** In the layout that transformers.js reads. */
+  /** In the layout of transformers.js. */
   concatFolder: string;
-  /** For llama.cpp; null for models that come from no GGUF. */
+  /** For llama.cpp; null for models without a GGUF source. */
   ggufFile: string | null;
 }
 
-/** Blocks of Q4_0. */
+/** Q4_0 blocks. */
 const ggufBlockSize = 32;
 
-/** In which format transformers.js gets the weights: as the model has them, or as its source does. */
+/** Weight format for transformers.js: that of the installed model, or that of its source. */
 export const peerFormats = ['same', 'float32'] as const;
 export type PeerFormat = (typeof peerFormats)[number];
 
-/** Pulls and converts what is missing under `home`. */
+/** Pulls and converts missing weights under `home`. */
 export async function prepareWeights(modelId: string, home: string, peers: PeerFormat): Promise<BenchWeights> {
   const manifest = (await loadManifestFolder(bundledManifestFolder())).find(({ id }) => id === modelId);
   if (!manifest) throw new Error(`models/ has no manifest ${modelId}`);
@@ -37,7 +37,7 @@ export async function prepareWeights(modelId: string, home: string, peers: PeerF
   };
 }
 
-/** The model's own GGUF for its names and metadata, and its weights in blocks of 32 as codes. */
+/** GGUF with the names and metadata of the model's source and its weights in blocks of 32. */
 async function prepareGguf(manifest: ModelManifest, home: string): Promise<string> {
   const outputFile = join(home, 'bench', `${manifest.id}.q4_0.gguf`);
   if (existsSync(outputFile)) return outputFile;

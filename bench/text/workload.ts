@@ -5,20 +5,20 @@ export interface BenchRequest {
   maxTokens: number;
 }
 
-/** A set of requests and how many of them run at once. */
+/** A set of requests and how many of them run concurrently. */
 export interface BenchCase {
   name: string;
   concurrency: number;
-  /** The requests of one run; every run has prompts of its own, so that no cache knows them. */
+  /** Requests of one run. Every run has its own prompts, so that none is cached. */
   requests: (run: number) => BenchRequest[];
-  /** How many runs a contender does in a row before the next one's turn. */
+  /** Consecutive runs of a contender before the next one's turn. */
   runsInARow: number;
 }
 
-/** What a model can take; the cases stay inside it. */
+/** Limits of a model, within which the cases stay. */
 export interface ModelShape {
   contextLength: number;
-  /** Output of the fixed cases, in tokens. */
+  /** Output tokens of the fixed cases. */
   outputTokens: number;
 }
 
@@ -27,7 +27,7 @@ const words =
   'until rain came down on every house so they ran home to their mother who lit a fire and told them about the sea';
 const vocabulary = words.split(' ');
 
-/** A deterministic generator: the same workload in every run, on every machine. */
+/** Deterministic generator: the same workload in every run and on every machine. */
 export function randomSource(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -36,7 +36,7 @@ export function randomSource(seed: number): () => number {
   };
 }
 
-/** About `tokens` tokens of plain English words: these are one token each in most vocabularies. */
+/** About `tokens` tokens of plain English words, which are one token each in most vocabularies. */
 export function promptOf(tokens: number, seed: number): string {
   const random = randomSource(seed * 7919 + 17);
   const chosen = Array.from({ length: tokens }, () => vocabulary[Math.floor(random() * vocabulary.length)]);
@@ -44,8 +44,8 @@ export function promptOf(tokens: number, seed: number): string {
 }
 
 /**
- * N streams of equal length that start together. A lone stream is over in a moment, and the first one behind a pause meets
- * processes whose memory has left the caches: several in a row are measured.
+ * N streams of equal length that start together. A single stream is short, and the first one after a pause finds cold
+ * caches, so several in a row are measured.
  */
 export function streamsCase(streams: number, promptTokens: number, shape: ModelShape): BenchCase {
   return {
@@ -61,7 +61,7 @@ export function streamsCase(streams: number, promptTokens: number, shape: ModelS
   };
 }
 
-/** 64 requests, all there at the start, 16 at once; prompts and outputs of varied lengths. */
+/** 64 requests queued at the start, 16 running at once; prompts and outputs of varied lengths. */
 export function mixedCase(shape: ModelShape, requests = 64): BenchCase {
   const longest = Math.min(100, Math.floor(shape.contextLength / 2) - 16);
   return {
@@ -79,10 +79,10 @@ export function mixedCase(shape: ModelShape, requests = 64): BenchCase {
   };
 }
 
-/** A long prompt that comes twice with another ending; the second answer may reuse what the first computed. */
+/** A long prompt sent twice with different endings; the second request may reuse the computed prefix. */
 export interface PrefixCase {
   name: string;
-  /** [prompt that warms, prompt with the same beginning] */
+  /** [warm-up prompt, prompt with the same prefix] */
   prompts: (repetition: number) => [string, string];
 }
 

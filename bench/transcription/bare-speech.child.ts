@@ -15,7 +15,7 @@ interface SpeechRun {
   words: boolean;
 }
 
-// It goes through a recording as the worker does.
+// Processes a recording in the same way as the worker.
 serveTasks(async (tasks, { samples, language, words }: SpeechRun) => {
   const startedAt = performance.now();
   let memory: RecognitionOutput['memory'] | null = null;
@@ -23,8 +23,8 @@ serveTasks(async (tasks, { samples, language, words }: SpeechRun) => {
   for (let at = 0; at < samples.length;) {
     const block = samples.slice(at, at + blockSamples);
     const isLast = at + block.length >= samples.length;
-    const wishes = { language, prompt: null, temperature: null, timestamps: words ? 'word' : 'none' } as const;
-    const input: RecognitionInput = { samples: block, isLast, memory, ...wishes };
+    const overrides = { language, prompt: null, temperature: null, timestamps: words ? 'word' : 'none' } as const;
+    const input: RecognitionInput = { samples: block, isLast, memory, ...overrides };
     const output: RecognitionOutput = await tasks.perform(recognitionTask, input);
     text += output.segments.map((segment) => segment.text).join('');
     ({ memory } = output);

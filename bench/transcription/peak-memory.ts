@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The most that a process has ever held, in MiB; NaN where the system has no /proc. */
+/** Peak memory of a process in MiB; NaN without /proc. */
 export async function peakMebibytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const kilobytes = /^VmHWM:\s+(\d+)/m.exec(status)?.[1];

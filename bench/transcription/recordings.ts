@@ -1,7 +1,7 @@
 import { jfkRecording, jfkWords } from '#test/jfk-recording';
 import { wavFile, wavSamples } from '#test/wav-file';
 
-/** A recording and what is said in it. */
+/** A recording and its transcript. */
 export interface Recording {
   name: string;
   samples: Float32Array;
@@ -16,7 +16,7 @@ export function secondsOf({ samples }: Recording): number {
   return samples.length / sampleRate;
 }
 
-/** An address of 11 s as it is, and one of a minute and a half: the same four times, with pauses. */
+/** An address of 11 s, and one of 90 s made of it four times with pauses. */
 export async function benchRecordings(home: string): Promise<Recording[]> {
   const speech = wavSamples(await jfkRecording(home));
   const words = jfkWords.split(' ');
@@ -28,7 +28,7 @@ export async function benchRecordings(home: string): Promise<Recording[]> {
   ];
 }
 
-/** Words to change, add or take away, over the words that were said. */
+/** Word error rate: substitutions, insertions and deletions per reference word. */
 export function wordErrorRate(said: readonly string[], text: string): number {
   const heard = text
     .toLowerCase()

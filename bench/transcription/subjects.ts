@@ -13,16 +13,16 @@ interface Transcribed {
   ms: number;
 }
 
-/** Somebody who transcribes one recording at a time. */
+/** A subject that transcribes one recording at a time. */
 export interface Transcriber {
   name: string;
   transcribe(recording: Recording): Promise<Transcribed>;
-  /** Process that holds the model. */
+  /** Pid of the process with the model. */
   pid(): number;
   close(): Promise<void>;
 }
 
-/** Through HTTP, key, queue, storage, decoding, worker and host. */
+/** Uses HTTP, key, queue, storage, decoding, worker and host. */
 export function platformTranscriber(name: string, platform: Platform, modelId: string, words: boolean): Transcriber {
   return {
     name,
@@ -75,7 +75,7 @@ function childTranscriber(name: string, child: BenchChild, words: boolean): Tran
   };
 }
 
-/** Every recording once per round: how long it took, how much faster than it was spoken, and how it was misheard. */
+/** Runs every recording once per round: duration, speed relative to real time, and word error rate. */
 export function asSubject(transcriber: Transcriber, recordings: readonly Recording[]): BenchSubject {
   return {
     name: transcriber.name,

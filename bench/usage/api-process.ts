@@ -10,7 +10,7 @@ import { freePort } from '#test/free-port';
 const startWithinMs = 60_000;
 const entry = fileURLToPath(new URL('../../apps/api/src/main.js', import.meta.url));
 
-/** One api replica as an operator runs it, alone with its database. */
+/** One API replica as an operator runs it, alone with its database. */
 export class ApiProcess {
   private log = '';
 

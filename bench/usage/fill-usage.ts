@@ -5,17 +5,17 @@ import { unboundLimits } from '#test/unbound-limits';
 
 const positionsPerChat = 2;
 
-/** What the bench asks with. */
+/** Request data for the bench. */
 export interface FilledUsage {
   adminKey: string;
-  /** Of the first and the last position. */
+  /** Times of the first and the last position. */
   days: number;
 }
 
 /**
- * An account with `positions` positions of chats over 90 days, evenly, three of four in USD and the rest in bundled
- * credits and DIEM; with the jobs behind them, and an eighth as much of other accounts in between. In bulk, past the
- * triggers and without the house's side: it is there to be read.
+ * Creates an account with `positions` chat positions evenly over 90 days, three of four in USD and the rest in bundled
+ * credits and DIEM, with their jobs. Other accounts have an eighth as many in between. Inserted in bulk without
+ * triggers and system accounts, for reading only.
  */
 export async function fillUsage(prisma: PrismaService, positions: number, keys = 20): Promise<FilledUsage> {
   const accounts = new AccountsService(prisma);

@@ -1,4 +1,4 @@
-// Draws what a panel shows as SVG: enough to see a dashboard without the program it is made for.
+// Renders a panel as SVG, to preview a dashboard without Grafana.
 
 const palette = [
   '#3274d9',
@@ -15,7 +15,7 @@ const palette = [
 const margin = { left: 52, right: 10, top: 8, bottom: 20 };
 const lineHeight = 14;
 
-/** A number as people read it, in a unit of the dashboards. */
+/** Formats a number in a unit of the dashboards. */
 export function formatValue(value, unit) {
   if (!Number.isFinite(value)) return '–';
   if (unit === 'percentunit') return `${plain(100 * value)} %`;
@@ -39,9 +39,7 @@ export function escaped(text) {
   return String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/**
- * A graph over time. `series`: `{ name, points: [[seconds, value], …] }`; `from` and `to` in seconds.
- */
+/** A time series graph. `series`: `{ name, points: [[seconds, value], …] }`; `from` and `to` in seconds. */
 export function drawGraph({ width, height, unit, series, from, to, stacked }) {
   const legendRows = Math.ceil(series.length / 2);
   const shownRows = Math.min(4, legendRows);
@@ -99,7 +97,7 @@ function layerOf(points, { x, y, colour, stacked }) {
   ];
 }
 
-/** Each series upon those before it, at the times that all of them know. */
+/** Stacks the series, at the times that all of them have. */
 function stack(series) {
   const sums = new Map();
   return series.map(({ points }) =>

@@ -1,4 +1,4 @@
-// A dashboard as a page: its panels where they lie, with what Prometheus answers now.
+// Renders a dashboard as a page: its panels in their layout, with current values from Prometheus.
 import { drawGraph, escaped, formatValue } from './chart.mjs';
 
 const columnWidth = 60;
@@ -19,8 +19,8 @@ const style = `
 const colours = { green: '#299c46', orange: '#e0802d', red: '#e02f44' };
 
 /**
- * `query(expression)` resolves to series of `{ labels, points }`. Resolves to the page, its height, and the titles of the
- * panels that have nothing to show.
+ * `query(expression)` resolves to series of `{ labels, points }`. Resolves to the page, its height, and the titles of
+ * panels without data.
  */
 export async function dashboardPage(dashboard, { query, from, to }) {
   const empty = [];
@@ -45,7 +45,7 @@ export async function dashboardPage(dashboard, { query, from, to }) {
 }
 
 async function seriesOf({ expr, legendFormat }, query) {
-  // Variables stand for everything there is.
+  // Variables select everything.
   const found = await query(expr.replaceAll('$model', '.*').replaceAll('$__all', '.*'));
   return found.map(({ labels, points }) => ({
     name: legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, label) => labels[label] ?? '').trim(),

@@ -20,7 +20,7 @@ interface PackageFile {
 
 const folders: string[] = [];
 
-/** The bill as `npm run release` makes it, as text. */
+/** The bill of materials as text, as built by `npm run release`. */
 function billOfMaterials(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bill-'));
   folders.push(folder);
@@ -43,12 +43,12 @@ describe('the bill of materials', () => {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is CycloneDX and names what it is of', () => {
+  it('is CycloneDX and names its subject', () => {
     expect(bill.bomFormat).toBe('CycloneDX');
     expect(bill.metadata.component).toMatchObject({ name: 'sluice', version: packages.version });
   });
 
-  it('holds every package that ships, with its version, and none that only builds', () => {
+  it('contains every package that ships, with its version, and no build-only package', () => {
     const held = new Map(bill.components.map(({ purl, version }) => [decodeURIComponent(purl), version]));
     const nameOf = ([name, version]: [string, string]) => `pkg:npm/${name}@${version}`;
     const missing = Object.entries(packages.dependencies).filter((entry) => !held.has(nameOf(entry)));
@@ -59,7 +59,7 @@ describe('the bill of materials', () => {
     expect(building.filter((name) => held.has(name))).toEqual([]);
   });
 
-  it('is the same, byte for byte, when it is made again', () => {
+  it('is byte-identical when it is built again', () => {
     expect(billOfMaterials()).toBe(text);
   });
 });

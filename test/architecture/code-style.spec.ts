@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { productSources, readText, sources } from './repository-files.js';
 
-/** Lines of the product that match, as `path:line`. */
-function offences(pattern: RegExp, paths: readonly string[] = productSources): string[] {
+/** Matching lines of production code, as `path:line`. */
+function violations(pattern: RegExp, paths: readonly string[] = productSources): string[] {
   return paths.flatMap((path) =>
     readText(path)
       .split('\n')
@@ -10,40 +10,40 @@ function offences(pattern: RegExp, paths: readonly string[] = productSources): s
   );
 }
 
-describe('code that ships', () => {
-  it('reads the environment in platform/config alone', () => {
-    const stray = offences(
+describe('production code', () => {
+  it('reads the environment in platform/config only', () => {
+    const stray = violations(
       /\bprocess\.env\b|\bprocess\[['"]env['"]\]|import \{[^}]*\benv\b[^}]*\} from 'node:process'/,
     );
-    // The first is the owner; the second shows callers how to give a client its key.
+    // The first is the owner; the second is an example of how to configure a client.
     const allowed = /^(libs\/platform\/src\/config\/|apps\/local\/src\/banner\.ts:)/;
     expect(stray.filter((place) => !allowed.test(place))).toEqual([]);
   });
 
-  it('reaches other hosts through egress, and where the operator says through model-store, alone', () => {
-    const stray = offences(/(?<![.\w])fetch\(|\bhttps?\.(get|request)\(|from 'node:https'/);
-    // Both ask our own api on this machine.
+  it('reaches other hosts only through egress and, for operator URLs, model-store', () => {
+    const stray = violations(/(?<![.\w])fetch\(|\bhttps?\.(get|request)\(|from 'node:https'/);
+    // Both call our own API on this machine.
     const allowed =
       /^(libs\/(egress|model-store)\/|apps\/local\/src\/services\.ts:|apps\/cli\/src\/models\/online-state\.ts:)/;
     expect(stray.filter((place) => !allowed.test(place))).toEqual([]);
   });
 
-  it('throws PlatformError, never the exceptions of the framework', () => {
+  it('throws PlatformError, never framework exceptions', () => {
     const pattern = /new (BadRequest|NotFound|Unauthorized|Forbidden|InternalServerError|Http|Conflict)Exception\(/;
-    expect(offences(pattern)).toEqual([]);
+    expect(violations(pattern)).toEqual([]);
   });
 
-  it('leaves no unfinished work behind', () => {
+  it('contains no TODOs', () => {
     expect(
-      offences(
+      violations(
         /\b(TODO|FIXME|XXX|HACK)\b|not implemented/i,
         sources.filter((path) => !path.startsWith('test/architecture/')),
       ),
     ).toEqual([]);
   });
 
-  it('switches no type check off, and no lint rule without saying why', () => {
-    expect(offences(/@ts-(ignore|expect-error|nocheck)|\bas any\b|(oxlint|eslint)-disable(?!.* -- )/)).toEqual([]);
+  it('disables no type check, and no lint rule without a reason', () => {
+    expect(violations(/@ts-(ignore|expect-error|nocheck)|\bas any\b|(oxlint|eslint)-disable(?!.* -- )/)).toEqual([]);
   });
 
   it('swallows no error', () => {
@@ -51,9 +51,9 @@ describe('code that ships', () => {
     expect(empty).toEqual([]);
   });
 
-  it('keeps one vocabulary: parameters are spelled out', () => {
+  it('spells out parameter names', () => {
     const short = '(req|res|err|e|evt|idx|cb|ctx|opts|args_)';
-    expect(offences(new RegExp(`\\(${short}(: [\\w.<>]+)?\\) (=>|\\{)|\\(${short}(: [\\w.<>]+)?, `))).toEqual([]);
+    expect(violations(new RegExp(`\\(${short}(: [\\w.<>]+)?\\) (=>|\\{)|\\(${short}(: [\\w.<>]+)?, `))).toEqual([]);
   });
 });
 
@@ -61,18 +61,18 @@ describe('tests', () => {
   const tests = sources.filter((path) => /\.(spec|int-spec|e2e-spec|fault-spec|models-spec)\.ts$/.test(path));
 
   it('all run: none is focused, skipped or left for later', () => {
-    const house = /^test\/house\//;
-    // Where there is no Redis, a suite shows so by one skipped test; `.ci/run` makes sure that there is one.
+    const architectureTests = /^test\/architecture\//;
+    // Without Redis a suite shows one skipped test; `.ci/run` requires Redis.
     const redis = (place: string) => /redis[^/]*\.int-spec\.ts:/.test(place);
     const pattern = /\b(it|test|describe)\.(only|skip|todo)\b|\b(xit|xdescribe|fit|fdescribe)\(/;
-    const found = offences(
+    const found = violations(
       pattern,
-      tests.filter((path) => !house.test(path)),
+      tests.filter((path) => !architectureTests.test(path)),
     );
     expect(found.filter((place) => !redis(place))).toEqual([]);
   });
 
   it('say what the code does, not what it should do', () => {
-    expect(offences(/\b(it|test)\(\s*['"`](should|works|does its|test)\b/, tests)).toEqual([]);
+    expect(violations(/\b(it|test)\(\s*['"`](should|works|does its|test)\b/, tests)).toEqual([]);
   });
 });

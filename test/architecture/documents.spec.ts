@@ -39,7 +39,7 @@ describe('docs/configuration.md', () => {
     expect([...configured].filter((name) => !documented.has(name))).toEqual([]);
   });
 
-  it('names no variable that nothing reads', () => {
+  it('names no variable that is not read', () => {
     const elsewhere = found(
       repositoryFiles
         .filter((path) => /^(scripts|test|\.ci)\//.test(path))
@@ -51,7 +51,7 @@ describe('docs/configuration.md', () => {
 });
 
 describe('the manifests in the pages', () => {
-  // Each begins with its file's name.
+  // Each begins with its file name.
   const manifests = pages.flatMap((page) =>
     [...readText(page).matchAll(/```yaml\n(# [a-z-]+\.yaml;[^]*?)```/g)].map(
       (block) => [page, block[1] ?? ''] as const,
@@ -62,26 +62,26 @@ describe('the manifests in the pages', () => {
     expect(manifests.length).toBeGreaterThanOrEqual(3);
   });
 
-  it.each(manifests)('%s has one that could be added as it is', (page, text) => {
+  it.each(manifests)('%s contains one that can be added as it is', (page, text) => {
     expect(parseManifest(text, page).sources.length).toBeGreaterThan(0);
   });
 });
 
 describe('the pages', () => {
-  it.each(pages)('%s links only to what exists', (page) => {
+  it.each(pages)('%s links only to existing targets', (page) => {
     const links = [...readText(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(
       (link) => link[1] ?? '',
     );
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
   });
 
-  it.each(pages)('%s names only npm scripts that exist', (page) => {
+  it.each(pages)('%s names only existing npm scripts', (page) => {
     const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
     const named = [...readText(page).matchAll(/npm run ([a-z][a-z0-9:-]*)/g)].map((match) => match[1] ?? '');
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 
-  it('NOTICE names every package that a model manifest takes weights from', () => {
+  it('NOTICE names every package from which a model manifest takes weights', () => {
     const notice = readText('NOTICE');
     const packages = repositoryFiles
       .filter((path) => /^models\/.*\.ya?ml$/.test(path))

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { exposedHeaders } from '../../apps/api/src/http/cors.js';
 import { productSources, readText } from './repository-files.js';
 
-/** Headers of answers that no script needs: only browsers and proxies heed them, or every script may read them anyway. */
+/** Response headers that scripts do not need: only browsers and proxies use them, or they are always readable. */
 const notForScripts = [
   'cache-control',
   'connection',
@@ -17,10 +17,10 @@ const notForScripts = [
   'x-permitted-cross-domain-policies',
   'x-xss-protection',
 ];
-/** Headers of requests. */
+/** Request headers. */
 const asked = ['x-no-compression', 'x-service-tee-client-pub-key'];
 
-/** Every name that the product gives a header of an answer, and the other names that begin with `x-`. */
+/** Every response header name in production code, and other names that begin with `x-`. */
 function namesInCode(): string[] {
   const names = productSources
     .filter((path) => /^(apps\/api|libs)\//.test(path) && path !== 'apps/api/src/http/cors.ts')
@@ -29,15 +29,15 @@ function namesInCode(): string[] {
   return [...new Set(names)].toSorted();
 }
 
-describe('what scripts of other origins may read', () => {
-  it('is every header of an answer that a script has a use for', () => {
+describe('the response headers exposed to other origins', () => {
+  it('include every header that a script can use', () => {
     const listed = new Set<string>([...exposedHeaders, ...notForScripts, ...asked]);
     const found = namesInCode();
     expect(found.length).toBeGreaterThan(30);
     expect(found.filter((name) => !listed.has(name))).toEqual([]);
   });
 
-  it('is nothing that no answer has', () => {
+  it('include no header that is never sent', () => {
     const text = productSources
       .filter((path) => path !== 'apps/api/src/http/cors.ts')
       .map(readText)

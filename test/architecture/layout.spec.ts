@@ -9,7 +9,7 @@ function namesUnder(pattern: RegExp): string[] {
   return [...new Set(repositoryFiles.flatMap((path) => pattern.exec(path)?.[1] ?? []))];
 }
 
-describe('the house plan', () => {
+describe('the project layout', () => {
   it.each([
     'README.md',
     'ARCHITECTURE.md',
@@ -27,7 +27,7 @@ describe('the house plan', () => {
     expect(tracked.has(path)).toBe(true);
   });
 
-  it('knows every library by a README of at most a page', () => {
+  it('has a README of at most one page for every library', () => {
     const libraries = namesUnder(/^libs\/([^/]+)\//);
     const missing = libraries.filter((library) => !tracked.has(`libs/${library}/README.md`));
     expect(missing).toEqual([]);
@@ -40,7 +40,7 @@ describe('the house plan', () => {
     expect(missing).toEqual([]);
   });
 
-  it('builds every app that nest-cli.json names, and names every app', () => {
+  it('builds every app in nest-cli.json, which lists every app', () => {
     const { projects } = JSON.parse(readText('nest-cli.json')) as { projects: Record<string, { sourceRoot: string }> };
     expect(Object.keys(projects).toSorted()).toEqual(namesUnder(/^apps\/([^/]+)\//).toSorted());
     for (const { sourceRoot } of Object.values(projects))
@@ -55,7 +55,7 @@ describe('a modality', () => {
 
   it.each(slices)('%s has the files of a slice', (slice) => {
     const has = (file: string) => tracked.has(`libs/modalities/src/${slice}/${file}`);
-    // A slice that answers with bytes describes no response of its own and has none to present.
+    // A slice with binary responses has no response DTO and no presenter.
     const isDescribed = slice !== 'speech';
     const required = [
       `contract/${slice}.request.ts`,
@@ -95,7 +95,7 @@ describe('a modality', () => {
     expect(exported?.[0]).toMatch(/\btype ModelRequest\b/);
   });
 
-  it.each(slices)('%s stands in the catalog', (slice) => {
+  it.each(slices)('%s is in the catalog', (slice) => {
     expect(readText('libs/modalities/src/catalog.ts')).toMatch(new RegExp(`\\b${slice}\\b`));
   });
 });
@@ -111,11 +111,11 @@ describe('a file', () => {
     expect(named.filter((path) => !kebab.test(basename(path)))).toEqual([]);
   });
 
-  it('is named after what it is, not utils, helpers, types or misc', () => {
+  it('is named after its contents, not utils, helpers, types or misc', () => {
     expect(sources.filter((path) => homeless.test(basename(path)))).toEqual([]);
   });
 
-  it('holds one idea: at most 500 lines that ship, 800 in a test', () => {
+  it('has at most 500 lines of production code, or 800 in a test', () => {
     const lines = (path: string) => readText(path).split('\n').length;
     const product = new Set(productSources);
     const large = sources.filter((path) => lines(path) > (product.has(path) ? 500 : 800));

@@ -11,7 +11,7 @@ interface Violation {
   from: string;
 }
 
-/** A minimal house that keeps every wall. */
+/** A minimal project that obeys every rule. */
 const skeleton: Record<string, string> = {
   'libs/common/src/index.ts': 'export const one = 1;',
   'libs/platform/src/prisma/index.ts': "import '@prisma/client';\nexport const prisma = 1;",
@@ -51,8 +51,8 @@ const skeleton: Record<string, string> = {
   'test/harness/fake.ts': "import '#queue';\nexport const fake = 1;",
 };
 
-/** For every rule, a file that breaks it. */
-const offences: Record<string, { file: string; text: string }> = {
+/** A violating file for every rule. */
+const violatingFiles: Record<string, { file: string; text: string }> = {
   'no-cycles': { file: 'libs/common/src/ring-back.ts', text: "import './ring.js';" },
   resolvable: { file: 'libs/common/src/lost.ts', text: "import './nowhere.js';" },
   'layer-common': { file: 'libs/common/src/nosy.ts', text: "import '#platform/metrics';" },
@@ -67,16 +67,16 @@ const offences: Record<string, { file: string; text: string }> = {
     text: "import '../../image/contract/index.js';",
   },
   'slice-sides-stay-apart': { file: 'libs/modalities/src/chat/worker/nosy.ts', text: "import '../api/index.js';" },
-  'libraries-through-their-doors': {
+  'libraries-through-their-entries': {
     file: 'libs/jobs/src/burglar.ts',
     text: "import '../../accounts/src/account.repository.js';",
   },
-  'apps-through-the-doors': {
+  'apps-through-the-entries': {
     file: 'apps/api/src/burglar.ts',
     text: "import '../../../libs/accounts/src/account.repository.js';",
   },
-  'doors-by-their-names': { file: 'test/harness/relative.ts', text: "import '../../libs/queue/src/index.js';" },
-  'doors-by-their-names-between-libraries': {
+  'entries-by-their-names': { file: 'test/harness/relative.ts', text: "import '../../libs/queue/src/index.js';" },
+  'entries-by-their-names-between-libraries': {
     file: 'libs/jobs/src/relative.ts',
     text: "import '../../queue/src/index.js';",
   },
@@ -87,13 +87,13 @@ const offences: Record<string, { file: string; text: string }> = {
   'jobs-knows-no-http': { file: 'libs/jobs/src/route.ts', text: "import 'fastify';" },
   'slices-admit-through-the-pipeline': { file: 'libs/modalities/src/chat/api/shortcut.ts', text: "import '#jobs';" },
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
-  'host-door-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
+  'host-entry-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.presenter.ts', text: "import '#platform/prisma';" },
   'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },
   'onnxruntime-in-runtime': { file: 'libs/inference/src/session.ts', text: "import 'onnxruntime-node';" },
-  'sharp-in-media': { file: 'libs/jobs/src/picture.ts', text: "import 'sharp';" },
+  'sharp-in-media': { file: 'libs/jobs/src/image.ts', text: "import 'sharp';" },
   'aws-sdk-in-storage': { file: 'libs/jobs/src/bucket.ts', text: "import '@aws-sdk/client-s3';" },
-  'undici-at-the-doors': { file: 'libs/jobs/src/caller.ts', text: "import 'undici';" },
+  'undici-at-the-edges': { file: 'libs/jobs/src/caller.ts', text: "import 'undici';" },
   'busboy-in-the-parser': { file: 'libs/jobs/src/form.ts', text: "import '@fastify/busboy';" },
   'class-validator-in-validation': { file: 'libs/jobs/src/rule.ts', text: "import 'class-validator';" },
   'prom-client-in-metrics': { file: 'libs/jobs/src/gauge.ts', text: "import 'prom-client';" },
@@ -113,8 +113,8 @@ const moreOffences: { rule: string; file: string; text: string }[] = [
   { rule: 'api-side-never-reaches-inference', file: 'libs/gateway/src/tensor.ts', text: "import '#inference/host';" },
 ];
 
-/** What the offences need beside them; none of these breaks a rule alone. */
-const accomplices: Record<string, string> = {
+/** Files that the violations need; none of them breaks a rule alone. */
+const supportingFiles: Record<string, string> = {
   'libs/common/src/ring.ts': "import './ring-back.js';",
   'apps/api/src/tensor-friend.ts': "import '#inference/host';",
   'apps/ops/src/talkative-friend.ts': "import '#accounts/api';",
@@ -134,57 +134,57 @@ const packages = [
   ],
 ];
 
-/** Writes a house into a new folder and answers what the walls say about it. */
+/** Writes a project into a new folder and returns the violations that dependency-cruiser reports. */
 function cruise(files: Record<string, string>): Violation[] {
-  const house = mkdtempSync(join(tmpdir(), 'sluice-walls-'));
+  const project = mkdtempSync(join(tmpdir(), 'sluice-boundaries-'));
   try {
     const write = (path: string, text: string) => {
-      mkdirSync(dirname(join(house, path)), { recursive: true });
-      writeFileSync(join(house, path), text);
+      mkdirSync(dirname(join(project, path)), { recursive: true });
+      writeFileSync(join(project, path), text);
     };
     const { imports } = createRequire(import.meta.url)(join(root, 'package.json')) as { imports: object };
     const dependencies = Object.fromEntries(
       packages.filter((name) => name !== 'openai').map((name) => [name, '1.0.0']),
     );
     const devDependencies = { openai: '1.0.0' };
-    write('package.json', JSON.stringify({ name: 'house', type: 'module', imports, dependencies, devDependencies }));
+    write('package.json', JSON.stringify({ name: 'project', type: 'module', imports, dependencies, devDependencies }));
     for (const name of ['tsconfig.json', 'tsconfig.build.json', '.dependency-cruiser.cjs'])
-      cpSync(join(root, name), join(house, name));
+      cpSync(join(root, name), join(project, name));
     for (const name of packages) {
       write(`node_modules/${name}/package.json`, JSON.stringify({ name, version: '1.0.0', main: 'index.js' }));
       write(`node_modules/${name}/index.js`, 'module.exports = {};');
     }
     for (const [path, text] of Object.entries(files)) write(path, text);
-    return runCruiser(house);
+    return runCruiser(project);
   } finally {
-    rmSync(house, { recursive: true, force: true });
+    rmSync(project, { recursive: true, force: true });
   }
 }
 
-function runCruiser(house: string): Violation[] {
+function runCruiser(project: string): Violation[] {
   const cruiser = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
   const args = [cruiser, '--config', '.dependency-cruiser.cjs', '--output-type', 'json', 'apps', 'libs', 'test'];
-  const result = spawnSync(process.execPath, args, { cwd: house, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const result = spawnSync(process.execPath, args, { cwd: project, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   const report = JSON.parse(result.stdout) as { summary: { violations: Violation[] } };
   return report.summary.violations;
 }
 
-describe('the walls', () => {
+describe('module boundaries', () => {
   let found: Violation[] = [];
 
   beforeAll(() => {
-    const planted = [...Object.values(offences), ...moreOffences].map(({ file, text }) => [file, text] as const);
-    found = cruise({ ...skeleton, ...accomplices, ...Object.fromEntries(planted) });
+    const planted = [...Object.values(violatingFiles), ...moreOffences].map(({ file, text }) => [file, text] as const);
+    found = cruise({ ...skeleton, ...supportingFiles, ...Object.fromEntries(planted) });
   });
   afterAll(() => {
     found = [];
   });
 
-  it('let a house pass that keeps them', () => {
+  it('accept a project that obeys them', () => {
     expect(cruise(skeleton)).toEqual([]);
   });
 
-  it.each(Object.entries(offences))('report %s by its name', (rule, { file }) => {
+  it.each(Object.entries(violatingFiles))('report %s by its name', (rule, { file }) => {
     expect(found.filter((violation) => violation.from === file).map((violation) => violation.rule.name)).toContain(
       rule,
     );
@@ -196,10 +196,10 @@ describe('the walls', () => {
     );
   });
 
-  it('have an offence planted for every rule', () => {
+  it('have a violation for every rule', () => {
     const config = createRequire(import.meta.url)(join(root, '.dependency-cruiser.cjs')) as {
       forbidden: { name: string }[];
     };
-    expect(Object.keys(offences).toSorted()).toEqual(config.forbidden.map(({ name }) => name).toSorted());
+    expect(Object.keys(violatingFiles).toSorted()).toEqual(config.forbidden.map(({ name }) => name).toSorted());
   });
 });

@@ -28,21 +28,21 @@ describe('the dashboards', () => {
 });
 
 describe('an alert', () => {
-  it.each(alerts)('$alert has a page that names it, and says how bad it is', ({ alert, labels, annotations }) => {
+  it.each(alerts)('$alert has a runbook page that names it, and a severity', ({ alert, labels, annotations }) => {
     expect(['critical', 'warning']).toContain(labels.severity);
     expect(annotations.summary).toMatch(/\.$/);
     expect(repositoryFiles).toContain(annotations.runbook);
     expect(readText(annotations.runbook ?? '')).toContain(`\`${alert}\``);
   });
 
-  // `npm run alerts:check` runs the trials.
-  it.each(alerts)('$alert is tried on series that fire it and on others', ({ alert }) => {
+  // `npm run alerts:check` runs these tests.
+  it.each(alerts)('$alert is tested with series that fire it and series that do not', ({ alert }) => {
     const own = trials.filter(({ alertname }) => alertname === alert);
     expect(own.some((trial) => trial.exp_alerts.length > 0)).toBe(true);
     expect(own.some((trial) => trial.exp_alerts.length === 0)).toBe(true);
   });
 
-  it('has a name of its own, and every runbook an alert', () => {
+  it('has a unique name, and every runbook an alert', () => {
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
     const pages = repositoryFiles.filter((path) => /^docs\/runbooks\/.+\.md$/.test(path));
     expect(new Set(pages)).toEqual(new Set(alerts.map(({ annotations }) => annotations.runbook)));

@@ -5,19 +5,19 @@ import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Every file of the repository: tracked, or new and not ignored; deleted ones left out. */
+/** Every file of the repository: tracked, or new and not ignored, without deleted ones. */
 export const repositoryFiles: readonly string[] = listFiles();
 
 export function readText(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** TypeScript of the product and its tests. */
+/** TypeScript of production code and tests. */
 export const sources = repositoryFiles.filter((path) => /^(apps|libs|test|bench)\/.*\.ts$/.test(path));
 
 const testFile = /(^(test|bench)\/|\.(spec|int-spec|e2e-spec|models-spec|conformance)\.ts$|\/__fixtures__\/)/;
 
-/** TypeScript that ships. */
+/** TypeScript of production code. */
 export const productSources = sources.filter((path) => !testFile.test(path));
 
 function listFiles(): string[] {

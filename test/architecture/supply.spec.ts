@@ -27,20 +27,20 @@ describe('dependencies', () => {
     expect(loose).toEqual([]);
   });
 
-  it('come from whatever registry the user has configured: the lockfile names no host', () => {
+  it('come from the registry that the user has configured: the lockfile names no host', () => {
     const resolved = Object.entries(lockfile.packages).filter(([, entry]) => entry.resolved?.includes('://'));
     expect(resolved.map(([path]) => path)).toEqual([]);
     expect(readText('.npmrc')).not.toMatch(/registry\s*=\s*http/);
   });
 
-  it('run no install script that package.json does not decide on', () => {
-    // The entry without a path is this project; npm notes its own script down or not, as it likes.
+  it('run only install scripts that package.json allows', () => {
+    // The entry without a path is this project, for which npm may or may not record its own script.
     const scripted = Object.entries(lockfile.packages).filter(([path, entry]) => path !== '' && entry.hasInstallScript);
     const names = scripted.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
     expect(names.filter((name) => !Object.hasOwn(manifest.allowScripts, name))).toEqual([]);
   });
 
-  it('keep onnxruntime-node at the version that copies no inputs, without its download', () => {
+  it('pin onnxruntime-node at the version that copies no inputs, without its download', () => {
     expect(manifest.dependencies['onnxruntime-node']).toBe('1.30.0');
     expect(lockfile.packages['node_modules/onnxruntime-node']?.version).toBe('1.30.0');
     expect(readText('.npmrc')).toContain('onnxruntime-node-install=skip');
@@ -58,38 +58,38 @@ describe('dependencies', () => {
 describe('tracked files', () => {
   const binary = /\.(onnx|bin|png|jpe?g|gz|tgz|woff2?)$/;
   const texts = repositoryFiles.filter((path) => path !== 'package-lock.json' && !binary.test(path));
-  const offences = (pattern: RegExp, paths = texts) => paths.filter((path) => pattern.test(readText(path)));
+  const violations = (pattern: RegExp, paths = texts) => paths.filter((path) => pattern.test(readText(path)));
 
   it('name no package registry, so that a private one works', () => {
-    // What npm itself understands by its setting replace-registry-host.
+    // Values that npm itself accepts for its setting replace-registry-host.
     const meansNpm = 'libs/model-store/src/source/npm.source.ts';
     expect(
-      offences(/registry\.(npmjs|yarnpkg)\.[a-z]+|_authToken|:4873\b/).filter(
+      violations(/registry\.(npmjs|yarnpkg)\.[a-z]+|_authToken|:4873\b/).filter(
         (path) => path !== meansNpm && !path.startsWith('test/architecture/'),
       ),
     ).toEqual([]);
   });
 
-  it('hold no path of one machine', () => {
+  it('contain no machine-specific path', () => {
     expect(
-      offences(/(^|[\s'"`(=])\/(work|root|Users|home\/[a-z]+)\//m).filter(
+      violations(/(^|[\s'"`(=])\/(work|root|Users|home\/[a-z]+)\//m).filter(
         (path) => !path.startsWith('test/architecture/'),
       ),
     ).toEqual([]);
   });
 
-  it('hold no secret', () => {
+  it('contain no secret', () => {
     const secret =
       /-----BEGIN [A-Z ]*PRIVATE KEY-----|\bhf_[A-Za-z0-9]{30,}|\bsk-[A-Za-z0-9]{32,}|\bAKIA[0-9A-Z]{16}\b|\bslk_[A-Za-z0-9_-]{24,}/;
     expect(
-      offences(
+      violations(
         secret,
         texts.filter((path) => !/\.(spec|int-spec|e2e-spec)\.ts$/.test(path)),
       ),
     ).toEqual([]);
   });
 
-  it('are small: weights and results of builds stay out', () => {
+  it('are small: weights and build outputs are not committed', () => {
     const large = repositoryFiles.filter((path) => statSync(join(root, path)).size > 1024 * 1024);
     expect(large).toEqual([]);
   });

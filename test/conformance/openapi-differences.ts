@@ -2,12 +2,12 @@ import { factsOf, type OpenapiDocument } from './openapi-facts.js';
 
 /** One line of `known-differences.yaml`. */
 export interface KnownDifference {
-  /** A difference as it is printed; `*` stands for any text. */
+  /** A difference as printed; `*` matches any text. */
   difference: string;
   reason: string;
 }
 
-/** Every way in which `published` is not what `contract` says, sorted. */
+/** Returns every difference of `published` from `contract`, sorted. */
 export function differencesOf(contract: OpenapiDocument, published: OpenapiDocument): string[] {
   const [wanted, found] = [factsOf(contract), factsOf(published)];
   const differences: string[] = [];
@@ -29,7 +29,7 @@ function matches({ difference }: KnownDifference, text: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(text);
 }
 
-/** Differences nobody has accounted for, and accounts of differences that are gone. */
+/** Undocumented differences, and documented ones that no longer exist. */
 export function safetyClassifier(
   differences: string[],
   known: KnownDifference[],

@@ -1,6 +1,6 @@
 /*
- * An OpenAPI document taken apart into facts, one line each: `POST /x request: temperature maximum=2`. Two documents
- * promise the same when their facts are the same, however they arrange their schemas.
+ * Breaks an OpenAPI document down into facts, one line each: `POST /x request: temperature maximum=2`. Two documents
+ * are equivalent if their facts are equal, however they arrange their schemas.
  */
 
 type Json = Record<string, unknown>;
@@ -55,59 +55,62 @@ class FactCollector {
   }
 
   private parameter(parameter: Json): void {
-    const place = `${String(parameter.in)} ${String(parameter.name).toLowerCase()}`;
-    this.facts.add(place);
-    if (parameter.required === true) this.facts.add(`${place} required`);
-    this.schema(`${place}:`, parameter.schema);
+    const location = `${String(parameter.in)} ${String(parameter.name).toLowerCase()}`;
+    this.facts.add(location);
+    if (parameter.required === true) this.facts.add(`${location} required`);
+    this.schema(`${location}:`, parameter.schema);
   }
 
-  private content(place: string, replica: Json): void {
+  private content(location: string, replica: Json): void {
     for (const [type, media] of Object.entries(isObject(replica.content) ? replica.content : {})) {
-      this.facts.add(`${place} ${type}`);
-      // The bytes of a stream or a file have no fields.
-      if (isObject(media) && type === 'application/json') this.schema(`${place}:`, media.schema);
+      this.facts.add(`${location} ${type}`);
+      // Binary streams and files have no fields.
+      if (isObject(media) && type === 'application/json') this.schema(`${location}:`, media.schema);
     }
   }
 
-  private schema(place: string, given: unknown): void {
+  private schema(location: string, given: unknown): void {
     const schema = this.resolve(given);
     const variants = [...objectsOf(schema.anyOf), ...objectsOf(schema.oneOf)];
-    for (const variant of variants) this.variant(place, variant);
-    if (schema.nullable === true || schema.type === 'null') this.facts.add(`${place} nullable`);
-    if (typeof schema.type === 'string' && schema.type !== 'null') this.facts.add(`${place} type=${schema.type}`);
-    for (const value of Array.isArray(schema.enum) ? schema.enum : []) this.facts.add(`${place} enum ${String(value)}`);
+    for (const variant of variants) this.variant(location, variant);
+    if (schema.nullable === true || schema.type === 'null') this.facts.add(`${location} nullable`);
+    if (typeof schema.type === 'string' && schema.type !== 'null') this.facts.add(`${location} type=${schema.type}`);
+    for (const value of Array.isArray(schema.enum) ? schema.enum : [])
+      this.facts.add(`${location} enum ${String(value)}`);
     for (const keyword of plainKeywords) {
-      if (schema[keyword] !== undefined) this.facts.add(`${place} ${keyword}=${JSON.stringify(schema[keyword])}`);
+      if (schema[keyword] !== undefined) this.facts.add(`${location} ${keyword}=${JSON.stringify(schema[keyword])}`);
     }
-    this.bounds(place, schema);
-    this.members(place, schema);
+    this.bounds(location, schema);
+    this.members(location, schema);
   }
 
-  private bounds(place: string, schema: Json): void {
+  private bounds(location: string, schema: Json): void {
     const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
-    if (minimum !== undefined) this.facts.add(`${place} ${exclusiveMinimum === true ? '>' : '>='}${String(minimum)}`);
-    if (maximum !== undefined) this.facts.add(`${place} ${exclusiveMaximum === true ? '<' : '<='}${String(maximum)}`);
+    if (minimum !== undefined)
+      this.facts.add(`${location} ${exclusiveMinimum === true ? '>' : '>='}${String(minimum)}`);
+    if (maximum !== undefined)
+      this.facts.add(`${location} ${exclusiveMaximum === true ? '<' : '<='}${String(maximum)}`);
   }
 
-  private members(place: string, schema: Json): void {
+  private members(location: string, schema: Json): void {
     const required = Array.isArray(schema.required) ? schema.required : [];
     for (const [name, member] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
-      const here = `${place} ${name}`.replace(/: /, ':').replace(/ (?=[^ ]+$)/, place.endsWith(':') ? '' : '.');
+      const here = `${location} ${name}`.replace(/: /, ':').replace(/ (?=[^ ]+$)/, location.endsWith(':') ? '' : '.');
       if (required.includes(name)) this.facts.add(`${here} required`);
       this.schema(here, member);
     }
-    if (schema.items !== undefined) this.schema(`${place}[]`, schema.items);
+    if (schema.items !== undefined) this.schema(`${location}[]`, schema.items);
     if (isObject(schema.additionalProperties) && Object.keys(schema.additionalProperties).length > 0) {
-      this.schema(`${place}{}`, schema.additionalProperties);
+      this.schema(`${location}{}`, schema.additionalProperties);
     }
   }
 
-  /** A variant is told by what callers tell it by: its role, its type, or its kind of value. */
-  private variant(place: string, given: Json): void {
+  /** A variant is identified by its role, its type, or its kind of value, as clients do. */
+  private variant(location: string, given: Json): void {
     const schema = this.resolve(given);
     const label = this.labelOf(schema);
-    if (label === null) this.schema(place, schema);
-    else this.schema(`${place}<${label}>`, schema);
+    if (label === null) this.schema(location, schema);
+    else this.schema(`${location}<${label}>`, schema);
   }
 
   private labelOf(schema: Json): string | null {
@@ -119,7 +122,7 @@ class FactCollector {
     return schema.type === 'object' && typeof schema.title === 'string' ? schema.title : null;
   }
 
-  /** Follows references and joins `allOf`. */
+  /** Resolves references and merges `allOf`. */
   private resolve(given: unknown): Json {
     if (!isObject(given)) return {};
     if (typeof given.$ref === 'string') {

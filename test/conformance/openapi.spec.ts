@@ -24,7 +24,7 @@ const known = read('known-differences.yaml') as KnownDifference[];
 let published: OpenapiDocument;
 
 beforeAll(async () => {
-  // The document is made of the routes and DTOs alone; nothing behind them is asked.
+  // The document depends only on routes and DTOs; no service is called.
   const config = Object.assign(new ApiConfig(), {
     databaseUrl: 'postgresql://nobody@127.0.0.1:9/none',
     homePath: tmpdir(),
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 
 describe('the published document', () => {
-  it('differs from the contract only where known-differences.yaml says so, and in all of that', () => {
+  it('differs from the contract exactly as listed in known-differences.yaml', () => {
     expect(safetyClassifier(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
   });
 
@@ -81,11 +81,11 @@ describe('the comparison', () => {
     ['a requirement', { ...base, required: [] }, 1],
     ['a field', { type: 'object', properties: {} }, 3],
     ['a type', { ...base, properties: { a: { type: 'number', maximum: 3 } } }, 2],
-  ])('notices %s that changed', (_name, changed, count) => {
+  ])('detects a changed %s', (_name, changed, count) => {
     expect(differencesOf(operation(base), operation(changed))).toHaveLength(count);
   });
 
-  it('notices an operation that is missing, and one that is listed but served', () => {
+  it('detects a missing operation, and one that is listed but served', () => {
     const differences = differencesOf(operation(base), { paths: {} });
     expect(differences).toEqual(['POST /x is missing']);
     const listed = [

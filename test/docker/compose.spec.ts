@@ -36,28 +36,25 @@ function serviceOf(name: string): Service {
 }
 
 describe('docker/compose.yaml', () => {
-  it('says at its head how to start it, as docs/deployment.md does', () => {
+  it('has the start command of docs/deployment.md in its header comment', () => {
     const command = /docker compose -f docker\/compose\.yaml up .*/;
     const [inFile] = command.exec(readFileSync(file, 'utf8')) ?? [];
     const [inDocs] = command.exec(readFileSync(join(root, 'docs', 'deployment.md'), 'utf8')) ?? [];
     expect(inFile).toBe(inDocs);
-    // Jobs that end are failures to `--wait`.
+    // `--wait` treats jobs that end as failures.
     expect(inFile).not.toContain('--wait');
   });
 
-  it.each(Object.entries(own))(
-    'gives %s only variables that it reads, and all that it must have',
-    (name, configClass) => {
-      const variables = variablesOf(configClass);
-      const given = Object.keys(serviceOf(name).environment ?? {});
-      const known = variables.flatMap(({ name: each, secret }) => (secret ? [each, `${each}_FILE`] : [each]));
-      expect(given.filter((variable) => !known.includes(variable))).toEqual([]);
-      const required = variables.filter((variable) => variable.required).map((variable) => variable.name);
-      expect(
-        required.filter((variable) => !given.some((each) => each === variable || each === `${variable}_FILE`)),
-      ).toEqual([]);
-    },
-  );
+  it.each(Object.entries(own))('gives %s only variables that it reads, and all required ones', (name, configClass) => {
+    const variables = variablesOf(configClass);
+    const given = Object.keys(serviceOf(name).environment ?? {});
+    const known = variables.flatMap(({ name: each, secret }) => (secret ? [each, `${each}_FILE`] : [each]));
+    expect(given.filter((variable) => !known.includes(variable))).toEqual([]);
+    const required = variables.filter((variable) => variable.required).map((variable) => variable.name);
+    expect(
+      required.filter((variable) => !given.some((each) => each === variable || each === `${variable}_FILE`)),
+    ).toEqual([]);
+  });
 
   it.each(Object.keys(own))('mounts the files that variables of %s name', (name) => {
     const { environment = {}, volumes = [] } = serviceOf(name);
@@ -66,23 +63,23 @@ describe('docker/compose.yaml', () => {
     expect(files.filter(([, path]) => !mounted.some((folder) => path.startsWith(`${folder}/`)))).toEqual([]);
   });
 
-  it.each(Object.keys(own))('runs %s without capabilities and without a way to write', (name) => {
+  it.each(Object.keys(own))('runs %s without capabilities and with a read-only file system', (name) => {
     expect(serviceOf(name)).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
   });
 
-  it('keeps workers from the database and from the internet', () => {
+  it('isolates workers from the database and the internet', () => {
     const { networks: joined = [], volumes = [] } = serviceOf('worker');
     expect(joined).not.toContain('database');
     expect(joined.filter((name) => networks[name]?.internal !== true)).toEqual([]);
     expect(volumes.filter((volume) => volume.startsWith('database'))).toEqual([]);
   });
 
-  it('runs no image that may be another one tomorrow', () => {
+  it('pins every image', () => {
     const images = Object.values(services).map(({ image }) => image);
     expect(images.filter((image) => !/:(v?\d[\w.-]*|RELEASE\.[\w-]+)$/.test(image))).toEqual([]);
   });
 
-  it('never lets the queue throw a key away', () => {
+  it('never lets the queue evict a key', () => {
     const text = readFileSync(file, 'utf8');
     expect(text).toMatch(/--appendonly yes .*--maxmemory-policy noeviction/);
   });

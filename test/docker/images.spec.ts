@@ -10,13 +10,13 @@ interface Instruction {
   rest: string;
 }
 
-/** Instructions, continued lines joined; comments left out. */
+/** Instructions with continuation lines joined, without comments. */
 function instructionsOf(text: string): Instruction[] {
   const lines = text.replaceAll(/^#.*\n/gm, '').replaceAll('\\\n', ' ');
   return [...lines.matchAll(/^([A-Z]+) +(.*)$/gm)].map(([, word = '', rest = '']) => ({ word, rest }));
 }
 
-/** What a Dockerfile gets wrong. */
+/** Rules that a Dockerfile can violate. */
 function offences(text: string): string[] {
   const all = instructionsOf(text);
   const last = all.slice(all.findLastIndex(({ word }) => word === 'FROM'));
@@ -24,30 +24,30 @@ function offences(text: string): string[] {
   const bases = all.filter(({ word, rest }) => word === 'ARG' && /_IMAGE=/.test(rest)).map(({ rest }) => rest);
   const rules: [string, boolean][] = [
     [
-      'starts from images that are pinned',
+      'starts from pinned images',
       bases.length === 2 && bases.every((rest) => /:[\w.-]*\w$/.test(rest) && !rest.endsWith(':latest')),
     ],
-    ['has stages of its own for building', all.filter(({ word }) => word === 'FROM').length === 3],
+    ['has separate build stages', all.filter(({ word }) => word === 'FROM').length === 3],
     [
-      'installs from the lockfile alone',
+      'installs from the lockfile only',
       !all.some(({ word, rest }) => word === 'RUN' && /\bnpm (i|install|update|add)\b/.test(rest)),
     ],
-    ['brings packages without those of development', /npm ci --omit=dev --ignore-scripts/.test(text)],
+    ['installs no development packages', /npm ci --omit=dev --ignore-scripts/.test(text)],
     [
-      'has no build tools at the end',
+      'has no build tools in the final stage',
       !last.some(
         ({ word, rest }) => word === 'RUN' && /\b(npm|gcc|g\+\+|make|python3?|git|build-essential)\b/.test(rest),
       ),
     ],
     [
-      'copies nothing at the end but from its own stages',
+      'copies only from its own stages into the final stage',
       last.filter(({ word }) => word === 'COPY').every(({ rest }) => rest.startsWith('--from=')),
     ],
-    ['runs as somebody', has('USER', /^10001:10001$/)],
+    ['runs as a named user', has('USER', /^10001:10001$/)],
     ['has an init', has('ENTRYPOINT', /^\["tini", "--", "node"\]$/)],
-    ['says whether it is well', has('HEALTHCHECK', /docker\/healthcheck\.mjs/)],
-    ['says what it is', has('LABEL', /org\.opencontainers\.image\.version=.*image\.revision=.*image\.licenses=/)],
-    ['keeps no lists of packages', has('RUN', /rm -rf \/var\/lib\/apt\/lists/)],
+    ['has a health check', has('HEALTHCHECK', /docker\/healthcheck\.mjs/)],
+    ['has metadata labels', has('LABEL', /org\.opencontainers\.image\.version=.*image\.revision=.*image\.licenses=/)],
+    ['removes package lists', has('RUN', /rm -rf \/var\/lib\/apt\/lists/)],
   ];
   return rules.filter(([, holds]) => !holds).map(([name]) => name);
 }
@@ -55,11 +55,11 @@ function offences(text: string): string[] {
 describe.each(files)('docker/%s', (name) => {
   const text = readFileSync(join(folder, name), 'utf8');
 
-  it('keeps the rules of the house', () => {
+  it('obeys the rules', () => {
     expect(offences(text)).toEqual([]);
   });
 
-  it('copies only what the build context holds', () => {
+  it('copies only files of the build context', () => {
     const ignored = readFileSync(join(folder, '..', '.dockerignore'), 'utf8').split('\n');
     const kept = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
     const copied = instructionsOf(text)
@@ -71,13 +71,16 @@ describe.each(files)('docker/%s', (name) => {
   });
 
   it.each([
-    ['starts from images that are pinned', (all: string) => all.replace(/(BASE_IMAGE=\S+?):\S+/, '$1:latest')],
-    ['runs as somebody', (all: string) => all.replace(/^USER .*$/m, 'USER root')],
+    ['starts from pinned images', (all: string) => all.replace(/(BASE_IMAGE=\S+?):\S+/, '$1:latest')],
+    ['runs as a named user', (all: string) => all.replace(/^USER .*$/m, 'USER root')],
     ['has an init', (all: string) => all.replace('["tini", "--", "node"]', '["node"]')],
-    ['installs from the lockfile alone', (all: string) => all.replace('npm ci --ignore-scripts', 'npm install')],
-    ['has no build tools at the end', (all: string) => all.replace(/^USER /m, 'RUN apt-get install -y make\nUSER ')],
-    ['says whether it is well', (all: string) => all.replace(/^HEALTHCHECK.*$/m, '')],
-  ])('would be told if it no longer %s', (rule, spoil) => {
-    expect(offences(spoil(text))).toContain(rule);
+    ['installs from the lockfile only', (all: string) => all.replace('npm ci --ignore-scripts', 'npm install')],
+    [
+      'has no build tools in the final stage',
+      (all: string) => all.replace(/^USER /m, 'RUN apt-get install -y make\nUSER '),
+    ],
+    ['has a health check', (all: string) => all.replace(/^HEALTHCHECK.*$/m, '')],
+  ])('is reported if it no longer %s', (rule, violate) => {
+    expect(offences(violate(text))).toContain(rule);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 
 /* Two replicas of the api and two workers, affinity as it is by default: a conversation stays with the worker that has its beginning. */
 
@@ -26,17 +26,17 @@ beforeAll(async () => {
   }
 });
 
-afterAll(() => stopAudio(platform));
+afterAll(() => stopConsistently(platform));
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`did not come: ${what}\n${platform.log()}`);
+    if (performance.now() > deadline) throw new Error(`timed out waiting for: ${what}\n${platform.log()}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
-/** Sum of a counter over the series that hold `label`. */
+/** Sum of a counter over the series that contain `label`. */
 async function sum(url: string, name: string, label: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return text
@@ -48,7 +48,7 @@ async function sum(url: string, name: string, label: string): Promise<number> {
 const decisions = (replica: number, decision: string) =>
   sum(platform.origins[replica] ?? '', 'sluice_affinity_decisions_total', `decision="${decision}"`);
 
-/** The answer, and the worker that made it. */
+/** The response, and the worker that generated it. */
 async function ask(replica: number, messages: Message[], body: object = {}): Promise<{ text: string; pid: number }> {
   const response = await fetch(`${platform.origins[replica]}/api/v1/chat/completions`, {
     method: 'POST',
@@ -62,7 +62,7 @@ async function ask(replica: number, messages: Message[], body: object = {}): Pro
   return { text: choices[0]?.message.content ?? '', pid: runs[0]?.workerPid ?? 0 };
 }
 
-/** The workers of all turns of one conversation, whose turns come to the replicas in turns. */
+/** The workers of all turns of one conversation, whose turns alternate between the replicas. */
 async function converse(name: string, turns: number): Promise<Set<number>> {
   const instructions = `You answer ${name} in a few words. `.repeat(20);
   const messages: Message[] = [{ role: 'system', content: instructions }];
@@ -77,7 +77,7 @@ async function converse(name: string, turns: number): Promise<Set<number>> {
 }
 
 describe('chats with two workers', () => {
-  it('stay on one worker for all their turns, whichever replica they come to, and share the workers', async () => {
+  it('stay on one worker for all their turns, whichever replica they use, and are spread over the workers', async () => {
     const used = new Set<number>();
     for (let index = 0; index < 40 && (index < 4 || used.size < 2); index += 1) {
       const pids = await converse(`caller ${index}`, 4);
@@ -87,7 +87,7 @@ describe('chats with two workers', () => {
     expect(used).toEqual(new Set([platform.pid('worker'), platform.pid('worker-2')]));
   });
 
-  it('with one prompt_cache_key go to one worker, whatever they say', async () => {
+  it('with one prompt_cache_key go to one worker, whatever their text', async () => {
     const pids = new Set<number>();
     for (let index = 0; index < 6; index += 1) {
       const messages: Message[] = [{ role: 'user', content: `Number ${index}` }];
@@ -111,7 +111,7 @@ describe('chats with two workers', () => {
     expect([...ends, ...others].reduce((total, count) => total + count, 0)).toBe(sticky);
   });
 
-  it('go on with the other worker when theirs stops', async () => {
+  it('continue on the other worker when theirs stops', async () => {
     const messages: Message[] = [{ role: 'user', content: 'Still there?' }];
     const key = { prompt_cache_key: 'moving' };
     const { pid } = await ask(0, messages, key);
@@ -122,7 +122,7 @@ describe('chats with two workers', () => {
     await stopped;
     expect((await ask(0, messages, key)).pid).toBe(platform.pid(staying));
     expect(during).toHaveLength(10);
-    await until('the worker that is left is alone', async () => {
+    await until('only one worker is left', async () => {
       const before = await decisions(0, 'alone');
       await ask(0, messages, key);
       return (await decisions(0, 'alone')) > before;

@@ -3,7 +3,7 @@ import { generateText, streamText } from 'ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 
 /* The AI SDK against the real processes. */
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stopAudio(platform);
+  await stopConsistently(platform);
 });
 
 function model() {
@@ -49,7 +49,7 @@ describe('the AI SDK', () => {
     expect((await result.text).trim()).toBe(words.slice(3).join('').trim());
   });
 
-  it('hears of an error in the middle of a stream', async () => {
+  it('reports an error in the middle of a stream', async () => {
     const errors: unknown[] = [];
     const result = streamText({
       model: model(),

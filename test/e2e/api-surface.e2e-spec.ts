@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Platform, startPlatform } from '#test/platform';
 
-/* What stands around the answers: headers, packing, documents, health, metrics, limits. */
+/* Cross-cutting behaviour: headers, compression, documents, health, metrics, limits. */
 
 let platform: Platform;
 
@@ -23,7 +23,7 @@ interface RawResponse {
   body: Buffer;
 }
 
-/** A request whose answer is left packed, as `fetch` would not. */
+/** A request whose response stays compressed, unlike with `fetch`. */
 async function ask(
   path: string,
   options: { method?: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal } = {},
@@ -59,9 +59,9 @@ function only503(answer: RawResponse): RawResponse {
   return answer;
 }
 
-describe('every answer', () => {
+describe('every response', () => {
   it.each([['/api/v1/models'], ['/health/live'], ['/nowhere'], ['/api/v1/%zz'], ['/docs'], ['/metrics']])(
-    'from %s names its request and build, and is safe in a browser',
+    'from %s has its request id, build version and browser security headers',
     async (path) => {
       const { headers } = await ask(path);
       expect(headers['cf-ray']).toMatch(/^[0-9a-f]{16}-SLC$/);
@@ -71,7 +71,7 @@ describe('every answer', () => {
     },
   );
 
-  it('has an id of its own', async () => {
+  it('has a unique id', async () => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, async () => (await ask('/health/live')).headers['cf-ray']),
     );
@@ -79,17 +79,17 @@ describe('every answer', () => {
   });
 });
 
-describe('packing', () => {
+describe('compression', () => {
   it.each([
     ['gzip', gunzipSync],
     ['br', brotliDecompressSync],
-  ])('is done with %s when JSON is large and the caller takes it', async (encoding, unpack) => {
+  ])('uses %s for large JSON that the client accepts', async (encoding, unpack) => {
     const { headers, body } = await chat('[[tokens=200]]', { 'accept-encoding': encoding });
     expect(headers['content-encoding']).toBe(encoding);
     expect(JSON.parse(unpack(body).toString())).toMatchObject({ object: 'chat.completion' });
   });
 
-  it('is left out where nobody asked, and on what is not JSON', async () => {
+  it('is skipped when not requested, and for other types than JSON', async () => {
     expect((await chat('[[tokens=200]]')).headers['content-encoding']).toBeUndefined();
     expect(
       (await ask('/metrics', { headers: { 'accept-encoding': 'gzip' } })).headers['content-encoding'],
@@ -98,7 +98,7 @@ describe('packing', () => {
 });
 
 describe('the documents', () => {
-  it('are the same in JSON and YAML, open to everybody', async () => {
+  it('are the same in JSON and YAML, and public', async () => {
     const json = JSON.parse((await ask('/api/v1/openapi.json')).body.toString()) as {
       paths: object;
       servers: object[];
@@ -108,7 +108,7 @@ describe('the documents', () => {
     expect(json.servers).toEqual([{ url: '/api/v1' }]);
   });
 
-  it('are shown by a page that fetches nothing from elsewhere', async () => {
+  it('are shown by a page without external resources', async () => {
     const { headers, body } = await ask('/docs');
     expect(headers['content-type']).toContain('text/html');
     const links = [...body.toString().matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? '');
@@ -119,25 +119,25 @@ describe('the documents', () => {
 });
 
 describe('access', () => {
-  it('to the models is open, but a wrong key is told', async () => {
+  it('to the models is public, but rejects an invalid key', async () => {
     expect((await ask('/api/v1/models')).status).toBe(200);
     expect((await ask('/api/v1/models', { headers: { authorization: 'Bearer slk_wrong' } })).status).toBe(401);
   });
 
-  it('to models needs a key, of either kind', async () => {
+  it('to models needs a key of either kind', async () => {
     expect((await chat('x', { authorization: `Bearer ${platform.adminKey}` })).status).toBe(200);
     const { status, headers } = await ask('/api/v1/chat/completions', { method: 'POST' });
     expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer']);
   });
 
-  it('is not opened by scripts of other origins', async () => {
+  it('is not allowed for scripts of other origins', async () => {
     const { headers } = await ask('/api/v1/models', { headers: { origin: 'https://example.org' } });
     expect(headers['access-control-allow-origin']).toBeUndefined();
   });
 });
 
 describe('operations', () => {
-  it('are told by health and metrics', async () => {
+  it('are reported by health and metrics', async () => {
     expect(JSON.parse((await ask('/health/ready')).body.toString())).toEqual({
       status: 'ok',
       checks: { database: 'ok', migrations: 'ok', queue: 'ok', storage: 'ok' },
@@ -151,8 +151,8 @@ describe('operations', () => {
     expect(metrics).not.toContain(platform.inferenceKey);
   });
 
-  it('turn callers away with a time to come back when a queue is full', async () => {
-    // More than the worker runs at once, and each of them runs on until its caller leaves.
+  it('reject requests with Retry-After when a queue is full', async () => {
+    // More than the worker runs at once; each runs until its client disconnects.
     const leave = new AbortController();
     setMaxListeners(0, leave.signal);
     const burst = Array.from({ length: 80 }, () => chat('[[tokens=100 delay=300]]', {}, leave.signal));
@@ -167,8 +167,8 @@ describe('operations', () => {
   });
 });
 
-describe('a sealed request', () => {
-  it('is refused by a model that cannot open it', async () => {
+describe('an encrypted request', () => {
+  it('is rejected by a model that cannot decrypt it', async () => {
     const { status, body } = await chat('04ab', { 'x-service-tee-client-pub-key': '04' });
     expect(status).toBe(400);
     expect(body.toString()).toContain('end-to-end encryption');

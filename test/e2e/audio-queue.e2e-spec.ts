@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { installTinyKokoro } from '#test/tiny-voice';
 
-/* Long texts through the whole platform (`/audio/queue` and what follows), on a tiny model that hums. */
+/* Long texts through the whole platform (`/audio/queue` and its follow-up routes), on a tiny model that hums. */
 
 const run = promisify(execFile);
 const model = 'tiny-kokoro';
@@ -45,7 +45,7 @@ async function queue(body: object): Promise<Job> {
   return { model, queue_id: String(queued.queue_id) };
 }
 
-/** Asks until the job is done. */
+/** Polls until the job is done. */
 async function untilDone(job: Job, more: object = {}): Promise<Response> {
   const deadline = performance.now() + 60_000;
   for (;;) {
@@ -53,7 +53,7 @@ async function untilDone(job: Job, more: object = {}): Promise<Response> {
     if (response.headers.get('content-type')?.startsWith('application/json') !== true) return response;
     const copy = (await response.clone().json()) as { status?: string };
     if (copy.status !== 'PROCESSING') return response;
-    if (performance.now() > deadline) throw new Error(`the text was not read\n${platform.log()}`);
+    if (performance.now() > deadline) throw new Error(`the text was not spoken\n${platform.log()}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
@@ -87,7 +87,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopAudio(platform, 60_000);
+    await stopConsistently(platform, 60_000);
   } finally {
     await rm(home, { recursive: true, force: true });
   }
@@ -110,7 +110,7 @@ describe('a long text', () => {
     expect(three).toBeLessThan(3 * one + 5.5);
   });
 
-  it('is there until it is completed, or was sent to whoever lets it be deleted', async () => {
+  it('is stored until it is completed, or until it was sent with deletion allowed', async () => {
     const job = await queue({ prompt: chapter });
     await secondsOf(await untilDone(job));
     await secondsOf(await untilDone(job, { delete_media_on_completion: true }));
@@ -119,7 +119,7 @@ describe('a long text', () => {
     expect(await answer('/audio/complete', { ...job, model: 'other' })).toMatchObject({ status: 404 });
   });
 
-  it('is read again when its worker is killed, and paid once', async () => {
+  it('is spoken again when its worker is killed, and charged once', async () => {
     const prompt = Array.from({ length: 400 }, () => chapter).join('\n\n');
     const job = await queue({ prompt });
     const deadline = performance.now() + 30_000;
@@ -147,21 +147,21 @@ describe('bad input', () => {
     ['no length at all', { duration_seconds: 0 }, 'duration_seconds'],
     ['a loop', { loop: false }, 'loop'],
     ['an unknown voice', { voice: 'nobody' }, 'voice'],
-    ['a pace beyond all', { speed: 5 }, 'speed'],
+    ['a speed out of range', { speed: 5 }, 'speed'],
     ['a text beyond the limit', { prompt: 'a '.repeat(25_001) }, 'prompt'],
     ['no text', { prompt: '' }, 'prompt'],
-  ])('is refused by its field: %s', async (_what, more, field) => {
+  ])('is rejected with the field name: %s', async (_what, more, field) => {
     const { status, body } = await answer('/audio/queue', { model, prompt: chapter, ...more });
     expect(status).toBe(400);
     expect(body.error).toContain(field);
   });
 
-  it('is a quote without the figure that the price depends on, and a model that does not exist', async () => {
+  it('rejects a quote without the value that determines the price, and an unknown model', async () => {
     expect(await answer('/audio/quote', { model })).toMatchObject({ status: 400 });
     expect(await answer('/audio/quote', { model: 'nothing', character_count: 5 })).toMatchObject({ status: 404 });
   });
 
-  it('fails and costs nothing when there is nothing to say', async () => {
+  it('fails without a charge when there is nothing to speak', async () => {
     const response = await untilDone(await queue({ prompt: '你好' }));
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ code: 'INFERENCE_FAILED' });

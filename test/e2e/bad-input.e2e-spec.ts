@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { postText, RawConnection } from '#test/raw-http';
 
-/* What bad input gets: the contract's error naming the field, at once, and no job left running. */
+/* Bad input gets an error naming the field, at once, and leaves no job running. */
 
 let platform: Platform;
 
@@ -50,8 +50,8 @@ describe('a chat request', () => {
   it.each<[string, string, string | object]>([
     ['empty messages', 'messages', { ...hello, messages: [] }],
     ['a wrong role', 'messages[0].role', { ...hello, messages: [{ role: 'wizard', content: 'x' }] }],
-    ['a number beyond a double', 'temperature', `{"model":"tiny-llama","messages":[],"temperature":1e309}`],
-    ['half a surrogate pair', 'messages[0].content', withContent(String.raw`"a\ud800"`)],
+    ['a number outside the double range', 'temperature', `{"model":"tiny-llama","messages":[],"temperature":1e309}`],
+    ['an unpaired surrogate', 'messages[0].content', withContent(String.raw`"a\ud800"`)],
     ['five stop strings', 'stop', { ...hello, stop: ['a', 'b', 'c', 'd', 'e'] }],
     ['n of 0', 'n', { ...hello, n: 0 }],
     ['n of 5', 'n', { ...hello, n: 5 }],
@@ -71,7 +71,7 @@ describe('a chat request', () => {
       withContent('[{"type":"image_url","image_url":{"url":"http://127.0.0.1/"}}]'),
     ],
     ['a wrong suffix', 'model', { ...hello, model: 'tiny-llama:speed=11' }],
-  ])('with %s is refused by the name of the field', async (_name, param, body) => {
+  ])('with %s is rejected with the field name', async (_name, param, body) => {
     expect(await refusal(body)).toMatchObject({
       status: 400,
       type: 'invalid_request_error',
@@ -80,14 +80,14 @@ describe('a chat request', () => {
     });
   });
 
-  it('nested 10 000 deep is refused without harm', async () => {
+  it('nested 10 000 deep is rejected', async () => {
     const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
     const error = await refusal(`{"model":"tiny-llama","messages":[],"extra":${deep}}`);
     expect(error).toMatchObject({ status: 400, code: 'INVALID_REQUEST' });
     expect(error.param).toMatch(/^extra\[0\]/);
   });
 
-  it('with every finding names the first and lists the others', async () => {
+  it('with several issues names the first and lists the others', async () => {
     const response = await post({ ...hello, temperature: 9, top_p: 7 });
     const { error, issues } = (await response.json()) as ErrorBody;
     expect(error.param).toBe('temperature');
@@ -97,15 +97,15 @@ describe('a chat request', () => {
     ]);
   });
 
-  it('with a max_tokens of -1 is answered, as the contract has it', async () => {
+  it('with a max_tokens of -1 is accepted, as in the published API', async () => {
     expect((await post({ ...hello, max_tokens: -1 })).status).toBe(200);
   });
 
-  it('with fields nobody documents is answered', async () => {
+  it('with undocumented fields is accepted', async () => {
     expect((await post({ ...hello, invented: { a: [1] }, constructor: { prototype: 1 } })).status).toBe(200);
   });
 
-  it('one token over the context is refused in OpenAI’s words', async () => {
+  it('one token over the context is rejected with OpenAI’s message', async () => {
     const words = (count: number) => ({ ...hello, messages: [{ role: 'user', content: 'w '.repeat(count).trim() }] });
     // The test engine counts words; the role is one of them.
     const fits = await post({ ...words(254), max_completion_tokens: 1 });
@@ -117,13 +117,13 @@ describe('a chat request', () => {
     });
   });
 
-  it('of broken JSON is refused with the position', async () => {
+  it('with malformed JSON is rejected with the position', async () => {
     const error = await refusal('{"model": "tiny-llama", "messages": [}');
     expect(error).toMatchObject({ status: 400, code: 'INVALID_REQUEST', param: null });
     expect(error.message).toContain('position 37 (line 1, column 38)');
   });
 
-  it('of another content type, or packed, is a 415', async () => {
+  it('of another content type, or compressed, gets a 415', async () => {
     expect(await refusal('a=b', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({
       status: 415,
       code: 'INVALID_CONTENT_TYPE',
@@ -131,30 +131,30 @@ describe('a chat request', () => {
     expect(await refusal('x', { 'content-encoding': 'gzip' })).toMatchObject({ status: 415 });
   });
 
-  it('larger than 35 MB is a 413', async () => {
+  it('larger than 35 MB gets a 413', async () => {
     const big = withContent(`"${'x'.repeat(36 * 1024 * 1024)}"`);
     expect(await refusal(big)).toMatchObject({ status: 413, code: 'PAYLOAD_TOO_LARGE' });
   });
 
-  it('of 30 MB of text is refused as too long, not as a failure', async () => {
+  it('of 30 MB of text is rejected as too long, not as a failure', async () => {
     const big = withContent(`"${'x'.repeat(30 * 1024 * 1024)}"`);
     expect(await refusal(big)).toMatchObject({ status: 400, code: 'context_length_exceeded' });
   });
 
-  it('with a key whose last character is wrong is a 401', async () => {
+  it('with a wrong last character in the key gets a 401', async () => {
     const last = platform.inferenceKey.endsWith('0') ? '1' : '0';
     const headers = { authorization: `Bearer ${platform.inferenceKey.slice(0, -1)}${last}` };
     expect(await refusal(hello, headers)).toMatchObject({ status: 401, code: 'AUTHENTICATION_FAILED' });
   });
 
   it.each(['', 'Bearer', 'Basic abc', 'Bearer a b', 'Bearer slk_'])(
-    'with the credentials %j is a 401',
+    'with the credentials %j gets a 401',
     async (authorization) => {
       expect(await refusal(hello, { authorization })).toMatchObject({ status: 401, code: 'AUTHENTICATION_FAILED' });
     },
   );
 
-  it('left no job open, whatever it held', async () => {
+  it('left no job open, whatever it contained', async () => {
     const jobs = await platform.closedJobs();
     expect(new Set(jobs.map(({ state }) => state))).toEqual(new Set(['succeeded', 'failed']));
   });
@@ -170,7 +170,7 @@ describe('an upload', () => {
     ['image/multi-edit', 'images'],
     ['image/background-remove', 'image'],
     ['audio/voices', 'file'],
-  ])('to %s whose boundary is another, or none, is refused', async (route, name) => {
+  ])('to %s with a wrong or missing boundary is rejected', async (route, name) => {
     for (const type of ['multipart/form-data; boundary=two', 'multipart/form-data']) {
       const response = await fetch(`${platform.baseUrl}/${route}`, {
         method: 'POST',
@@ -186,28 +186,28 @@ describe('an upload', () => {
   });
 });
 
-describe('an address', () => {
+describe('a path', () => {
   const read = async (method: string, url: string) => {
     const headers = { authorization: `Bearer ${platform.inferenceKey}` };
     const response = await fetch(platform.origin + url, { method, headers });
     return { status: response.status, allow: response.headers.get('allow'), body: (await response.json()) as unknown };
   };
 
-  it('that does not exist is a 404 in the plain envelope', async () => {
+  it('that does not exist gets a 404 in the plain envelope', async () => {
     const { status, body } = await read('GET', '/api/v1/nowhere');
     expect(status).toBe(404);
     expect(body).toEqual({ error: expect.any(String) as string, code: 'NOT_FOUND' });
     expect((await read('GET', '/nowhere')).status).toBe(404);
   });
 
-  it('asked with a wrong method is a 405 that names the right ones', async () => {
+  it('with a wrong method gets a 405 that lists the allowed ones', async () => {
     const { status, allow, body } = await read('GET', path);
     expect([status, allow]).toEqual([405, 'POST']);
     expect(body).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED', type: 'invalid_request_error' } });
     expect((await read('DELETE', '/api/v1/models')).allow).toBe('GET, HEAD');
   });
 
-  it('that is not valid gets JSON too', async () => {
+  it('that cannot be decoded also gets JSON', async () => {
     const { status, body } = await read('GET', '/api/v1/%zz');
     expect(status).toBe(400);
     expect(body).toMatchObject({ code: 'INVALID_REQUEST' });
@@ -215,7 +215,7 @@ describe('an address', () => {
 });
 
 describe('a connection', () => {
-  it('cut in the middle of a body is answered and leaves no job', async () => {
+  it('cut off within a body gets a response and leaves no job', async () => {
     const before = (await platform.closedJobs()).length;
     const raw = await RawConnection.open(platform.port);
     const whole = postText(path, JSON.stringify(hello), { authorization: `Bearer ${platform.inferenceKey}` });
@@ -227,7 +227,7 @@ describe('a connection', () => {
     expect((await platform.closedJobs()).length).toBe(before);
   });
 
-  it('that drops in the middle of a body leaves no job', async () => {
+  it('that drops within a body leaves no job', async () => {
     const before = (await platform.closedJobs()).length;
     const raw = await RawConnection.open(platform.port);
     raw.send(postText(path, JSON.stringify(hello), { authorization: `Bearer ${platform.inferenceKey}` }).slice(0, -20));
@@ -236,7 +236,7 @@ describe('a connection', () => {
     expect((await platform.closedJobs()).length).toBe(before + 1);
   });
 
-  it.each([true, false])('that leaves before the first token cancels its job (stream: %s)', async (stream) => {
+  it.each([true, false])('that closes before the first token cancels its job (stream: %s)', async (stream) => {
     const slow = { ...hello, stream, messages: [{ role: 'user', content: '[[tokens=4000 delay=50]]' }] };
     const raw = await RawConnection.open(platform.port);
     raw.send(postText(path, JSON.stringify(slow), { authorization: `Bearer ${platform.inferenceKey}` }));
@@ -250,14 +250,14 @@ describe('a connection', () => {
   });
 
   it.each([
-    ['no HTTP at all', 'HELLO\r\n\r\n'],
+    ['a request that is not HTTP', 'HELLO\r\n\r\n'],
     [
       'both lengths',
       `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ['two lengths', `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcd`],
     ['a header of 64 KB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(65_536)}\r\n\r\n`],
-  ])('with %s is answered with JSON and closed', async (_name, text) => {
+  ])('with %s gets JSON and is closed', async (_name, text) => {
     const raw = await RawConnection.open(platform.port);
     raw.send(text);
     const answer = await raw.untilClosed();

@@ -11,14 +11,14 @@ import { freePort } from '#test/free-port';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyModel } from '#test/tiny-models';
 
-/* What a process says that is started with something it cannot work with. */
+/* Output of a process that is started with an invalid environment. */
 
 const distFolder = fileURLToPath(new URL('../../dist/', import.meta.url));
 const secretKey = '5c'.repeat(32);
 
 type App = 'api' | 'worker' | 'ops';
 
-/** A process of the product, and all that it says. */
+/** A product process and all its output. */
 class StartedApp {
   said = '';
   readonly ended: Promise<number | null>;
@@ -36,7 +36,7 @@ class StartedApp {
     this.ended = new Promise((resolve) => this.child.once('close', resolve));
   }
 
-  /** The words of its log lines. */
+  /** Messages of its log lines. */
   get lines(): string[] {
     return this.said
       .split('\n')
@@ -49,7 +49,7 @@ class StartedApp {
   }
 }
 
-/** A server that says it is a Redis of 2018. */
+/** A server that identifies itself as a Redis of 2018. */
 async function oldRedis(): Promise<Server> {
   const info = '# Server\r\nredis_version:5.0.7\r\nmaxmemory_policy:noeviction\r\nused_memory:1\r\nmaxmemory:0\r\n';
   const server = createServer((socket) => {
@@ -91,7 +91,7 @@ describe('a process', () => {
     ['api', { PORT: 'many', SLUICE_QUEUE_LIMIT: '0', LOG_LEVEL: 'loud' }, ['DATABASE_URL', 'SLUICE_SECRET_KEY']],
     ['ops', { SLUICE_OPS_PORT: '-1', SLUICE_SWEEP_INTERVAL_MS: '1' }, ['DATABASE_URL', 'SLUICE_SECRET_KEY']],
     ['worker', { SLUICE_DRAIN_MS: 'x', SLUICE_PICKUP_TIMEOUT_MS: '1' }, ['SLUICE_QUEUE_URL or REDIS_URL']],
-  ])('names every bad variable of %s and ends with 1', async (app, bad, missing) => {
+  ])('reports every invalid variable of %s and exits with 1', async (app, bad, missing) => {
     const started = start(app, bad);
     expect(await started.ended).toBe(1);
     for (const name of Object.keys(bad)) expect(started.said).toMatch(new RegExp(`^  ${name} is .*; expected `, 'm'));
@@ -100,7 +100,7 @@ describe('a process', () => {
   });
 
   it.each<App>(['api', 'worker', 'ops'])(
-    '%s: a Redis that is too old is one plain line that says what to do',
+    '%s: reports a Redis that is too old in one plain line with the fix',
     async (app) => {
       const redis = await oldRedis();
       const url = `redis://127.0.0.1:${(redis.address() as AddressInfo).port}`;
@@ -112,7 +112,7 @@ describe('a process', () => {
     },
   );
 
-  it('that finds a database behind on migrations is not ready, says what to run, and is ready after', async () => {
+  it('with missing migrations is not ready, names the command, and is ready afterwards', async () => {
     const port = await freePort();
     const env = { DATABASE_URL: database.url, SLUICE_SECRET_KEY: secretKey, HOST: '127.0.0.1', PORT: String(port) };
     const started = start('api', env);
@@ -127,7 +127,7 @@ describe('a process', () => {
     await expect.poll(ready, { timeout: 10_000 }).toMatchObject({ status: 'ok' });
   });
 
-  it('whose storage cannot be written says so, and is ready for everything else', async () => {
+  it('with unwritable storage reports it and is ready for everything else', async () => {
     await migrate({ url: database.url });
     const file = join(home, 'file');
     await writeFile(file, '');
@@ -145,7 +145,7 @@ describe('a process', () => {
       });
   });
 
-  it('that is to serve a model of an unknown family says which there are', async () => {
+  it('with a model of an unknown family lists the known ones', async () => {
     await installTinyModel(home, { id: 'strange' });
     const path = join(home, 'models', 'strange', 'manifest.json');
     const manifest = JSON.parse(await readFile(path, 'utf8')) as object;

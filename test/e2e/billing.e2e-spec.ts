@@ -4,7 +4,7 @@ import { nanosPerUsd } from '#common';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
-/* What callers read of their money, through the real processes. */
+/* Billing data as clients read it, through the real processes. */
 
 interface UsageRow {
   timestamp: string;
@@ -70,11 +70,11 @@ async function chats(count: number): Promise<{ requestId: string; cost: number; 
   return made;
 }
 
-/** An ADMIN key of another account, which has used something too. */
-async function unauthenticatedClient(): Promise<string> {
+/** An ADMIN key of another account, which also has usage. */
+async function createOtherAccountKey(): Promise<string> {
   const key = `slk_${randomBytes(24).toString('hex')}`;
   await platform.query(
-    `WITH a AS (INSERT INTO accounts (name) VALUES ('stranger') RETURNING id)
+    `WITH a AS (INSERT INTO accounts (name) VALUES ('another account') RETURNING id)
      INSERT INTO api_keys (account_id, kind, key_hash, last6) SELECT id, 'ADMIN', sha256($1::bytea), 'abcdef' FROM a`,
     [key],
   );
@@ -82,7 +82,7 @@ async function unauthenticatedClient(): Promise<string> {
 }
 
 describe('GET /billing/balance', () => {
-  it('says what can be spent and what is spent first', async () => {
+  it('shows what can be spent and in which order', async () => {
     const [account] = await platform.query<{ id: string }>(`SELECT id FROM accounts WHERE name = 'default'`);
     const balance = async () => (await (await get('/billing/balance')).json()) as Record<string, unknown>;
     expect(await balance()).toEqual({
@@ -104,7 +104,7 @@ describe('GET /billing/balance', () => {
     });
     await platform.query('SELECT ledger_set_stake($1, 0)', [account?.id]);
     await platform.query(`SELECT ledger_credit('revoke', $1, 'BUNDLED', 2500000000, NULL, '')`, [account?.id]);
-    const key = await unauthenticatedClient();
+    const key = await createOtherAccountKey();
     const response = await get('/billing/balance', { authorization: `Bearer ${key}` });
     expect(await response.json()).toEqual({
       canConsume: false,
@@ -117,7 +117,7 @@ describe('GET /billing/balance', () => {
 
 describe('GET /billing/usage', () => {
   it.each<Record<string, string>>([{}, { authorization: 'Bearer slk_wrong' }, { authorization: 'nonsense' }])(
-    'is gone whoever asks, and names its successor: %j',
+    'is removed for everyone and names its successor: %j',
     async (headers) => {
       const response = await fetch(`${platform.baseUrl}/billing/usage?limit=1`, { headers });
       expect(response.status).toBe(410);
@@ -130,7 +130,7 @@ describe('GET /billing/usage', () => {
 });
 
 describe('GET /billing/usage-history', () => {
-  it('lists what was charged, and it is what the answers said', async () => {
+  it('lists the charges, which match the responses', async () => {
     const [{ requestId, cost, promptTokens }] = (await chats(1)) as [Awaited<ReturnType<typeof chats>>[number]];
     const rows = (await page()).data.filter((row) => row.inferenceDetails?.requestId === requestId);
     expect(rows.map(({ sku }) => sku)).toEqual(['tiny-llama-llm-input-mtoken', 'tiny-llama-llm-output-mtoken']);
@@ -152,7 +152,7 @@ describe('GET /billing/usage-history', () => {
     });
   });
 
-  it('is paged by cursors that show everything once while more is charged', async () => {
+  it('is paged by cursors that return everything once while more is charged', async () => {
     await chats(12);
     const running = chats(12);
     const seen: UsageRow[] = [];
@@ -168,7 +168,7 @@ describe('GET /billing/usage-history', () => {
     expect((await page()).data.slice(0, seen.length)).toEqual(seen);
   });
 
-  it('keeps to currency and times', async () => {
+  it('filters by currency and time', async () => {
     await chats(3);
     const { data } = await page();
     const third = data[2]?.timestamp ?? '';
@@ -179,7 +179,7 @@ describe('GET /billing/usage-history', () => {
     expect((await page('?currency=USD&foo=bar')).data).toEqual(data);
   });
 
-  it('comes as a file for spreadsheets', async () => {
+  it('is available as CSV', async () => {
     await chats(6);
     const response = await get('/billing/usage-history?pageSize=10', { accept: 'text/csv' });
     expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8');
@@ -199,10 +199,10 @@ describe('GET /billing/usage-history', () => {
     expect((await second.text()).split('\r\n')[0]).toBe(lines[0]);
   });
 
-  it('takes no cursor of another account, no altered one and no filter beside one', async () => {
+  it('rejects a cursor of another account, an altered one, and a filter beside one', async () => {
     await chats(6);
     const cursor = (await page('?pageSize=10')).nextCursor ?? '';
-    const key = await unauthenticatedClient();
+    const key = await createOtherAccountKey();
     const foreign = await get(`/billing/usage-history?cursor=${cursor}`, { authorization: `Bearer ${key}` });
     expect(foreign.status).toBe(400);
     expect(await foreign.json()).toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path: ['cursor'] }] });
@@ -239,7 +239,7 @@ describe('GET /billing/usage-history', () => {
 });
 
 describe('GET /billing/usage-analytics', () => {
-  it('sums up days, models and keys', async () => {
+  it('sums by day, model and key', async () => {
     await chats(2);
     const total = (await page()).data.reduce((sum, { amount }) => sum - amount, 0);
     const response = await get('/billing/usage-analytics?lookback=2d');
@@ -261,9 +261,9 @@ describe('GET /billing/usage-analytics', () => {
       { modelName: 'tiny-llama', unitType: 'tokens', modelType: 'LLM', totalDiem: 0, breakdown: [{}, {}] },
     ]);
     expect(usage['topModels']).toEqual(['tiny-llama']);
-    expect(usage['byKey']).toMatchObject([{ apiKeyId: expect.any(String), description: 'made at first start' }]);
+    expect(usage['byKey']).toMatchObject([{ apiKeyId: expect.any(String), description: 'created at first start' }]);
     expect(usage['byModelDaily']?.[0]).toEqual({ date: expect.any(Number), 'tiny-llama': 0 });
-    // Ten minutes old at most, and here less: what comes now does not show yet.
+    // Cached for ten minutes, here less: new usage does not show yet.
     await chats(1);
     expect(await (await get('/billing/usage-analytics?lookback=2d')).json()).toEqual(usage);
   });

@@ -43,7 +43,7 @@ interface Diagnosis {
   models: object[];
 }
 
-/** What the driver's tool prints on a machine with a GPU: no such machine is at hand. */
+/** nvidia-smi output of a machine with a GPU, because none is available. */
 const driverText = `<nvidia_smi_log><driver_version>570.86.15</driver_version><cuda_version>12.8</cuda_version>
 <gpu><product_name>NVIDIA H200</product_name><mig_mode><current_mig>Disabled</current_mig></mig_mode>
 <fb_memory_usage><total>143771 MiB</total><used>512 MiB</used></fb_memory_usage></gpu></nvidia_smi_log>`;
@@ -79,7 +79,7 @@ describe('the command line', () => {
     expect(result['promptTokens']).toBeGreaterThan(0);
   });
 
-  it('says what this machine offers to models, without a database', async () => {
+  it('shows what this machine offers to models, without a database', async () => {
     await installTinyModel(home);
     const { code, stdout, stderr } = await startIn({ DATABASE_URL: '' }, 'doctor', '--json').finished;
     expect(code, stderr).toBe(0);
@@ -97,7 +97,7 @@ describe('the command line', () => {
     expect(forPeople.stdout).toMatch(/^tiny-llama +\S+ \S+ +cpu$/m);
   });
 
-  it('names a GPU, and what it lacks to be used', async () => {
+  it('names a GPU and what it lacks', async () => {
     const PATH = `${await fakeDriver()}${delimiter}${process.env.PATH}`;
     const { stdout } = await startIn({ PATH }, 'doctor').finished;
     expect(stdout).toMatch(/^GPU +NVIDIA H200, 536\.9 MB of 150\.8 GB taken$/m);
@@ -105,17 +105,17 @@ describe('the command line', () => {
     if (process.arch === 'x64') expect(stdout).toContain('! A GPU is here, but not the runtime’s CUDA libraries');
   });
 
-  it('loads an embedding model and says how it judges sentences', async () => {
+  it('loads an embedding model and compares sentences', async () => {
     await installTinyEncoder(home);
     const { code, stdout, stderr } = await run('models', 'check', 'tiny-bert', '--provider', 'cpu', '--json');
     expect(code, stderr).toBe(0);
-    const result = JSON.parse(stdout) as { tokensPerSecond: number; cosines: { alike: number; unlike: number } };
+    const result = JSON.parse(stdout) as { tokensPerSecond: number; cosines: { similar: number; dissimilar: number } };
     expect(result).toMatchObject({ id: 'tiny-bert', provider: 'cpu', note: null, dimensions: 32 });
     expect(result.tokensPerSecond).toBeGreaterThan(0);
     for (const value of Object.values(result.cosines)) expect(Math.abs(value)).toBeLessThanOrEqual(1);
   });
 
-  it('has music and films made, and writes what was made where it is told', async () => {
+  it('generates music and video, and writes the files to the given path', async () => {
     await installTinyMusicgen(home);
     await installTinyTextToVideo(home);
     const made = join(home, 'made');
@@ -132,7 +132,7 @@ describe('the command line', () => {
     expect(video.bytes.toString('latin1', 1, 4)).toBe('PNG');
   });
 
-  it('goes on with a pull that was killed, and lets two at once share the rest', async () => {
+  it('resumes a killed pull, and lets two concurrent pulls share the rest', async () => {
     const graph = `/owner/large/resolve/${commit}/onnx/model.onnx`;
     hub.stalls.set(graph, [1_000_000]);
     const killed = start('models', 'add', 'hf:owner/large', '--id', 'large', '--pull');
@@ -153,7 +153,7 @@ describe('the command line', () => {
     expect(installed.equals(weights)).toBe(true);
   });
 
-  it('stops cleanly at Ctrl-C and keeps what it has', async () => {
+  it('stops cleanly at Ctrl-C and keeps its progress', async () => {
     hub.addRepository('owner/other', commit, { 'onnx/model.onnx': weights, 'config.json': Buffer.from('{}') });
     const graph = `/owner/other/resolve/${commit}/onnx/model.onnx`;
     hub.stalls.set(graph, [500_000]);
@@ -166,7 +166,7 @@ describe('the command line', () => {
     expect((await stat(partial)).size).toBe(500_000);
   });
 
-  it('exits with 1 and one plain line for what it cannot do', async () => {
+  it('exits with 1 and one plain line for a failure', async () => {
     const { code, stdout, stderr } = await run('models', 'show', 'nothing');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^sluice: No model is called "nothing"\. There are: .*\n$/);

@@ -6,11 +6,11 @@ import { embed, embedMany } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { redisAvailable } from '#test/redis';
 import { installTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
 
-/* Embeddings through the real processes, on a tiny encoder whose vectors the reference implementation made as well. */
+/* Embeddings through the real processes, on a tiny encoder with vectors from the reference implementation. */
 
 const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
@@ -19,7 +19,7 @@ const expected = reference.vectors.mean.map(vectorOf);
 const tokensOf = (indexes: number[]) => indexes.reduce((sum, index) => sum + (reference.ids[index]?.length ?? 0), 0);
 const everyText = reference.texts.map((_text, index) => index);
 
-/** A text a run: what takes one run on the fast model takes two thousand here. */
+/** One text per run: what takes one run on the fast model takes two thousand here. */
 const slowModel = 'slow-bert';
 const longText = 'the river was happy and the boat was small '.repeat(12).trim();
 
@@ -48,7 +48,7 @@ function open(transport: 'postgres' | 'redis'): void {
   });
   afterAll(async () => {
     try {
-      await stopAudio(platform);
+      await stopConsistently(platform);
     } finally {
       await rm(home, { recursive: true, force: true });
     }
@@ -105,7 +105,7 @@ async function underWay(): Promise<void> {
 describe.each(transports)('embeddings over %s', (transport) => {
   open(transport);
 
-  it('reach the official client, which asks for base64 by itself, in the order of the texts', async () => {
+  it('reach the official client as base64, in the order of the texts', async () => {
     const { data, response } = await client.embeddings
       .create({ model: 'text-embedding-tiny', input: reference.texts })
       .withResponse();
@@ -119,7 +119,7 @@ describe.each(transports)('embeddings over %s', (transport) => {
     expect(response.headers.get('x-service-model-id')).toBe('tiny-bert');
     expect(response.headers.get('x-ratelimit-remaining-requests')).toMatch(/^\d+$/);
     expect(response.headers.get('x-service-balance-usd')).toMatch(/^\d+\.\d+$/);
-    // A dollar per million tokens.
+    // One dollar per million tokens.
     expect(await lastJob()).toMatchObject({
       state: 'succeeded',
       prompt_tokens: tokens,
@@ -127,7 +127,7 @@ describe.each(transports)('embeddings over %s', (transport) => {
     });
   });
 
-  it('are the same for each of many callers as for one alone, however they fall together', async () => {
+  it('are the same for concurrent callers as for a single one, however they are batched', async () => {
     const asked = Array.from({ length: 48 }, (_value, caller) =>
       everyText.filter((index) => (index + caller) % 5 === 0),
     );
@@ -143,7 +143,7 @@ describe.each(transports)('embeddings over %s', (transport) => {
     }
   });
 
-  it('come for as many texts as a request may bring, as numbers', async () => {
+  it('accept the maximum number of texts, as numbers', async () => {
     const indexes = Array.from({ length: 2_048 }, (_value, place) => place % reference.texts.length);
     const input = indexes.map((index) => reference.texts[index] ?? '');
     const { data } = await client.embeddings.create({ model: 'default', input, encoding_format: 'float' });
@@ -151,7 +151,7 @@ describe.each(transports)('embeddings over %s', (transport) => {
     for (const [place, index] of indexes.entries()) expectClose(data[place]?.embedding, expected[index]);
   });
 
-  it('survive the death of the model’s host in the middle of a request', async () => {
+  it('survive the death of the model’s host during a request', async () => {
     const input = Array.from({ length: 2_048 }, (_value, place) => (place % 2 === 0 ? longText : 'Hello.'));
     const answer = client.embeddings.create({ model: slowModel, input });
     await underWay();
@@ -163,7 +163,7 @@ describe.each(transports)('embeddings over %s', (transport) => {
     await platform.untilOnline();
   });
 
-  it('end when their caller leaves, and cost what was computed', async () => {
+  it('end when their client disconnects, and cost what was computed', async () => {
     const abort = new AbortController();
     const input = Array.from({ length: 2_048 }, () => longText);
     const ended = post({ model: slowModel, input }, {}, abort.signal).then(
@@ -184,9 +184,9 @@ describe.each(transports)('embeddings over %s', (transport) => {
   if (transport === 'postgres') describeOnce();
 });
 
-/** What no queue makes a difference to; on the platform that is there. */
+/** Tests that do not depend on the queue, on the running platform. */
 function describeOnce(): void {
-  it('are float32 bytes in base64 or numbers, as one likes', async () => {
+  it('are float32 in base64 or as numbers, as requested', async () => {
     const ask = async (format?: string) => {
       const response = await post({ model: 'default', input: 'Hello.', encoding_format: format });
       return ((await response.json()) as { data: { embedding: unknown }[] }).data[0]?.embedding;
@@ -197,7 +197,7 @@ function describeOnce(): void {
     expectClose(numbers, expected[0]);
   });
 
-  it('are cut and of length 1 again where fewer dimensions are wanted', async () => {
+  it('are truncated and normalized again when fewer dimensions are requested', async () => {
     const { data } = await client.embeddings.create({ model: 'default', input: 'Hello.', dimensions: 8 });
     const short = data[0]?.embedding ?? [];
     const norm = Math.hypot(...(expected[0]?.slice(0, 8) ?? []));
@@ -207,7 +207,7 @@ function describeOnce(): void {
     );
   });
 
-  it('reach the AI SDK, one and many', async () => {
+  it('reach the AI SDK, singly and in batches', async () => {
     const provider = createOpenAICompatible({
       name: 'sluice',
       baseURL: platform.baseUrl,
@@ -221,7 +221,7 @@ function describeOnce(): void {
     for (const [index, vector] of many.embeddings.entries()) expectClose(vector, expected[index]);
   });
 
-  it('are offered by the list of models, with what they can and cost', async () => {
+  it('are in the list of models, with capabilities and prices', async () => {
     const response = await fetch(`${platform.baseUrl}/models?type=embedding`);
     const { data, type } = (await response.json()) as { type: string; data: { id: string; model_spec: object }[] };
     expect([type, data.map(({ id }) => id).toSorted()]).toEqual(['embedding', ['slow-bert', 'tiny-bert']]);
@@ -251,7 +251,7 @@ function describeOnce(): void {
     await platform.untilOnline();
   });
 
-  it('are answered once for one idempotency key', async () => {
+  it('run once for one idempotency key', async () => {
     const body = JSON.stringify({ model: 'default', input: reference.texts });
     const key = { 'idempotency-key': 'embed-once' };
     const first = await post(body, key);
@@ -292,7 +292,7 @@ function describeOnce(): void {
       'INVALID_REQUEST',
       'encoding_format',
     ],
-    ['no dimensions at all', { model: 'default', input: 'a', dimensions: 0 }, 400, 'INVALID_REQUEST', 'dimensions'],
+    ['zero dimensions', { model: 'default', input: 'a', dimensions: 0 }, 400, 'INVALID_REQUEST', 'dimensions'],
     [
       'more dimensions than there are',
       { model: 'default', input: 'a', dimensions: 33 },
@@ -307,9 +307,9 @@ function describeOnce(): void {
       'INVALID_REQUEST',
       'dimensions',
     ],
-    ['half a character', { model: 'default', input: 'a\ud800' }, 400, 'INVALID_REQUEST', 'input'],
+    ['an unpaired surrogate', { model: 'default', input: 'a\ud800' }, 400, 'INVALID_REQUEST', 'input'],
     ['an unknown model', { model: 'nobody', input: 'a' }, 404, 'MODEL_NOT_FOUND', 'model'],
-  ])('refuse %s, in OpenAI’s words, and cost nothing then', async (_name, body, status, code, param) => {
+  ])('reject %s with OpenAI’s error, and cost nothing', async (_name, body, status, code, param) => {
     const { total: paid } = await paidTotal();
     const response = await post(body);
     const { error } = (await response.json()) as { error: object };
@@ -324,11 +324,11 @@ function describeOnce(): void {
     expect((await paidTotal()).total).toBe(paid);
   });
 
-  it('refuse what is no JSON by its content type', async () => {
+  it('reject other content types than JSON', async () => {
     expect((await post('a=1', { 'content-type': 'application/x-www-form-urlencoded' })).status).toBe(415);
   });
 
-  it('refuse a caller without a key', async () => {
+  it('reject a request without a key', async () => {
     const response = await post({ model: 'default', input: 'a' }, { authorization: 'Bearer slk_none' });
     expect(response.status).toBe(401);
   });

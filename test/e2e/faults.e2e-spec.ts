@@ -3,9 +3,9 @@ import { deterministicWords } from '#test/deterministic-engine';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
 
-/* Streams byte by byte, and what callers see when something dies, stalls or stops. */
+/* Streams byte by byte, and what clients see when something dies, stalls or stops. */
 
-/** One platform for the tests of a `describe`, each of which leaves it as it found it. */
+/** One platform for the tests of a `describe`; each test restores its state. */
 function platformOf(options: PlatformOptions): () => Platform {
   let platform: Platform | undefined;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ function platformOf(options: PlatformOptions): () => Platform {
 
 const path = '/api/v1/chat/completions';
 
-/** Answers that outlast every deadline and grace of these tests: a model's own limit would end them. */
+/** Responses that outlast every deadline and grace period of these tests; a real model would end earlier. */
 const roomy = { contextLength: 1_000_000, maxCompletionTokens: 1_000_000 };
 const tinyLlama = { id: 'tiny-llama', manifest: roomy };
 
@@ -68,7 +68,7 @@ describe('a stream on the wire', () => {
     env: { SLUICE_KEEP_ALIVE_MS: '100', SLUICE_STALLED_MS: '1000', SLUICE_CHAT_DEADLINE_MS: '12000' },
   });
 
-  it('is framed as server-sent events, never packed, and ends with [DONE]', async () => {
+  it('is framed as server-sent events, never compressed, and ends with [DONE]', async () => {
     const target = running();
     const raw = await openStream(target, chat('Wire [[tokens=4]]', { stream_options: { include_usage: true } }));
     const answer = await raw.until(/\r\n0\r\n\r\n$/);
@@ -78,7 +78,7 @@ describe('a stream on the wire', () => {
     expect(head).toContain('cache-control: no-cache');
     expect(head).toContain('x-service-model-name: tiny llama');
     expect(head).not.toContain('content-encoding');
-    // A slow machine is kept alive meanwhile.
+    // Keep-alive comments may appear on a slow machine.
     const frames = framesOf(answer).filter((frame) => frame !== ': keep-alive');
     expect(frames.every((frame) => frame.startsWith('data: '))).toBe(true);
     expect(frames.at(-1)).toBe('data: [DONE]');
@@ -86,7 +86,7 @@ describe('a stream on the wire', () => {
     expect(textOf(frames)).toBe(deterministicWords('user: Wire [[tokens=4]]', { count: 4 }).join(''));
   });
 
-  it('that waits is kept alive with comments', async () => {
+  it('that waits gets keep-alive comments', async () => {
     const target = running();
     const raw = await openStream(target, chat('[[tokens=3 delay=400]]'));
     const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
@@ -94,7 +94,7 @@ describe('a stream on the wire', () => {
     expect(frames.at(-1)).toBe('data: [DONE]');
   });
 
-  it('that nobody reads is cut off and its job cancelled', async () => {
+  it('that nobody reads is closed and its job cancelled', async () => {
     const target = running();
     const raw = await openStream(target, chat('[[tokens=200000]]'));
     await raw.until(/data: /);
@@ -104,7 +104,7 @@ describe('a stream on the wire', () => {
     raw.leave();
   });
 
-  it('past its deadline ends with an error frame; a whole answer with 504', async () => {
+  it('past its deadline ends with an error frame, and a complete response with a 504', async () => {
     const target = running();
     const slow = chat('[[tokens=5000 delay=50]]');
     const [whole, streamed] = await Promise.all([
@@ -124,7 +124,7 @@ describe('a stream on the wire', () => {
 describe('when something dies', () => {
   const running = platformOf({ models: [tinyLlama, { id: 'other', seed: 2 }] });
 
-  it('a model host killed in the middle of streams ends its own with an error, and the next request works', async () => {
+  it('a model host killed during streams ends them with an error, and the next request works', async () => {
     const target = running();
     const other = openStream(target, { ...chat('Other [[tokens=60 delay=20]]'), model: 'other' });
     const doomed = await openStream(target, chat('Doomed [[tokens=100 delay=5 crash=10]]'));
@@ -132,14 +132,14 @@ describe('when something dies', () => {
     expect(frames).not.toContain('data: [DONE]');
     const { error } = JSON.parse(frames.at(-1)?.slice(6) ?? '') as { error: { code: string; message: string } };
     expect(['MODEL_OFFLINE', 'INFERENCE_FAILED']).toContain(error.code);
-    const untouched = framesOf(await (await other).until(/\r\n0\r\n\r\n$/));
-    expect(untouched.at(-1)).toBe('data: [DONE]');
+    const unaffected = framesOf(await (await other).until(/\r\n0\r\n\r\n$/));
+    expect(unaffected.at(-1)).toBe('data: [DONE]');
     await target.untilOnline();
     expect((await post(target, chat('Again [[tokens=3]]'))).status).toBe(200);
     await target.closedJobs();
   });
 
-  it('an api killed in the middle of a stream has its job cancelled by the worker', async () => {
+  it('the job of an API replica killed during a stream is cancelled by the worker', async () => {
     const target = running();
     const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
     await raw.until(/"content":"\w/);
@@ -151,7 +151,7 @@ describe('when something dies', () => {
     await target.untilOnline();
   });
 
-  it('a worker killed in the middle of a stream leaves the caller an error and no open job', async () => {
+  it('a worker killed during a stream leaves the client an error and no open job', async () => {
     const target = running();
     const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
     await raw.until(/"content":"\w/);
@@ -160,15 +160,15 @@ describe('when something dies', () => {
     expect(frames.at(-1)).toContain('"error"');
     expect(frames).not.toContain('data: [DONE]');
     expect((await post(target, chat('Nobody there'))).status).toBe(503);
-    // The promise for a worker that is killed: no row of its stays open for longer.
+    // Maximum time that a row of a killed worker stays open.
     await target.closedJobs(20_000);
   }, 90_000);
 });
 
-describe('when the api is told to stop', () => {
+describe('when the API is told to stop', () => {
   const running = platformOf({ models: [tinyLlama], env: { SLUICE_SHUTDOWN_GRACE_MS: '5000' } });
 
-  it('open streams finish, new requests are turned away, and it ends with 0', async () => {
+  it('open streams finish, new requests are rejected, and it exits with 0', async () => {
     const target = running();
     const raw = await openStream(target, chat('[[tokens=60 delay=30]]'));
     await raw.until(/"content":"\w/);

@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 
-/* Music and videos from words through the whole platform, on tiny models of random weights in the published layouts. */
+/*
+ * Text-to-music and text-to-video through the whole platform, on tiny models of random weights in the published
+ * layouts.
+ */
 
 const run = promisify(execFile);
 const music = 'tiny-musicgen';
@@ -32,7 +35,7 @@ async function answer(path: string, body: object) {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** Queues a job and asks until it is done. */
+/** Queues a job and polls until it is done. */
 async function made(route: Route, options: object): Promise<{ type: string | null; bytes: Buffer }> {
   const { status, body: queued } = await answer(`/${route}/queue`, options);
   expect(status, JSON.stringify(queued)).toBe(200);
@@ -44,7 +47,7 @@ async function made(route: Route, options: object): Promise<{ type: string | nul
     const type = response.headers.get('content-type');
     if (type?.startsWith('application/json') !== true) return { type, bytes };
     expect(response.status, `${bytes.toString()}\n${platform.log()}`).toBe(200);
-    if (performance.now() > deadline) throw new Error(`it was not made\n${platform.log()}`);
+    if (performance.now() > deadline) throw new Error(`the job did not finish\n${platform.log()}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
@@ -61,7 +64,7 @@ async function lastCharge(): Promise<{ state: string; charged_nano: string | nul
 async function probe(bytes: Buffer): Promise<{ width: number; height: number; rate: string; frames: number }[]> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-probe-'));
   try {
-    const path = join(folder, 'film.mp4');
+    const path = join(folder, 'video.mp4');
     await writeFile(path, bytes);
     const { stdout } = await run('ffprobe', ['-v', 'error', '-count_frames', '-show_streams', '-of', 'json', path]);
     const { streams } = JSON.parse(stdout) as {
@@ -83,17 +86,17 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopAudio(platform, 60_000);
+    await stopConsistently(platform, 60_000);
   } finally {
     await rm(home, { recursive: true, force: true });
   }
 });
 
-describe('music from words', () => {
+describe('text-to-music', () => {
   const headerBytes = 44;
   const bytesPerSecond = 2 * 32_000;
 
-  it('lasts as long as was asked for, costs its tier, and is the same of the same seed', async () => {
+  it('has the requested length, costs its tier, and is the same for the same seed', async () => {
     const options = { model: music, prompt: 'slow jazz with a soft piano', duration_seconds: '3', seed: 5 };
     expect(await answer('/audio/quote', { model: music, duration_seconds: 3 })).toEqual({
       status: 200,
@@ -108,7 +111,7 @@ describe('music from words', () => {
     expect((await made('audio', { ...options, seed: 6 })).bytes.equals(piece.bytes)).toBe(false);
   });
 
-  it('has the usual length of its model where none was asked for', async () => {
+  it('has the default length of its model when none is requested', async () => {
     expect(await answer('/audio/quote', { model: music })).toEqual({ status: 200, body: { quote: 0.01 } });
     const { bytes } = await made('audio', { model: 'default', prompt: 'rain', force_instrumental: true });
     expect(bytes).toHaveLength(headerBytes + 2 * bytesPerSecond);
@@ -122,15 +125,15 @@ describe('music from words', () => {
     [{ voice: 'af_sky' }, 'voice'],
     [{ speed: 1.5 }, 'speed'],
     [{ seed: 1.5 }, 'seed'],
-  ])('is refused by the field at fault: %j', async (more, field) => {
+  ])('is rejected with the invalid field: %j', async (more, field) => {
     const { status, body } = await answer('/audio/queue', { model: music, prompt: 'rain', ...more });
     expect(status).toBe(400);
     expect(body.error).toContain(field);
   });
 });
 
-describe('a video from words', () => {
-  it('has the shape and the length that were asked for, and costs its seconds', async () => {
+describe('text-to-video', () => {
+  it('has the requested size and length, and costs its seconds', async () => {
     const options = {
       model: video,
       prompt: 'A red bird in the rain',
@@ -160,7 +163,7 @@ describe('a video from words', () => {
     [{ resolution: '480p' }, 'resolution'],
     [{ image_url: 'https://example.com/a.png' }, 'image_url'],
     [{ fps: 8 }, 'fps'],
-  ])('is refused by the field at fault: %j', async (more, field) => {
+  ])('is rejected with the invalid field: %j', async (more, field) => {
     const { status, body } = await answer('/video/queue', { model: video, prompt: 'rain', duration: '1s', ...more });
     expect(status).toBe(400);
     expect(body.error).toContain(field);

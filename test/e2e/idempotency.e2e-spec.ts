@@ -5,7 +5,10 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
 
-/* `Idempotency-Key` through the real processes: one run, one charge, the same answer, whoever leaves or dies. */
+/*
+ * `Idempotency-Key` through the real processes: one run, one charge and the same response, even after disconnects and
+ * crashes.
+ */
 
 const path = '/api/v1/chat/completions';
 
@@ -13,7 +16,7 @@ interface KeyedChat {
   key: string;
   content: string;
   stream?: boolean;
-  /** Which api replica, from 0. */
+  /** Index of the API replica. */
   replica?: number;
 }
 
@@ -25,7 +28,7 @@ interface Received {
 
 let keys = 0;
 
-/** A key that no other test uses. */
+/** Returns a key that no other test uses. */
 function newKey(): string {
   keys += 1;
   return `key-${newRequestId('E2E')}-${keys}`;
@@ -35,7 +38,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
   let platform: Platform;
 
   beforeAll(async () => {
-    // Rate limits have tests of their own; here one caller is refused more often than they let it.
+    // Rate limits have their own tests; here one caller fails more often than they allow.
     platform = await startPlatform({ transport, replicas: { api: 2 }, env: { SLUICE_RATE_LIMITS: 'false' } });
   });
 
@@ -60,8 +63,8 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     return { status: response.status, headers: response.headers, body: await response.text() };
   }
 
-  /** Asks again while the first request runs, as the documentation tells callers to. */
-  async function postUntilAnswered(chat: KeyedChat): Promise<Received> {
+  /** Retries while the first request runs, as the documentation says. */
+  async function postUntilCompleted(chat: KeyedChat): Promise<Received> {
     for (let tries = 0; tries < 60; tries += 1) {
       const received = await post(chat);
       if (received.status !== 409 || codeOf(received) !== 'IDEMPOTENCY_KEY_IN_USE') return received;
@@ -75,7 +78,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     return (JSON.parse(body) as { error: { code: string } }).error.code;
   }
 
-  /** Jobs whose payload nobody can read any more are told apart by their key's request. */
+  /** Jobs whose payload was deleted are identified by the request of their key. */
   async function runsOf(work: () => Promise<unknown>): Promise<number> {
     const count = async (): Promise<number> => {
       const [row] = await platform.query<{ count: number }>('SELECT count(*)::int AS count FROM jobs');
@@ -86,7 +89,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     return (await count()) - before;
   }
 
-  it('gives the official client the first answer again, and charges it once', async () => {
+  it('gives the official client the first response again and charges it once', async () => {
     const client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl });
     const headers = { 'Idempotency-Key': newKey() };
     const ask = () =>
@@ -109,7 +112,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect((await expectInvariant(platform)).chargedNano).toBe(chargedNano);
   });
 
-  it('replays a stream to the byte, from another replica', async () => {
+  it('replays a stream byte for byte from another replica', async () => {
     const key = newKey();
     const content = 'Stream [[tokens=30 delay=2 think=3]]';
     const streamBytes = async (port: number): Promise<string> => {
@@ -132,11 +135,11 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect(runs).toBe(1);
   });
 
-  it('lets one of fifty equal requests at once run, and gives fifty equal answers', async () => {
+  it('runs one of fifty equal concurrent requests and gives fifty equal responses', async () => {
     const chat = { key: newKey(), content: 'Fifty [[tokens=12 delay=5]]' };
     const runs = await runsOf(async () => {
       const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, index) => postUntilAnswered({ ...chat, replica: index % 2 })),
+        Array.from({ length: 50 }, (_, index) => postUntilCompleted({ ...chat, replica: index % 2 })),
       );
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
       expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
@@ -145,7 +148,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect(runs).toBe(1);
   });
 
-  it('is in use while the first request runs, and says that a retry is no help', async () => {
+  it('is in use while the first request runs, and says that a retry does not help', async () => {
     const chat = { key: newKey(), content: 'Slow [[tokens=40 delay=75]]' };
     const runs = await runsOf(async () => {
       const first = post(chat);
@@ -169,7 +172,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect(runs).toBe(1);
   });
 
-  it('refuses another body, another way to answer included', async () => {
+  it('rejects another body, including another response format', async () => {
     const chat = { key: newKey(), content: 'One body [[tokens=3]]' };
     expect((await post(chat)).status).toBe(200);
     for (const other of [
@@ -182,7 +185,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     }
   });
 
-  it('is not spent on a request that was refused, and may come with another body then', async () => {
+  it('is not used up by a rejected request, and may then be sent with another body', async () => {
     const chat = { key: newKey(), content: 'x' };
     const headers = { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' };
     const refuse = (body: object) =>
@@ -199,11 +202,11 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect((await post({ ...chat, content: 'Now it works [[tokens=3]]' })).status).toBe(200);
   });
 
-  it('runs a stream again that failed half-way and cost nothing', async () => {
+  it('reruns a stream that failed midway without a charge', async () => {
     const chat = { key: newKey(), content: 'Break off [[tokens=8 fail=3]]', stream: true };
     const runs = await runsOf(async () => {
       for (let round = 0; round < 2; round += 1) {
-        const { body, headers } = await postUntilAnswered(chat);
+        const { body, headers } = await postUntilCompleted(chat);
         expect(body).toContain('"code":"INFERENCE_FAILED"');
         expect(headers.get('idempotent-replayed')).toBeNull();
         await platform.closedJobs();
@@ -212,7 +215,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect(runs).toBe(2);
   });
 
-  it('gives a caller who left a stream what was made until then, and an error in place of its end', async () => {
+  it('replays the partial stream of a disconnected client, followed by an error frame', async () => {
     const chat = { key: newKey(), content: 'Leave [[tokens=400 delay=20]]', stream: true };
     const runs = await runsOf(async () => {
       const raw = await RawConnection.open(platform.port);
@@ -221,7 +224,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
       const seen = await raw.until(/data: .*data: .*data: /s);
       raw.leave();
       await platform.closedJobs(30_000);
-      const { status, body, headers: answered } = await postUntilAnswered(chat);
+      const { status, body, headers: answered } = await postUntilCompleted(chat);
       expect([status, answered.get('idempotent-replayed')]).toEqual([200, 'true']);
       const frames = (text: string) => text.match(/data: .*?(?=\r?\n)/gs) ?? [];
       const [first = ''] = frames(seen);
@@ -233,19 +236,19 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect(runs).toBe(1);
   });
 
-  it('tells a caller who left before an answer that it was charged and is gone', async () => {
+  it('reports a lost response as charged and gone', async () => {
     const chat = { key: newKey(), content: 'Leave early [[tokens=400 delay=20]]' };
     const runs = await runsOf(async () => {
       await expect(post(chat, AbortSignal.timeout(500))).rejects.toThrow();
       await platform.closedJobs(30_000);
-      const received = await postUntilAnswered(chat);
+      const received = await postUntilCompleted(chat);
       expect([received.status, codeOf(received)]).toEqual([409, 'IDEMPOTENT_ANSWER_LOST']);
       expect(received.headers.get('x-should-retry')).toBe('false');
     });
     expect(runs).toBe(1);
   });
 
-  it('keeps its answer when the replica that gave it is killed', async () => {
+  it('keeps its response when the replica that sent it is killed', async () => {
     const chat = { key: newKey(), content: 'Survive [[tokens=20]]', stream: true };
     const first = await post(chat);
     await platform.kill('api');
@@ -255,7 +258,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect((await post(chat)).body).toBe(first.body);
   });
 
-  it('is neither blocked nor run a second time when its replica is killed in the middle', async () => {
+  it('is neither blocked nor run twice when its replica is killed during the request', async () => {
     const chat = { key: newKey(), content: 'Die with me [[tokens=400 delay=20]]' };
     const runs = await runsOf(async () => {
       const first = post(chat).catch(() => null);
@@ -267,7 +270,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
         .toBe(1);
       await platform.kill('api');
       expect(await first).toBeNull();
-      const second = await postUntilAnswered({ ...chat, replica: 1 });
+      const second = await postUntilCompleted({ ...chat, replica: 1 });
       expect([second.status, codeOf(second)]).toEqual([409, 'IDEMPOTENT_ANSWER_LOST']);
       await platform.start('api');
       expect((await post(chat)).status).toBe(409);

@@ -5,11 +5,11 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeImage, encodeImage, type Pixels } from '#media';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { redisAvailable } from '#test/redis';
 import { installTinyImages } from '#test/tiny-images';
 
-/* Pictures through the real processes, on models whose answers can be foreseen. */
+/* Images through the real processes, on models with predictable outputs. */
 
 const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
@@ -26,20 +26,20 @@ function open(transport: 'postgres' | 'redis'): void {
   });
   afterAll(async () => {
     try {
-      await stopAudio(platform);
+      await stopConsistently(platform);
     } finally {
       await rm(home, { recursive: true, force: true });
     }
   });
 }
 
-/** A picture of one colour. */
+/** An image of one colour. */
 function plain(width: number, height: number, colour: [number, number, number, number]): Pixels {
   const data = Uint8Array.from({ length: width * height * 4 }, (_, index) => colour[index % 4] ?? 0);
   return { width, height, channels: 4, data };
 }
 
-/** 300 by 240: columns of different grey, so that places can be told apart. */
+/** 300 by 240: columns of different grey, so that positions can be told apart. */
 const columns: Pixels = {
   width: 300,
   height: 240,
@@ -72,7 +72,7 @@ async function form(fields: Record<string, string | Buffer | (string | Buffer)[]
   for (const [name, given] of Object.entries(fields)) {
     for (const value of Array.isArray(given) ? given : [given]) {
       if (typeof value === 'string') data.append(name, value);
-      else data.append(name, new Blob([Uint8Array.from(value)]), 'picture.png');
+      else data.append(name, new Blob([Uint8Array.from(value)]), 'image.png');
     }
   }
   return data;
@@ -87,14 +87,14 @@ async function lastJob() {
   return row;
 }
 
-/** What every image route says of a picture with nothing in it (contract 19). */
+/** Error of every image route for an empty image. */
 const unmoderated = ['is-blurred', 'is-content-violation', 'is-adult-model-content-violation', 'contains-minor'].map(
   (name) => [`x-service-${name}`, 'false'] as const,
 );
 
 const paint = { model: 'tiny-painter', prompt: 'a red bird', width: 16, height: 16, safe_mode: false };
-/** Long enough to be interrupted: some seconds. */
-const longPaint = { ...paint, width: 64, height: 64, steps: 150 };
+/** Long enough to be interrupted: a few seconds. */
+const longGeneration = { ...paint, width: 64, height: 64, steps: 150 };
 
 async function running(): Promise<void> {
   for (let look = 0; look < 400; look++) {
@@ -104,10 +104,10 @@ async function running(): Promise<void> {
   throw new Error('the job did not start');
 }
 
-describe.each(transports)('pictures over %s', (transport) => {
+describe.each(transports)('images over %s', (transport) => {
   open(transport);
 
-  it('become twice and four times as large, from a form, base64 and a data URL', async () => {
+  it('are upscaled two and four times, from a form, base64 and a data URL', async () => {
     const bytes = await png(columns);
     const fromForm = await post('image/upscale', await form({ image: bytes }));
     expect(fromForm.status).toBe(200);
@@ -126,7 +126,7 @@ describe.each(transports)('pictures over %s', (transport) => {
     expect((await post('image/upscale', { image: base64 })).status).toBe(200);
   });
 
-  it('lose their background', async () => {
+  it('have their background removed', async () => {
     const response = await post('image/background-remove', await form({ image: await png(columns) }));
     expect(response.headers.get('content-type')).toBe('image/png');
     for (const [name, value] of unmoderated) expect(response.headers.get(name), name).toBe(value);
@@ -137,7 +137,7 @@ describe.each(transports)('pictures over %s', (transport) => {
     expect(Math.abs(alphaAt(290) - 145)).toBeLessThan(6);
   });
 
-  it('are repaired where a mask says so, and cost more with it', async () => {
+  it('are inpainted where a mask says so, and cost more with a mask', async () => {
     const mask = plain(300, 240, [0, 0, 0, 255]);
     for (let row = 0; row < 100; row++) mask.data.fill(255, row * 1_200, row * 1_200 + 400);
     const options = { prompt: 'repair', images: [await png(columns), await png(mask)], output_format: 'webp' };
@@ -150,7 +150,7 @@ describe.each(transports)('pictures over %s', (transport) => {
     expect(await lastJob()).toMatchObject({ charged_nano: '11000000' });
   });
 
-  it('are made from words: the same of the same seed, each variant of the next one', async () => {
+  it('are generated from text, the same for the same seed, with a new seed for each variant', async () => {
     const ask = async (body: object) =>
       (await (await post('image/generate', { ...paint, format: 'png', ...body })).json()) as {
         id: string;
@@ -176,14 +176,14 @@ describe.each(transports)('pictures over %s', (transport) => {
     const options = { prompt: 'a red bird', model: 'gpt-image-1', size: '256x256' } as const;
     const { data } = await client.images.generate(options);
     const bytes = Buffer.from(data?.[0]?.b64_json ?? '', 'base64');
-    // 8 by 8 latents: the fixture says that they are a 32nd of the picture, and draws twice their size.
+    // 8 by 8 latents: the fixture declares a scale of 32, and decodes to twice their size.
     expect(await decodeImage(bytes, { channels: 3 })).toMatchObject({ width: 16, height: 16 });
     const asUrl = await client.images.generate({ ...options, response_format: 'url' });
     expect(asUrl.data?.[0]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
-  it('are made again when the model’s host dies in the middle', async () => {
-    const answer = post('image/generate', longPaint);
+  it('are generated again when the model’s host dies midway', async () => {
+    const answer = post('image/generate', longGeneration);
     await running();
     process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
     expect((await answer).status).toBe(200);
@@ -191,9 +191,9 @@ describe.each(transports)('pictures over %s', (transport) => {
     await platform.untilOnline();
   }, 120_000);
 
-  it('cost nothing when their caller leaves before the first', async () => {
+  it('cost nothing when their client disconnects before the first one', async () => {
     const abort = new AbortController();
-    const ended = post('image/generate', longPaint, {}, abort.signal).then(
+    const ended = post('image/generate', longGeneration, {}, abort.signal).then(
       () => 'answered',
       () => 'left',
     );
@@ -206,22 +206,22 @@ describe.each(transports)('pictures over %s', (transport) => {
   if (transport === 'postgres') describeOnce();
 });
 
-/** What no queue makes a difference to; on the platform that is there. */
+/** Tests that do not depend on the queue, on the running platform. */
 function describeOnce(): void {
-  // The network looks at every place from every other: a second or two even on a picture as small as edits may be.
-  it('are drawn anew from a picture and words, about as large as the picture', async () => {
+  // Global attention takes a second or two even on the smallest image that can be edited.
+  it('are generated from an image and text, at about the size of the image', async () => {
     const options = { model: 'tiny-redrawer', prompt: 'a red bird', image: await png(columns) };
     const response = await post('image/edit', await form(options));
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(response.headers.get('x-service-model-id')).toBe('tiny-redrawer');
     const drawn = await read(response);
-    // Whole multiples of 64, as such models want them.
+    // Multiples of 64, as such models require.
     expect([drawn.width, drawn.height]).toEqual([256, 192]);
     expect(drawn.data).not.toEqual(columns.data);
     expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
   });
 
-  it('that are for adults leave blurred in safe mode', async () => {
+  it('are blurred in safe mode when classified as adult', async () => {
     const red = plain(256, 256, [255, 0, 0, 255]);
     for (let row = 0; row < 256; row += 2) red.data.fill(255, row * 1_024, row * 1_024 + 16);
     red.data.fill(0, 3, 4);
@@ -232,8 +232,8 @@ function describeOnce(): void {
     expect(unsafe.headers.get('x-service-is-blurred')).toBe('false');
   });
 
-  it('answered once are answered again to the byte, and charged once', async () => {
-    const headers = { 'idempotency-key': 'picture-1' };
+  it('are replayed byte for byte and charged once', async () => {
+    const headers = { 'idempotency-key': 'image-1' };
     const body = { ...paint, return_binary: true };
     const jobs = async () => await platform.query("SELECT 1 FROM jobs WHERE model_id = 'tiny-painter'");
     const before = (await jobs()).length;
@@ -245,14 +245,14 @@ function describeOnce(): void {
     expect((await jobs()).length).toBe(before + 1);
   });
 
-  it('have looks to choose from, without a key', async () => {
+  it('have a public list of styles', async () => {
     const response = await fetch(`${platform.baseUrl}/image/styles`);
     const { object, data } = (await response.json()) as { object: string; data: string[] };
     expect(object).toBe('list');
     expect(data.length).toBeGreaterThanOrEqual(40);
   });
 
-  it('and their models are listed, but not the judge', async () => {
+  it('and their models are listed, but not the safety classifier', async () => {
     const response = await fetch(`${platform.baseUrl}/models?type=all`);
     const { data } = (await response.json()) as { data: { id: string; type: string }[] };
     expect(data.map(({ id }) => id)).toContain('tiny-painter');
@@ -264,7 +264,7 @@ function describeOnce(): void {
     ['a file', () => form({ image: Buffer.alloc(0) })],
     ['base64', () => ({ image: '' })],
     ['a data URL', () => ({ image: 'data:image/png;base64,' })],
-  ])('that are empty are damaged ones: %s', async (_, body) => {
+  ])('that are empty are reported as damaged: %s', async (_, body) => {
     const response = await post('image/upscale', await body());
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ code: 'CORRUPTED_IMAGE' });
@@ -274,23 +274,23 @@ function describeOnce(): void {
 
   it.each([
     ['an empty file', 'image/upscale', () => form({ image: Buffer.alloc(0) }), 400],
-    ['no picture', 'image/upscale', async () => form({ image: Buffer.from('hello, this is text') }), 400],
-    ['a picture cut off', 'image/upscale', async () => form({ image: (await png(columns)).subarray(0, 300) }), 400],
-    ['a picture that is too small', 'image/upscale', async () => form({ image: await tiny() }), 400],
+    ['no image', 'image/upscale', async () => form({ image: Buffer.from('hello, this is text') }), 400],
+    ['a truncated image', 'image/upscale', async () => form({ image: (await png(columns)).subarray(0, 300) }), 400],
+    ['an image that is too small', 'image/upscale', async () => form({ image: await tiny() }), 400],
     ['a factor of three', 'image/upscale', async () => form({ image: await png(columns), scale: '3' }), 400],
-    ['a URL where none is taken', 'image/upscale', async () => ({ image: 'http://127.0.0.1/x.png' }), 400],
+    ['a URL where none is accepted', 'image/upscale', async () => ({ image: 'http://127.0.0.1/x.png' }), 400],
     ['a private address', 'image/background-remove', async () => ({ image_url: 'http://127.0.0.1:1/x.png' }), 400],
     ['a model', 'image/background-remove', async () => form({ image: await png(columns), model: 'tiny-matte' }), 400],
-    ['neither picture nor URL', 'image/background-remove', async () => ({}), 400],
+    ['neither image nor URL', 'image/background-remove', async () => ({}), 400],
     ['nothing to repair', 'image/edit', async () => form({ prompt: 'x', image: await png(columns) }), 400],
     [
-      'a model that cuts out',
+      'a background removal model',
       'image/edit',
       async () => form({ prompt: 'x', model: 'tiny-matte', image: await png(columns) }),
       400,
     ],
     [
-      'too many pictures',
+      'too many images',
       'image/multi-edit',
       async () => form({ prompt: 'x', images: [await tiny(), await tiny(), await tiny()] }),
       400,
@@ -302,7 +302,7 @@ function describeOnce(): void {
       400,
     ],
     [
-      'a shape the model lacks',
+      'an unsupported aspect ratio',
       'image/edit',
       async () => form({ prompt: 'x', model: 'tiny-redrawer', image: await png(columns), aspect_ratio: '16:9' }),
       400,
@@ -314,17 +314,17 @@ function describeOnce(): void {
       400,
     ],
     ['a prompt one over the limit', 'image/generate', async () => ({ ...paint, prompt: 'x'.repeat(101) }), 400],
-    ['a width that does not divide', 'image/generate', async () => ({ ...paint, width: 17 }), 400],
+    ['a width that is not divisible', 'image/generate', async () => ({ ...paint, width: 17 }), 400],
     ['an unknown style', 'image/generate', async () => ({ ...paint, style_preset: 'crayon' }), 400],
     ['an unknown model', 'image/generate', async () => ({ ...paint, model: 'nobody' }), 404],
     ['OpenAI’s route with safe_mode', 'images/generations', async () => ({ prompt: 'x', safe_mode: true }), 400],
-  ])('are refused before there is a job: %s', async (_, path, body, status) => {
+  ])('are rejected before there is a job: %s', async (_, path, body, status) => {
     const before = await platform.query('SELECT 1 FROM jobs');
     const response = await post(path, await body());
     expect(response.status).toBe(status);
     const answer = (await response.json()) as { error: unknown; code?: string };
     expect(answer.error).toBeTruthy();
-    // Only what needs the pixels has become a job, and that costs nothing.
+    // Only requests whose pixels must be decoded become jobs, and these cost nothing.
     const after = await platform.query('SELECT 1 FROM jobs');
     const job = after.length > before.length ? await lastJob() : undefined;
     expect(Number(job?.charged_nano ?? 0)).toBe(0);

@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
-/* Keys as their owners see them, through the real processes. */
+/* API keys as their owners use them, through the real processes. */
 
 interface KeyRecord {
   id: string;
@@ -32,7 +32,7 @@ beforeAll(async () => {
     env: {
       SLUICE_CORS_ORIGINS: 'https://console.example',
       SLUICE_STAKE_ALLOW_LIST: wallet.address,
-      // Nobody listens there: a chain that does not answer.
+      // Nothing listens there: a chain endpoint that does not respond.
       SLUICE_STAKE_RPC_URL: 'http://127.0.0.1:9',
       SLUICE_STAKE_CONTRACT: `0x${'c0'.repeat(20)}`,
     },
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  // The limit of 20 keys per minute is not what most tests are about.
+  // Most tests are not about the limit of 20 keys per minute.
   await platform.query(`UPDATE api_keys SET created_at = created_at - interval '2 minutes'`);
 });
 
@@ -88,10 +88,10 @@ async function allKeys(): Promise<KeyRecord[]> {
   return (await call<KeyRecord[]>('GET', '/api_keys')).body.data;
 }
 
-/** A key of an account that is not the caller's. */
+/** A key of another account. */
 async function foreignKey(): Promise<string> {
   const [row] = await platform.query<{ id: string }>(
-    `WITH a AS (INSERT INTO accounts (name) VALUES ('stranger') RETURNING id)
+    `WITH a AS (INSERT INTO accounts (name) VALUES ('another account') RETURNING id)
      INSERT INTO api_keys (account_id, kind, key_hash, last6) SELECT id, 'ADMIN', $1, 'abcdef' FROM a RETURNING id`,
     [createHash('sha256').update(randomBytes(9)).digest()],
   );
@@ -99,7 +99,7 @@ async function foreignKey(): Promise<string> {
 }
 
 describe('the life of a key', () => {
-  it('begins with the one answer that shows it, and ends everywhere', async () => {
+  it('begins with the only response that shows it, and ends on every replica', async () => {
     const body = { apiKeyType: 'INFERENCE', description: 'Batch 🚣', expiresAt: '2999-01-31', modelPrivacy: 'ALL' };
     const made = await call('POST', '/api_keys', { body });
     expect(made.body).toEqual({
@@ -135,7 +135,7 @@ describe('the life of a key', () => {
     expect((await call('DELETE', `/api_keys?id=${id}`, { body: '' })).body).toEqual({ success: true });
   });
 
-  it('can be changed and ended by scripts of an origin that the operator lists, and of no other', async () => {
+  it('can be changed and deleted by scripts of an allowed origin only', async () => {
     const preflight = async (origin: string, method: string) => {
       const asked = {
         origin,
@@ -154,7 +154,7 @@ describe('the life of a key', () => {
     expect((await preflight('https://elsewhere.example', 'DELETE'))[1]).toBeNull();
   });
 
-  it('shows scripts of that origin its headers, also with an error', async () => {
+  it('exposes its headers to scripts of that origin, also with an error', async () => {
     const headers = { origin: 'https://console.example' };
     const { status, headers: answered } = await fetch(`${platform.baseUrl}/api_keys`, { headers });
     const exposed = answered.get('access-control-expose-headers')?.split(', ') ?? [];
@@ -162,7 +162,7 @@ describe('the life of a key', () => {
     expect(exposed).toEqual(expect.arrayContaining(['x-service-version', 'x-ratelimit-type', 'x-next-cursor']));
   });
 
-  it('is over on the other replica too, which knew it a moment ago', async () => {
+  it('ends on the other replica too, which had it cached', async () => {
     const { id, apiKey } = await create();
     const statusElsewhere = async () =>
       (await fetch(`${platform.origins[1]}/api/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } })).status;
@@ -171,7 +171,7 @@ describe('the life of a key', () => {
     await expect.poll(statusElsewhere, { timeout: 15_000 }).toBe(401);
   });
 
-  it('changes by what a patch names, under either name of the limit', async () => {
+  it('is changed by the fields of a patch, with either name of the limit', async () => {
     const { id } = await create({ consumptionLimit: { usd: 1.5, diem: 2 }, limitPeriod: 'MONTH' });
     const patched = await call('PATCH', '/api_keys', { body: { id, consumptionLimits: { usd: 9_999_999_999 } } });
     expect(patched).toMatchObject({
@@ -187,7 +187,7 @@ describe('the life of a key', () => {
     expect(cleared.body.data).toMatchObject({ expiresAt: null, description: '', consumptionLimits: { diem: 2 } });
   });
 
-  it('is limited to 20 new ones a minute', async () => {
+  it('is limited to 20 new ones per minute', async () => {
     const body = { apiKeyType: 'INFERENCE', description: 'one of many' };
     const answers = await Promise.all(Array.from({ length: 25 }, () => call('POST', '/api_keys', { body })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
@@ -199,7 +199,7 @@ describe('the life of a key', () => {
 });
 
 describe('the limits of a key', () => {
-  it('hold against requests at once, and can be raised', async () => {
+  it('apply to concurrent requests and can be raised', async () => {
     const { id, apiKey } = await create();
     await chat(apiKey);
     await platform.closedJobs();
@@ -228,7 +228,7 @@ describe('the limits of a key', () => {
     await platform.query(`SELECT ledger_set_stake(id, 0) FROM accounts WHERE name = 'default'`);
   });
 
-  it('keep it to private models, by either policy', async () => {
+  it('restrict it to private models, with either policy', async () => {
     const setPrivacy = (privacy: string) =>
       platform.query(`UPDATE models SET manifest = jsonb_set(manifest, '{privacy}', to_jsonb($1::text))`, [privacy]);
     const textOnly = await create({ modelPrivacy: 'PRIVATE_TEXT' });
@@ -239,7 +239,7 @@ describe('the limits of a key', () => {
       `INSERT INTO models (id, type, manifest)
        SELECT 'held-by-nobody', type, jsonb_set(manifest, '{id}', '"held-by-nobody"') FROM models WHERE id = 'tiny-llama'`,
     );
-    // The registry is read anew every 2 s.
+    // The registry is reloaded every 2 s.
     await expect
       .poll(() => chat(textOnly.apiKey), { timeout: 15_000 })
       .toMatchObject({
@@ -248,7 +248,7 @@ describe('the limits of a key', () => {
       });
     expect(await chat(all.apiKey)).toMatchObject({ status: 403 });
     expect((await chat(free)).status).toBe(200);
-    // Whether a worker holds it makes no difference to a key that may not call it.
+    // A key that may not call the model gets the same error with or without a replica.
     const absent = { model: 'held-by-nobody' };
     expect(await chat(free, absent)).toMatchObject({ status: 503, error: { code: 'MODEL_OFFLINE' } });
     expect(await chat(all.apiKey, absent)).toMatchObject({ status: 403, error: { code: 'UNAUTHORIZED' } });
@@ -272,7 +272,7 @@ describe('bad input', () => {
     ['GET', '/billing/balance', undefined],
     ['GET', '/billing/usage-history', undefined],
     ['GET', '/billing/usage-analytics', undefined],
-  ])('%s %s is closed to inference keys and strangers', async (method, path, body) => {
+  ])('%s %s rejects inference keys and unauthenticated clients', async (method, path, body) => {
     const forbidden = await call(method, path, { body, key: platform.inferenceKey });
     expect(forbidden).toMatchObject({ status: 403, body: { code: 'UNAUTHORIZED', error: expect.any(String) } });
     expect(await call(method, path, { body, key: null })).toMatchObject({ status: 401 });
@@ -283,14 +283,14 @@ describe('bad input', () => {
     ['a negative limit', { consumptionLimit: { usd: -5 } }, 'consumptionLimit.usd'],
     ['a huge limit', { consumptionLimit: { usd: 1e12 } }, 'consumptionLimit.usd'],
     ['a limit in words', { consumptionLimit: { diem: 'NaN' } }, 'consumptionLimit.diem'],
-    ['a limit finer than money is', { consumptionLimit: { usd: 1e-12 } }, 'consumptionLimit.usd'],
+    ['a limit with too many decimals', { consumptionLimit: { usd: 1e-12 } }, 'consumptionLimit.usd'],
     ['a date in the past', { expiresAt: '2020-01-01' }, 'expiresAt'],
     ['a day that does not exist', { expiresAt: '2999-02-30' }, 'expiresAt'],
     ['a description of 65 characters', { description: 'ä'.repeat(65) }, 'description'],
     ['a description of 65 emoji', { description: '🚣'.repeat(65) }, 'description'],
-    ['a period nobody knows', { limitPeriod: 'HOUR' }, 'limitPeriod'],
-    ['a privacy nobody knows', { modelPrivacy: 'SOME' }, 'modelPrivacy'],
-  ])('%s is refused, and changes nothing', async (_name, fields, field) => {
+    ['an unknown period', { limitPeriod: 'HOUR' }, 'limitPeriod'],
+    ['an unknown privacy', { modelPrivacy: 'SOME' }, 'modelPrivacy'],
+  ])('%s is rejected and changes nothing', async (_name, fields, field) => {
     const { id: known } = await create();
     const before = await allKeys();
     const made = { apiKeyType: 'INFERENCE', description: 'bad', ...fields };
@@ -307,11 +307,11 @@ describe('bad input', () => {
 
   it.each([
     ['NaN, which JSON has not', '{"apiKeyType":"INFERENCE","description":"x","consumptionLimit":{"usd":NaN}}'],
-    ['a number beyond all', '{"apiKeyType":"INFERENCE","description":"x","consumptionLimit":{"usd":1e999}}'],
-    ['half an emoji', String.raw`{"apiKeyType":"INFERENCE","description":"\ud83d"}`],
+    ['a number out of range', '{"apiKeyType":"INFERENCE","description":"x","consumptionLimit":{"usd":1e999}}'],
+    ['an unpaired surrogate', String.raw`{"apiKeyType":"INFERENCE","description":"\ud83d"}`],
     ['a list', '[]'],
     ['nothing', ''],
-  ])('%s is refused', async (_name, body) => {
+  ])('%s is rejected', async (_name, body) => {
     const before = await allKeys();
     expect(await call('POST', '/api_keys', { body })).toMatchObject({ status: 400, body: { code: 'INVALID_REQUEST' } });
     expect(await allKeys()).toEqual(before);
@@ -324,7 +324,7 @@ describe('bad input', () => {
     }
   });
 
-  it('keeps the keys of other accounts out of reach', async () => {
+  it('has no access to keys of other accounts', async () => {
     const foreign = await foreignKey();
     const body = { id: foreign, description: 'mine now' };
     const refusal = { status: 400, body: { code: 'INVALID_REQUEST' } };
@@ -343,7 +343,7 @@ describe('bad input', () => {
     },
   );
 
-  it('lets a change and a deletion at once end in a deleted key', async () => {
+  it('ends up deleted after a concurrent change and deletion', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { id: both, apiKey } = await create();
       const [change, removal] = await Promise.all([
@@ -373,19 +373,19 @@ describe('a key for a wallet', () => {
 
   const mint = (body: unknown) => call('POST', '/api_keys/generate_web3_key', { body, key: null });
 
-  it('is made for a signature and works', async () => {
+  it('is created for a signature and works', async () => {
     const body = await request();
     const made = await mint(body);
     expect(made).toMatchObject({
       status: 200,
       body: { success: true, data: { description: 'Web3 API Key', apiKeyType: 'INFERENCE', expiresAt: null } },
     });
-    // Nobody has paid in for this account yet: the key is known all the same.
+    // This account has no balance yet, but the key is recognized.
     expect(await chat(made.body.data.apiKey ?? '')).toMatchObject({ status: 402 });
     expect(await mint(body)).toMatchObject({ status: 400, body: { error: expect.stringContaining('has been used') } });
   });
 
-  it('is refused with a reason', async () => {
+  it('is rejected with a reason', async () => {
     const other = privateKeyToAccount(generatePrivateKey());
     const body = await request();
     const reasonOf = async (changed: object) => {
@@ -401,7 +401,7 @@ describe('a key for a wallet', () => {
     expect(await reasonOf({ description: 'x'.repeat(65) })).toContain('description');
   });
 
-  it('asks nobody for a key, and looks at none', async () => {
+  it('requires no key and ignores any', async () => {
     const answer = await call('GET', '/api_keys/generate_web3_key', { key: `slk_${randomUUID()}` });
     expect(answer.status).toBe(200);
   });

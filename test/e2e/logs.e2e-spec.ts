@@ -8,9 +8,9 @@ import { installTinyModel } from '#test/tiny-models';
 import { installTinyImages } from '#test/tiny-images';
 import { installTinyKokoro } from '#test/tiny-voice';
 
-/* Everything that all processes log at the finest level, over texts, media and errors of all kinds: ids, and no words. */
+/* All logs at the finest level, for texts, media and errors of every kind: they contain ids, and no client text. */
 
-/** What callers wrote: none of it may stand in a log. */
+/** Client text, none of which may appear in a log. */
 const words = {
   prompt: 'zebrafinch sings at midnight',
   prefix: 'quokka in the system prompt',
@@ -59,7 +59,7 @@ beforeAll(async () => {
   });
   await writeAll();
   await platform.closedJobs();
-  // What is said on the way out counts too.
+  // Output during shutdown counts too.
   await Promise.all((['api', 'worker', 'ops'] as const).map((name) => platform.kill(name, 'SIGTERM')));
 });
 
@@ -96,7 +96,7 @@ const chat = {
   ],
 };
 
-/** Every kind of request, and every way in which one goes wrong that can be had here. */
+/** Every kind of request, and every failure that can be provoked here. */
 async function writeAll(): Promise<void> {
   const whole = await post('chat/completions', chat, { 'idempotency-key': words.idempotency });
   const streamed = await post('chat/completions', { ...chat, stream: true });
@@ -124,7 +124,7 @@ async function writeAll(): Promise<void> {
     ),
   ];
   for (const { status } of refused) expect(status).toBeGreaterThanOrEqual(400);
-  // A host that dies in the middle makes the worker, the api and ops say more than usual.
+  // A host that dies during a request makes the worker, the API and ops log more than usual.
   const lost = post('chat/completions', { ...chat, max_completion_tokens: 200, stream: true });
   process.kill(platform.hostPid('tiny-llama'), 'SIGKILL');
   await lost;
@@ -139,33 +139,33 @@ function linesOf(name: string): Record<string, unknown>[] {
     .filter((line) => line.name === name);
 }
 
-describe('the logs of a whole run', () => {
-  it('exist, of every process', () => {
+describe('the logs of a complete run', () => {
+  it('exist for every process', () => {
     for (const name of ['api', 'worker', 'ops']) expect(linesOf(name).length).toBeGreaterThan(3);
     expect(logged).toContain('model host ended; restarting it');
   });
 
-  it.each(Object.entries(words))('hold nothing of what callers wrote: %s', (_kind, text) => {
+  it.each(Object.entries(words))('contain nothing that clients wrote: %s', (_kind, text) => {
     expect(logged).not.toContain(text);
     expect(logged).not.toContain(text.split(/[ -]/)[0]);
   });
 
-  it('hold nothing of what models wrote', () => {
+  it('contain nothing that models generated', () => {
     expect(answers[0]?.trim().length).toBeGreaterThan(10);
     for (const answer of answers) expect(logged).not.toContain(answer.trim());
   });
 
-  it('hold no secret', () => {
+  it('contain no secret', () => {
     const databasePassword = new URL(platform.databaseUrl).password;
     const all = [...Object.values(secrets), platform.inferenceKey, platform.adminKey, platform.secretKey];
     for (const secret of all) expect(logged).not.toContain(secret);
-    // Also none that is whole but for its first letters, and no password of a database.
+    // Neither without its first characters, nor a database password.
     expect(logged).not.toMatch(/slk_[A-Za-z0-9]{12}/);
     expect(logged).not.toMatch(/postgres(ql)?:\/\/[^\s"]*:[^\s"]*@/);
     if (databasePassword.length > 8) expect(logged).not.toContain(databasePassword);
   });
 
-  it('follow each request by its id through api, worker and ops', () => {
+  it('track each request by its id through api, worker and ops', () => {
     for (const id of ids) {
       for (const name of ['api', 'worker', 'ops']) {
         expect(

@@ -4,7 +4,7 @@ import { type Platform, startPlatform } from '#test/platform';
 import { startS3, type TestS3 } from '#test/s3';
 import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
 
-/* Media as a worker would leave them, given out by the real api to whoever holds a link. */
+/* Media as a worker would store it, served by the real API to holders of a link. */
 
 const stores: [name: string, open: () => Promise<TestS3 | null>][] = [
   ['a folder', () => Promise.resolve(null)],
@@ -38,7 +38,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
   const urlOf = (id: string): string => `${platform.baseUrl}/media/${links.tokenFor(id)}`;
   const errorOf = async (answer: Response) => [answer.status, ((await answer.json()) as { code: string }).code];
 
-  it('give it to anybody, whole or in part, and tell what it is', async () => {
+  it('serve it to anyone, whole or in ranges, with its type', async () => {
     const { url } = await linked();
     const head = await fetch(url, { method: 'HEAD' });
     expect([head.status, head.headers.get('content-length')]).toEqual([200, '3000000']);
@@ -53,14 +53,14 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     expect(Buffer.from(await part.arrayBuffer()).equals(video.subarray(1_000_000))).toBe(true);
   });
 
-  it('are good after a restart of the api', async () => {
+  it('stay valid after a restart of the API', async () => {
     const { url } = await linked();
     await platform.kill('api');
     await platform.start('api');
     expect((await fetch(url)).status).toBe(200);
   });
 
-  it('answer 404 before there is anything, and to what was never a link', async () => {
+  it('return 404 before the media exists, and for invalid links', async () => {
     const id = artifacts.reserve('result');
     expect(await errorOf(await fetch(urlOf(id)))).toEqual([404, 'MEDIA_NOT_FOUND']);
     for (const token of ['nothing', `${id}.${'A'.repeat(43)}`, '%2e%2e%2fsecret.key', `${id}.`]) {
@@ -70,7 +70,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     expect((await fetch(urlOf(id))).status).toBe(200);
   });
 
-  it('answer 410 once they are used up, and once they are revoked', async () => {
+  it('return 410 once used up or revoked', async () => {
     const { url } = await linked();
     for (let download = 0; download < 5; download += 1) await (await fetch(url)).arrayBuffer();
     expect(await errorOf(await fetch(url))).toEqual([410, 'MEDIA_EXPIRED']);
@@ -80,7 +80,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     expect(await artifacts.find(other.id)).toBeNull();
   });
 
-  it('answer 429 to whoever asks without end', async () => {
+  it('return 429 after too many requests', async () => {
     const { url } = await linked();
     const answers = await Promise.all(Array.from({ length: 30 }, () => fetch(url, { method: 'HEAD' })));
     const refused = answers.filter(({ status }) => status === 429);
@@ -88,7 +88,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     expect(refused[0]?.headers.get('retry-after')).toBe('30');
   });
 
-  it('survive a reader who leaves in the middle', async () => {
+  it('survive a reader that disconnects midway', async () => {
     const { url } = await linked();
     const leaving = new AbortController();
     const answer = await fetch(url, { signal: leaving.signal });

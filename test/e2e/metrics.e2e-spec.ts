@@ -3,7 +3,7 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 
-/* What running processes export, and that it is true. Whether all that dashboards ask for is there, test/k8s says. */
+/* Metrics of running processes and their values. test/k8s checks that they include all that the dashboards query. */
 
 const roles = ['api', 'worker', 'ops'] as const;
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
     ask({ content: 'Hello', model: 'unknown' }),
   ]);
   await platform.closedJobs();
-  // Beats of hosts and of the bus, and a proof of the books that has seen all of it.
+  // Heartbeats of hosts and bus, and a ledger verification that covers all requests.
   await until(async () => {
     await scrapeAll();
     const [worker = '', ops = '', api = ''] = (['worker', 'ops', 'api'] as const).map((role) => texts.get(role));
@@ -71,7 +71,8 @@ async function scrapeAll(): Promise<void> {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`the figures did not come\n${[...texts.values()].join('\n')}`);
+    if (performance.now() > deadline)
+      throw new Error(`timed out waiting for metrics\n${[...texts.values()].join('\n')}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
@@ -83,7 +84,7 @@ function figure(text: string, name: string, labels = ''): number | undefined {
 }
 
 describe('the metrics of running processes', () => {
-  it('have base units, totals that count, and help', () => {
+  it('have base units, monotonic totals, and help texts', () => {
     for (const text of texts.values()) {
       const types = [...text.matchAll(/^# TYPE (sluice_\S+|gen_ai_\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({
         name,
@@ -100,7 +101,7 @@ describe('the metrics of running processes', () => {
     }
   });
 
-  it('hold no id, key or word of a caller', () => {
+  it('contain no id, key or client text', () => {
     for (const text of texts.values()) {
       expect(text).not.toMatch(/slk_|Hello|[0-9a-f]{16}-SLC/);
       expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-/);

@@ -6,11 +6,11 @@ import { deterministicManifest, installDeterministicModel } from '#test/determin
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { ChatStreamReader } from '../faults/chat-caller.js';
 import { type FinishedCommand, startSluice } from './sluice-command.js';
 
-/* Operators place models in pools by the built command line, while everything runs. */
+/* Operators place models in pools with the built command line while the platform runs. */
 
 const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
@@ -32,7 +32,7 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
   });
 
   afterAll(async () => {
-    await stopAudio(platform);
+    await stopConsistently(platform);
     await rm(home, { recursive: true, force: true });
   });
 
@@ -60,22 +60,22 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
       if (await holds()) return;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
-    throw new Error(`not within 30 s: ${what}\n${platform.log()}`);
+    throw new Error(`timed out after 30 s: ${what}\n${platform.log()}`);
   }
 
   const offline = { status: 503, code: 'MODEL_OFFLINE' };
 
-  it('are loaded by the workers of the pool, answer, and go when they are taken out, their streams whole', async () => {
+  it('are loaded by the workers of the pool, serve requests, and unload without breaking streams when removed', async () => {
     expect(await chat('placed')).toEqual(offline);
     const placed = await sluice('place', 'placed', '--pool', 'text', '--pin');
     expect(placed.stderr).toBe('');
     expect(placed.stdout).toMatch(
       /^placed: placed in the pool text, pinned; (one worker is|no workers are) there now\n$/,
     );
-    await until('the placed model answers', async () => (await chat('placed')).status === 200);
+    await until('the placed model serves requests', async () => (await chat('placed')).status === 200);
 
     await until(
-      'ops has written down what the worker holds',
+      'ops has recorded the models of the worker',
       async () => (await placement()).placements[0]?.ready === 1,
     );
     const { placements, workers } = await placement();
@@ -90,7 +90,7 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
     });
     await stream.untilTokens(2);
     expect((await sluice('unplace', 'placed', '--pool', 'text')).stdout).toContain('no longer placed in text');
-    await until('new requests are refused', async () => (await chat('placed')).status === 503);
+    await until('new requests are rejected', async () => (await chat('placed')).status === 503);
     expect(await chat('placed')).toEqual(offline);
     await stream.ended;
     expect([stream.isComplete, stream.tokens, stream.errorCode]).toEqual([true, 150, null]);
@@ -99,14 +99,14 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
     await expectInvariant(platform);
   });
 
-  it('come back to a worker that starts anew', async () => {
+  it('are loaded again by a restarted worker', async () => {
     await sluice('place', 'placed', '--pool', 'large', '--replicas', '1');
-    await until('the placed model answers', async () => (await chat('placed')).status === 200);
+    await until('the placed model serves requests', async () => (await chat('placed')).status === 200);
     await platform.kill('worker');
     await platform.start('worker');
-    await until('it answers again', async () => (await chat('placed')).status === 200);
+    await until('it serves requests again', async () => (await chat('placed')).status === 200);
     await sluice('unplace', 'placed');
-    await until('it is gone', async () => (await chat('placed')).status === 503);
+    await until('it is unloaded', async () => (await chat('placed')).status === 503);
     await platform.closedJobs();
     await expectInvariant(platform);
   });
@@ -114,7 +114,7 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
   if (transport === 'postgres') describeRefusals(sluice);
 });
 
-/** The command line says so before any queue is asked. */
+/** The command line validates before it uses the database. */
 function describeRefusals(sluice: (...line: string[]) => Promise<FinishedCommand>): void {
   it.each([
     [['place', 'placed'], /--pool/],
@@ -122,7 +122,7 @@ function describeRefusals(sluice: (...line: string[]) => Promise<FinishedCommand
     [['place', 'placed', '--pool', 'Text!'], /A pool is named with/],
     [['place', 'placed', '--pool', 'text', '--replicas', 'two'], /--replicas must be a whole number/],
     [['unplace', 'placed', '--pool', 'text'], /placed is not placed in the pool text/],
-  ])('are refused: %j', async (line, message) => {
+  ])('are rejected: %j', async (line, message) => {
     const { code, stdout, stderr } = await sluice(...line);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(message);

@@ -4,7 +4,7 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { postText, RawConnection } from '#test/raw-http';
 
-/* Money through the real processes: what is charged, what is refused, and what comes back when something dies. */
+/* Billing through the real processes: charges, rejections, and refunds after failures. */
 
 const path = '/api/v1/chat/completions';
 const creditNano = nanosPerUsd;
@@ -46,7 +46,7 @@ async function post(body: object, key = platform.inferenceKey): Promise<Response
   });
 }
 
-/** What a request was charged, once its row is closed. */
+/** Charge of a request once its row is closed. */
 async function chargeOf(requestId: string): Promise<bigint> {
   await platform.closedJobs(30_000);
   const rows = await platform.query<ChargeRow>(
@@ -64,8 +64,8 @@ async function freeNano(): Promise<bigint> {
   return BigInt(row?.free ?? 0);
 }
 
-describe('a chat that is paid for', () => {
-  it('is charged what its answer says it costs, and tells the balance before it', async () => {
+describe('a billed chat', () => {
+  it('is charged the amount in its response, which also shows the balance before it', async () => {
     await platform.closedJobs();
     const before = await freeNano();
     const response = await post(chat('Pay [[tokens=20]]'));
@@ -77,7 +77,7 @@ describe('a chat that is paid for', () => {
     expect(Number(formatNanos(await chargeOf(response.headers.get('cf-ray') ?? ''), 9))).toBe(cost.usd);
   });
 
-  it('says that DIEM pay where there are any, whole and streamed', async () => {
+  it('reports DIEM as paying first, whole and streamed', async () => {
     await platform.query('SELECT ledger_set_stake(account_id, 100000000) FROM balances');
     const body = chat('Pay [[tokens=20]]', { stream_options: { include_usage: true } });
     const costs = await Promise.all(
@@ -100,7 +100,7 @@ describe('a chat that is paid for', () => {
     );
   });
 
-  it('pays for what was generated until the caller left a stream', async () => {
+  it('is charged for what was generated until the client disconnected from a stream', async () => {
     const raw = await RawConnection.open(platform.port);
     const body = chat('Leave [[tokens=400 delay=20]]', { stream: true });
     raw.send(postText(path, JSON.stringify(body), { authorization: `Bearer ${platform.inferenceKey}` }));
@@ -118,7 +118,7 @@ describe('a chat that is paid for', () => {
     expect(charged).toBe(BigInt((row?.prompt_tokens ?? 0) * 100 + (row?.completion_tokens ?? 0) * 200));
   });
 
-  it('settles a charge once when ops was killed before it heard of the outcome', async () => {
+  it('is charged once when ops was killed before it received the job result', async () => {
     await platform.kill('ops');
     const response = await post(chat('Settle later [[tokens=5]]'));
     const { cost } = (await response.json()) as Answer;
@@ -126,7 +126,7 @@ describe('a chat that is paid for', () => {
     expect(Number(formatNanos(await chargeOf(response.headers.get('cf-ray') ?? ''), 9))).toBe(cost.usd);
   });
 
-  it('is refused with 402 when nothing is left, and runs nothing', async () => {
+  it('gets a 402 and runs nothing when the balance is empty', async () => {
     await platform.closedJobs();
     const free = await freeNano();
     await platform.query(`SELECT ledger_credit('revoke', account_id, 'USD', $1, NULL, 'for a test') FROM balances`, [
@@ -145,14 +145,14 @@ describe('a chat that is paid for', () => {
     ]);
   });
 
-  it('is refused by the limit of its key', async () => {
+  it('is rejected by the spend limit of its key', async () => {
     await platform.query(`UPDATE api_keys SET limit_usd_nano = 0 WHERE kind = 'ADMIN'`);
     const response = await post(chat('Over the limit'), platform.adminKey);
     expect(response.status).toBe(402);
     expect(await response.json()).toMatchObject({ error: { code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED' } });
   });
 
-  it('gets the output that a small balance pays for', async () => {
+  it('gets the output that a small balance covers', async () => {
     await platform.closedJobs();
     const [price] = await platform.query<{ pricing: { input: { usd: number }; output: { usd: number } } }>(
       `SELECT pricing FROM prices WHERE model_id = 'tiny-llama'`,

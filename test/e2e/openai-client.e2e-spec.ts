@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { redisAvailable } from '#test/redis';
 
 /* The official client against the real processes, on the deterministic engine. */
@@ -18,7 +18,7 @@ function open(transport: 'postgres' | 'redis'): void {
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
-    await stopAudio(platform);
+    await stopConsistently(platform);
   });
 }
 
@@ -113,7 +113,7 @@ describe.each(transports)('the official client over %s', (transport) => {
     expect(models.data.map(({ id, object }) => [id, object])).toEqual([[model, 'model']]);
   });
 
-  it('reads reasoning apart from the answer, and not at all when it is stripped', async () => {
+  it('gets reasoning separately from the content, or not at all when it is stripped', async () => {
     const messages = user('Think [[tokens=4 think=2]]');
     const open = await client.chat.completions.create({ model, messages });
     expect(open.choices[0]?.message).toHaveProperty('reasoning_content', expect.any(String));
@@ -143,7 +143,7 @@ describe.each(transports)('the official client over %s', (transport) => {
     expect(job?.completion_tokens).toBeLessThan(500);
   });
 
-  it('cancels the job when a call that does not stream is aborted', async () => {
+  it('cancels the job when a non-streaming call is aborted', async () => {
     const abort = new AbortController();
     const call = client.chat.completions.create(
       { model, messages: user('Abort whole [[tokens=5000 delay=20]]') },
@@ -162,23 +162,21 @@ describe.each(transports)('the official client over %s', (transport) => {
 describe('the official client’s errors', () => {
   open('postgres');
 
-  it('is told of a wrong key', async () => {
+  it('reports an invalid key', async () => {
     const last = platform.inferenceKey.endsWith('0') ? '1' : '0';
-    const unauthenticatedClient = new OpenAI({
+    const invalidKeyClient = new OpenAI({
       apiKey: platform.inferenceKey.slice(0, -1) + last,
       baseURL: platform.baseUrl,
       maxRetries: 0,
     });
-    await expect(
-      unauthenticatedClient.chat.completions.create({ model, messages: user('Hello') }),
-    ).rejects.toMatchObject({
+    await expect(invalidKeyClient.chat.completions.create({ model, messages: user('Hello') })).rejects.toMatchObject({
       status: 401,
       code: 'AUTHENTICATION_FAILED',
       type: 'authentication_error',
     });
   });
 
-  it('is told of an unknown model and of a field', async () => {
+  it('reports an unknown model and an invalid field', async () => {
     await expect(client.chat.completions.create({ model: 'nobody', messages: user('x') })).rejects.toMatchObject({
       status: 404,
       code: 'MODEL_NOT_FOUND',
@@ -191,7 +189,7 @@ describe('the official client’s errors', () => {
     });
   });
 
-  it('is told of a prompt that is too long as OpenAI would, streaming or not', async () => {
+  it('reports a prompt that is too long as OpenAI does, streaming or not', async () => {
     const messages = user('word '.repeat(300));
     for (const stream of [false, true]) {
       await expect(client.chat.completions.create({ model, messages, stream })).rejects.toMatchObject({
@@ -203,7 +201,7 @@ describe('the official client’s errors', () => {
     }
   });
 
-  it('is told of a failure in the middle of a stream', async () => {
+  it('reports a failure in the middle of a stream', async () => {
     const stream = await client.chat.completions.create({ model, messages: user('[[fail=3]]'), stream: true });
     const read = async () => {
       for await (const chunk of stream) void chunk;

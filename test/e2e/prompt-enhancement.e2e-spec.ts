@@ -8,7 +8,10 @@ import { deterministicColour } from '#test/deterministic-image-generator';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 
-/* `enhance_prompt` through the whole platform: a chat model that answers as it is told, a painter of the words it gets. */
+/*
+ * `enhance_prompt` through the whole platform: a scripted chat model, and an image generator that shows the prompt it
+ * gets.
+ */
 
 const nanoPerImage = 10_000_000n;
 const nanoPerEnhancement = 40_000_000n;
@@ -18,7 +21,7 @@ const seed = 11;
 let home: string;
 let platform: Platform;
 
-/** Everything the account can spend. */
+/** Total balance of the account. */
 const creditNano = 3n * nanoPerEnhancement;
 
 beforeAll(async () => {
@@ -47,14 +50,14 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-interface Painted {
+interface GeneratedImage {
   status: number;
-  /** What the header says was used; null without it. */
+  /** Charge in the response header; null without it. */
   enhanced: string | null;
   colour: number[];
 }
 
-async function paint(prompt: string, more: object = {}): Promise<Painted> {
+async function paint(prompt: string, more: object = {}): Promise<GeneratedImage> {
   const body = { model: 'tiny-painter', prompt, seed, width: 64, height: 64, format: 'png', safe_mode: false };
   const response = await fetch(`${platform.baseUrl}/image/generate`, {
     method: 'POST',
@@ -77,7 +80,7 @@ interface JobOfPrompt {
   charged_nano: string | null;
 }
 
-/** The jobs since `before`, in order. */
+/** Jobs since `before`, in order. */
 async function jobsSince(before: number): Promise<JobOfPrompt[]> {
   await platform.closedJobs();
   const rows = await platform.query<JobOfPrompt>(
@@ -92,8 +95,8 @@ async function countJobs(): Promise<number> {
   return (await platform.query('SELECT 1 FROM jobs')).length;
 }
 
-describe('a prompt that is to be enhanced', () => {
-  it('is painted as the chat model wrote it, which costs its price once, and the chat nothing', async () => {
+describe('a prompt to be enhanced', () => {
+  it('is generated as the chat model wrote it, charged once, with a free chat job', async () => {
     const before = await countJobs();
     const { status, enhanced, colour } = await paint('a red bird [[tokens=12]]');
     expect(status).toBe(200);
@@ -101,7 +104,7 @@ describe('a prompt that is to be enhanced', () => {
     expect(enhanced?.length).toBeLessThanOrEqual(100);
     expect(colour).toEqual(deterministicColour({ prompt: enhanced ?? '', seed }));
     expect(await jobsSince(before)).toEqual([
-      // Held while it is written, so that nobody gets for nothing what is charged afterwards.
+      // Reserved while it is written, so that the later charge is covered.
       { modality: 'chat', state: 'succeeded', held_nano: String(nanoPerEnhancement), charged_nano: '0' },
       {
         modality: 'image',
@@ -112,7 +115,7 @@ describe('a prompt that is to be enhanced', () => {
     ]);
   });
 
-  it('is painted as it came, for the price of the picture, when the chat model fails', async () => {
+  it('is used unchanged at the price of the image when the chat model fails', async () => {
     const before = await countJobs();
     const prompt = 'a blue bird [[tokens=12 fail=3]]';
     const { status, enhanced, colour } = await paint(prompt);
@@ -123,8 +126,8 @@ describe('a prompt that is to be enhanced', () => {
     expect(image).toMatchObject({ modality: 'image', charged_nano: String(nanoPerImage) });
   });
 
-  it('is painted as it came when the account cannot pay the enhancement, but the picture', async () => {
-    // 120 million nano-USD are there; 60 are gone, 40 go now.
+  it('is used unchanged when the account can pay the image but not the enhancement', async () => {
+    // The balance is 120 million nano-USD: 60 are spent, 40 are charged now.
     await paint('a green bird', { variants: 4, return_binary: false, enhance_prompt: false });
     const before = await countJobs();
     const prompt = 'a yellow bird [[tokens=12]]';

@@ -9,14 +9,14 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 
-/* Rate limits as callers meet them, over three replicas of the api, with the windows in Redis and in PostgreSQL. */
+/* Rate limits as clients see them, over three API replicas, with the windows in Redis and in PostgreSQL. */
 
 interface Tenant {
   accountId: string;
   keys: { id: string; key: string }[];
 }
 
-/** The tenants of the tests, and what was set for each; before anybody asks, so that no replica has read other limits. */
+/** Tenants of the tests and their limits, set before any request so that no replica has cached other limits. */
 const settings = {
   three: [{ target: 'model:tiny-llama', requests: 3 }],
   burst: [{ target: 'XS', requests: 25 }],
@@ -123,7 +123,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     return answer.data;
   }
 
-  it('refuses what is beyond the limit with what the official client understands', async () => {
+  it('rejects requests beyond the limit with headers that the official client understands', async () => {
     const owner = tenant('three');
     const client = new OpenAI({ apiKey: keyOf(owner), baseURL: platform.baseUrl, maxRetries: 0 });
     const ask = () =>
@@ -164,7 +164,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect(await logOf(owner, '/api_keys/rate_limit_logs')).toHaveLength(1);
   });
 
-  it('lets exactly the limit in when three replicas are asked at once', async () => {
+  it('admits exactly the limit when three replicas get requests concurrently', async () => {
     const owner = tenant('burst');
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) => post(keyOf(owner), chat('[[tokens=1]]'), index)),
@@ -173,7 +173,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect(counts).toEqual([25, 15]);
   });
 
-  it('reserves tokens at their worst and puts them right when the job is closed', async () => {
+  it('reserves the worst-case tokens and corrects them when the job closes', async () => {
     const limit = 20_000;
     const owner = tenant('tokens');
     const first = await post(keyOf(owner), chat('One [[tokens=3]]'));
@@ -181,7 +181,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     const { usage } = (await first.json()) as { usage: { total_tokens: number } };
     expect(reserved).toBeGreaterThan(usage.total_tokens);
     await platform.closedJobs();
-    // Who closes the row tells the window next.
+    // The process that closes the row corrects the window afterwards.
     let used = 0;
     const reservedByNext = async () => {
       const next = await post(keyOf(owner), chat('One [[tokens=3]]'), 1);
@@ -193,7 +193,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     await expect.poll(reservedByNext, { timeout: 10_000, interval: 300 }).toBe(reserved);
   });
 
-  it('says never where no minute is enough, and holds who named no bound to what there is', async () => {
+  it('marks requests that can never fit, and bounds requests without max_tokens by what is available', async () => {
     const owner = tenant('narrow');
     const refused = await post(keyOf(owner), chat('Hello', { max_completion_tokens: 200 }));
     expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([429, 'false']);
@@ -206,7 +206,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect((await logOf(owner)).map(({ rateLimitType }) => rateLimitType)).toEqual(['TPM']);
   });
 
-  it('gives the tokens of a request back that could not be paid', async () => {
+  it('refunds the tokens of a request that could not be paid', async () => {
     const owner = tenant('poor');
     await new LedgerService(prisma).credit('revoke', {
       accountId: owner.accountId,
@@ -220,7 +220,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     }
   });
 
-  it('holds one key to a limit of its own', async () => {
+  it('applies a separate limit to one key', async () => {
     const owner = tenant('keyed');
     const statuses: number[] = [];
     let last: Response | null = null;
@@ -233,7 +233,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect((await post(keyOf(owner, 1), chat('[[tokens=1]]'))).status).toBe(200);
   });
 
-  it('blocks a key after more than 20 failures, on every replica, and for as long as it says', async () => {
+  it('blocks a key after more than 20 failures, on every replica, for the announced time', async () => {
     const owner = tenant('failing');
     const good = chat('[[tokens=1]]');
     for (let index = 0; index < 21; index += 1) {
@@ -249,14 +249,14 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     }
     expect((await get('/models', keyOf(owner))).status).toBe(429);
     expect((await post(keyOf(owner, 1), good)).status).toBe(200);
-    // The replica that saw the last failure writes it a quarter of a second later at most.
+    // The replica that saw the last failure records it within a quarter of a second.
     const logged = async () => (await logOf(owner)).map(({ rateLimitType }) => rateLimitType);
     await expect.poll(logged, { timeout: 5_000 }).toEqual(['FAILED_REQUESTS']);
     await new Promise((resolve) => setTimeout(resolve, blockMs));
     expect((await post(keyOf(owner), good)).status).toBe(200);
   });
 
-  it('counts failures where nothing is for the key that came along, and an address that is gone for nobody', async () => {
+  it('counts failures on unknown routes for the key they carry, and none on removed endpoints', async () => {
     const owner = tenant('lost');
     for (let index = 0; index < 25; index += 1) {
       expect((await get('/billing/usage', index % 2 === 0 ? keyOf(owner) : 'slk_wrong')).status).toBe(410);
@@ -270,7 +270,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect((await fetch(`${platform.baseUrl}/models`)).status).toBe(200);
   });
 
-  it('blocks strangers by their address, and nobody who has a key', async () => {
+  it('blocks unauthenticated clients by address, and no client with a key', async () => {
     const owner = tenant('patient');
     for (let index = 0; index < 21; index += 1) {
       expect((await post(index % 2 === 0 ? null : `slk_wrong${index}`, chat('Hi'))).status).toBe(401);
@@ -285,7 +285,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect((await fetch(`${platform.baseUrl}/models`)).status).toBe(200);
   });
 
-  it('says what is left on every answer to a key, whatever the answer is', async () => {
+  it('shows the remaining limits on every response to a key', async () => {
     const owner = tenant('plain');
     const answers = [
       await get('/models', keyOf(owner)),
@@ -313,11 +313,11 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
       true,
       true,
     ]);
-    const unauthenticatedClient = await fetch(`${platform.baseUrl}/models`);
-    expect([...unauthenticatedClient.headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
+    const unauthenticatedResponse = await fetch(`${platform.baseUrl}/models`);
+    expect([...unauthenticatedResponse.headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
   });
 
-  it('shows a caller its limits, and refuses more lists than a minute has', async () => {
+  it('shows a caller its limits, and rejects more model lists than a minute allows', async () => {
     const owner = tenant('reader');
     const { data } = (await (await get('/api_keys/rate_limits', keyOf(owner))).json()) as { data: object };
     expect(data).toEqual({
@@ -347,15 +347,15 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
     expect((await post(keyOf(owner), chat('[[tokens=1]]'))).status).toBe(200);
   });
 
-  // Last: it holds everybody who asks meanwhile.
-  it('holds everybody together to the limit of the installation, on every replica', async () => {
+  // Runs last, because it limits all other requests.
+  it('applies the global limit on every replica', async () => {
     const overrides = new LimitOverridesRepository(prisma);
     const everybody = { accountId: null, apiKeyId: null };
     const ask = (name: TenantName, replica: number) => post(keyOf(tenant(name)), chat('[[tokens=1]]'), replica);
     await overrides.set({ ...everybody, target: '*', requests: 3, tokens: null });
     try {
       for (const replica of [0, 1, 2]) {
-        // A replica hears of a new limit within 5 s.
+        // A replica applies a new limit within 5 s.
         await expect.poll(async () => (await ask('busy', replica)).status, { timeout: 15_000 }).toBe(429);
         const refused = await ask('bystander', replica);
         expect([refused.status, refused.headers.get('x-ratelimit-type')]).toEqual([429, 'global']);

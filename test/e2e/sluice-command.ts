@@ -9,7 +9,7 @@ export interface FinishedCommand {
   stderr: string;
 }
 
-/** Starts the built command line in a process of its own, as operators do, with this environment and no other. */
+/** Starts the built command line in a process of its own with only this environment, as operators do. */
 export function startSluice(
   line: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { release, saidSentences } from '#test/deterministic-synthesizer';
+import { release, generatedSentences } from '#test/deterministic-synthesizer';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { installTinyKokoro, tinyKokoroVoices } from '#test/tiny-voice';
 import { tone, wavFile, wavSamples } from '#test/wav-file';
 
-/* Speech through the whole platform: on a tiny model that hums, and on a double that waits where it is told to. */
+/* Speech through the whole platform: on a tiny model that hums, and on a test double that waits on demand. */
 
 const run = promisify(execFile);
 /** 1,000 USD per million characters. */
@@ -61,7 +61,7 @@ async function lastJob(on: Platform): Promise<UsageRow | undefined> {
   return row;
 }
 
-/** What ffprobe says of a sound. */
+/** ffprobe's description of an audio file. */
 async function probe(bytes: Buffer): Promise<{ codec: string; seconds: number }> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-probe-'));
   try {
@@ -78,7 +78,7 @@ async function probe(bytes: Buffer): Promise<{ codec: string; seconds: number }>
   }
 }
 
-/** Files of artifacts, records aside. */
+/** Artifact files without records. */
 async function artifacts(of: string): Promise<string[]> {
   const entries = await readdir(join(of, 'artifacts'), { recursive: true, withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.json')).map(({ name }) => name);
@@ -87,7 +87,7 @@ async function artifacts(of: string): Promise<string[]> {
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 15_000;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`it did not happen\n${platform?.log()}`);
+    if (performance.now() > deadline) throw new Error(`timed out\n${platform?.log()}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -109,7 +109,7 @@ describe('speech of the tiny model', () => {
     }
   });
 
-  it('answers the official client with an mp3, under the name of OpenAI’s model, and bills the characters', async () => {
+  it('returns an mp3 to the official client, under the name of OpenAI’s model, and bills the characters', async () => {
     const { data: response } = await client.audio.speech
       .create({ model: 'tts-1', voice: 'af_sky', input: hello })
       .withResponse();
@@ -139,21 +139,21 @@ describe('speech of the tiny model', () => {
     expect(whole.type).toBe(type);
     const found = await probe(whole.bytes);
     expect(found.codec).toBe(codec);
-    // Codecs add a frame or two at the ends; the length of raw AAC is a guess.
+    // Codecs add a frame or two at the ends; the length of raw AAC is an estimate.
     if (format !== 'aac') expect(Math.abs(found.seconds - seconds)).toBeLessThan(0.15);
     const stream = await audioOf(platform, { input: hello, response_format: format, streaming: true });
     expect([stream.type, stream.length]).toEqual([type, null]);
     expect((await probe(stream.bytes)).codec).toBe(codec);
   });
 
-  it('writes pcm without a header, and a wav whose header says how long it is', async () => {
+  it('writes pcm without a header, and a wav whose header gives its length', async () => {
     const pcm = await audioOf(platform, { input: hello, response_format: 'pcm' });
     const wav = await audioOf(platform, { input: hello, response_format: 'wav' });
     expect(wav.bytes.subarray(44).equals(pcm.bytes)).toBe(true);
     expect(wav.bytes.readUInt32LE(40)).toBe(pcm.bytes.length);
   });
 
-  it('speaks in the voice and at the pace that were asked for', async () => {
+  it('uses the requested voice and speed', async () => {
     const loudness = async (voice: string) => {
       const { bytes } = await audioOf(platform, { input: hello, voice, response_format: 'wav' });
       return Math.max(...wavSamples(bytes));
@@ -165,7 +165,7 @@ describe('speech of the tiny model', () => {
     expect(slow.bytes.length).toBeGreaterThan(1.8 * usual.bytes.length);
   });
 
-  it('shows voices, formats and the rate of pcm in the model record', async () => {
+  it('shows voices, formats and the pcm sample rate in the model record', async () => {
     const response = await fetch(`${platform.baseUrl}/models?type=tts`);
     const { data } = (await response.json()) as { data: { model_spec: object }[] };
     expect(data[0]?.model_spec).toMatchObject({
@@ -177,7 +177,7 @@ describe('speech of the tiny model', () => {
     });
   });
 
-  it('replays an answer to the byte for the same Idempotency-Key, and charges once', async () => {
+  it('replays a response byte for byte for the same Idempotency-Key, and charges once', async () => {
     const headers = { 'idempotency-key': 'speech-1' };
     const first = await post(platform, { input: hello, streaming: true }, { headers });
     const bytes = Buffer.from(await first.arrayBuffer());
@@ -194,11 +194,11 @@ describe('speech of the tiny model', () => {
     ['a missing input', {} as SpeechBody, 'input'],
     ['an input over the limit', { input: 'a'.repeat(4_097) }, 'input'],
     ['an unknown voice', { input: hello, voice: 'alloy' }, 'voice'],
-    ['a handle where nothing is cloned', { input: hello, voice: `vv_${'a'.repeat(24)}` }, 'voice'],
+    ['an unknown voice handle', { input: hello, voice: `vv_${'a'.repeat(24)}` }, 'voice'],
     ['an unknown format', { input: hello, response_format: 'midi' }, 'response_format'],
-    ['a pace out of range', { input: hello, speed: 5 }, 'speed'],
-    ['a text with nothing to say', { input: '你好' }, 'input'],
-  ])('refuses %s in OpenAI’s envelope, and holds nothing', async (_what, body, param) => {
+    ['a speed out of range', { input: hello, speed: 5 }, 'speed'],
+    ['a text without speakable words', { input: '你好' }, 'input'],
+  ])('rejects %s in OpenAI’s envelope, and reserves nothing', async (_what, body, param) => {
     const response = await post(platform, body);
     expect(response.status).toBe(400);
     const answer = (await response.json()) as { error: { code: string; type: string; param: string; message: string } };
@@ -217,7 +217,7 @@ describe('speech of the tiny model', () => {
     await expect(missing).rejects.toMatchObject({ status: 404, code: 'MODEL_NOT_FOUND' });
   });
 
-  it('takes 4,096 characters, and keeps none of the long answer', async () => {
+  it('accepts 4,096 characters, and stores none of the long response', async () => {
     const input = 'Hello world. '.repeat(316).slice(0, 4_096);
     const { bytes } = await audioOf(platform, { input, response_format: 'pcm', streaming: true });
     expect(bytes.length).toBeGreaterThan(10_000_000);
@@ -225,7 +225,7 @@ describe('speech of the tiny model', () => {
     await until(async () => (await artifacts(home)).length === 0);
   });
 
-  it('refuses to keep a voice: no model here clones', async () => {
+  it('rejects a voice sample: no model here clones', async () => {
     const body = new FormData();
     body.append('file', new Blob([new Uint8Array(wavFile(tone(5)))]), 'me.wav');
     const headers = { authorization: `Bearer ${platform.inferenceKey}` };
@@ -280,23 +280,23 @@ describe('speech of a model that waits', () => {
     return { status: response.status, body: (await response.json()) as { id?: string; code?: string } };
   }
 
-  it.each(['pcm', 'mp3'])('sends the first sentence as %s before the second is made', async (response_format) => {
+  it.each(['pcm', 'mp3'])('sends the first sentence as %s before the second is generated', async (response_format) => {
     const name = `second${response_format}`;
     const input = `First one ${name} [[seconds=1]]. And then [[hold=${name}]].`;
     const response = await post(waiting, { input, response_format, streaming: true });
     const reader = response.body?.getReader();
     const first = await reader?.read();
     expect(first?.value?.length).toBeGreaterThan(0);
-    expect(saidSentences(notes).filter((text) => text.includes(name))).toHaveLength(1);
+    expect(generatedSentences(notes).filter((text) => text.includes(name))).toHaveLength(1);
     release(notes, name);
     let bytes = first?.value?.length ?? 0;
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) bytes += part.value.length;
     expect(bytes).toBeGreaterThan(first?.value?.length ?? 0);
-    expect(saidSentences(notes).filter((text) => text.includes(name))).toHaveLength(2);
+    expect(generatedSentences(notes).filter((text) => text.includes(name))).toHaveLength(2);
   });
 
   it.each([true, false])(
-    'stops when the caller leaves (streaming: %s), and charges the sentences that were said',
+    'stops when the client disconnects (streaming: %s), and charges the spoken sentences',
     async (streaming) => {
       const name = `leaving${String(streaming)}`;
       const said = `Said ${name}. `;
@@ -304,8 +304,8 @@ describe('speech of a model that waits', () => {
       const caller = new AbortController();
       const answer = post(waiting, { input, streaming }, { signal: caller.signal }).then((response) => response.text());
       answer.catch(() => undefined);
-      await until(() => saidSentences(notes).some((text) => text.includes(name)));
-      // The api must have heard of the job before it can cancel it.
+      await until(() => generatedSentences(notes).some((text) => text.includes(name)));
+      // The API must know the job before it can cancel it.
       await new Promise((resolve) => setTimeout(resolve, 100));
       caller.abort();
       await expect(answer).rejects.toThrow();
@@ -314,11 +314,11 @@ describe('speech of a model that waits', () => {
         usage_units: { characters: said.length },
         charged_nano: String(BigInt(said.length) * nanoPerCharacter),
       });
-      expect(saidSentences(notes).filter((text) => text.includes(name))).toHaveLength(1);
+      expect(generatedSentences(notes).filter((text) => text.includes(name))).toHaveLength(1);
     },
   );
 
-  it('breaks a stream off when the model fails, and charges nothing', async () => {
+  it('ends a stream with an error when the model fails, and charges nothing', async () => {
     const response = await post(waiting, { input: 'Well. Not well [[hold=fault]] [[fail]].', streaming: true });
     expect(response.status).toBe(200);
     release(notes, 'fault');
@@ -326,19 +326,19 @@ describe('speech of a model that waits', () => {
     expect(await lastJob(waiting)).toMatchObject({ state: 'failed', charged_nano: '0' });
   });
 
-  it('answers 500 when a whole answer fails', async () => {
+  it('returns a 500 when a complete response fails', async () => {
     const response = await post(waiting, { input: 'Well. Not well [[fail]].' });
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { code: 'INFERENCE_FAILED' } });
   });
 
-  it('says a sentence again whose host died, also in a stream', async () => {
+  it('generates a sentence again whose host died, also in a stream', async () => {
     const { bytes } = await audioOf(waiting, { input: 'Before. Crash [[crash]]. After.', streaming: true });
     expect(bytes.length).toBe(3 * 1_200 * 2);
-    expect(saidSentences(notes).slice(-3)).toEqual(['Before.', 'Crash [[crash]].', 'After.']);
+    expect(generatedSentences(notes).slice(-3)).toEqual(['Before.', 'Crash [[crash]].', 'After.']);
   });
 
-  it('makes the answer in full for a reader who does not read, in the storage and not in memory', async () => {
+  it('generates everything for a client that reads nothing, in the storage and not in memory', async () => {
     const input = `Slow ${'word '.repeat(20)}[[seconds=60]]. `.repeat(3);
     const caller = new AbortController();
     const response = await post(waiting, { input, streaming: true }, { signal: caller.signal });
@@ -350,13 +350,13 @@ describe('speech of a model that waits', () => {
     expect(await lastJob(waiting)).toMatchObject({ state: 'succeeded' });
   });
 
-  it('keeps a voice for its owner and model, and speaks with it', async () => {
+  it('stores a voice for its owner and model, and speaks with it', async () => {
     const sample = tone(3, 24_000);
     const { status, body } = await upload(wavFile(sample, { rate: 24_000 }));
     expect([status, body]).toEqual([200, { id: expect.stringMatching(/^vv_[\w-]{24}$/) as string, model: 'cloner' }]);
     const voice = body.id ?? '';
     const { bytes } = await audioOf(waiting, { input: 'Hello.', voice, response_format: 'pcm' });
-    // The double says the recording itself.
+    // The test double plays the recording itself.
     expect(bytes.length).toBe(2 * sample.length);
     const [row] = await waiting.query<{ days: number }>(
       `SELECT round(extract(epoch FROM expires_at - now()) / 86400)::int AS days FROM cloned_voices WHERE id = $1`,
@@ -375,11 +375,11 @@ describe('speech of a model that waits', () => {
 
   it.each([
     ['another container', Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(100)]), 400, 'INVALID_AUDIO_FORMAT'],
-    ['what is no sound', Buffer.from('hello, this is not a recording'), 400, 'INVALID_AUDIO_FORMAT'],
+    ['a file that is no audio', Buffer.from('hello, this is not a recording'), 400, 'INVALID_AUDIO_FORMAT'],
     ['a recording that is too short', wavFile(tone(1)), 400, 'INVALID_REQUEST'],
     ['a recording that is too long', wavFile(tone(1), { claimedSeconds: 86_400 }), 413, 'PAYLOAD_TOO_LARGE'],
     ['an empty file', Buffer.alloc(0), 400, 'INVALID_REQUEST'],
-  ])('refuses %s, and keeps nothing', async (_what, file, status, code) => {
+  ])('rejects %s, and stores nothing', async (_what, file, status, code) => {
     const before = (await artifacts(waitingHome)).length;
     expect(await upload(file)).toMatchObject({ status, body: { code } });
     expect((await artifacts(waitingHome)).length).toBe(before);

@@ -1,9 +1,9 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 
-/* The product's own engine on tiny generated models: many streams at once, and no mark left by one on another. */
+/* The real text engine on tiny generated models: many concurrent streams that do not affect each other. */
 
 let platform: Platform;
 let client: OpenAI;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stopAudio(platform);
+  await stopConsistently(platform);
 });
 
 interface Options {
@@ -65,8 +65,8 @@ async function streamed(index: number): Promise<{ text: string; tokens: number }
   return { text, tokens };
 }
 
-describe('the text engine behind the api', () => {
-  it('gives 50 streams at once the text each has alone', async () => {
+describe('the text engine behind the API', () => {
+  it('generates the same text in 50 concurrent streams as in single ones', async () => {
     const indexes = Array.from({ length: 50 }, (_, index) => index);
     const together = await Promise.all(indexes.map(streamed));
     const alone: { text: string; tokens: number }[] = [];
@@ -77,14 +77,14 @@ describe('the text engine behind the api', () => {
     expect(jobs.map(({ state }) => state)).toEqual(Array.from({ length: 100 }, () => 'succeeded'));
   });
 
-  it('streams what it answers whole, and counts the same tokens', async () => {
+  it('generates the same text with and without streaming, and counts the same tokens', async () => {
     const whole = await client.chat.completions.create(requestOf(options(3), 3));
     const { text, tokens } = await streamed(3);
     expect(text).toBe(whole.choices[0]?.message.content);
     expect(tokens).toBe(whole.usage?.completion_tokens);
   });
 
-  it('scores tokens with probabilities that add up to no more than one', async () => {
+  it('gives token probabilities that add up to at most one', async () => {
     const answer = await client.chat.completions.create({
       ...requestOf(options(1), 1),
       logprobs: true,
@@ -101,7 +101,7 @@ describe('the text engine behind the api', () => {
     }
   });
 
-  it('refuses a prompt one token over the context, and takes the one below', async () => {
+  it('rejects a prompt one token over the context, and accepts the largest one that fits', async () => {
     const lengthOf = async (words: number): Promise<{ status: number; promptTokens: number }> => {
       const call = client.chat.completions.create({
         model: 'tiny-llama',
@@ -128,7 +128,7 @@ describe('the text engine behind the api', () => {
     await expect(refused).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded', param: 'messages' });
   });
 
-  it('goes on after its host is killed in the middle of many streams', async () => {
+  it('continues after its host is killed during many streams', async () => {
     const doomed = Array.from({ length: 8 }, (_, index) => {
       const request = requestOf({ ...options(1), tokens: 200, content: `go on ${index}` }, 0);
       return client.chat.completions.create({ ...request, stream: true }).then(async (stream) => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OtlpReceiver, type ReceivedSpan } from '#test/otlp-receiver';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 
-/* One request as a collector sees it: from the api over the queue to the host of the model. */
+/* One request as seen by a trace collector: from the API over the queue to the model host. */
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const caller = `00-${traceId}-00f067aa0ba902b7-01`;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopAudio(platform);
+    await stopConsistently(platform);
   } finally {
     await collector?.close();
   }
@@ -35,7 +35,7 @@ async function ask(content: string, headers: Record<string, string> = {}): Promi
   });
 }
 
-/** The spans of a trace, by service, once there are three; those of a request's three processes come when they may. */
+/** Spans of a trace by service, once there are three; the three processes export them at different times. */
 async function spansOf(wanted: (span: ReceivedSpan) => boolean): Promise<Map<string, ReceivedSpan>> {
   const deadline = performance.now() + 30_000;
   for (;;) {
@@ -47,7 +47,7 @@ async function spansOf(wanted: (span: ReceivedSpan) => boolean): Promise<Map<str
 }
 
 describe('a traced request', () => {
-  it('is one trace through api, worker and model host, that begins with its caller', async () => {
+  it('is one trace through api, worker and model host that continues the trace of its caller', async () => {
     const response = await ask(`${secret} [[tokens=3]]`, { traceparent: caller });
     expect(response.status).toBe(200);
     await response.text();
@@ -76,7 +76,7 @@ describe('a traced request', () => {
     expect(collector.text).not.toContain(platform.inferenceKey);
   });
 
-  it('that fails says so where it failed, in codes', async () => {
+  it('records a failure where it occurred, as a code', async () => {
     const response = await ask('Hello [[fail=0]]');
     await response.text();
     expect(response.status).toBe(500);
@@ -89,7 +89,7 @@ describe('a traced request', () => {
     expect(failures.get('sluice-worker')).toEqual([true, 'INFERENCE_FAILED']);
   });
 
-  it('is not begun by those who look after the service', async () => {
+  it('is not started for health and metrics requests', async () => {
     await (await fetch(`${platform.origin}/health/ready`)).text();
     await (await fetch(`${platform.origin}/metrics`)).text();
     expect(collector.spans.filter(({ name }) => /health|metrics/.test(name))).toEqual([]);

@@ -8,17 +8,17 @@ import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
 import { tone, wavFile, type WavOptions } from '#test/wav-file';
 
-/* Recordings through the whole platform, on a tiny model that writes the same words whatever it hears. */
+/* Recordings through the whole platform, on a tiny model that always writes the same words. */
 
 const run = promisify(execFile);
 const priceNano = 1_000_000n;
 
 interface AudioOptions extends WavOptions {
-  /** Silence instead of sound. */
+  /** Silence instead of a tone. */
   silent?: boolean;
 }
 
@@ -34,7 +34,7 @@ let scratch: string;
 let site: Server;
 let siteUrl: string;
 
-/** Five seconds of sound in a container, as ffmpeg writes it. */
+/** Five seconds of audio in a container, as ffmpeg writes it. */
 async function recordingAs(name: string, args: string[]): Promise<Buffer> {
   const path = join(scratch, name);
   const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
@@ -86,7 +86,7 @@ async function started(): Promise<void> {
   throw new Error('the job did not start');
 }
 
-/** Files of artifacts, records aside. */
+/** Artifact files without records. */
 async function artifacts(): Promise<string[]> {
   const entries = await readdir(join(home, 'artifacts'), { recursive: true, withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.json')).map(({ name }) => name);
@@ -111,7 +111,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopAudio(platform);
+    await stopConsistently(platform);
   } finally {
     site?.close();
     await rm(home, { recursive: true, force: true });
@@ -159,7 +159,7 @@ describe('the official client', () => {
 });
 
 describe('a form', () => {
-  it('gets times of words and segments when it asks', async () => {
+  it('gets timestamps of words and segments on request', async () => {
     const response = await post(form(wav(5, { rate: 44_100, channels: 2 }), { timestamps: 'true' }));
     const answer = (await response.json()) as { timestamps: { word: object[]; segment: { text: string }[] } };
     expect(answer.timestamps.segment.map(({ text }) => text)).toEqual([tinyWhisperText]);
@@ -175,7 +175,7 @@ describe('a form', () => {
     ['talk.aac', []],
     ['talk.webm', []],
     ['talk.mp4', []],
-  ])('may bring %s', async (name, args) => {
+  ])('can contain %s', async (name, args) => {
     const response = await post(form(await recordingAs(name, args), {}, name));
     const answer = (await response.json()) as { text: string; duration: number };
     expect(answer.text).toBe(tinyWhisperText);
@@ -183,7 +183,7 @@ describe('a form', () => {
     expect(answer.duration).toBeLessThan(5.3);
   });
 
-  it('may bring a recording of many windows, and pays its seconds', async () => {
+  it('can contain a recording of many windows, and pays its seconds', async () => {
     const response = await post(form(wav(75), { response_format: 'verbose_json' }));
     const answer = (await response.json()) as { segments: { start: number; seek: number }[]; duration: number };
     expect(answer.segments.map(({ start }) => Math.round(start))).toEqual([0, 30, 60]);
@@ -191,7 +191,7 @@ describe('a form', () => {
     expect(await lastJob()).toMatchObject({ charged_nano: String(75n * priceNano) });
   });
 
-  it('gets its first answer again for the same key and bytes', async () => {
+  it('gets its first response again for the same key and bytes', async () => {
     const key = { 'idempotency-key': 'transcribe-once' };
     const file = wav(4);
     const boundary = 'b0undary';
@@ -207,7 +207,7 @@ describe('a form', () => {
   });
 });
 
-describe('a recording that is none', () => {
+describe('an invalid recording', () => {
   const bad: [string, () => FormData | Promise<FormData>, object][] = [
     ['is empty', () => form(Buffer.alloc(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED', param: 'file' }],
     [
@@ -216,12 +216,12 @@ describe('a recording that is none', () => {
       { status: 400, code: 'INVALID_AUDIO_FORMAT', param: 'file' },
     ],
     [
-      'claims a day',
+      'claims a length of one day',
       () => form(wav(1, { claimedSeconds: 86_400, rate: 8_000, bits: 8 })),
       { status: 413, code: 'PAYLOAD_TOO_LARGE' },
     ],
     ['has half a header', () => form(wav(1).subarray(0, 30)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
-    ['has a header alone', () => form(wav(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
+    ['has only a header', () => form(wav(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
     ['is silent', () => form(wav(40, { silent: true })), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
     [
       'is a damaged flac',
@@ -231,7 +231,7 @@ describe('a recording that is none', () => {
     ['is missing', () => form(null, { model: 'whisper-1' }), { status: 400, code: 'INVALID_REQUEST', param: 'file' }],
     ['is base64', () => form(null, { file: wav(1).toString('base64') }), { status: 400, code: 'INVALID_REQUEST' }],
     [
-      'is for nobody',
+      'names an unknown model',
       () => form(wav(1), { model: 'no-such' }),
       { status: 404, code: 'MODEL_NOT_FOUND', param: 'model' },
     ],
@@ -239,7 +239,7 @@ describe('a recording that is none', () => {
     ['is too large', () => form(Buffer.alloc(25 * 1024 * 1024 + 1)), { status: 413, code: 'PAYLOAD_TOO_LARGE' }],
   ];
 
-  it.each(bad)('because it %s gets the contract’s error and costs nothing', async (_what, make, expected) => {
+  it.each(bad)('that %s gets the documented error and costs nothing', async (_what, make, expected) => {
     const body = await make();
     expect(await errorOf(body)).toMatchObject(expected);
     await platform.closedJobs();
@@ -248,7 +248,7 @@ describe('a recording that is none', () => {
     expect(await artifacts()).toEqual([]);
   });
 
-  it('because its boundary is another, or it is no form, is refused', async () => {
+  it('with a wrong boundary, or that is no form, is rejected', async () => {
     const lines = '--one\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nRIFF\r\n--one--\r\n';
     const other = { 'content-type': 'multipart/form-data; boundary=two' };
     expect(await errorOf(lines, other)).toMatchObject({ status: 400, code: 'INVALID_REQUEST' });
@@ -258,8 +258,8 @@ describe('a recording that is none', () => {
   });
 });
 
-describe('a caller who leaves', () => {
-  it('pays the seconds that were worked off, and the work ends', async () => {
+describe('a client that disconnects', () => {
+  it('pays the processed seconds, and the work ends', async () => {
     const abort = new AbortController();
     const long = wav(1_500, { rate: 8_000, bits: 8 });
     const answer = fetch(`${platform.baseUrl}/audio/transcriptions`, {
@@ -282,8 +282,8 @@ describe('a caller who leaves', () => {
   });
 });
 
-describe('a recording that loses its model host on the way', () => {
-  it('is written down all the same: the next host goes on with the same window', async () => {
+describe('a recording whose model host dies midway', () => {
+  it('is transcribed: the next host continues with the same window', async () => {
     const answer = post(form(wav(360, { rate: 8_000, bits: 8 }), { response_format: 'verbose_json' }));
     await started();
     process.kill(platform.hostPid('tiny-whisper'), 'SIGKILL');
@@ -315,7 +315,7 @@ describe('a video by its URL', () => {
     ['talk.mp4', 400],
     ['/missing', 400],
     ['/page', 400],
-  ])('is refused at %s', async (url, status) => {
+  ])('is rejected at %s', async (url, status) => {
     const response = await ask({ url: url.startsWith('/') ? `${siteUrl}${url}` : url });
     expect([response.status, await response.json()]).toEqual([
       status,

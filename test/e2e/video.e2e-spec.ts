@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeImage } from '#media';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { installTinyInterpolator, installTinyUpscaler } from '#test/tiny-video';
 
-/* Videos through the whole platform, on tiny models whose frames can be foretold. */
+/* Videos through the whole platform, on tiny models with predictable frames. */
 
 const run = promisify(execFile);
 const nanoPerSecond = 10_000_000n;
@@ -47,7 +47,7 @@ async function answer(path: string, body: object): Promise<Answer> {
   return { status: response.status, body: (await response.json()) as Answer['body'] };
 }
 
-/** Queues a job; answers its id and its download link. */
+/** Queues a job; returns its id and its download link. */
 async function queue(body: object): Promise<{ model: string; queue_id: string; download_url?: string }> {
   const response = await post('/video/queue', body);
   const queued = (await response.json()) as { model: string; queue_id: string };
@@ -55,7 +55,7 @@ async function queue(body: object): Promise<{ model: string; queue_id: string; d
   return queued;
 }
 
-/** Asks until the job is done; answers the last response. */
+/** Polls until the job is done; returns the last response. */
 async function untilDone(job: { model: string; queue_id: string }, more: object = {}): Promise<Response> {
   const deadline = performance.now() + 90_000;
   for (;;) {
@@ -64,7 +64,7 @@ async function untilDone(job: { model: string; queue_id: string }, more: object 
     if (!isJson) return response;
     const copy = (await response.clone().json()) as { status?: string };
     if (copy.status !== 'PROCESSING') return response;
-    if (performance.now() > deadline) throw new Error(`the video was not made\n${platform.log()}`);
+    if (performance.now() > deadline) throw new Error(`the video was not generated\n${platform.log()}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -97,7 +97,7 @@ async function probe(bytes: Buffer): Promise<Probe> {
   };
 }
 
-/** Mean grey of each frame of a video. */
+/** Mean grey value of each frame of a video. */
 async function greys(bytes: Buffer): Promise<number[]> {
   const path = join(scratch, 'grey.mp4');
   await writeFile(path, bytes);
@@ -134,7 +134,7 @@ async function lastCharge(): Promise<ChargeRow | undefined> {
   return row;
 }
 
-/** Files of artifacts, records aside. */
+/** Artifact files without records. */
 async function artifacts(): Promise<string[]> {
   const entries = await readdir(join(home, 'artifacts'), { recursive: true, withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.json')).map(({ name }) => name);
@@ -173,7 +173,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   try {
-    await stopAudio(platform, 60_000);
+    await stopConsistently(platform, 60_000);
   } finally {
     await rm(home, { recursive: true, force: true });
     await rm(scratch, { recursive: true, force: true });
@@ -181,7 +181,7 @@ afterAll(async () => {
 });
 
 describe('a video from a first and a last frame', () => {
-  it('may take as long as the operator says', async () => {
+  it('may take as long as the operator allows', async () => {
     const job = await queue(between());
     const seconds = 'extract(epoch FROM deadline_at - created_at)::int AS seconds';
     const rows = await platform.query(`SELECT ${seconds} FROM jobs ORDER BY created_at DESC LIMIT 1`);
@@ -189,7 +189,7 @@ describe('a video from a first and a last frame', () => {
     await bytesOf(await untilDone(job));
   });
 
-  it('moves evenly from one to the other, at the resolution and rate that were asked for, and is paid as quoted', async () => {
+  it('moves evenly from one to the other, at the requested resolution and rate, and costs what was quoted', async () => {
     const { body: quoted } = await answer('/video/quote', { model: 'tiny-rife', duration: '2s', resolution: '256p' });
     expect(quoted).toEqual({ quote: 0.02 });
     const job = await queue(between({ duration: '2s', fps: 12, prompt: 'It becomes light.' }));
@@ -207,7 +207,7 @@ describe('a video from a first and a last frame', () => {
     });
   });
 
-  it('passes its keyframes where they are, and stands still after the last one', async () => {
+  it('shows its keyframes at their times, and stands still after the last one', async () => {
     const keyframes = [
       { image_url: black, frame_index: 0 },
       { image_url: white, frame_index: 6 },
@@ -222,7 +222,7 @@ describe('a video from a first and a last frame', () => {
     expect(Math.max(...shades.slice(12))).toBeLessThan(6);
   });
 
-  it('is there until it is completed, for its owner alone', async () => {
+  it('is stored until it is completed, for its owner only', async () => {
     const job = await queue(between());
     expect(await answer('/video/complete', job)).toEqual({ status: 200, body: { success: false } });
     const first = await bytesOf(await untilDone(job));
@@ -237,7 +237,7 @@ describe('a video from a first and a last frame', () => {
     expect(await answer('/video/retrieve', job)).toMatchObject({ status: 404, body: { code: 'MEDIA_NOT_FOUND' } });
   });
 
-  it('is given once to whoever lets it be deleted', async () => {
+  it('is sent once when deletion is allowed', async () => {
     const job = await queue(between());
     await bytesOf(await untilDone(job, { delete_media_on_completion: true }));
     expect(await answer('/video/retrieve', job)).toMatchObject({ status: 404 });
@@ -251,8 +251,8 @@ describe('a video from a first and a last frame', () => {
   });
 });
 
-describe('a given video', () => {
-  it('is upscaled with its sound, and paid by its length', async () => {
+describe('an input video', () => {
+  it('is upscaled with its audio, and billed by its length', async () => {
     const { body: quoted } = await answer('/video/quote', {
       model: 'tiny-upscaler',
       duration: 'auto',
@@ -267,7 +267,7 @@ describe('a given video', () => {
     expect((await lastCharge())?.charged_nano).toBe('60000000');
   });
 
-  it('may lose its sound', async () => {
+  it('can drop its audio', async () => {
     const job = await queue({ model: 'tiny-upscaler', duration: 'auto', video_url: video, audio: false });
     expect(await probe(await bytesOf(await untilDone(job)))).toMatchObject({ frames: 20, hasAudio: false });
   });
@@ -279,7 +279,7 @@ describe('a given video', () => {
   });
 });
 
-describe('a model that delivers by link and asks for consent', () => {
+describe('a model that delivers by link and requires consent', () => {
   const consents = {
     seedance: {
       confirmed_terms_and_privacy: true,
@@ -289,7 +289,7 @@ describe('a model that delivers by link and asks for consent', () => {
   };
   const options = () => ({ model: 'tiny-private', duration: 'auto', video_url: video });
 
-  it('says what is to be confirmed, and charges nothing', async () => {
+  it('names the required consents, and charges nothing', async () => {
     const before = await platform.query('SELECT request_id FROM jobs');
     expect(await answer('/video/queue', options())).toEqual({
       status: 409,
@@ -308,13 +308,13 @@ describe('a model that delivers by link and asks for consent', () => {
     [{ seedance: { ...consents.seedance, confirmed_legal_right: false } }, 'confirmed_legal_right'],
     [{ seedance: { ...consents.seedance, more: true } }, 'more'],
     [{ ...consents, other: {} }, 'other'],
-  ])('takes no other consents than those: %#', async (given, field) => {
+  ])('accepts no other consents: %#', async (given, field) => {
     const { status, body } = await answer('/video/queue', { ...options(), consents: given });
     expect(status).toBe(400);
     expect(body.error).toContain(field);
   });
 
-  it('gives the video to whoever has the link, and never as bytes', async () => {
+  it('serves the video to anyone with the link, and never as bytes', async () => {
     const { download_url: url = '', ...job } = await queue({ ...options(), consents });
     expect(url).toContain('/api/v1/media/');
     const done = await untilDone(job);
@@ -337,27 +337,27 @@ describe('bad input', () => {
       { reference_image_urls: ['https://example.org/a.png'] },
       'reference_image_urls',
     ],
-    ['a factor for a model that makes videos', { upscale_factor: 2 }, 'upscale_factor'],
-    ['a duration the model has not', { duration: '7s' }, 'duration'],
-    ['a ratio where there is none to choose', { aspect_ratio: '16:9' }, 'aspect_ratio'],
-    ['a resolution the model has not', { resolution: '1080p' }, 'resolution'],
-    ['a rate the model has not', { fps: 25 }, 'fps'],
-    ['one picture', { end_image_url: undefined }, 'two pictures'],
+    ['a factor for a generating model', { upscale_factor: 2 }, 'upscale_factor'],
+    ['an unsupported duration', { duration: '7s' }, 'duration'],
+    ['an aspect ratio on a model without a choice', { aspect_ratio: '16:9' }, 'aspect_ratio'],
+    ['an unsupported resolution', { resolution: '1080p' }, 'resolution'],
+    ['an unsupported frame rate', { fps: 25 }, 'fps'],
+    ['one image', { end_image_url: undefined }, 'two images'],
     [
-      'two pictures for one frame',
+      'two images for one frame',
       { keyframes: [{ image_url: 'data:image/png;base64,AAAA', frame_index: 0 }] },
       'same frame',
     ],
     [
-      'a keyframe behind the end',
+      'a keyframe beyond the end',
       { keyframes: [{ image_url: 'data:,', frame_index: 25 }] },
       'keyframes[0].frame_index',
     ],
-    ['what is no picture', { end_image_url: 'data:image/png;base64,AAAAAAAA' }, ''],
-    ['an address inside', { end_image_url: 'http://127.0.0.1:1/a.png' }, ''],
+    ['a file that is no image', { end_image_url: 'data:image/png;base64,AAAAAAAA' }, ''],
+    ['an internal address', { end_image_url: 'http://127.0.0.1:1/a.png' }, ''],
     ['a prompt beyond the limit', { prompt: 'x'.repeat(2_501) }, 'prompt'],
     ['no model', { model: undefined }, 'model'],
-  ])('is refused by its field: %s', async (_what, more, field) => {
+  ])('is rejected with the field name: %s', async (_what, more, field) => {
     const { status, body } = await answer('/video/queue', between(more));
     expect(status, JSON.stringify(body)).toBe(400);
     expect(JSON.stringify(body)).toContain(field);
@@ -366,15 +366,15 @@ describe('bad input', () => {
   it.each([
     ['a prompt', { prompt: 'sharper' }, 400],
     ['a resolution', { resolution: '720p' }, 400],
-    ['a factor it has not', { upscale_factor: 4 }, 400],
+    ['an unsupported factor', { upscale_factor: 4 }, 400],
     ['no video', { video_url: undefined }, 400],
-    ['what is no video', { video_url: 'data:video/mp4;base64,AAAAAAAA' }, 400],
-  ])('is refused by an upscaler: %s', async (_what, more, status) => {
+    ['a file that is no video', { video_url: 'data:video/mp4;base64,AAAAAAAA' }, 400],
+  ])('is rejected by an upscaler: %s', async (_what, more, status) => {
     const options = { model: 'tiny-upscaler', duration: 'auto', video_url: video, ...more };
     expect((await answer('/video/queue', options)).status).toBe(status);
   });
 
-  it('leaves no hold, no row and no input', async () => {
+  it('leaves no reservation, no row and no input', async () => {
     await platform.closedJobs(60_000);
     const before = await artifacts();
     const rows = await platform.query('SELECT request_id FROM jobs');
@@ -403,7 +403,7 @@ describe('a job whose processes die', () => {
     }
   }
 
-  it('runs again when its worker is killed, survives restarts of all others, and is paid once', async () => {
+  it('runs again when its worker is killed, survives restarts of all others, and is charged once', async () => {
     const job = await queue(long());
     await untilPercent(job, 1);
     await platform.kill('worker');
@@ -416,7 +416,7 @@ describe('a job whose processes die', () => {
     await platform.untilOnline();
   });
 
-  it('runs on when its model host is killed', async () => {
+  it('continues when its model host is killed', async () => {
     const job = await queue(long());
     await untilPercent(job, 1);
     process.kill(platform.hostPid('tiny-rife'), 'SIGKILL');
@@ -424,10 +424,10 @@ describe('a job whose processes die', () => {
     expect(made).toMatchObject({ frames: 300 });
   });
 
-  it('fails and costs nothing when its workers are killed twice', async () => {
+  it('fails without a charge when its workers are killed twice', async () => {
     const job = await queue(long());
     for (let death = 0; death < 2; death++) {
-      // Progress never goes back: what passes that of the first worker is the second one's.
+      // Progress never decreases: values above that of the first worker belong to the second one.
       await untilPercent(job, (await percent(job)) + 3);
       await platform.kill('worker');
       await platform.start('worker');
@@ -435,15 +435,15 @@ describe('a job whose processes die', () => {
     const response = await untilDone(job);
     expect(response.status).toBe(503);
     expect(response.headers.get('x-should-retry')).toBe('false');
-    // The same answer for as long as it is kept.
+    // The same response for as long as it is stored.
     expect((await answer('/video/retrieve', job)).status).toBe(503);
     expect(await lastCharge()).toMatchObject({ state: 'failed', charged_nano: '0' });
     await platform.untilOnline();
   });
 });
 
-describe('the books', () => {
-  it('hold nothing for jobs that have ended, and no input is left', async () => {
+describe('ended jobs', () => {
+  it('leave no reservation and no input', async () => {
     await platform.closedJobs(60_000);
     await expectInvariant(platform);
     const deadline = performance.now() + 10_000;

@@ -2,13 +2,13 @@ import type { Platform } from '#test/platform';
 
 const path = '/api/v1/chat/completions';
 
-/** A chat of the deterministic engine; its directives are in `#test/deterministic-engine`. */
+/** A chat of the deterministic engine; for its directives see `#test/deterministic-engine`. */
 export interface ChatOptions {
   directives: string;
-  /** Makes the prompt, and thereby the answer, another. */
+  /** Varies the prompt, and thereby the response. */
   text?: string;
   model?: string;
-  /** Index of the api replica. */
+  /** Index of the API replica. */
   replica?: number;
   key?: string;
   body?: object;
@@ -19,11 +19,11 @@ export interface WholeResponse {
   requestId: string;
   status: number;
   headers: Headers;
-  /** The words, or null when the answer is an error. */
+  /** The text, or null for an error response. */
   text: string | null;
   errorCode: string | null;
   completionTokens: number;
-  /** From the first byte sent to the whole answer. */
+  /** Time from the first byte sent to the complete response. */
   tookMs: number;
 }
 
@@ -65,14 +65,14 @@ export async function askWhole(platform: Platform, options: ChatOptions, signal?
 
 /** A streamed chat that is being read. */
 export class ChatStreamReader {
-  /** Words seen so far. */
+  /** Words received so far. */
   tokens = 0;
   text = '';
   /** Code of the error frame that ended it. */
   errorCode: string | null = null;
   isComplete = false;
   readonly requestId: string;
-  /** Resolves when the stream has ended, in whatever way. */
+  /** Resolves when the stream has ended for any reason. */
   readonly ended: Promise<void>;
   private leftover = '';
   private wake: () => void = () => undefined;
@@ -85,7 +85,7 @@ export class ChatStreamReader {
     this.ended = this.read(response);
   }
 
-  /** Rejects when the answer is no stream. */
+  /** Rejects if the response is not a stream. */
   static async open(platform: Platform, options: ChatOptions): Promise<ChatStreamReader> {
     const connection = new AbortController();
     const response = await send(platform, options, true, connection.signal);
@@ -93,7 +93,7 @@ export class ChatStreamReader {
     return new ChatStreamReader(response, connection);
   }
 
-  /** Leaves the connection at once. */
+  /** Closes the connection at once. */
   leave(): void {
     this.connection.abort();
   }
@@ -117,7 +117,7 @@ export class ChatStreamReader {
         this.wake();
       }
     } catch {
-      // The connection was cut, by us or by the other side: what was read stands in the fields.
+      // The connection was closed by either side; the fields contain what was read.
     }
   }
 

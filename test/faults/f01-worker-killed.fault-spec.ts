@@ -13,21 +13,21 @@ import { installMediaModels } from './media-slices.js';
 
 const kills = amount({ full: 10, quick: 1 });
 const requestsPerKill = 2;
-/** A lock runs out, and somebody notices: 20 s where it is 10 s. */
+/** Time for a lock to expire and be detected: up to 20 s with a 10 s lock. */
 const resumeAfterLocks = 2;
 const workers: PlatformProcess[] = ['worker', 'worker-2'];
 
-/** The worker that runs a request now. */
+/** The worker that currently runs a request. */
 function workerOf(platform: Platform, { workerPid }: EngineRun): PlatformProcess | undefined {
   return workers.find((name) => platform.pid(name) === workerPid);
 }
 
-/** The tasks of a request: `<request>`, or `<request>.<number>` and `<request>-<number>` where it has several. */
+/** Tasks of a request: `<request>`, or `<request>.<number>` and `<request>-<number>` if it has several. */
 async function tasksOf(platform: Platform, requestId: string): Promise<EngineRun[]> {
   return (await platform.journal.runs()).filter((run) => run.requestId.startsWith(requestId));
 }
 
-/** When each worker that had a request began it, in order; a worker that was killed and started again is another. */
+/** When each worker began the request, in order. A restarted worker counts as another one. */
 async function beginningsOf(platform: Platform, requestId: string): Promise<number[]> {
   const beganAtMs = new Map<number, number>();
   for (const { workerPid, beganAtMs: at } of await tasksOf(platform, requestId)) {
@@ -43,19 +43,19 @@ function firstSince(platform: Platform, since: number): Promise<EngineRun> {
   );
 }
 
-/** Kills the worker of the first of these requests in the middle of its work; resolves to when that was. */
+/** Kills the worker of the first of these requests during its work; resolves to the time of the kill. */
 async function killInTheMiddle(platform: Platform, waitMs: number): Promise<number> {
   const first = await firstSince(platform, Date.now());
   await pause(waitMs);
   const victim = workerOf(platform, first);
-  if (victim === undefined) throw new Error('nobody runs the request');
+  if (victim === undefined) throw new Error('no worker runs the request');
   const killedAtMs = Date.now();
   await platform.kill(victim);
   await platform.start(victim);
   return killedAtMs;
 }
 
-/** One kill: every caller gets a whole answer, and whatever was on the killed worker began again in time. */
+/** One kill: every client gets a complete response, and the jobs of the killed worker restart in time. */
 async function surviveKill(platform: Platform, slice: FaultSlice, seed: number): Promise<number> {
   const random = seededRandom(seed);
   const durationMs = 1_500;
@@ -79,7 +79,7 @@ async function surviveKill(platform: Platform, slice: FaultSlice, seed: number):
     ended.map(({ requestId }) => requestId),
   );
   for (const [index, row] of ledgerState.entries()) {
-    expect(row).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+    expect(row).toMatchObject({ state: 'succeeded', charges: 1, reservationState: 'settled' });
     expect(row.chargedNano).toBe(ended[index]?.costNano(row));
   }
   await platform.untilOnline();
@@ -89,17 +89,17 @@ async function surviveKill(platform: Platform, slice: FaultSlice, seed: number):
 const scene = { transports: ['redis', 'postgres'], replicas: { worker: 2 }, install: installMediaModels } as const;
 
 describeFault('F1', scene, (running, transport) => {
-  // Each waits for a lock to run out; what differs between the transports shows with one kind of work as well.
+  // Each trial waits for a lock to expire; one kind of work is enough to compare the transports.
   const slices = isQuick && transport === 'postgres' ? faultSlices.slice(0, 1) : faultSlices;
-  describe.each(slices)('a worker killed with SIGKILL in the middle of $name', (slice) => {
-    it(`costs no answer and nothing twice: ${kills} kills`, async () => {
+  describe.each(slices)('a worker killed with SIGKILL during $name', (slice) => {
+    it(`loses no response and duplicates nothing: ${kills} kills`, async () => {
       let killed = 0;
       for (let seed = 1; seed <= kills; seed += 1) killed += await surviveKill(running(), slice, seed);
       expect(killed).toBeGreaterThanOrEqual(kills);
     }, 600_000);
   });
 
-  it('ends the streams it was in with an error frame and charges nothing for them', async () => {
+  it('ends its streams with an error frame and charges nothing for them', async () => {
     const platform = running();
     const streams = await Promise.all(
       [1, 2, 3, 4].map((index) =>
@@ -110,7 +110,7 @@ describeFault('F1', scene, (running, transport) => {
     const runs = await platform.journal.runs();
     const doomed = runs.findLast(({ requestId }) => requestId === streams[0]?.requestId);
     const victim = doomed && workerOf(platform, doomed);
-    if (victim === undefined) throw new Error('nobody runs the stream');
+    if (victim === undefined) throw new Error('no worker runs the stream');
     const victimPid = platform.pid(victim);
     await platform.kill(victim);
     await platform.start(victim);
@@ -122,10 +122,10 @@ describeFault('F1', scene, (running, transport) => {
       expect(await platform.journal.runsOf(stream.requestId)).toHaveLength(1);
       if (mine?.workerPid === victimPid) {
         expect([stream.isComplete, stream.errorCode]).toEqual([false, 'MODEL_OFFLINE']);
-        expect(ledgerState).toMatchObject({ state: 'failed', charges: 0, holdState: 'released' });
+        expect(ledgerState).toMatchObject({ state: 'failed', charges: 0, reservationState: 'released' });
       } else {
         expect([stream.isComplete, stream.tokens]).toEqual([true, 60]);
-        expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+        expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, reservationState: 'settled' });
       }
     }
     await platform.untilOnline();

@@ -5,7 +5,7 @@ import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { chatCostNano, readLedger } from './job-ledger.js';
 import { MachineBaseline } from './machine-baseline.js';
 
-/* F3: Redis is restarted again and again under load. */
+/* F3: Redis restarts repeatedly under load. */
 
 const restarts = amount({ full: 10, quick: 2 });
 const requestsPerSecond = 50;
@@ -17,10 +17,10 @@ interface Call extends WholeResponse {
   sentAtMs: number;
 }
 
-/** More at once are not sent: a machine that others use as well must not answer them all after the end. */
+/** Maximum number of concurrent requests, so that a shared machine has no large backlog at the end. */
 const maxAtOnce = 100;
 
-/** Requests at a steady pace, whether or not they are answered. */
+/** Sends requests at a fixed rate, regardless of responses. */
 class SteadyLoad {
   readonly calls: Promise<Call>[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ class SteadyLoad {
   private async call(): Promise<Call> {
     const sentAtMs = Date.now();
     const index = this.calls.length;
-    // Some are at work for longer than Redis is away.
+    // Some run for longer than Redis is down.
     const directives = index % 10 === 0 ? 'tokens=40 delay=50' : 'tokens=5';
     this.underWay += 1;
     const answer = await askWhole(this.platform, { directives, text: `Load ${index}` });
@@ -55,7 +55,7 @@ describeFault(
   'F3',
   { env: { SLUICE_SLOTS: '32' }, redisArguments: ['--appendonly', 'yes', '--appendfsync', 'everysec'] },
   (running) => {
-    it(`${restarts} restarts under ${requestsPerSecond} requests/s lose no accepted job`, async () => {
+    it(`${restarts} restarts at ${requestsPerSecond} requests/s lose no accepted job`, async () => {
       const platform = running();
       const load = new SteadyLoad(platform);
       const outages: { fromMs: number; toMs: number }[] = [];
@@ -65,7 +65,7 @@ describeFault(
       for (let restart = 0; restart < restarts; restart += 1) {
         await pause(2_000);
         const fromMs = Date.now();
-        // A clean end and a sudden one in turn: the file of appended commands has both.
+        // Alternates clean and hard stops: the append-only file covers both.
         await platform.redis.stop({ signal: restart % 2 === 0 ? 'SIGTERM' : 'SIGKILL' });
         await pause(downMs);
         await platform.redis.start();
@@ -87,7 +87,7 @@ describeFault(
         expect(each.charges).toBe(each.state === 'succeeded' ? 1 : 0);
         if (each.charges === 1) expect(each.chargedNano).toBe(chatCostNano(each));
       }
-      // What was in the queue or at work when Redis went is an accepted job: each has its answer.
+      // Jobs that were queued or running when Redis stopped were accepted: each has its response.
       const answered = new Map(calls.map((call) => [call.requestId, call.status]));
       const accepted = ledgerState.filter(({ errorCode }) => errorCode !== 'SERVICE_UNAVAILABLE');
       expect(accepted.filter(({ requestId }) => answered.get(requestId) !== 200)).toEqual([]);
@@ -110,9 +110,9 @@ describeFault(
   },
 );
 
-/** Until the platform answers again, so that the next restart finds it at work. */
+/** Waits until the platform responds again, so that the next restart finds it working. */
 async function firstAnswerAfter(load: SteadyLoad, afterMs: number): Promise<void> {
-  await eventually('a request is answered again', async () => {
+  await eventually('a request succeeds again', async () => {
     const recent = load.calls.slice(-30).map((call) => Promise.race([call, Promise.resolve(null)]));
     return (await Promise.all(recent)).some((call) => call !== null && call.sentAtMs > afterMs && call.status === 200);
   });

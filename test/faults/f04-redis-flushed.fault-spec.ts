@@ -4,12 +4,12 @@ import { describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
 import { redisCommand } from './redis-command.js';
 
-/* F4: Redis forgets everything while jobs wait in it and others are at work. */
+/* F4: Redis loses all data while jobs are waiting and running. */
 
 const waiting = 50;
 const restartedWithinMs = 30_000;
 
-/** Of the jobs named, those that Redis has. */
+/** The given jobs that are in Redis. */
 const countJobs = `local n = 0
   for _, id in ipairs(ARGV) do if #redis.call('KEYS', '*:' .. id) > 0 then n = n + 1 end end
   return n`;
@@ -17,15 +17,15 @@ const countJobs = `local n = 0
 describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
   it(`FLUSHALL: ${waiting} waiting jobs are back within ${restartedWithinMs / 1_000} s, and no stream hangs`, async () => {
     const platform = running();
-    // Four slots and the one that waits in the host: everything after these waits in the queue.
+    // Four slots and one job that waits in the host: all later jobs wait in the queue.
     const streams = await Promise.all(
       [1, 2, 3, 4, 5].map((index) =>
         ChatStreamReader.open(platform, { directives: 'tokens=120 delay=100', text: `Busy ${index}` }),
       ),
     );
     await Promise.all(streams.slice(0, 4).map((stream) => stream.untilTokens(1)));
-    const wishes = Array.from({ length: waiting }, (_, index) => ({ directives: 'tokens=3', text: `Wait ${index}` }));
-    const asked = Promise.all(wishes.map((options) => askWhole(platform, options)));
+    const requests = Array.from({ length: waiting }, (_, index) => ({ directives: 'tokens=3', text: `Wait ${index}` }));
+    const asked = Promise.all(requests.map((options) => askWhole(platform, options)));
     const [row] = await eventually('all are admitted', async () => {
       const rows = await platform.query<{ count: number; ids: string[] }>(
         `SELECT count(*)::int AS count, array_agg(request_id) AS ids FROM jobs WHERE state = 'queued' AND NOT stream`,
@@ -34,7 +34,7 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
     });
     const requestIds = row?.ids ?? [];
 
-    // A row is there before its job: what enters the queue after the flush was never lost.
+    // A row exists before its job: jobs that enter the queue after the flush were never lost.
     const inQueue = () => redisCommand(platform.redis, 'EVAL', countJobs, '0', ...requestIds);
     await eventually('all are in the queue', async () => (await inQueue()) === `:${waiting}`);
 
@@ -55,13 +55,13 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
     for (const ledgerState of await ledgerOf(platform, requestIds)) {
       expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1 });
     }
-    // A worker whose job is no longer in the queue cannot know whether another has it: it keeps silent, and the sweep
-    // closes the row. What a stream got is then free; none hangs, and none is half paid.
+    // A worker whose job is no longer in the queue cannot know whether another one has it. It stays silent, and the
+    // sweep closes the row. The partial stream is then free; none hangs, and none is charged in part.
     for (const stream of streams) {
       const [ledgerState] = await ledgerOf(platform, [stream.requestId]);
       if (stream.isComplete)
         expect(ledgerState).toMatchObject({ state: 'succeeded', completionTokens: 120, charges: 1 });
-      else expect(ledgerState).toMatchObject({ state: 'failed', holdState: 'released', charges: 0 });
+      else expect(ledgerState).toMatchObject({ state: 'failed', reservationState: 'released', charges: 0 });
       expect(stream.isComplete).toBe(stream.errorCode === null);
     }
   }, 180_000);

@@ -5,16 +5,16 @@ import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 import { redisCommand, redisMemory } from './redis-command.js';
 
-/* F5: Redis is at its maxmemory and evicts nothing. */
+/* F5: Redis is at its maxmemory with noeviction. */
 
-/** Longer than a lock of ten seconds lives without being renewed. */
+/** Longer than the expiry of a lock (10 s) that is not renewed. */
 const fullMs = amount({ full: 25_000, quick: 4_000 });
 const streamTokens = amount({ full: 150, quick: 50 });
 const noticedWithinMs = 3_000;
 const healedWithinMs = 5_000;
 const refusalWithinMs = 1_000;
-/** What fills the server, so that a part of its memory is more than the noise. */
-const ballastBytes = 64 * 1_024 * 1_024;
+/** Filler data, so that a share of the memory exceeds the noise. */
+const fillerBytes = 64 * 1_024 * 1_024;
 
 interface ReadyReport {
   status: string;
@@ -27,7 +27,7 @@ async function readiness(platform: Platform, name: 'api' | 'worker' | 'ops'): Pr
   return [response.status, (await response.json()) as ReadyReport];
 }
 
-/** Streams at work when the server fills up. */
+/** Streams running when the server fills up. */
 async function openStreams(platform: Platform): Promise<ChatStreamReader[]> {
   const streams = await Promise.all(
     [1, 2, 3, 4, 5].map((index) =>
@@ -38,17 +38,17 @@ async function openStreams(platform: Platform): Promise<ChatStreamReader[]> {
   return streams;
 }
 
-/** Leaves so much of its memory that `share` of it is in use; above 1 it refuses every write that needs any. */
+/** Sets maxmemory so that `share` of it is in use; above 1 every write that needs memory fails. */
 async function fill(platform: Platform, share: number): Promise<void> {
-  await redisCommand(platform.redis, 'SETRANGE', 'ballast', String(ballastBytes), 'x');
+  await redisCommand(platform.redis, 'SETRANGE', 'ballast', String(fillerBytes), 'x');
   const used = await redisMemory(platform.redis, 'used_memory');
   expect(await redisCommand(platform.redis, 'CONFIG', 'SET', 'maxmemory', String(Math.round(used / share)))).toBe(
     '+OK',
   );
 }
 
-/** Every request is turned away at once, and every process says why it takes none. */
-async function expectTurnedAway(platform: Platform, forMs: number): Promise<string[]> {
+/** Every request is rejected at once, and every process reports why. */
+async function expectRejected(platform: Platform, forMs: number): Promise<string[]> {
   const refused: string[] = [];
   const until = Date.now() + forMs;
   while (Date.now() < until) {
@@ -97,12 +97,12 @@ async function expectWholeAndPaid(platform: Platform, streams: ChatStreamReader[
 }
 
 describeFault('F5', {}, (running) => {
-  it('a Redis that is nearly full: new work is turned away, what runs goes on to its end, and it heals by itself', async () => {
+  it('with Redis nearly full: new work is rejected, running jobs finish, and it recovers by itself', async () => {
     const platform = running();
     const streams = await openStreams(platform);
     await fill(platform, 0.94);
     await pause(noticedWithinMs);
-    const refused = await expectTurnedAway(platform, 1_000);
+    const refused = await expectRejected(platform, 1_000);
     // They end while it is full.
     await Promise.all(streams.map(({ ended }) => ended));
     const [status] = await readiness(platform, 'api');
@@ -111,12 +111,12 @@ describeFault('F5', {}, (running) => {
     await expectWholeAndPaid(platform, streams, refused);
   }, 120_000);
 
-  it(`${fullMs / 1_000} s without a byte left: streams stand still, end whole after, and are paid once`, async () => {
+  it(`${fullMs / 1_000} s without free memory: streams pause, end complete afterwards, and are charged once`, async () => {
     const platform = running();
     const streams = await openStreams(platform);
     await fill(platform, 1.05);
     await pause(noticedWithinMs);
-    const refused = await expectTurnedAway(platform, fullMs - noticedWithinMs);
+    const refused = await expectRejected(platform, fullMs - noticedWithinMs);
     expect(streams.filter(({ isComplete }) => isComplete)).toEqual([]);
     expect(await expectHealed(platform)).toBeLessThanOrEqual(healedWithinMs + 2_000);
     await Promise.all(streams.map(({ ended }) => ended));

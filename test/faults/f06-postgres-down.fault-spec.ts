@@ -4,14 +4,14 @@ import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 
-/* F6: PostgreSQL is away for half a minute. */
+/* F6: PostgreSQL is down for half a minute. */
 
 const downMs = amount({ full: 30_000, quick: 12_000 });
 const recoveryWithinMs = 5_000;
 const streamTokens = 100;
 
-/** Requests while the database is away; none may be answered with anything but 503. */
-async function knock(platform: Platform, forMs: number): Promise<string[]> {
+/** Requests during the outage; all must get a 503. */
+async function sendProbe(platform: Platform, forMs: number): Promise<string[]> {
   const until = Date.now() + forMs;
   const refused: string[] = [];
   while (Date.now() < until) {
@@ -29,7 +29,7 @@ async function isServed(platform: Platform): Promise<boolean> {
   return status === 200;
 }
 
-/** Streams at work when the server goes; resolves when it has been away for its time. */
+/** Streams running when the server stops; resolves at the end of the outage. */
 async function outage(platform: Platform): Promise<{ streams: ChatStreamReader[]; refused: string[] }> {
   expect(await isServed(platform)).toBe(true);
   const streams = await Promise.all(
@@ -39,7 +39,7 @@ async function outage(platform: Platform): Promise<{ streams: ChatStreamReader[]
   );
   await Promise.all(streams.map((stream) => stream.untilTokens(2)));
   await platform.postgres.stop({ signal: 'SIGQUIT' });
-  return { streams, refused: await knock(platform, downMs) };
+  return { streams, refused: await sendProbe(platform, downMs) };
 }
 
 async function recover(platform: Platform): Promise<void> {
@@ -49,7 +49,7 @@ async function recover(platform: Platform): Promise<void> {
   expect(Date.now() - backAtMs).toBeLessThanOrEqual(recoveryWithinMs);
 }
 
-/** Everything that was generated is paid, once; nothing that was refused ran. */
+/** All generated output is charged once; rejected requests did not run. */
 async function expectLedger(platform: Platform, streams: ChatStreamReader[], refused: string[]): Promise<void> {
   await platform.closedJobs(20_000);
   const requestIds = streams.map(({ requestId }) => requestId);
@@ -62,10 +62,10 @@ async function expectLedger(platform: Platform, streams: ChatStreamReader[], ref
 }
 
 describeFault('F6', { ownPostgres: true }, (running) => {
-  it(`${downMs / 1_000} s without PostgreSQL: streams at work end whole and are settled after, nothing else starts`, async () => {
+  it(`${downMs / 1_000} s without PostgreSQL: running streams end complete and are settled afterwards, nothing else starts`, async () => {
     const platform = running();
     const { streams, refused } = await outage(platform);
-    // They went on all the time.
+    // They continued during the outage.
     await Promise.all(streams.map(({ ended }) => ended));
     for (const stream of streams) expect([stream.errorCode, stream.tokens]).toEqual([null, streamTokens]);
     await recover(platform);
@@ -74,7 +74,7 @@ describeFault('F6', { ownPostgres: true }, (running) => {
 });
 
 describeFault('F6', { ownPostgres: true, transports: ['postgres'] }, (running) => {
-  it(`${downMs / 1_000} s without PostgreSQL: streams stand still, end whole after, and are settled; nothing else starts`, async () => {
+  it(`${downMs / 1_000} s without PostgreSQL: streams pause, end complete afterwards, and are settled; nothing else starts`, async () => {
     const platform = running();
     const { streams, refused } = await outage(platform);
     await recover(platform);

@@ -5,11 +5,11 @@ import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 
-/* F7: PostgreSQL is killed in the middle of the transaction that settles a request. */
+/* F7: PostgreSQL is killed during the transaction that settles a request. */
 
 const trials = amount({ full: 20, quick: 4 });
 
-/** A row that settling must wait for: each stops the transaction at another place. */
+/** A row that settling must wait for; each stops the transaction at another point. */
 const places = [
   { name: 'the balance', statement: 'SELECT 1 FROM balances FOR UPDATE' },
   { name: 'the hold', statement: `SELECT 1 FROM holds WHERE state = 'open' FOR UPDATE` },
@@ -17,14 +17,14 @@ const places = [
   { name: 'the row of the job', statement: `SELECT 1 FROM jobs WHERE state IN ('queued', 'running') FOR UPDATE` },
 ];
 
-/** Holds a row until the server is killed. */
-async function hold(platform: Platform, statement: string): Promise<pg.Client> {
+/** Locks a row until the server is killed. */
+async function lockRow(platform: Platform, statement: string): Promise<pg.Client> {
   const client = new pg.Client(platform.databaseUrl);
   client.on('error', () => undefined);
   await client.connect();
   await client.query('BEGIN');
   const { rowCount } = await client.query(statement);
-  if (!rowCount) throw new Error('there is nothing to hold');
+  if (!rowCount) throw new Error('there is no row to lock');
   return client;
 }
 
@@ -44,24 +44,29 @@ describeFault('F7', { ownPostgres: true }, (running) => {
       const answer = await askWhole(platform, { directives: 'tokens=9', text: `Settle ${trial}` });
       expect(answer.status).toBe(200);
       requestIds.push(answer.requestId);
-      const replica = await hold(platform, statement);
+      const lockingClient = await lockRow(platform, statement);
       await platform.start('ops');
       await eventually('the settlement waits', () => isSettling(platform));
       await platform.postgres.stop({ signal: 'SIGQUIT' });
       await platform.postgres.start();
-      await replica.end().catch(() => undefined);
+      await lockingClient.end().catch(() => undefined);
       await eventually('the row is closed', async () => {
         const rows = await platform.query(`SELECT 1 FROM jobs WHERE state IN ('queued', 'running')`).catch(() => [1]);
         return rows.length === 0;
       });
-      await eventually('requests are taken again', async () => {
+      await eventually('requests are accepted again', async () => {
         const { status } = await askWhole(platform, { directives: 'tokens=1', text: 'Back' });
         return status === 200;
       });
     }
     await platform.closedJobs();
     for (const ledgerState of await ledgerOf(platform, requestIds)) {
-      expect(ledgerState).toMatchObject({ state: 'succeeded', completionTokens: 9, holdState: 'settled', charges: 1 });
+      expect(ledgerState).toMatchObject({
+        state: 'succeeded',
+        completionTokens: 9,
+        reservationState: 'settled',
+        charges: 1,
+      });
       expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }
   }, 300_000);

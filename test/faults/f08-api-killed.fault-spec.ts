@@ -3,7 +3,7 @@ import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 
-/* F8: an api replica is killed in the middle of its streams. */
+/* F8: an API replica is killed during its streams. */
 
 const streamCount = amount({ full: 100, quick: 30 });
 const cancelledWithinMs = 5_000;
@@ -14,12 +14,12 @@ describeFault(
   'F8',
   { replicas: { api: 2 }, env: { SLUICE_SLOTS: '128' }, models: [{ id: 'tiny-llama', manifest: roomy }] },
   (running) => {
-    it(`${streamCount} streams of a killed api stop within ${cancelledWithinMs / 1_000} s and pay what was generated`, async () => {
+    it(`${streamCount} streams of a killed replica stop within ${cancelledWithinMs / 1_000} s and are charged for what was generated`, async () => {
       const platform = running();
       const directives = 'tokens=2000 delay=100';
-      const wishes = Array.from({ length: streamCount }, (_, index) => ({ directives, text: `Stream ${index}` }));
+      const requests = Array.from({ length: streamCount }, (_, index) => ({ directives, text: `Stream ${index}` }));
       const streams = await Promise.all(
-        wishes.map((options) => ChatStreamReader.open(platform, { ...options, replica: 1 })),
+        requests.map((options) => ChatStreamReader.open(platform, { ...options, replica: 1 })),
       );
       const neighbour = await ChatStreamReader.open(platform, { directives: 'tokens=100 delay=100', replica: 0 });
       await Promise.all(streams.map((stream) => stream.untilTokens(1)));
@@ -41,7 +41,7 @@ describeFault(
       const generated = new Map(runs.map(({ requestId, tokens }) => [requestId, tokens]));
       const requestIds = streams.map(({ requestId }) => requestId);
       for (const ledgerState of await ledgerOf(platform, requestIds)) {
-        expect(ledgerState).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
+        expect(ledgerState).toMatchObject({ state: 'cancelled', charges: 1, reservationState: 'settled' });
         expect(ledgerState.completionTokens).toBe(generated.get(ledgerState.requestId));
         expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
         expect((ledgerState.finishedAt?.getTime() ?? Infinity) - killedAtMs).toBeLessThanOrEqual(closedWithinMs);

@@ -5,7 +5,7 @@ import { amount, describeFault, eventually, isQuick } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 import { ReadyReplicas } from './ready-replicas.js';
 
-/* F9: replicas of the api are told to stop while they stream, one after the other, as in a rollout. */
+/* F9: API replicas are stopped one after another while they stream, as in a rollout. */
 
 const streamCount = amount({ full: 100, quick: 12 });
 const graceMs = amount({ full: 12_000, quick: 3_000 });
@@ -15,20 +15,20 @@ const replicas = [
   [0, 'api'],
   [1, 'api-2'],
 ] as const;
-/** A start takes seconds: `.ci/run` rolls one of them. */
+/** A start takes seconds, so `.ci/run` restarts only one of them. */
 const rolled = isQuick ? replicas.slice(1) : replicas;
 const roomy = { contextLength: 100_000, maxCompletionTokens: 100_000 };
 const env = { SLUICE_SLOTS: '256', SLUICE_SHUTDOWN_GRACE_MS: String(graceMs) };
 const models = [{ id: 'tiny-llama', manifest: roomy }];
 
 function openStreams(platform: Platform, { replica, tokens }: { replica: number; tokens: number }) {
-  const wishes = Array.from({ length: streamCount }, (_, index) => `Stream ${index} of ${replica} with ${tokens}`);
+  const requests = Array.from({ length: streamCount }, (_, index) => `Stream ${index} of ${replica} with ${tokens}`);
   const directives = `tokens=${tokens} delay=100`;
-  return Promise.all(wishes.map((text) => ChatStreamReader.open(platform, { directives, text, replica })));
+  return Promise.all(requests.map((text) => ChatStreamReader.open(platform, { directives, text, replica })));
 }
 
 describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
-  it(`a rollout of ${rolled.length} replicas with ${streamCount} streams each: all end whole, and no new request meets a closed door`, async () => {
+  it(`a rollout of ${rolled.length} replicas with ${streamCount} streams each: all end complete, and no new request meets a closed port`, async () => {
     const platform = running();
     const balancer = new ReadyReplicas(platform);
     balancer.start(requestsPerSecond);
@@ -55,7 +55,7 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
     }
   }, 180_000);
 
-  it(`${streamCount} streams that take longer than the grace end with an error event and pay what they got`, async () => {
+  it(`${streamCount} streams that exceed the grace period end with an error event and are charged for what they got`, async () => {
     const platform = running();
     const streams = await openStreams(platform, { replica: 1, tokens: 2_000 });
     await Promise.all(streams.map((stream) => stream.untilTokens(1)));
@@ -76,7 +76,7 @@ describeFault('F9', { replicas: { api: 2 }, env, models }, (running) => {
     await platform.closedJobs(20_000);
     const requestIds = streams.map(({ requestId }) => requestId);
     for (const ledgerState of await ledgerOf(platform, requestIds)) {
-      expect(ledgerState).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
+      expect(ledgerState).toMatchObject({ state: 'cancelled', charges: 1, reservationState: 'settled' });
       expect(ledgerState.completionTokens).toBe(generated.get(ledgerState.requestId));
       expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }

@@ -5,11 +5,11 @@ import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { ledgerOf, type JobLedger, readLedger } from './job-ledger.js';
 import { installMediaModels } from './media-slices.js';
 
-/* F9: a worker is told to stop while it runs jobs of every kind. */
+/* F9: a worker is stopped while it runs jobs of every kind. */
 
 const drainMs = amount({ full: 10_000, quick: 3_500 });
 const exitWithinMs = drainMs + 8_000;
-/** What ends in time, and what does not. */
+/** Jobs that end in time, and jobs that do not. */
 const shortMs = 2_000;
 const longMs = 10 * drainMs;
 
@@ -44,7 +44,7 @@ function codeOf(body: ErrorBody): string {
 const image = (platform: Platform, delayMs: number) =>
   post(platform, '/image/generate', {
     model: 'tiny-painter',
-    prompt: `A picture [[delay=${delayMs}]]`,
+    prompt: `An image [[delay=${delayMs}]]`,
     width: 64,
     height: 64,
     format: 'png',
@@ -60,7 +60,7 @@ const speech = (platform: Platform, delayMs: number) =>
     response_format: 'wav',
   });
 
-/** Rows at work, by the kind of job. */
+/** Running rows, by kind of job. */
 async function running(platform: Platform): Promise<Record<string, number>> {
   const rows = await platform.query<{ modality: string; count: number }>(
     `SELECT modality, count(*)::int AS count FROM jobs WHERE state = 'running' GROUP BY modality`,
@@ -72,14 +72,14 @@ async function readyStatus(url: string): Promise<number> {
   return (await fetch(`${url}/health/ready`)).status;
 }
 
-const paid = { state: 'succeeded', holdState: 'settled', charges: 1 };
-const refunded = { state: 'failed', errorCode: 'MODEL_AT_CAPACITY', holdState: 'released', charges: 0 };
+const paid = { state: 'succeeded', reservationState: 'settled', charges: 1 };
+const refunded = { state: 'failed', errorCode: 'MODEL_AT_CAPACITY', reservationState: 'released', charges: 0 };
 
 describeFault(
   'F9',
   { env: { SLUICE_DRAIN_MS: String(drainMs), SLUICE_SLOTS: '4' }, install: installMediaModels },
   (platformOf) => {
-    it('a worker that stops ends what it can, gives back the rest, and takes nothing new', async () => {
+    it('a stopping worker finishes what it can, requeues the rest, and takes nothing new', async () => {
       const platform = platformOf();
       const worker = platform.operationsUrl('worker');
       const short = [
@@ -87,7 +87,7 @@ describeFault(
         image(platform, shortMs),
         speech(platform, shortMs),
       ] as const;
-      // One after another in the double of the model: the short ones come first.
+      // The test double runs them one after another: the short ones come first.
       await eventually('the short ones run', async () => {
         const { chat = 0, image = 0, speech: spoken = 0 } = await running(platform);
         return chat === 1 && image === 1 && spoken === 1;
@@ -128,10 +128,13 @@ describeFault(
       for (const answer of [longImage, longSpeech]) {
         expect(answer).toMatchObject({ status: 503, code: 'MODEL_AT_CAPACITY', retryAfter: expect.any(String) });
       }
-      // The one that can be run anew is in the queue, and the next worker makes it.
+      // The repeatable job is in the queue, and the next worker runs it.
       await platform.start('worker');
       await platform.untilOnline();
-      await eventually('the sound is made', async () => (await ledgerFor(platform, audio))[0]?.state === 'succeeded');
+      await eventually(
+        'the audio is generated',
+        async () => (await ledgerFor(platform, audio))[0]?.state === 'succeeded',
+      );
       await platform.closedJobs(30_000);
       for (const one of [shortStream, shortImage, shortSpeech, audio]) {
         expect((await ledgerFor(platform, one))[0]).toMatchObject(paid);

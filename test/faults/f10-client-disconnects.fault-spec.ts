@@ -7,7 +7,7 @@ import { amount, describeFault, eventually, pause } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 import { MachineBaseline } from './machine-baseline.js';
 
-/* F10: callers leave in the middle of their answers. */
+/* F10: clients disconnect during their responses. */
 
 const trials = amount({ full: 100, quick: 15 });
 const atOnce = 5;
@@ -20,8 +20,11 @@ interface Leave {
   leftAtMs: number;
 }
 
-/** Leaves a stream at its k-th token. */
-async function leaveStream(platform: Platform, { text, token }: { text: string; token: number }): Promise<Leave> {
+/** Disconnects from a stream at its k-th token. */
+async function disconnectFromStream(
+  platform: Platform,
+  { text, token }: { text: string; token: number },
+): Promise<Leave> {
   const stream = await ChatStreamReader.open(platform, { directives, text });
   await stream.untilTokens(token);
   const leftAtMs = Date.now();
@@ -29,8 +32,11 @@ async function leaveStream(platform: Platform, { text, token }: { text: string; 
   return { requestId: stream.requestId, leftAtMs };
 }
 
-/** Leaves an answer that has not come yet, when the engine has made about k tokens of it. */
-async function leaveWhole(platform: Platform, { text, token }: { text: string; token: number }): Promise<Leave> {
+/** Disconnects from a non-streaming response when the engine has generated about k tokens. */
+async function disconnectBeforeResponse(
+  platform: Platform,
+  { text, token }: { text: string; token: number },
+): Promise<Leave> {
   const known = new Set((await platform.journal.runs()).map(({ requestId }) => requestId));
   const connection = new AbortController();
   const asked = askWhole(platform, { directives, text }, connection.signal).catch(() => null);
@@ -50,15 +56,15 @@ function endOf(platform: Platform, requestId: string): Promise<EngineRun> {
   );
 }
 
-type LeaveAnswer = (platform: Platform, options: { text: string; token: number }) => Promise<Leave>;
+type DisconnectResult = (platform: Platform, options: { text: string; token: number }) => Promise<Leave>;
 
 describeFault('F10', { env: { SLUICE_SLOTS: '16' } }, (running) => {
-  it.each<{ kind: string; leave: LeaveAnswer; width: number }>([
-    { kind: 'a stream', leave: leaveStream, width: atOnce },
-    // One after the other: which request a run belongs to is only known when no other begins.
-    { kind: 'a whole answer', leave: leaveWhole, width: 1 },
+  it.each<{ kind: string; leave: DisconnectResult; width: number }>([
+    { kind: 'a stream', leave: disconnectFromStream, width: atOnce },
+    // Sequential: a run can only be matched to its request while no other begins.
+    { kind: 'a complete response', leave: disconnectBeforeResponse, width: 1 },
   ])(
-    `${trials} callers who leave $kind stop it at once and pay what was generated`,
+    `${trials} clients that disconnect from $kind stop it at once and are charged for what was generated`,
     async ({ leave, width }) => {
       const platform = running();
       const baseline = new MachineBaseline(platform);
@@ -85,7 +91,7 @@ describeFault('F10', { env: { SLUICE_SLOTS: '16' } }, (running) => {
         expect((cancelledAtMs ?? Infinity) - leftAtMs).toBeLessThanOrEqual(stopWithinMs + machineMs);
         expect((endedAtMs ?? Infinity) - leftAtMs).toBeLessThanOrEqual(stopWithinMs + machineMs);
         expect((lastTokenAtMs ?? -Infinity) - leftAtMs).toBeLessThanOrEqual(stopWithinMs + machineMs);
-        expect(ledgerState[index]).toMatchObject({ state: 'cancelled', charges: 1, holdState: 'settled' });
+        expect(ledgerState[index]).toMatchObject({ state: 'cancelled', charges: 1, reservationState: 'settled' });
         expect(Math.abs((ledgerState[index]?.completionTokens ?? 0) - tokens)).toBeLessThanOrEqual(1);
         expect(ledgerState[index]?.chargedNano).toBe(ledgerState[index] && chatCostNano(ledgerState[index]));
       }

@@ -6,20 +6,17 @@ import type { Platform } from '#test/platform';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, pause } from './fault-scene.js';
 
-/*
- * F11: callers who take their answers slowly, or not at all. That a stream which nobody reads ends its job is proven in
- * faults.e2e-spec.ts.
- */
+/* F11: clients that read slowly or not at all. faults.e2e-spec.ts covers that an unread stream ends its job. */
 
 const megabyte = 1024 * 1024;
-/** More than the system's buffers between two sockets hold. */
+/** Exceeds the system's socket buffers. */
 const fileBytes = 24 * megabyte;
 const readers = amount({ full: 100, quick: 30 });
 const stalledMs = 4_000;
 const looks = 10;
 const downloadsPerLink = 5;
 
-/** Links to as many downloads as asked for. */
+/** Download links, as many as requested. */
 async function linksFor(platform: Platform, count: number): Promise<string[]> {
   const artifacts = createArtifactStore({ home: platform.home });
   const links = new DownloadLinks(platform.secretKey);
@@ -32,7 +29,7 @@ async function linksFor(platform: Platform, count: number): Promise<string[]> {
   return Array.from({ length: count }, (_, index) => paths[index % paths.length] ?? '');
 }
 
-/** A download whose reader decides when it reads. */
+/** A download whose reader controls when it reads. */
 class SlowReader {
   bytes = 0;
   head = '';
@@ -56,15 +53,15 @@ class SlowReader {
     return reader;
   }
 
-  /** Takes what has come until now, then nothing. */
-  async sip(): Promise<void> {
+  /** Reads what has arrived, then nothing. */
+  async readALittle(): Promise<void> {
     this.socket.resume();
     await pause(1);
     this.socket.pause();
   }
 
-  /** Sees the end, if the other side has closed; what is still in the buffers comes first. */
-  drink(): void {
+  /** Reads to the end if the other side has closed, after any buffered data. */
+  readAvailable(): void {
     this.socket.resume();
   }
 }
@@ -75,15 +72,15 @@ async function residentBytes(platform: Platform): Promise<number> {
 }
 
 describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS: '64' } }, (running) => {
-  it(`${readers} readers who take nothing cost less than a megabyte each, stop nobody else, and are cut off`, async () => {
+  it(`${readers} readers that read nothing cost less than a megabyte each, block nobody else, and are disconnected`, async () => {
     const platform = running();
     const [first = '', ...paths] = await linksFor(platform, readers + 1);
-    // What a process takes once is not what a reader costs: all of it has been done before it is measured.
+    // Warms up first, so that one-time allocations of a process are not measured.
     for (let look = 0; look < looks; look += 1) {
       await askWhole(platform, { directives: 'tokens=2', text: `warm ${look}` });
     }
     const quick = await SlowReader.open(platform, first);
-    quick.drink();
+    quick.readAvailable();
     await quick.closed;
     const before = await residentBytes(platform);
     const stalled = await Promise.all(paths.map((path) => SlowReader.open(platform, path)));
@@ -93,10 +90,10 @@ describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS
       max = Math.max(max, await residentBytes(platform));
     }
     expect((max - before) / readers).toBeLessThan(megabyte);
-    // The guard is the only one who ends them: nobody reads, and no file fits into the buffers. It looks every
-    // `stalledMs` whether anything was taken since its last look.
+    // Only the guard ends them: nobody reads, and no file fits into the buffers. It checks every `stalledMs` whether
+    // anything was read since its last check.
     await pause(3 * stalledMs);
-    for (const reader of stalled) reader.drink();
+    for (const reader of stalled) reader.readAvailable();
     await Promise.all(stalled.map(({ closed }) => closed));
     for (const { head, bytes } of stalled) {
       expect(head).toContain('200 OK');
@@ -104,17 +101,17 @@ describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS
     }
   }, 300_000);
 
-  it('one who takes a little again and again gets all of it, however long that is', async () => {
+  it('a reader that reads a little at intervals gets everything, however long that takes', async () => {
     const platform = running();
     const [path = ''] = await linksFor(platform, 1);
     const startedAt = performance.now();
     const reader = await SlowReader.open(platform, path);
-    // A file takes longer than a reader may stall, and no pause comes near that.
+    // A file takes longer than the stall limit, while each pause stays well below it.
     while (performance.now() - startedAt < 2 * stalledMs) {
-      await reader.sip();
+      await reader.readALittle();
       await pause(stalledMs / 20);
     }
-    reader.drink();
+    reader.readAvailable();
     await reader.closed;
     expect(reader.head).toContain('200 OK');
     expect(reader.bytes).toBeGreaterThan(fileBytes);

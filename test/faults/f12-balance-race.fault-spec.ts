@@ -3,7 +3,7 @@ import type { Platform } from '#test/platform';
 import { amount, describeFault } from './fault-scene.js';
 import { askAtOnce, countBy, paidChatNano, paidModel } from './paid-chat.js';
 
-/* F12: more callers at once than a balance covers. */
+/* F12: more concurrent requests than a balance covers. */
 
 const rounds = amount({ full: 20, quick: 2 });
 const callers = 200;
@@ -21,7 +21,7 @@ describeFault(
   'F12',
   { transports: ['redis', 'postgres'], replicas: { api: 3 }, models: [paidModel], creditNano: budgetNano },
   (running) => {
-    it(`${callers} callers over 3 replicas on a balance for ${covered}: exactly ${covered} run, ${rounds} times`, async () => {
+    it(`${callers} clients over 3 replicas on a balance for ${covered}: exactly ${covered} run, ${rounds} times`, async () => {
       const platform = running();
       for (let round = 1; round <= rounds; round += 1) {
         if (round > 1) {
@@ -29,8 +29,8 @@ describeFault(
             String(budgetNano),
           ]);
         }
-        const wishes = Array.from({ length: callers }, (_, index) => ({ text: `Round ${round} ${index}` }));
-        const answers = await askAtOnce(platform, wishes);
+        const requests = Array.from({ length: callers }, (_, index) => ({ text: `Round ${round} ${index}` }));
+        const answers = await askAtOnce(platform, requests);
         expect(countBy(answers)).toEqual({ '200': covered, '402 INSUFFICIENT_BALANCE': callers - covered });
         await platform.closedJobs(20_000);
         expect(await balanceOf(platform)).toEqual({ usd: 0n, held: 0n });

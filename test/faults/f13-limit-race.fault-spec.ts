@@ -3,13 +3,13 @@ import type { Platform } from '#test/platform';
 import { describeFault } from './fault-scene.js';
 import { askAtOnce, countBy, paidChatNano, paidModel } from './paid-chat.js';
 
-/* F13: the limit of a key and the balance of its account are raced for at the same time. */
+/* F13: concurrent requests race for the limit of a key and the balance of its account. */
 
 const callers = 500;
 const keyCovers = 60;
 const accountCovers = 100;
 
-/** Lets the inference key spend so many chats more, whatever it has spent today. */
+/** Lets the inference key pay for `count` more chats, whatever it has spent today. */
 async function limitKey(platform: Platform, chats: number): Promise<void> {
   await platform.query(
     `UPDATE api_keys SET limit_period = 'EPOCH', limit_usd_nano = $1::bigint + COALESCE(
@@ -31,11 +31,11 @@ describeFault(
   'F13',
   { replicas: { api: 3 }, models: [paidModel], creditNano: BigInt(callers) * paidChatNano },
   (running) => {
-    it(`${callers} callers over 3 replicas never exceed the limit of their key`, async () => {
+    it(`${callers} clients over 3 replicas never exceed the limit of their key`, async () => {
       const platform = running();
       await limitKey(platform, keyCovers);
-      const wishes = Array.from({ length: callers }, (_, index) => ({ text: `Key ${index}` }));
-      const answers = await askAtOnce(platform, wishes);
+      const requests = Array.from({ length: callers }, (_, index) => ({ text: `Key ${index}` }));
+      const answers = await askAtOnce(platform, requests);
       expect(countBy(answers)).toEqual({
         '200': keyCovers,
         '402 API_KEY_USD_SPEND_LIMIT_EXCEEDED': callers - keyCovers,
@@ -44,20 +44,20 @@ describeFault(
       expect(await overshoot(platform)).toMatchObject({ key: 0n });
     }, 300_000);
 
-    it(`${callers} callers with two keys of one account exceed neither the key's limit nor the balance`, async () => {
+    it(`${callers} clients with two keys of one account exceed neither the key's limit nor the balance`, async () => {
       const platform = running();
       await platform.query(`SELECT ledger_credit('revoke', account_id, 'USD', usd_nano - $1, NULL, '') FROM balances`, [
         String(BigInt(accountCovers) * paidChatNano),
       ]);
       await limitKey(platform, keyCovers);
       const limited = platform.inferenceKey;
-      const wishes = Array.from({ length: callers }, (_, index) => ({
+      const requests = Array.from({ length: callers }, (_, index) => ({
         text: `Both ${index}`,
         key: index % 2 === 0 ? limited : platform.adminKey,
       }));
-      const answers = await askAtOnce(platform, wishes);
+      const answers = await askAtOnce(platform, requests);
       const succeeded = (key: string) =>
-        answers.filter(({ status }, index) => status === 200 && wishes[index]?.key === key).length;
+        answers.filter(({ status }, index) => status === 200 && requests[index]?.key === key).length;
       expect(succeeded(limited)).toBeLessThanOrEqual(keyCovers);
       expect(succeeded(limited) + succeeded(platform.adminKey)).toBe(accountCovers);
       expect(answers.filter(({ status }) => status !== 200 && status !== 402)).toEqual([]);

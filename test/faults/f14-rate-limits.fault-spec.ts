@@ -4,7 +4,7 @@ import { askWhole, type WholeResponse } from './chat-caller.js';
 import { amount, describeFault, pause } from './fault-scene.js';
 import { type LimitedTenant, openLimitedTenant } from './limited-tenant.js';
 
-/* F14: more requests and tokens than a minute has, on three replicas at once. */
+/* F14: more requests and tokens than a minute allows, on three replicas at once. */
 
 const rounds = amount({ full: 5, quick: 1 });
 const replicas = 3;
@@ -14,10 +14,10 @@ const callers = 300;
 
 const tokensPerMinute = 50_000;
 const usable = 0.98;
-/** Made of the 200 that each request may have; its prompt is bounded by far more than it is. */
+/** Output tokens of the 200 that each request may use; the bound of its prompt far exceeds its size. */
 const tokensMade = 150;
 const tokensAllowed = 200;
-/** Every loop ends well inside of the first minute: then nothing has left the windows yet. */
+/** Every loop ends within the first minute, before anything leaves the windows. */
 const withinMs = 45_000;
 
 interface UsedTokens {
@@ -27,7 +27,7 @@ interface UsedTokens {
   used: number;
 }
 
-/** So many requests at the same moment, spread over all replicas. */
+/** Sends `count` concurrent requests, spread over all replicas. */
 function askAtOnce(platform: Platform, { key }: LimitedTenant, count: number): Promise<WholeResponse[]> {
   const options = { directives: `tokens=${tokensMade}`, body: { max_completion_tokens: tokensAllowed }, key };
   return Promise.all(
@@ -54,7 +54,7 @@ async function tokensOf(platform: Platform, { accountId }: LimitedTenant): Promi
   }));
 }
 
-/** Asks until nothing more fits, and what was reserved too much has come back. */
+/** Sends requests until none fits and surplus reservations are refunded. */
 async function useUpMinute(platform: Platform, tenant: LimitedTenant): Promise<void> {
   const deadline = performance.now() + withinMs;
   let used = 0;
@@ -67,7 +67,7 @@ async function useUpMinute(platform: Platform, tenant: LimitedTenant): Promise<v
   }
 }
 
-/** Most that open requests had reserved and closed ones used at one moment, as far as rows can tell. */
+/** Maximum of tokens reserved by open requests plus tokens used by closed ones, as far as rows show. */
 function maxAtOnce(tokens: UsedTokens[]): number {
   return Math.max(
     ...tokens.map(({ createdMs: nowMs }) =>
@@ -99,16 +99,16 @@ describeFault(
       }
     });
 
-    it(`${callers} callers over ${replicas} replicas get the ${requestsPerMinute} requests of a minute, ${rounds} times`, async () => {
+    it(`${callers} clients over ${replicas} replicas get the ${requestsPerMinute} requests of a minute, ${rounds} times`, async () => {
       for (const tenant of hurried) {
         const answers = await askAtOnce(running(), tenant, callers);
         expect(callers - refusals(answers)).toBe(requestsPerMinute);
-        // A burst on one account is admitted one by one: what was let in may be told to come again.
+        // A burst on one account is admitted one by one: admitted requests may be told to retry.
         expect(answers.filter(({ status }) => ![200, 429, 503].includes(status))).toEqual([]);
       }
     }, 300_000);
 
-    it(`never more tokens than a minute has, and ${usable * 100} % of them used, ${rounds} times`, async () => {
+    it(`never more tokens than a minute allows, and ${usable * 100} % of them used, ${rounds} times`, async () => {
       for (const tenant of thorough) {
         await useUpMinute(running(), tenant);
         const tokens = await tokensOf(running(), tenant);
@@ -116,7 +116,7 @@ describeFault(
         expect(used / tokensPerMinute).toBeGreaterThanOrEqual(usable);
         expect(used).toBeLessThanOrEqual(tokensPerMinute);
         expect(maxAtOnce(tokens)).toBeLessThanOrEqual(tokensPerMinute);
-        // Without what came back, much less would have fitted in.
+        // Without refunds much less would fit.
         expect(sum(tokens.map(({ reserved }) => reserved))).toBeGreaterThan(2 * tokensPerMinute);
       }
     }, 600_000);

@@ -10,17 +10,17 @@ import { redisCommand } from './redis-command.js';
 
 /*
  * F15: far more jobs than two workers can run, for five models at once and most of them for one. All of them wait in
- * the queue before the first one runs: until then, every place of the workers is taken.
+ * the queue before the first one runs: until then, every slot is in use.
  */
 
 const jobs = amount({ full: 10_000, quick: 400 });
 const enteringAtOnce = amount({ full: 32, quick: 16 });
 const workers = 2;
 const slots = 4;
-/** What a worker takes of one queue: its slots, and the next one (`ServedModel`). */
-const heldPerModel = slots + 1;
+/** Jobs that a worker takes from one queue: its slots, plus one (`ServedModel`). */
+const jobsPerModel = slots + 1;
 
-/** The classes of text models, and a second model of the smallest: of one class, too, each has its turn. */
+/** The classes of text models, and a second model of the smallest class: models of one class must share fairly, too. */
 const tiers = [
   { id: 'tier-xs', tier: 'XS', share: 0.4 },
   { id: 'tier-s', tier: 'S', share: 0.25 },
@@ -29,13 +29,13 @@ const tiers = [
   { id: 'tier-xs-2', tier: 'XS', share: 0.05 },
 ] as const;
 const sizes = new Map(tiers.map(({ id, share }) => [id as string, Math.round(jobs * share)]));
-const lanes = workers * tiers.length * heldPerModel;
+const lanes = workers * tiers.length * jobsPerModel;
 
-/** The largest factor by which a job may miss its fair turn. */
+/** Maximum factor by which a job may exceed its fair turn. */
 const maxRatio = 1.5;
 const maxApiBytes = 512 * 1024 * 1024;
 
-/** Which model each job is for: all of them mixed, the same way every time. */
+/** Model of each job: mixed, in the same order every time. */
 function arrivals(): string[] {
   const random = seededRandom(15);
   const all = [...sizes].flatMap(([id, count]) => Array.from({ length: count }, () => id));
@@ -61,14 +61,14 @@ async function countRows(platform: Platform, where = 'true'): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Callers who all wait at the same time, each on a connection of its own. */
-class Crowd {
+/** Concurrent waiting clients, each on its own connection. */
+class WaitingClients {
   private readonly agent = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   readonly answers: Promise<number>[] = [];
 
   constructor(private readonly platform: Platform) {}
 
-  /** Lets them in as quickly as the api writes them down; resolves to how many that were in a second. */
+  /** Sends them as fast as the API admits them; resolves to the rate per second. */
   async enter(models: readonly string[], rowsBefore: number): Promise<number> {
     const startedAtMs = performance.now();
     for (;;) {
@@ -85,7 +85,7 @@ class Crowd {
     await this.agent.destroy();
   }
 
-  /** The status of the answer. */
+  /** Status of the response. */
   private async ask(model: string): Promise<number> {
     const content = contentOf({ text: `Waiting ${this.answers.length}`, directives: 'tokens=2 delay=75' });
     const { statusCode, body } = await request(`${this.platform.baseUrl}/chat/completions`, {
@@ -99,15 +99,15 @@ class Crowd {
   }
 }
 
-/** Takes every place of the workers; resolves to how to give them back. */
-async function takeAllPlaces(platform: Platform): Promise<() => void> {
-  const wishes = tiers.flatMap(({ id }) => Array.from({ length: workers * heldPerModel }, () => id));
+/** Occupies every slot of the workers; resolves to a function that releases them. */
+async function occupyAllSlots(platform: Platform): Promise<() => void> {
+  const requests = tiers.flatMap(({ id }) => Array.from({ length: workers * jobsPerModel }, () => id));
   const readers = await Promise.all(
-    wishes.map((model, index) =>
+    requests.map((model, index) =>
       ChatStreamReader.open(platform, { model, text: `Plug ${index}`, directives: 'tokens=200 delay=5000' }),
     ),
   );
-  await eventually('every place is taken', async () => (await platform.journal.runs()).length === lanes);
+  await eventually('every slot is in use', async () => (await platform.journal.runs()).length === lanes);
   return () => {
     for (const reader of readers) reader.leave();
   };
@@ -125,26 +125,26 @@ describeFault(
     env: { SLUICE_SLOTS: String(slots), SLUICE_QUEUE_LIMIT: '20000', SLUICE_CHAT_DEADLINE_MS: '1800000' },
   },
   (running) => {
-    it(`${jobs} waiting jobs for five models of two workers all end, and each model has its turn`, async () => {
+    it(`${jobs} waiting jobs for five models on two workers all finish, and each model has its turn`, async () => {
       const platform = running();
-      const crowd = new Crowd(platform);
+      const waitingClients = new WaitingClients(platform);
       await eventually('both workers serve every model', async () => {
         const text = await (await fetch(`${platform.origin}/metrics`)).text();
         return tiers.every(({ id }) =>
           new RegExp(`^sluice_model_workers\\{model="${id}",state="ready".*\\} ${workers}$`, 'm').test(text),
         );
       });
-      const refund = await takeAllPlaces(platform);
+      const refund = await occupyAllSlots(platform);
       const ofEmptyQueue = await memoryOfRedis(platform);
-      const perSecond = await crowd.enter(arrivals(), lanes);
+      const perSecond = await waitingClients.enter(arrivals(), lanes);
       expect(await countRows(platform, "state = 'queued'")).toBeGreaterThanOrEqual(jobs);
       const crowded = await memoryOfApi(platform, 'VmRSS');
       const ofQueue = await memoryOfRedis(platform);
       const openedAtMs = Date.now();
       refund();
-      const statuses = await Promise.all(crowd.answers);
+      const statuses = await Promise.all(waitingClients.answers);
       const drainedMs = Date.now() - openedAtMs;
-      await crowd.leave();
+      await waitingClients.leave();
       await platform.closedJobs(60_000);
 
       expect(statuses.filter((status) => status !== 200)).toEqual([]);
@@ -164,9 +164,9 @@ describeFault(
       const largest = await memoryOfApi(platform, 'VmHWM');
 
       report(
-        `F15: ${jobs} jobs entered at ${perSecond.toFixed(0)}/s and were done in ${(drainedMs / 1_000).toFixed(1)} s`,
+        `F15: ${jobs} jobs were admitted at ${perSecond.toFixed(0)}/s and finished in ${(drainedMs / 1_000).toFixed(1)} s`,
       );
-      report(`F15: the api held ${megabytes(crowded)} MB with all of them waiting, ${megabytes(largest)} MB at most`);
+      report(`F15: the API used ${megabytes(crowded)} MB with all of them waiting, ${megabytes(largest)} MB at most`);
       report(`F15: a waiting job takes ${Math.round((ofQueue - ofEmptyQueue) / jobs)} bytes of Redis`);
       for (const { tier, jobs: of, turn, fair, ratio } of waits) {
         report(`F15: ${tier}, ${of} jobs: worst turn ${turn} of a fair ${fair}, ${ratio.toFixed(2)}`);

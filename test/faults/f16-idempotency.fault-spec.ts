@@ -4,13 +4,13 @@ import { seededRandom } from '#test/seeded-random';
 import { amount, describeFault, pause } from './fault-scene.js';
 import { type JobLedger, readLedger } from './job-ledger.js';
 
-/* F16: one key, many requests, and replicas that die between them. */
+/* F16: one key, many requests, and replicas that die in between. */
 
 const atOnce = 50;
 const bursts = amount({ full: 20, quick: 3 });
 const kills = amount({ full: 12, quick: 1 });
-/** A replica that died is judged by its rows after 15 s; the job it left is stopped before that. */
-const judgedWithinMs = 40_000;
+/** The rows of a dead replica are evaluated after 15 s; the job it left is stopped before that. */
+const evaluatedWithinMs = 40_000;
 
 interface Keyed {
   key: string;
@@ -44,9 +44,9 @@ async function post(platform: Platform, options: Keyed, replica: number): Promis
   return { status, body, isReplay, code };
 }
 
-/** The answer that the key has in the end: a request that is refused because the first one runs asks again. */
+/** Final response for a key: retries while the first request runs. */
 async function settle(platform: Platform, options: Keyed, replica: number): Promise<Received> {
-  const deadline = Date.now() + judgedWithinMs;
+  const deadline = Date.now() + evaluatedWithinMs;
   for (;;) {
     const received = await post(platform, options, replica);
     if (received.code !== 'IDEMPOTENCY_KEY_IN_USE' || Date.now() > deadline) return received;
@@ -54,7 +54,7 @@ async function settle(platform: Platform, options: Keyed, replica: number): Prom
   }
 }
 
-/** What the platform has run and charged since. */
+/** Runs and charges since then. */
 async function ledgerSince(platform: Platform, before: number): Promise<JobLedger[]> {
   await platform.closedJobs(30_000);
   return (await readLedger(platform)).slice(before);
@@ -65,7 +65,7 @@ async function jobCount(platform: Platform): Promise<number> {
 }
 
 describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }, (running) => {
-  it(`${atOnce} equal requests at once run once and get equal answers, ${bursts} times`, async () => {
+  it(`${atOnce} equal concurrent requests run once and get equal responses, ${bursts} times`, async () => {
     const platform = running();
     for (let burst = 0; burst < bursts; burst += 1) {
       const before = await jobCount(platform);
@@ -83,7 +83,7 @@ describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }
     expect(contents).toBe(bursts);
   }, 240_000);
 
-  it('another body is refused and runs nothing', async () => {
+  it('another body is rejected and runs nothing', async () => {
     const platform = running();
     const options = { key: 'one-body', content: 'One body [[tokens=4]]', stream: false };
     expect((await post(platform, options, 0)).status).toBe(200);
@@ -99,7 +99,7 @@ describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }
     expect(await ledgerSince(platform, before)).toEqual([]);
   });
 
-  it('an answer is replayed to the byte after its replica was killed', async () => {
+  it('a response is replayed byte for byte after its replica was killed', async () => {
     const platform = running();
     for (const stream of [true, false]) {
       const options = { key: `survivor-${stream}`, content: 'Survive [[tokens=20 think=3]]', stream };

@@ -7,21 +7,21 @@ import { seededRandom } from '#test/seeded-random';
 import { amount, describeFault } from './fault-scene.js';
 import { malformedCorpus, type MalformedRequest, worstCases } from './malformed-corpus.js';
 
-/* F17: requests that are broken in every way there is a list of. */
+/* F17: requests malformed in every known way. */
 
-/** Of the corpus, one in so many. */
+/** Fraction of the corpus used in a short run: one in so many. */
 const oneIn = amount({ full: 1, quick: 20 });
 const atOnce = 8;
 const megabyte = 1024 * 1024;
 const hugeBytes = 100 * megabyte;
 
-/** What the api may hold more after all of it than after a fifth of it: a garbage collector is in no hurry. */
+/** Allowed memory growth of the API between a fifth and all of the corpus, in bytes; garbage collection is delayed. */
 const maxGrowth = 48 * megabyte;
 
 interface Answer {
   name: string;
   status: number;
-  /** The error code; null where the answer is no error. */
+  /** The error code; null if the response is no error. */
   code: string | null;
   tookMs: number;
 }
@@ -42,7 +42,7 @@ class Sender {
 
   constructor(private readonly platform: Platform) {}
 
-  /** Resolves when all have their answers. */
+  /** Resolves when all have their responses. */
   async send(requests: readonly MalformedRequest[]): Promise<void> {
     let next = 0;
     const lane = async (): Promise<void> => {
@@ -80,14 +80,14 @@ class Sender {
   }
 }
 
-/** Every refusal names its code, in one envelope or the other. */
+/** Every rejection has a code, in either envelope. */
 function codeOf(status: number, text: string): string | null {
   if (status < 400) return null;
   const { code, error } = JSON.parse(text) as ErrorBody;
   return code ?? (typeof error === 'object' ? error.code : undefined) ?? '';
 }
 
-/** The same order every time, in which every part is like the whole. */
+/** A fixed order in which every part resembles the whole. */
 function shuffled<Each>(all: readonly Each[]): Each[] {
   const random = seededRandom(17);
   return all
@@ -116,7 +116,7 @@ describeFault(
     },
   },
   (running) => {
-    it('thousands of malformed requests get a refusal, none of them a 5xx, and the api stays as it was', async () => {
+    it('thousands of malformed requests are rejected, none with a 5xx, and the API memory stays stable', async () => {
       const platform = running();
       const sender = new Sender(platform);
       const corpus = shuffled([...malformedCorpus().filter((_each, index) => index % oneIn === 0), ...worstCases()]);
@@ -134,7 +134,7 @@ describeFault(
       );
       process.stdout.write(
         `F17: ${corpus.length} requests, ${counts.join(', ')}; p50 ${quantile(took, 0.5)} ms, p99 ${quantile(took, 0.99)} ms; ` +
-          `the api held ${(early / megabyte).toFixed(0)} MiB after a fifth, ${(late / megabyte).toFixed(0)} MiB after all\n`,
+          `the API used ${(early / megabyte).toFixed(0)} MiB after a fifth, ${(late / megabyte).toFixed(0)} MiB after all\n`,
       );
       expect(sender.answers.filter(({ status }) => status === 0 || status >= 500).slice(0, 20)).toEqual([]);
       expect(sender.answers.filter(({ code }) => code === '' || code === 'UNKNOWN_ERROR').slice(0, 20)).toEqual([]);
@@ -145,7 +145,7 @@ describeFault(
     it.each([
       ['with its length', true],
       ['in chunks', false],
-    ])('a body of 100 MB %s is refused', async (_kind, isDeclared) => {
+    ])('a body of 100 MB %s is rejected', async (_kind, isDeclared) => {
       const platform = running();
       const agent = new Agent();
       for (const path of ['chat/completions', 'api_keys', 'image/upscale', 'audio/transcriptions']) {

@@ -10,12 +10,12 @@ import { type Platform, startPlatform } from '#test/platform';
 import { installTinyImages } from '#test/tiny-images';
 
 /*
- * F18 through the real api, on this machine alone: the operator lets in 127.0.0.2, which plays the public internet, and
- * a sentinel on 127.0.0.1 and ::1 hears whoever gets inside. What else there is to refuse is proven in libs/egress, where
- * nothing can be dialed.
+ * F18 through the real API, on this machine only: the operator allows 127.0.0.2, which acts as the public internet, and
+ * a sentinel on 127.0.0.1 and ::1 detects connections to the inside. libs/egress tests other addresses without
+ * connecting.
  */
 
-describe('F18: URLs that lead inside', () => {
+describe('F18: URLs that lead to internal addresses', () => {
   let home: string;
   let platform: Platform;
   let site: HttpServer;
@@ -35,7 +35,7 @@ describe('F18: URLs that lead inside', () => {
       manifests,
       env: { SLUICE_EGRESS_NETWORKS: '127.0.0.2/32' },
     });
-    // Half transparent: what is missing is what the model repairs.
+    // Half transparent: the model repairs the missing part.
     const data = new Uint8Array(256 * 256 * 4).map((_, index) => (index % 4 === 3 && index < 131_072 ? 0 : 90));
     image = await encodeImage({ width: 256, height: 256, channels: 4, data }, { format: 'png' });
     site = createHttpServer((request, response) => {
@@ -49,7 +49,7 @@ describe('F18: URLs that lead inside', () => {
       visitors += 1;
       socket.destroy();
     });
-    // Every address of this machine, of both kinds.
+    // Every IPv4 and IPv6 address of this machine.
     await new Promise<void>((resolve) => sentinel.listen(0, '::', resolve));
     inner = (sentinel.address() as AddressInfo).port;
   });
@@ -82,7 +82,7 @@ describe('F18: URLs that lead inside', () => {
     ...['LOCALHOST.', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[0:0:0:0:0:0:0:1]'],
   ];
 
-  it('are refused by every spelling of this machine, and nobody calls', async () => {
+  it('are rejected for every spelling of this machine, without a connection', async () => {
     for (const host of hosts) {
       for (const url of [
         `http://${host}:${inner}/`,
@@ -95,7 +95,7 @@ describe('F18: URLs that lead inside', () => {
     expect(visitors).toBe(0);
   });
 
-  it('are refused by other schemes', async () => {
+  it('are rejected for other schemes', async () => {
     for (const url of ['file:///etc/passwd', `gopher://127.0.0.1:${inner}/_`, `ftp://127.0.0.1:${inner}/`, 'ws://a/']) {
       expect(await edit(url), url).toEqual({ status: 400, code: 'INVALID_REQUEST' });
     }
@@ -110,11 +110,11 @@ describe('F18: URLs that lead inside', () => {
       expect(await edit(`${url}/${status}`), target).toEqual({ status: 400, code: 'INVALID_REQUEST' });
     }
     expect(visitors).toBe(0);
-    target = '/picture.png';
+    target = '/image.png';
     expect((await edit(`${url}/${status}`)).status).toBe(200);
   });
 
-  it('would have been heard: the sentinel hears a caller', async () => {
+  it('would be detected: the sentinel sees a connection', async () => {
     await fetch(`http://127.0.0.1:${inner}/`).catch(() => undefined);
     expect(visitors).toBe(1);
   });

@@ -10,18 +10,18 @@ import { installTinyImages } from '#test/tiny-images';
 import { installTinyWhisper } from '#test/tiny-speech';
 import { wavFile } from '#test/wav-file';
 
-/* F19: small bodies that would be large ones, if anybody opened them. */
+/* F19: small bodies that expand to large ones when decoded. */
 
 const megabyte = 1_000_000;
 const maxGrowth = 64 * megabyte;
 
-/** A PNG of one bit per pixel, all of them there. */
+/** A PNG with one bit per pixel and complete pixel data. */
 function blackPng(width: number, height: number): Buffer {
   const chunk = (name: string, data: Buffer): Buffer => {
     const head = Buffer.alloc(8);
     head.writeUInt32BE(data.length);
     head.write(name, 4, 'latin1');
-    // Nobody gets as far as the checksum.
+    // Decoding never gets as far as the checksum.
     return Buffer.concat([head, data, Buffer.alloc(4)]);
   };
   const size = Buffer.alloc(13);
@@ -33,7 +33,7 @@ function blackPng(width: number, height: number): Buffer {
   return Buffer.concat([magic, chunk('IHDR', size), chunk('IDAT', pixels), chunk('IEND', Buffer.alloc(0))]);
 }
 
-/** Two frames, by hand: what a GIF needs to be one that moves. */
+/** A minimal animated GIF of two frames. */
 function movingGif(): Buffer {
   const frame = Buffer.from('2c0000000001000100000202440100', 'hex');
   return Buffer.concat([Buffer.from('474946383961ffffffff800000ffffff000000', 'hex'), frame, frame, Buffer.from(';')]);
@@ -47,7 +47,7 @@ describe('F19: bombs', () => {
     home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
     const manifests = [...(await installTinyImages(home)), await installTinyWhisper(home)];
     platform = await startPlatform({ engine: 'text', home, manifests });
-    // What is loaded at the first use is no bomb's doing.
+    // Loads lazy modules first, which would count as growth.
     const pixels = { width: 256, height: 256, channels: 3 as const, data: new Uint8Array(256 * 256 * 3) };
     await (await image('image/upscale', await encodeImage(pixels, { format: 'png' }))).arrayBuffer();
     await (await audio(wavFile(new Float32Array(16_000).fill(0.1)))).text();
@@ -63,7 +63,7 @@ describe('F19: bombs', () => {
 
   async function image(path: string, bytes: Buffer): Promise<Response> {
     const body = new FormData();
-    body.append('image', new Blob([new Uint8Array(bytes)]), 'picture.png');
+    body.append('image', new Blob([new Uint8Array(bytes)]), 'image.png');
     if (path === 'image/edit') body.append('prompt', 'x');
     return await fetch(`${platform.baseUrl}/${path}`, { method: 'POST', headers: headers(), body });
   }
@@ -85,9 +85,9 @@ describe('F19: bombs', () => {
     return Number(kilobytes) * 1_024;
   }
 
-  /** What a request answers, and by how much the api was larger meanwhile than before. */
+  /** Response to a request, and the memory growth of the API during it. */
   async function gauge(ask: () => Promise<Response>): Promise<{ status: number; code: string; grown: number }> {
-    // Sets the largest size back to the present one.
+    // Resets the peak memory to the current value.
     await writeFile(`/proc/${platform.pid('api')}/clear_refs`, '5');
     const before = await memoryOfApi('VmRSS');
     const response = await ask();
@@ -110,26 +110,26 @@ describe('F19: bombs', () => {
     },
   );
 
-  it('of vectors and of pictures that move', async () => {
+  it('of vector graphics and animated images', async () => {
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="99999" height="99999"></svg>');
     for (const bytes of [svg, movingGif()]) {
       await expectHarmless(() => image('image/upscale', bytes), 400, 'CORRUPTED_IMAGE');
     }
   });
 
-  it('of a recording that claims to play for a day', async () => {
+  it('of a recording that claims a length of one day', async () => {
     const wav = wavFile(new Float32Array(1_600));
     wav.writeUInt32LE(86_400 * 32_000, 40);
     await expectHarmless(() => audio(wav), 413, 'PAYLOAD_TOO_LARGE');
   });
 
-  it('of packed bodies', async () => {
+  it('of compressed bodies', async () => {
     const packed = new Uint8Array(gzipSync(Buffer.alloc(200 * megabyte, ' ')));
     const type = { 'content-encoding': 'gzip' };
     await expectHarmless(() => json('image/upscale', packed, type), 415, 'INVALID_CONTENT_TYPE');
   });
 
-  it('of base64, larger than a body may be and larger than a picture may be', async () => {
+  it('of base64 beyond the body limit and beyond the image limit', async () => {
     const body = (bytes: number) => JSON.stringify({ image: 'A'.repeat(bytes) });
     await expectHarmless(() => json('image/upscale', body(60 * megabyte)), 413, 'PAYLOAD_TOO_LARGE');
   });

@@ -4,8 +4,8 @@ import { type Platform, startPlatform } from '#test/platform';
 import { postText, RawConnection } from '#test/raw-http';
 
 /*
- * F20: requests whose end a proxy in front may see elsewhere, byte by byte on raw sockets. Behind each comes a whole
- * chat request with a valid key: should it run, it leaves a job.
+ * F20: requests whose end a proxy may see elsewhere, sent byte by byte on raw sockets. Each is followed by a complete
+ * chat request with a valid key, which would leave a job if it ran.
  */
 
 let platform: Platform;
@@ -29,7 +29,7 @@ function chat(key: string, text = 'Hello [[tokens=2]]'): string {
   return postText(chatPath, body, { authorization: `Bearer ${key}` });
 }
 
-/** A POST with these lines of headers. */
+/** A POST with these header lines. */
 function post(lines: string[], body: string, version = 'HTTP/1.1'): string {
   const all = [`POST ${chatPath} ${version}`, 'Host: a', 'Content-Type: application/json', ...lines];
   return `${all.join('\r\n')}\r\n\r\n${body}`;
@@ -51,13 +51,13 @@ const unclear: [name: string, text: string][] = [
   ['a length with a sign', post(['Content-Length: +5'], 'hello')],
   ['a negative length', post(['Content-Length: -5'], 'hello')],
   ['a length in hex', post(['Content-Length: 0x5'], 'hello')],
-  ['a length beyond all numbers', post(['Content-Length: 99999999999999999999999'], 'hello')],
+  ['a length out of range', post(['Content-Length: 99999999999999999999999'], 'hello')],
   ['chunked twice', post(['Transfer-Encoding: chunked, chunked'], hello)],
   ['two transfer-encodings', post([chunked, 'Transfer-Encoding: identity'], hello)],
   ['an unknown transfer-encoding', post(['Transfer-Encoding: xchunked'], hello)],
   ['identity', post(['Transfer-Encoding: identity'], hello)],
   ['gzip, chunked', post(['Transfer-Encoding: gzip, chunked'], hello)],
-  ['a blank before the colon', post(['Transfer-Encoding : chunked'], hello)],
+  ['a space before the colon', post(['Transfer-Encoding : chunked'], hello)],
   ['a tab of the wrong kind', post(['Transfer-Encoding:\u000bchunked'], hello)],
   ['chunks in HTTP/1.0', post([chunked], hello, 'HTTP/1.0')],
   ['a folded header', get(['X-A: a', ' b'])],
@@ -68,20 +68,20 @@ const unclear: [name: string, text: string][] = [
   ['a bare line feed in a chunk', post([chunked], '5\nhello\r\n0\r\n\r\n')],
   ['a bare line feed in a chunk extension', post([chunked], '5;a\nb\r\nhello\r\n0\r\n\r\n')],
   ['a chunk extension of 20 KB', post([chunked], `5;${'a'.repeat(20_000)}\r\nhello\r\n0\r\n\r\n`)],
-  ['a chunk size beyond all numbers', post([chunked], 'fffffffffffffffff\r\nhello\r\n0\r\n\r\n')],
+  ['a chunk size out of range', post([chunked], 'fffffffffffffffff\r\nhello\r\n0\r\n\r\n')],
   ['a chunk size with a prefix', post([chunked], '0x5\r\nhello\r\n0\r\n\r\n')],
-  ['a chunk that is longer than it says', post([chunked], '5\r\nhelloXX0\r\n\r\n')],
+  ['a chunk longer than declared', post([chunked], '5\r\nhelloXX0\r\n\r\n')],
   ['a length in the trailer', post([chunked], '5\r\nhello\r\n0\r\nContent-Length: 9\r\n\r\n')],
   ['no host', 'GET /api/v1/models HTTP/1.1\r\n\r\n'],
   ['two hosts', get(['Host: b'])],
   ['a zero byte', get(['X-A: a\0b'])],
-  ['a blank in a name', get(['X A: a'])],
-  ['a blank before the first header', 'GET /api/v1/models HTTP/1.1\r\n Host: a\r\n\r\n'],
+  ['a space in a name', get(['X A: a'])],
+  ['a space before the first header', 'GET /api/v1/models HTTP/1.1\r\n Host: a\r\n\r\n'],
   ['no version', 'GET /api/v1/models\r\n\r\n'],
   ['another version', 'GET /api/v1/models HTTP/2.0\r\nHost: a\r\n\r\n'],
 ];
 
-/** Statuses of all answers on a connection, in order. */
+/** Statuses of all responses on a connection, in order. */
 function statuses(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }
@@ -91,13 +91,13 @@ async function jobs(): Promise<number> {
   return row?.count ?? 0;
 }
 
-describe('F20: a request whose end is not clear', () => {
+describe('F20: a request with ambiguous framing', () => {
   it.each(unclear)(
-    'for %s is a 400, the connection is closed, and what comes behind does not run',
+    'for %s gets a 400, the connection is closed, and the request behind it does not run',
     async (_name, text) => {
       const before = await jobs();
       const connection = await RawConnection.open(platform.port);
-      // With a key that is good, so that it is the framing that is refused.
+      // With a valid key, so that the framing is what is rejected.
       const keyed = text.replace('Host: a\r\n', `Host: a\r\nAuthorization: Bearer ${platform.inferenceKey}\r\n`);
       connection.send(keyed + chat(platform.inferenceKey));
       const answer = await connection.untilClosed();
@@ -108,7 +108,7 @@ describe('F20: a request whose end is not clear', () => {
     },
   );
 
-  it('for 64 KB of headers is a 431, which says what is wrong, and closes as well', async () => {
+  it('for 64 KB of headers gets a 431 with a reason and is closed as well', async () => {
     const connection = await RawConnection.open(platform.port);
     connection.send(get([`X-A: ${'a'.repeat(65_536)}`]) + chat(platform.inferenceKey));
     expect(statuses(await connection.untilClosed())).toEqual([431]);
@@ -116,8 +116,8 @@ describe('F20: a request whose end is not clear', () => {
   });
 });
 
-describe('requests that come at once on one connection', () => {
-  it('are answered in order, each with its own key and id', async () => {
+describe('pipelined requests on one connection', () => {
+  it('get responses in order, each with its own key and id', async () => {
     const connection = await RawConnection.open(platform.port);
     const balance = (lines: string[]) =>
       `${['GET /api/v1/billing/balance HTTP/1.1', 'Host: a', ...lines].join('\r\n')}\r\n\r\n`;
@@ -131,7 +131,7 @@ describe('requests that come at once on one connection', () => {
     expect(new Set(ids).size).toBe(7);
   });
 
-  it('keep a chunk extension, which HTTP has every server ignore, from being anything else', async () => {
+  it('ignore a chunk extension, as HTTP requires of every server', async () => {
     const body = JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content: 'Hello [[tokens=2]]' }] });
     const chunk = `${body.length.toString(16)};a=b\r\n${body}\r\n0\r\n\r\n`;
     const lines = [chunked, `Authorization: Bearer ${platform.inferenceKey}`];

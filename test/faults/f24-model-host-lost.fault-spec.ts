@@ -5,11 +5,11 @@ import { describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
 import { MachineBaseline } from './machine-baseline.js';
 
-/* F24: the child that holds a model runs out of memory, is ended by the system, or aborts in native code. */
+/* F24: a model host runs out of memory, is killed by the system, or aborts in native code. */
 
 const reloadBeyondLoadMs = 5_000;
 
-/** How long the model took to load when nothing was wrong, from the start of its process, as the worker logged it. */
+/** Normal load time of the model from process start, as logged by the worker. */
 function loadMs(platform: Platform): number {
   const timeOf = (pattern: RegExp) => Date.parse(pattern.exec(platform.log())?.[1] ?? '');
   const startedAtMs = timeOf(/"time":"([^"]+)"[^\n]*"msg":"loading tiny-llama"/);
@@ -19,16 +19,16 @@ function loadMs(platform: Platform): number {
 
 describeFault('F24', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] }, (running) => {
   it.each([
-    { how: 'finds no memory for its device', fault: 'lose' },
-    { how: 'is ended by the system', fault: 'crash' },
+    { how: 'runs out of device memory', fault: 'lose' },
+    { how: 'is killed by the system', fault: 'crash' },
     { how: 'aborts in native code', fault: 'abort' },
-  ])('a host that $how fails its request over once, and touches no other model', async ({ fault }) => {
+  ])('a host that $how fails its request over once, and affects no other model', async ({ fault }) => {
     const platform = running();
-    // A worker of its own for each: hosts that die again and again wait longer and longer before the next start.
+    // A new worker for each case: hosts that die repeatedly wait longer before each restart.
     await platform.kill('worker');
     await platform.start('worker');
     await platform.untilOnline();
-    // What the killed worker held may still count as online for a moment.
+    // The models of the killed worker may still count as online for a moment.
     for (const model of ['tiny-llama', 'other']) {
       await eventually(`the new worker serves ${model}`, async () => {
         const answer = await askWhole(platform, { model, directives: 'tokens=1', text: `Ready for ${fault}` });
@@ -43,7 +43,7 @@ describeFault('F24', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] 
       text: `Beside ${fault}`,
     });
     const workerPid = platform.pid('worker');
-    // At once, and after half of the answer was made.
+    // At once, and after half of the response.
     for (const token of [0, 5]) {
       const directives = `tokens=10 delay=20 ${fault}=${token} once`;
       const answer = await askWhole(platform, { directives, text: `Lost at ${token}` });

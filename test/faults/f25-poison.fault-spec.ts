@@ -3,7 +3,7 @@ import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
 
-/* F25: a request that kills every process that works on it. */
+/* F25: a request that kills every process that runs it. */
 
 const maxRuns = 2;
 const poisons = amount({ full: 5, quick: 2 });
@@ -26,7 +26,7 @@ describeFault('F25', { models: [{ id: 'tiny-llama' }, { id: 'other', seed: 2 }] 
       expect(ledgerState).toMatchObject({
         state: 'failed',
         errorCode: 'DEVICE_LOST',
-        holdState: 'released',
+        reservationState: 'released',
         charges: 0,
       });
       const healthy = await eventually('the model serves again', async () => {

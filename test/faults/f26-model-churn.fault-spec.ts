@@ -8,10 +8,10 @@ import { ChatStreamReader } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf, chatCostNano } from './job-ledger.js';
 
-/* F26: models leave and come back, by their files and by what is placed, while somebody reads from them. */
+/* F26: models are removed and added, as files and as placements, while clients stream from them. */
 
 const cycles = amount({ full: 100, quick: 4 });
-/** Of the worker's memory, over the second half of the churn. */
+/** Memory growth of the worker over the second half of the cycles. */
 const maxDrift = 0.02;
 const model = 'passing';
 const pool = 'churn';
@@ -35,7 +35,7 @@ async function residentMemory(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
-/** The least of them: what is left when garbage was collected. */
+/** The minimum: memory after garbage collection. */
 function min(values: readonly number[]): number {
   return Math.min(...values);
 }
@@ -43,7 +43,7 @@ function min(values: readonly number[]): number {
 const env = { SLUICE_POOL: pool };
 
 describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, (running) => {
-  it(`lets streams end whose model is unloaded, and keeps nothing of it: ${cycles} times`, async () => {
+  it(`lets streams of an unloaded model finish, and leaks nothing: ${cycles} times`, async () => {
     const platform = running();
     const memory: number[] = [];
     const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
@@ -61,11 +61,11 @@ describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, 
       else await placements.unplace(model, pool);
       await stream.ended;
       expect([stream.isComplete, stream.tokens, stream.errorCode]).toEqual([true, 30, null]);
-      await eventually('the host is gone', async () => await hasEnded(hostPid));
+      await eventually('the host has exited', async () => await hasEnded(hostPid));
       await eventually('the model is offline', async () => !(await isOnline(platform)));
       await platform.closedJobs();
       const [ledgerState] = await ledgerOf(platform, [stream.requestId]);
-      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, reservationState: 'settled' });
       if (ledgerState !== undefined) expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
       memory.push(await residentMemory(platform.pid('worker')));
       if (isByFiles) await installDeterministicModel(platform.home, manifest);

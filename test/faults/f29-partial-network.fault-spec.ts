@@ -5,16 +5,16 @@ import { askWhole, ChatStreamReader, type WholeResponse } from './chat-caller.js
 import { amount, describeFault, eventually, isQuick, pause } from './fault-scene.js';
 import { ledgerOf, chatCostNano, type JobLedger } from './job-ledger.js';
 
-/* F29: the wire between one kind of process and one store is slow, half open, or reset. */
+/* F29: the connection between one kind of process and one store is slow, half-open, or reset. */
 
-/** Longer than any request may take, so that some live through their whole time while the wire is broken. */
+/** Longer than the deadline of a request, so that some run entirely while the connection is broken. */
 const brokenMs = amount({ full: 12_000, quick: 4_000 });
 const healedWithinMs = 12_000;
-const knockEveryMs = 500;
+const probeIntervalMs = 500;
 
-/** What a request may take in all. */
+/** Deadline of a request. */
 const deadlineMs = 8_000;
-/** What a request may wait for the stores until it is let in. */
+/** Store budget of a request until it is admitted. */
 const storeMs = 5_000;
 const toleranceMs = 1_000;
 
@@ -28,7 +28,7 @@ interface Case {
   role: PlatformRole;
   store: WiredStore;
   fault: string;
-  /** The metric that has to move, and of which process. */
+  /** The metric that must change, and its process. */
   metric: RegExp;
 }
 
@@ -47,7 +47,7 @@ const everything: Case[] = wires.flatMap(([role, store]) =>
   Object.keys(faults).map((fault) => ({ role, store, fault, metric: store === 'queue' ? failures : down(store) })),
 );
 
-/** One of each store for `.ci/run`. */
+/** One case per store for `.ci/run`. */
 const quick = everything.filter(
   ({ role, store, fault }) =>
     (role === 'api' && store === 'database' && fault === 'half-open connections') ||
@@ -56,13 +56,13 @@ const quick = everything.filter(
 
 const cases = isQuick ? quick : everything;
 
-/** Requests at a steady pace while something is broken, none of which waits for another. */
-async function knock(platform: Platform, forMs: number): Promise<Promise<WholeResponse>[]> {
+/** Concurrent requests at a fixed rate while something is broken. */
+async function sendProbe(platform: Platform, forMs: number): Promise<Promise<WholeResponse>[]> {
   const answers: Promise<WholeResponse>[] = [];
   const until = Date.now() + forMs;
   while (Date.now() < until) {
     answers.push(askWhole(platform, { directives: 'tokens=3 delay=20', text: `Knock ${answers.length}` }));
-    await pause(knockEveryMs);
+    await pause(probeIntervalMs);
   }
   return answers;
 }
@@ -75,8 +75,8 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(1);
 }
 
-function expectAudio(ledgerState: JobLedger): void {
-  expect(ledgerState.charges).toBe(ledgerState.holdState === 'settled' ? 1 : 0);
+function expectConsistent(ledgerState: JobLedger): void {
+  expect(ledgerState.charges).toBe(ledgerState.reservationState === 'settled' ? 1 : 0);
   if (ledgerState.charges === 1) expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
 }
 
@@ -90,15 +90,15 @@ const env = {
 
 describeFault('F29', { ownPostgres: true, wires: true, env }, (running) => {
   for (const { role, store, fault, metric } of cases) {
-    it(`${role} and ${store} with ${fault}: nothing hangs, the metrics say so, and it heals`, async () => {
+    it(`${role} and ${store} with ${fault}: nothing hangs, the metrics show it, and it recovers`, async () => {
       const platform = running();
       const wire = platform.wire(role, store);
       const stream = await ChatStreamReader.open(platform, { directives: 'tokens=60 delay=50', text: 'Before' });
       await stream.untilTokens(1);
       wire.break(faults[fault] ?? {});
-      const pending = await knock(platform, brokenMs);
-      await eventually('the metrics move', async () => metric.test(await metricsOf(platform, role)), 15_000);
-      wire.mend();
+      const pending = await sendProbe(platform, brokenMs);
+      await eventually('the metrics change', async () => metric.test(await metricsOf(platform, role)), 15_000);
+      wire.restore();
       await eventually(
         'requests are served again',
         async () => (await askWhole(platform, { directives: 'tokens=2', text: 'Back' })).status === 200,
@@ -108,19 +108,19 @@ describeFault('F29', { ownPostgres: true, wires: true, env }, (running) => {
       await stream.ended;
       const slowestMs = Math.max(...answers.map(({ tookMs }) => tookMs));
       process.stdout.write(
-        `F29: ${role} and ${store} with ${fault}: the slowest answer took ${seconds(slowestMs)} s\n`,
+        `F29: ${role} and ${store} with ${fault}: the slowest response took ${seconds(slowestMs)} s\n`,
       );
       for (const { status, errorCode, tookMs } of answers) {
-        const isTurnedAway = status === 503 && role === 'api' && store === 'database';
-        expect(tookMs).toBeLessThanOrEqual((isTurnedAway ? storeMs : deadlineMs) + toleranceMs);
+        const isRejected = status === 503 && role === 'api' && store === 'database';
+        expect(tookMs).toBeLessThanOrEqual((isRejected ? storeMs : deadlineMs) + toleranceMs);
         expect([200, 503, 504], `${errorCode}`).toContain(status);
         if (status === 503) expect(['SERVICE_UNAVAILABLE', 'MODEL_OFFLINE', 'MODEL_AT_CAPACITY']).toContain(errorCode);
       }
-      // An answer that was begun ends whole, or with an error that says so.
+      // A started response ends complete or with an error.
       expect(stream.isComplete).toBe(stream.errorCode === null);
       await platform.closedJobs(30_000);
       const ids = answers.filter(({ status }) => status === 200).map(({ requestId }) => requestId);
-      for (const ledgerState of await ledgerOf(platform, [stream.requestId, ...ids])) expectAudio(ledgerState);
+      for (const ledgerState of await ledgerOf(platform, [stream.requestId, ...ids])) expectConsistent(ledgerState);
     }, 120_000);
   }
 });

@@ -22,7 +22,7 @@ async function workerOf(platform: Platform, key: string): Promise<PlatformProces
   const { requestId } = await askWithKey(platform, key, 'Who are you?');
   const [run] = await platform.journal.runsOf(requestId);
   const name = workers.find((worker) => platform.pid(worker) === run?.workerPid);
-  if (name === undefined) throw new Error('nobody ran the request');
+  if (name === undefined) throw new Error('no worker ran the request');
   return name;
 }
 
@@ -57,7 +57,7 @@ describeFault(
         const key = `key-${round}`;
         const victim = await workerOf(platform, key);
         const before = await stickyJobs(platform);
-        // It stands still, so that none is taken before it dies.
+        // Frozen, so that it takes none before it dies.
         platform.signal(victim, 'SIGSTOP');
         const sentAtMs = Date.now();
         const asked = Array.from({ length: requestsPerKill }, (_, index) =>
@@ -79,7 +79,7 @@ describeFault(
           answers.map(({ requestId }) => requestId),
         );
         for (const row of ledgerState) {
-          expect(row).toMatchObject({ state: 'succeeded', attempt: 1, charges: 1, holdState: 'settled' });
+          expect(row).toMatchObject({ state: 'succeeded', attempt: 1, charges: 1, reservationState: 'settled' });
           expect(row.chargedNano).toBe(chatCostNano(row));
         }
         await platform.start(victim);

@@ -15,12 +15,12 @@ describe('a fair turn', () => {
     expect([1, 2, 3, 6].map((place) => fairTurn(sizes, place))).toEqual([2, 4, 5, 8]);
   });
 
-  it('is kept where the tiers take turns', () => {
+  it('is observed when the tiers alternate', () => {
     const begun = large.flatMap((job, index) => [job, ...small.slice(index, index + 1)]);
     for (const { ratio } of worstWaits({ ...exact, begun })) expect(ratio).toBeLessThanOrEqual(1);
   });
 
-  it('is not kept where the small tier waits for the large one, nor for a job that is passed over', () => {
+  it('is violated when the small tier waits for the large one, or a job is skipped', () => {
     const behind = worstWaits({ ...exact, begun: [...large, ...small] });
     expect(behind.find(({ tier }) => tier === 'small')).toMatchObject({ turn: 7, fair: 2, ratio: 3.5 });
     const [first, ...others] = large;
@@ -28,7 +28,7 @@ describe('a fair turn', () => {
     expect(passedOver.find(({ tier }) => tier === 'large')?.ratio).toBe(4);
   });
 
-  it('is never had by a job that did not begin', () => {
+  it('is never reached by a job that did not begin', () => {
     const waits = worstWaits({ ...exact, begun: large });
     expect(waits.find(({ tier }) => tier === 'small')?.ratio).toBe(Infinity);
   });

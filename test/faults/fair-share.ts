@@ -1,15 +1,15 @@
 /*
- * What a fair share of the workers is, counted in jobs and not in seconds, so that it is the same on every machine.
+ * Measures fair shares of the workers in jobs instead of seconds, so that the result does not depend on the machine.
  *
- * A tier is whoever has a queue: one model. While tiers have jobs waiting, a fair house begins one of each in turn; one
- * that has no more leaves its turn to the others (max-min fairness). By the time the p-th job of a tier begins, every
- * other tier has then begun p jobs, or all it had.
+ * A tier is one queue: one model. While tiers have waiting jobs, a fair scheduler begins one of each in turn; an empty
+ * tier passes its turn on (max-min fairness). When the p-th job of a tier begins, every other tier has begun p jobs, or
+ * all it had.
  */
 
-/** How many jobs there are of each tier. */
+/** Number of jobs per tier. */
 export type TierSizes = ReadonlyMap<string, number>;
 
-/** The place in the order of all beginnings by which the `place`-th job of any tier has its turn, both from 1. */
+/** Returns the position by which the `place`-th job of any tier must have begun, both counted from 1. */
 export function fairTurn(sizes: TierSizes, place: number): number {
   return [...sizes.values()].reduce((sum, size) => sum + Math.min(size, place), 0);
 }
@@ -21,20 +21,20 @@ export interface WaitingJob {
 
 export interface FairnessOptions {
   sizes: TierSizes;
-  /** In the order they entered, and in the order they were begun. */
+  /** Jobs in order of admission and in order of start. */
   entered: readonly WaitingJob[];
   begun: readonly WaitingJob[];
-  /** Jobs that enter at the same time: which of them is first, nobody knows. */
+  /** Number of jobs admitted concurrently, whose order is unknown. */
   enteringAtOnce: number;
-  /** Jobs that run at the same time: so many begin at once when the doors open. */
+  /** Number of jobs that run concurrently and therefore begin together. */
   lanes: number;
 }
 
-/** How long a tier had to wait. */
+/** Waiting time of a tier. */
 export interface TierWait {
   tier: string;
   jobs: number;
-  /** Of the job that had to wait longest, measured by its bound: jobs begun up to its own, and its fair turn. */
+  /** Worst job relative to its bound: jobs begun up to its own, and its fair turn. */
   turn: number;
   fair: number;
   /** `turn / fair`. */

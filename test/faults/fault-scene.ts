@@ -10,24 +10,24 @@ import { installTinyModel } from '#test/tiny-models';
 /** `npm run test:faults -- --quick`: every suite, with fewer trials and shorter outages. */
 export const isQuick = process.env.SLUICE_FAULTS === 'quick';
 
-/** How often to try, or how long to break something. */
+/** Number of trials, or length of an outage. */
 export function amount({ full, quick }: { full: number; quick: number }): number {
   return isQuick ? quick : full;
 }
 
-/** How long a worker owns a job without renewing, in ms: the `lockMs` of `chatJob`. */
+/** Lock time of a worker without renewal, in ms: the `lockMs` of `chatJob`. */
 export const lockMs = 10_000;
 
 export interface FaultOptions extends PlatformOptions {
-  /** The suite runs once for each; default Redis alone. */
+  /** The suite runs once for each; default: Redis only. */
   transports?: readonly ('redis' | 'postgres')[];
-  /** Models beside the tiny one of text. */
+  /** Models besides the tiny text model. */
   install?: (home: string) => Promise<ModelManifest[]>;
 }
 
 /**
  * A platform in real processes for the tests of one fault, one per transport. Every test ends with invariant I: no job
- * is open after twice the lock, and the ledger is sound.
+ * is open after twice the lock, and the ledger is consistent.
  */
 export function describeFault(
   title: string,
@@ -44,7 +44,7 @@ export function describeFault(
     };
 
     beforeAll(async () => {
-      // Rate limits have tests of their own; here one account asks for more than any caller may.
+      // Rate limits have their own tests; here one account sends more than any client may.
       const env = { SLUICE_RATE_LIMITS: 'false', ...platformOptions.env };
       const models = install && (await installAll((home = await mkdtemp(join(tmpdir(), 'sluice-home-'))), install));
       platform = await startPlatform({ transport, ...platformOptions, ...models, env });
@@ -68,7 +68,7 @@ async function installAll(home: string, install: NonNullable<FaultOptions['insta
   return { home, manifests: [await installTinyModel(home), ...(await install(home))] };
 }
 
-/** Waits for what must come in the end, however slow the machine is; figures are judged by recorded times. */
+/** Waits for an eventual condition on a machine of any speed; timing assertions use recorded times. */
 export async function eventually<Value>(
   what: string,
   look: () => Promise<Value | null | undefined | false>,
@@ -78,7 +78,7 @@ export async function eventually<Value>(
   for (;;) {
     const value = await look();
     if (value !== null && value !== undefined && value !== false) return value;
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after ${withinMs} ms: ${what}`);
     await pause(20);
   }
 }

@@ -1,14 +1,14 @@
 import type { Platform } from '#test/platform';
 import type { JobLedger } from './job-ledger.js';
 
-/** One kind of work for the tests that kill workers. A slice joins `faultSlices` with one line. */
+/** One kind of work for the tests that kill workers. A slice registers with one line in `faultSlices`. */
 export interface FaultSlice {
   name: string;
-  /** How long a worker owns such a job without renewing. */
+  /** Lock time of such a job without renewal. */
   lockMs: number;
   /**
-   * Sends one request that works for about `durationMs` and resolves when the caller holds the whole result, which it
-   * checks. `text` makes each request another. `costNano` says what it must have cost.
+   * Sends one request that runs for about `durationMs`; resolves when the client has the complete result, which it
+   * checks. `text` varies the request. `costNano` is the expected charge.
    */
   run(
     platform: Platform,

@@ -1,6 +1,6 @@
 import type { Platform } from '#test/platform';
 
-/** One request as the platform's own books have it. */
+/** One request as recorded in the database. */
 export interface JobLedger {
   requestId: string;
   state: string;
@@ -11,8 +11,8 @@ export interface JobLedger {
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
-  holdState: 'open' | 'settled' | 'released' | null;
-  /** Charges in the ledger, and what they add up to. */
+  reservationState: 'open' | 'settled' | 'released' | null;
+  /** Number of charges in the ledger, and their sum. */
   charges: number;
   chargedNano: bigint;
 }
@@ -20,7 +20,7 @@ export interface JobLedger {
 const statement = `
   SELECT j.request_id AS "requestId", j.state::text AS state, j.error_code AS "errorCode", j.attempt,
          j.prompt_tokens AS "promptTokens", j.completion_tokens AS "completionTokens", j.created_at AS "createdAt",
-         j.started_at AS "startedAt", j.finished_at AS "finishedAt", h.state::text AS "holdState",
+         j.started_at AS "startedAt", j.finished_at AS "finishedAt", h.state::text AS "reservationState",
          (SELECT count(*)::int FROM ledger_transactions t WHERE t.request_id = j.request_id AND t.kind = 'charge') AS charges,
          COALESCE((SELECT -sum(e.amount_nano) FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
                     WHERE t.request_id = j.request_id AND e.amount_nano < 0), 0)::text AS charged
@@ -32,12 +32,12 @@ function toLedger({ charged, ...row }: Row): JobLedger {
   return { ...row, chargedNano: BigInt(charged) };
 }
 
-/** Of all requests, in the order they came in. */
+/** All requests, in order of admission. */
 export async function readLedger(platform: Platform): Promise<JobLedger[]> {
   return (await platform.query<Row>(`${statement} ORDER BY j.created_at`)).map(toLedger);
 }
 
-/** Of some requests; throws when one is missing. */
+/** The given requests; throws if one is missing. */
 export async function ledgerOf(platform: Platform, requestIds: string[]): Promise<JobLedger[]> {
   const rows = await platform.query<Row>(`${statement} WHERE j.request_id = ANY ($1)`, [requestIds]);
   const byId = new Map(rows.map((row) => [row.requestId, toLedger(row)]));
@@ -48,7 +48,7 @@ export async function ledgerOf(platform: Platform, requestIds: string[]): Promis
   });
 }
 
-/** What a chat of the tiny models costs: 0.1 USD per million tokens in, 0.2 out. */
+/** Price of a chat with the tiny models: 0.1 USD per million input tokens, 0.2 per million output tokens. */
 export function chatCostNano({ promptTokens, completionTokens }: JobLedger): bigint {
   return BigInt((promptTokens ?? 0) * 100 + (completionTokens ?? 0) * 200);
 }

@@ -5,13 +5,13 @@ import { PrismaService } from '#platform/prisma';
 import { LimitOverridesRepository, type Limits } from '#rate-limit';
 import type { Platform } from '#test/platform';
 
-/** An account with limits of its own on every model, as an operator sets them. */
+/** An account with its own limits on every model, as set by an operator. */
 export interface LimitedTenant {
   accountId: string;
   key: string;
 }
 
-/** Makes one with 100 USD; nobody may have asked the platform yet, or replicas go by what they read before for 5 s. */
+/** Creates an account with 100 USD. Must run before any request, because replicas cache limits for 5 s. */
 export async function openLimitedTenant(platform: Platform, limits: Partial<Limits>): Promise<LimitedTenant> {
   const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
   try {

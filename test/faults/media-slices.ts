@@ -6,17 +6,17 @@ import type { Platform } from '#test/platform';
 import { eventually } from './fault-scene.js';
 import type { FaultSlice } from './fault-slice.js';
 
-/* Pictures, sound and videos of the deterministic painter and speaker, for the tests that kill workers. */
+/* Images, audio and videos of the deterministic generators, for the tests that kill workers. */
 
 const price = (usd: number) => ({ usd, diem: usd });
 const nanoPerImage = 10_000_000n;
 const nanoPerCharacter = 1_000_000n;
 const nanoPerSecond = 20_000_000n;
 const framesPerSecond = 24;
-/** All frames but the two that are given are asked for, one after another. */
+/** Requests all frames except the two given ones, one after another. */
 const msPerFrame = 70;
 
-/** Installs what the slices of media work with. */
+/** Installs the models of the media slices. */
 export async function installMediaModels(home: string): Promise<ModelManifest[]> {
   const manifests = [
     deterministicManifest('tiny-painter', {
@@ -73,7 +73,7 @@ async function post(platform: Platform, path: string, body: object): Promise<Res
   return response;
 }
 
-/** Queues a job and asks until its bytes are there. */
+/** Queues a job and polls until its bytes are available. */
 async function runQueued(
   platform: Platform,
   kind: 'audio' | 'video',
@@ -82,7 +82,7 @@ async function runQueued(
   const queued = await post(platform, `/${kind}/queue`, body);
   const { model, queue_id } = (await queued.json()) as { model: string; queue_id: string };
   const bytes = await eventually(
-    `the ${kind} is made`,
+    `the ${kind} is generated`,
     async () => {
       const response = await post(platform, `/${kind}/retrieve`, { model, queue_id });
       const answer = Buffer.from(await response.arrayBuffer());
@@ -104,7 +104,7 @@ const imageSlice: FaultSlice = {
     const requestId = response.headers.get('cf-ray') ?? '';
     const { data } = await decodeImage(Buffer.from(await response.arrayBuffer()), { channels: 3 });
     const wanted = deterministicColour({ prompt, seed });
-    if (wanted.some((sample, channel) => data[channel] !== sample)) throw new Error(`${requestId}: another picture`);
+    if (wanted.some((sample, channel) => data[channel] !== sample)) throw new Error(`${requestId}: another image`);
     return { requestId, costNano: () => nanoPerImage };
   },
 };
@@ -118,7 +118,7 @@ const audioSlice: FaultSlice = {
     const said = Array.from({ length: sentences }, (_, index) => `${text} says ${index} [[delay=${delayMs}]].`);
     const prompt = said.join(' ');
     const { requestId, bytes } = await runQueued(platform, 'audio', { model: 'tiny-kokoro', prompt });
-    if (bytes.length < 1_000) throw new Error(`${requestId}: ${bytes.length} bytes of sound`);
+    if (bytes.length < 1_000) throw new Error(`${requestId}: ${bytes.length} bytes of audio`);
     return { requestId, costNano: () => BigInt(prompt.length) * nanoPerCharacter };
   },
 };

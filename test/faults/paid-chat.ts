@@ -3,8 +3,8 @@ import { askWhole, type WholeResponse } from './chat-caller.js';
 import type { Platform } from '#test/platform';
 
 /*
- * Chats whose reservation is exactly their charge: only output is paid, and all of it is used. What a balance or a
- * limit covers is then a whole number of them, and none comes back that others could spend.
+ * Chats whose reservation equals their charge: only output is charged, and all of it is used. A balance or a limit then
+ * covers a whole number of them, and no refund lets others run.
  */
 
 const tokens = 10;
@@ -18,10 +18,10 @@ export const paidModel: TinyModelOptions = {
   manifest: { pricing: { input: { usd: 0, diem: 0 }, output: { usd: 1, diem: 1 } } },
 };
 
-/** Refusals for the moment: a burst on one account is admitted one by one, and callers come again. */
+/** Temporary rejections: a burst on one account is admitted one by one, and clients retry. */
 const tries = 20;
 
-/** One caller, who comes again when told to. */
+/** One client that retries when told to. */
 export async function askPaid(
   platform: Platform,
   options: { text: string; replica: number; key?: string },
@@ -34,14 +34,14 @@ export async function askPaid(
   }
 }
 
-/** Many callers at the same time, spread over all replicas. */
+/** Many concurrent clients, spread over all replicas. */
 export async function askAtOnce(
   platform: Platform,
-  wishes: { text: string; key?: string }[],
+  requests: { text: string; key?: string }[],
 ): Promise<WholeResponse[]> {
   const replicas = platform.origins.length;
   return await Promise.all(
-    wishes.map((options, index) => askPaid(platform, { ...options, replica: index % replicas })),
+    requests.map((options, index) => askPaid(platform, { ...options, replica: index % replicas })),
   );
 }
 

@@ -2,18 +2,18 @@ import type { Platform } from '#test/platform';
 import { askWhole, type WholeResponse } from './chat-caller.js';
 import { pause } from './fault-scene.js';
 
-/** How often the readiness of each replica is asked for, in ms; orchestrators take longer. */
+/** Interval of readiness probes per replica, in ms; orchestrators use longer ones. */
 const checkIntervalMs = 200;
 
-/** A call by way of the replicas that were ready at the last look. */
+/** A request routed to replicas that were ready at the last probe. */
 export interface BalancedCall {
-  /** Null when the connection broke before an answer came: what a caller calls a reset. */
+  /** Null when the connection broke before a response. */
   answer: WholeResponse | null;
-  /** Answers 503 of a replica that had just begun to stop; each was asked again elsewhere. */
-  turnedAway: number;
+  /** 503 responses of a replica that had just begun to stop; each was retried elsewhere. */
+  rejectedWhileStopping: number;
 }
 
-/** Stands before the api as a Service does: new requests go in turn to the replicas that say they are ready. */
+/** Acts as a Service in front of the API: distributes new requests over the replicas that report ready. */
 export class ReadyReplicas {
   private ready: number[];
   private next = 0;
@@ -25,7 +25,7 @@ export class ReadyReplicas {
     this.ready = platform.origins.map((_, index) => index);
   }
 
-  /** Sends requests at a steady pace until `stop`. */
+  /** Sends requests at a fixed rate until `stop`. */
   start(requestsPerSecond: number): void {
     this.looking = setInterval(() => void this.look(), checkIntervalMs);
     this.timer = setInterval(() => this.calls.push(this.call(this.calls.length)), 1_000 / requestsPerSecond);
@@ -52,11 +52,12 @@ export class ReadyReplicas {
   }
 
   private async call(index: number): Promise<BalancedCall> {
-    for (let turnedAway = 0; ; turnedAway += 1) {
+    for (let rejectedWhileStopping = 0; ; rejectedWhileStopping += 1) {
       const replica = this.ready[this.next++ % Math.max(1, this.ready.length)];
       const options = { directives: 'tokens=3', text: `New ${index}`, ...(replica !== undefined && { replica }) };
       const answer = await askWhole(this.platform, options).catch(() => null);
-      if (answer === null || answer.status !== 503 || turnedAway === 20) return { answer, turnedAway };
+      if (answer === null || answer.status !== 503 || rejectedWhileStopping === 20)
+        return { answer, rejectedWhileStopping };
       await pause(100);
     }
   }

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 
-/** Sends one command, e.g. `FLUSHALL`, in the protocol's own words; resolves to the first line of the reply. */
+/** Sends one command, e.g. `FLUSHALL`, over the Redis protocol; resolves to the first line of the reply. */
 export async function redisCommand(server: { port: number }, ...words: string[]): Promise<string> {
   return (await ask(server, words, () => true)).split('\r\n', 1)[0] ?? '';
 }
 
-/** What of `INFO memory` is a number, e.g. `used_memory`. */
+/** Numeric fields of `INFO memory`, e.g. `used_memory`. */
 export async function redisMemory(server: { port: number }, field: string): Promise<number> {
   const text = await ask(server, ['INFO', 'memory'], (reply) => {
     const [, length = ''] = /^\$(\d+)\r\n/.exec(reply) ?? [];

@@ -1,6 +1,9 @@
 import { createArtifactStore } from '#storage';
 
-/* Stores twenty megabytes in the folder it is given, or with `ping` asks whether it takes any; prints the code of the error or `stored`. */
+/*
+ * Stores twenty megabytes in the given folder or, with `ping`, checks whether it is writable. Prints the error code or
+ * `stored`.
+ */
 
 const store = createArtifactStore({ home: process.argv[2] ?? '' });
 

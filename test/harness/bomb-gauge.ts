@@ -2,31 +2,31 @@ import { readFile } from 'node:fs/promises';
 import { decodeBase64, decodeImage, decodeWholeAudio, MediaTools, probeAudio, probeVideo } from '#media';
 
 /*
- * A process of its own that opens one bomb after the other and tells, over its channel, how each ended and what it cost:
- * in the test's own process the numbers would be those of the test.
+ * A child process that opens decompression bombs one after another and reports each result and its memory over its
+ * channel. In the test's own process the memory of the test would count.
  */
 
 export interface BombOrder {
-  kind: 'picture' | 'sound' | 'video' | 'base64';
+  kind: 'image' | 'audio' | 'video' | 'base64';
   path: string;
 }
 
 export interface BombReport {
-  /** Code of the error; null: it was opened. */
+  /** Error code; null: it was opened. */
   code: string | null;
-  /** How much the process had grown at its largest. */
+  /** Peak memory growth of the process. */
   grownBytes: number;
   elapsedMs: number;
 }
 
 const tools = await MediaTools.find();
 
-/** What is measured; reading the bomb from the disk is not. */
+/** The measured operation; reading the bomb from disk is excluded. */
 function fuse({ kind, path }: BombOrder, bytes: Buffer): () => unknown {
-  if (kind === 'picture') return () => decodeImage(bytes, { channels: 3, maxBytes: 25_000_000 });
+  if (kind === 'image') return () => decodeImage(bytes, { channels: 3, maxBytes: 25_000_000 });
   if (kind === 'video') return () => probeVideo(tools, { path }, { maxSeconds: 300 });
-  if (kind === 'sound') {
-    // As the api does, and then the worker.
+  if (kind === 'audio') {
+    // As in the API, then in the worker.
     return async () => {
       await probeAudio(tools, bytes, { maxSeconds: 3_600 });
       await decodeWholeAudio(tools, bytes, { sampleRate: 16_000, maxSeconds: 3_600 });

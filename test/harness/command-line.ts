@@ -4,8 +4,8 @@ import { CliContext } from '../../apps/cli/src/cli-context.js';
 import { createProgram } from '../../apps/cli/src/program.js';
 
 /**
- * Runs one line of `sluice` in this process, with nothing but the given environment; answers what it wrote on stdout.
- * Rejects as the command does.
+ * Runs one `sluice` command line in this process with only the given environment; returns its stdout. Rejects like the
+ * command.
  */
 export async function runCommandLine(line: readonly string[], environment: Environment): Promise<string> {
   const written: string[] = [];

@@ -11,23 +11,23 @@ import type {
 } from '#inference/host';
 
 /*
- * A test double of the text engine: no model, no graph, words drawn from a hash of the prompt. It speaks the same
- * contract, so that everything around the engine can be tested quickly and to the letter. It is part of the tests
- * and of no product.
+ * Test double of the text engine: no model, no graph, words drawn from a hash of the prompt. It implements the same
+ * contract, so that everything around the engine can be tested fast and deterministically. It is test code only.
  *
- * A directive in the last message steers it: `[[tokens=20 delay=5 crash=3]]`
- *   tokens=N   length of the answer in tokens, a word each (default 16)
- *   delay=MS   pause between two tokens (default 0)
- *   think=N    the first N tokens stand in a think block
- *   cached=N   prompt tokens reported as found in a cached prefix
- *   echo       the answer is the message itself, without the directive
- *   crash=N    the process dies by SIGKILL after N tokens (default 0)
- *   abort=N    the same by SIGABRT, as a native library that gives up
- *   segv=N     the same by SIGSEGV
- *   once       whatever goes wrong goes wrong in one process only, and well in the next
- *   hang=N     the process stops answering for good after N tokens (default 0)
- *   fail=N     the request fails with INFERENCE_FAILED after N tokens (default 0)
- *   lose=N     the device fails after N tokens (default 0), as when its memory is full
+ * A directive in the last message controls it, such as `[[tokens=20 delay=5 crash=3]]`:
+ *
+ * - `tokens=N`: output length in tokens, one word each (default 16)
+ * - `delay=MS`: pause between two tokens (default 0)
+ * - `think=N`: the first N tokens are in a think block
+ * - `cached=N`: prompt tokens reported as found in a cached prefix
+ * - `echo`: the output is the message itself, without the directive
+ * - `crash=N`: the process dies by SIGKILL after N tokens (default 0)
+ * - `abort=N`: the same by SIGABRT, like a native library that aborts
+ * - `segv=N`: the same by SIGSEGV
+ * - `once`: the fault occurs in one process only, and not in the next
+ * - `hang=N`: the process stops responding for good after N tokens (default 0)
+ * - `fail=N`: the request fails with INFERENCE_FAILED after N tokens (default 0)
+ * - `lose=N`: the device fails after N tokens (default 0), as when its memory is full
  */
 export interface Directives {
   tokens?: number;
@@ -48,7 +48,7 @@ export interface DeterministicEngineOptions {
   slots: number;
   contextLength: number;
   sink: TextGenerationSink;
-  /** Where processes leave notes for the next one; `once` needs it. */
+  /** Folder for state shared between processes; required by `once`. */
   notesFolder?: string;
 }
 
@@ -71,7 +71,7 @@ interface ActiveRequest {
 const vocabulary =
   'amber birch cedar delta ember fjord grove heron island juniper kestrel lagoon 水 🌊 maple northern'.split(' ');
 
-/** The words of one choice; the same prompt, seed and index give the same words on every machine. */
+/** Words of one choice; the same prompt, seed and index give the same words on every machine. */
 export function deterministicWords(promptText: string, { seed = 0, index = 0, count = 16 } = {}): string[] {
   const words: string[] = [];
   for (let position = 0; position < count; position++) {
@@ -93,7 +93,7 @@ export function parseDirectives(text: string): Directives {
 export class DeterministicEngine implements TextGenerationEngine {
   private readonly running = new Map<string, ActiveRequest>();
   private readonly waiting: TextGenerationRequest[] = [];
-  private outbox: [string, TextGenerationEvent][] = [];
+  private pendingEvents: [string, TextGenerationEvent][] = [];
   private timer: NodeJS.Timeout | null = null;
   private immediate: NodeJS.Immediate | null = null;
   private generatedTotal = 0;
@@ -114,7 +114,7 @@ export class DeterministicEngine implements TextGenerationEngine {
     if (place >= 0) {
       this.waiting.splice(place, 1);
       const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
-      this.outbox.push([id, { type: 'finished', cancelled: true, usage }]);
+      this.pendingEvents.push([id, { type: 'finished', cancelled: true, usage }]);
     }
     const active = this.running.get(id);
     if (active !== undefined) this.finish(active, true);
@@ -161,11 +161,11 @@ export class DeterministicEngine implements TextGenerationEngine {
     }
     const now = performance.now();
     for (const active of [...this.running.values()]) if (active.nextStepAtMs <= now) this.advance(active, now);
-    const events = this.outbox;
-    this.outbox = [];
+    const events = this.pendingEvents;
+    this.pendingEvents = [];
     if (events.length > 0) this.options.sink(events);
     const next = Math.min(...[...this.running.values()].map((active) => active.nextStepAtMs - performance.now()));
-    // All may have ended in this very step while others wait for their places.
+    // All sequences may have ended in this step while others wait for their slots.
     if (this.running.size > 0 || this.waiting.length > 0) this.schedule(this.running.size > 0 ? Math.max(0, next) : 0);
   }
 
@@ -176,14 +176,14 @@ export class DeterministicEngine implements TextGenerationEngine {
     if (promptTokens >= this.options.contextLength) {
       const message = `This model's context is ${this.options.contextLength} tokens, and the messages are ${promptTokens} tokens.`;
       const error = { code: 'TOO_MANY_TOKENS', message, param: 'messages' } as const;
-      this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
+      this.pendingEvents.push([request.id, { type: 'failed', error, usage: null }]);
       return;
     }
     const cachedTokens = Math.min(directives.cached ?? 0, promptTokens);
     const choices = Array.from({ length: request.n }, (_, index) => choiceOf(request, { text, directives, index }));
     this.running.set(request.id, { request, directives, choices, promptTokens, generated: 0, nextStepAtMs: 0 });
     this.promptTotal += promptTokens;
-    this.outbox.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens }]);
+    this.pendingEvents.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens }]);
   }
 
   private advance(active: ActiveRequest, now: number): void {
@@ -199,14 +199,14 @@ export class DeterministicEngine implements TextGenerationEngine {
     if (directives.fail !== undefined && position >= directives.fail) {
       this.running.delete(request.id);
       const error = { code: 'INFERENCE_FAILED', message: 'The test engine was told to fail.' } as const;
-      this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
+      this.pendingEvents.push([request.id, { type: 'failed', error, usage: null }]);
       return;
     }
     if (directives.lose !== undefined && position >= directives.lose && !this.isOver(directives, request)) {
       this.leaveNote(request);
       this.running.delete(request.id);
       const error = { code: 'DEVICE_LOST', message: 'The test engine was told to lose its device.' } as const;
-      this.outbox.push([request.id, { type: 'failed', error, usage: null }]);
+      this.pendingEvents.push([request.id, { type: 'failed', error, usage: null }]);
       return;
     }
     active.nextStepAtMs = now + (directives.delay ?? 0);
@@ -214,7 +214,7 @@ export class DeterministicEngine implements TextGenerationEngine {
     if (active.choices.every((choice) => choice.position > choice.words.length)) this.finish(active, false);
   }
 
-  /** True when `once` was said, and an earlier process has been through it. */
+  /** True when `once` is set and an earlier process has already failed. */
   private isOver({ once }: Directives, request: TextGenerationRequest): boolean {
     return once !== undefined && existsSync(this.notePath(request));
   }
@@ -233,13 +233,16 @@ export class DeterministicEngine implements TextGenerationEngine {
     const word = choice.words[choice.position++];
     if (word === undefined) {
       if (choice.position > choice.words.length + 1) return;
-      this.outbox.push([id, { type: 'choice-finished', index: choice.index, finishReason: choice.finishReason }]);
+      this.pendingEvents.push([
+        id,
+        { type: 'choice-finished', index: choice.index, finishReason: choice.finishReason },
+      ]);
       return;
     }
     active.generated++;
     this.generatedTotal++;
     const logprobs = topLogprobs === null ? null : [logprobOf(word, topLogprobs)];
-    this.outbox.push([id, { type: 'text-delta', index: choice.index, text: word, tokens: 1, logprobs }]);
+    this.pendingEvents.push([id, { type: 'text-delta', index: choice.index, text: word, tokens: 1, logprobs }]);
   }
 
   private finish(active: ActiveRequest, cancelled: boolean): void {
@@ -247,7 +250,7 @@ export class DeterministicEngine implements TextGenerationEngine {
     const { promptTokens, generated } = active;
     const cachedTokens = Math.min(active.directives.cached ?? 0, promptTokens);
     const usage = { promptTokens, cachedTokens, completionTokens: generated, reasoningTokens: 0 };
-    this.outbox.push([active.request.id, { type: 'finished', cancelled, usage }]);
+    this.pendingEvents.push([active.request.id, { type: 'finished', cancelled, usage }]);
   }
 }
 
@@ -317,6 +320,6 @@ function misbehave({ crash, abort, segv, hang }: Directives, position: number): 
   if (crash !== undefined && position >= crash) process.kill(process.pid, 'SIGKILL');
   if (abort !== undefined && position >= abort) process.kill(process.pid, 'SIGABRT');
   if (segv !== undefined && position >= segv) process.kill(process.pid, 'SIGSEGV');
-  // A loop that never turns again, as a run call that never returns; parked, so that it costs no processor time.
+  // Blocks the event loop forever, like a run call that never returns, without using CPU time.
   if (hang !== undefined && position >= hang) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }

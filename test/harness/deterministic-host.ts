@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
 import { serveModelHost } from '#inference/host';
 import { DeterministicEngine } from './deterministic-engine.js';
-import { DeterministicPainter } from './deterministic-image-generator.js';
+import { DeterministicImageGenerator } from './deterministic-image-generator.js';
 import { DeterministicSynthesizer } from './deterministic-synthesizer.js';
 import { EngineJournalWriter } from './engine-journal.js';
 
-/* Entry of a model host whose engine is the test double: same protocol, no model. */
+/* Entry of a model host with the deterministic test engine: same protocol, no model. */
 serveModelHost(async ({ slots, contextLength, family, familyOptions }, sink) => {
   const path = process.env.SLUICE_TEST_JOURNAL;
   const about = { provider: 'cpu', providerNote: 'deterministic test engine', slots };
@@ -18,7 +18,7 @@ serveModelHost(async ({ slots, contextLength, family, familyOptions }, sink) => 
   if (family === 'stable-diffusion' || family === 'rife') {
     const { delayMs } = familyOptions;
     const options = { sink: journal.watch(sink), delayMs: typeof delayMs === 'number' ? delayMs : 0 };
-    return { engine: journal.attach(new DeterministicPainter(options)), ...about };
+    return { engine: journal.attach(new DeterministicImageGenerator(options)), ...about };
   }
   const engine = new DeterministicEngine({ slots, contextLength, sink: journal.watch(sink), notesFolder });
   return { engine: journal.attach(engine), ...about };

@@ -3,28 +3,28 @@ import type { EngineSink, EngineStats, TaskEngine, TaskRequest } from '#inferenc
 import type { GenerateInput, InterpolateInput, RgbPixels } from '#inference/tasks';
 
 /*
- * A test double of a model of pictures: one colour, drawn from a hash of prompt and seed, or the first of two frames.
- * `[[delay=MS]]` in a prompt, or `familyOptions.delayMs`, is how long one takes.
+ * Test double of an image model: one colour from a hash of prompt and seed, or the first of two frames. `[[delay=MS]]`
+ * in a prompt, or `familyOptions.delayMs`, sets how long one image takes.
  */
 
-export interface DeterministicPainterOptions {
+export interface DeterministicImageGeneratorOptions {
   sink: EngineSink;
-  /** Where nothing is said in a prompt; default 0. */
+  /** Used when the prompt has no delay; default 0. */
   delayMs?: number;
 }
 
-/** The colour of the picture that a prompt and a seed give on every machine. */
+/** Colour of the image for a prompt and a seed, the same on every machine. */
 export function deterministicColour({ prompt, seed }: Pick<GenerateInput, 'prompt' | 'seed'>): number[] {
   return [...createHash('sha256').update(`${seed}/${prompt}`).digest().subarray(0, 3)];
 }
 
-export class DeterministicPainter implements TaskEngine {
+export class DeterministicImageGenerator implements TaskEngine {
   readonly oneAtATime = true;
   private readonly cancelled = new Set<string>();
   private work: Promise<void> = Promise.resolve();
   private steps = 0;
 
-  constructor(private readonly options: DeterministicPainterOptions) {}
+  constructor(private readonly options: DeterministicImageGeneratorOptions) {}
 
   submit(request: TaskRequest): void {
     this.work = this.work.then(() => this.run(request));
@@ -48,7 +48,7 @@ export class DeterministicPainter implements TaskEngine {
     while (performance.now() < until && !this.cancelled.has(id)) await new Promise((resolve) => setTimeout(resolve, 5));
     this.steps += 1;
     if (this.cancelled.has(id)) return sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);
-    const image = task === 'interpolate' ? (input as InterpolateInput).first : painted(input as GenerateInput);
+    const image = task === 'interpolate' ? (input as InterpolateInput).first : generated(input as GenerateInput);
     sink([[id, { type: 'task-finished', cancelled: false, output: { image } }]]);
   }
 }
@@ -59,7 +59,7 @@ function delayOf(input: object): number | null {
   return said === undefined ? null : Number(said);
 }
 
-function painted(input: GenerateInput): RgbPixels {
+function generated(input: GenerateInput): RgbPixels {
   const { width, height } = input;
   const colour = deterministicColour(input);
   return { width, height, data: Uint8Array.from({ length: width * height * 3 }, (_, at) => colour[at % 3] ?? 0) };

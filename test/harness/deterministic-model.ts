@@ -4,14 +4,14 @@ import { modelFolder } from '#model-store';
 import { type ModelManifest, validateManifest } from '#model-registry/manifest';
 import { installFixture } from './install-fixture.js';
 
-/** A manifest whose model the deterministic test engine plays. */
-export function deterministicManifest(id: string, wishes: Partial<ModelManifest> = {}): ModelManifest {
+/** A manifest of a model that the deterministic test engine simulates. */
+export function deterministicManifest(id: string, overrides: Partial<ModelManifest> = {}): ModelManifest {
   return validateManifest(
     {
       id,
       type: 'text',
       name: `Test model ${id}`,
-      description: 'Played by the deterministic test engine.',
+      description: 'Simulated by the deterministic test engine.',
       created: 1_700_000_000,
       ownedBy: 'sluice',
       modelSource: 'https://example.com/test-model',
@@ -30,13 +30,13 @@ export function deterministicManifest(id: string, wishes: Partial<ModelManifest>
       capabilities: { supportsLogProbs: true, supportsReasoning: true, quantization: 'not-available' },
       constraints: { temperature: { default: 1 }, top_p: { default: 1 } },
       pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
-      ...wishes,
+      ...overrides,
     },
     'manifest.json',
   );
 }
 
-/** Installs such a model the way a pull does: written beside, renamed into place. */
+/** Installs such a model as a pull does: written to a sibling folder, then renamed into place. */
 export async function installDeterministicModel(home: string, manifest: ModelManifest): Promise<void> {
   await installFixture(home, { id: manifest.id, converter: 'none' }, (folder) =>
     writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest)),

@@ -5,25 +5,26 @@ import type { SpeakInput } from '#inference/tasks';
 import type { EngineStats } from '#inference/host';
 
 /*
- * A test double of a model that speaks: a hum for each sentence, or for a cloned voice its recording. A directive in a
- * sentence steers it:
- *   [[hold=NAME]]   waits until somebody calls `release(NAME)`
- *   [[delay=MS]]    waits so long
- *   [[seconds=N]]   the hum's length (default 0.05)
- *   [[fail]]        the sentence fails
- *   [[crash]]       the process dies, once
+ * Test double of a speech model: a hum for each sentence, or the recording of a cloned voice. A directive in a sentence
+ * controls it:
+ *
+ * - `[[hold=NAME]]` waits until `release(NAME)` is called
+ * - `[[delay=MS]]` waits this long
+ * - `[[seconds=N]]` sets the length of the hum (default 0.05)
+ * - `[[fail]]` fails the sentence
+ * - `[[crash]]` ends the process, once
  */
 
 const sampleRate = 24_000;
 const pollMs = 5;
 
-/** Lets the sentences go on that wait for a name. */
+/** Releases the sentences that wait for a name. */
 export function release(notesFolder: string, name: string): void {
   writeFileSync(join(notesFolder, `release-${name}`), '');
 }
 
-/** The sentences that were said so far, in order, over all processes. */
-export function saidSentences(notesFolder: string): string[] {
+/** Sentences generated so far, in order, over all processes. */
+export function generatedSentences(notesFolder: string): string[] {
   const path = join(notesFolder, 'said');
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
 }

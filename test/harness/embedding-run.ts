@@ -2,7 +2,7 @@ import type { TaskEngine, TaskEvent } from '#inference/host';
 import type { EmbeddingOutput, EmbeddingPart } from '#inference/tasks';
 
 export interface EmbeddedTexts {
-  /** In the order of the texts; of a cancelled task only those that came. */
+  /** In the order of the texts; for a cancelled task only the computed ones. */
   vectors: Float32Array[];
   tokens: number;
   cancelled: boolean;
@@ -14,7 +14,7 @@ interface OpenTask {
   reject: (error: Error) => void;
 }
 
-/** Asks an engine for vectors, one promise per request. Give it `sink`, then set `engine`. */
+/** Requests vectors from an engine, one promise per request. Pass it `sink`, then set `engine`. */
 export class EmbeddingRun {
   private readonly open = new Map<string, OpenTask>();
   private loaded: TaskEngine | null = null;
@@ -33,7 +33,7 @@ export class EmbeddingRun {
     for (const [id, event] of events) this.hear(id, event as TaskEvent);
   };
 
-  /** `onId` is told how to cancel it. Rejects with `<code>: <message> (<param>)`. */
+  /** `onId` receives the id for cancelling. Rejects with `<code>: <message> (<param>)`. */
   embed(
     texts: string[],
     dimensions: number | null = null,

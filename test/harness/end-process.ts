@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 
 /**
- * Sends a signal and waits for the end of a process. Resolves with its exit code; null where the signal ended it, or where
- * it was gone before.
+ * Sends a signal and waits for the process to exit. Resolves to its exit code, or null if a signal ended it or it was
+ * already gone.
  */
 export async function endProcess(
   child: ChildProcess | null | undefined,

@@ -3,27 +3,30 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What a deterministic engine did with one request, in its own words; times are ms since the epoch. */
+/** Record of one request by a deterministic engine; times are ms since the epoch. */
 export interface EngineRun {
   requestId: string;
-  /** The process of the engine, and the worker whose host it was. */
+  /** Pid of the engine, and the worker whose host it is. */
   hostPid: number;
   workerPid: number;
   beganAtMs: number;
-  /** When the engine was told to stop; null when nobody told it. */
+  /** When the engine was told to stop; null if never. */
   cancelledAtMs: number | null;
   /** Null when the process was killed before the end. */
   endedAtMs: number | null;
   lastTokenAtMs: number | null;
-  /** Tokens made, as far as the end was reached. */
+  /** Generated tokens, if the end was reached. */
   tokens: number;
 }
 
 interface Entry {
   event: 'begin' | 'cancel' | 'end';
-  /** Of the run: the request's id (with a dot or a dash and a number where a job has several tasks), and which run of it by that worker. */
+  /**
+   * Run id: the request's id (plus a dot or dash and a number if the job has several tasks), and the run number of that
+   * worker.
+   */
   run: string;
-  /** Of the process: two workers may give a run the same name. */
+  /** Pid, since two workers may give runs the same id. */
   pid: number;
   workerPid: number;
   atMs: number;
@@ -38,13 +41,13 @@ interface JournaledEvent {
 
 type Sink<Event> = (events: [id: string, event: Event][]) => void;
 
-/** The engine's side: notes what goes through, one line each, synchronously, so that a killed process has said all. */
+/** Engine side: appends one line per event synchronously, so that a killed process has recorded everything. */
 export class EngineJournalWriter {
   private readonly running = new Map<string, { tokens: number; lastTokenAtMs: number | null }>();
 
   constructor(private readonly path: string) {}
 
-  /** Hears what an engine is told. */
+  /** Records the commands that an engine receives. */
   attach<Engine extends { submit(request: { id: string }): void; cancel(id: string): void }>(engine: Engine): Engine {
     const { submit, cancel } = engine;
     engine.submit = (request) => {
@@ -59,7 +62,7 @@ export class EngineJournalWriter {
     return engine;
   }
 
-  /** The sink of the engine, listening on the way. */
+  /** Sink of the engine that records events and passes them on. */
   watch<Event extends JournaledEvent>(sink: Sink<Event>): Sink<Event> {
     return (events) => {
       for (const [run, event] of events) this.note(run, event);
@@ -85,7 +88,7 @@ export class EngineJournalWriter {
   }
 }
 
-/** The test's side: the truth about what was generated, whatever the platform makes of it. */
+/** Test side: reads what was really generated, independently of the platform. */
 export class EngineJournal {
   private folder = '';
 

@@ -1,6 +1,6 @@
 import { type ModelManifest, validateManifest } from '#model-registry/manifest';
 
-/** A small valid manifest for the tests of the registry. */
+/** A small valid manifest for registry tests. */
 export function exampleManifest(changes: Partial<ModelManifest> = {}): ModelManifest {
   const manifest = {
     id: 'example',
@@ -25,7 +25,7 @@ export function exampleManifest(changes: Partial<ModelManifest> = {}): ModelMani
   return validateManifest(manifest, `${manifest.id}.yaml`);
 }
 
-/** An embedding model: another kind, for mismatches. */
+/** An embedding model, for type mismatches. */
 export function exampleEmbeddingManifest(changes: Partial<ModelManifest> = {}): ModelManifest {
   return exampleManifest({
     id: 'example-embedding',

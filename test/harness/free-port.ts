@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below what Linux gives to outgoing connections and to whoever listens on port 0: a port from there may be taken by any
- * connection in the second that a process needs to bind it.
+ * Below the ephemeral ports of Linux: outgoing connections or port 0 could take a port from that range before a process
+ * binds it.
  */
 const lowest = 12_000;
 const highest = 32_000;
 
-/** A TCP port of this machine that nobody listens on, and that nobody gets by chance. */
+/** A free TCP port of this machine outside the ephemeral range. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(lowest, highest);

@@ -3,12 +3,15 @@ import { startPostgres } from './postgres-server.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Superuser URL of the PostgreSQL server the run shares. */
+    /** Superuser URL of the PostgreSQL server shared by the test run. */
     postgresUrl: string;
   }
 }
 
-/** One PostgreSQL for all suites of a run: each makes its own database there. Redis is cheap: each starts its own. */
+/**
+ * Starts one PostgreSQL for all suites of a run; each creates its own database. Redis starts quickly, so each suite
+ * starts its own.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const postgres = await startPostgres();
   project.provide('postgresUrl', postgres.url);

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { type InstalledRecord, modelFolder } from '#model-store';
 
 /**
- * Installs what `build` writes into a folder the way a pull does: written beside, renamed into place, with an
- * `installed.json` that names every file. `converter` is what that says of its making.
+ * Installs what `build` writes into a folder as a pull does: written to a sibling folder and renamed into place, with
+ * an `installed.json` that lists every file. `converter` is recorded there.
  */
 export async function installFixture<Built>(
   home: string,

@@ -1,16 +1,16 @@
-import { isAudio, LedgerService, type VerifyReport } from '#billing';
+import { isConsistent, LedgerService, type VerifyReport } from '#billing';
 import { PrismaService } from '#platform/prisma';
 
 /**
- * Invariant I of every test that touches money: the ledger sums to zero, no balance is below it, a job is charged once
- * at most, open holds are those of open jobs, and every balance is what its entries add up to. Throws naming the
- * breaks; resolves to the figures for what else a test wants to say of them.
+ * Invariant I of every test that involves billing. The ledger sums to zero, no balance is negative, a job is charged at
+ * most once, open reservations belong to open jobs, and every balance is the sum of its entries. Throws naming the
+ * violations; resolves to the figures for further assertions.
  */
 export async function expectInvariant({ databaseUrl }: { databaseUrl: string }): Promise<VerifyReport['figures']> {
   const prisma = new PrismaService({ url: databaseUrl, poolSize: 1 });
   try {
     const report = await new LedgerService(prisma).verify();
-    if (isAudio(report)) return report.figures;
+    if (isConsistent(report)) return report.figures;
     const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
     throw new Error(`the ledger is broken: ${broken.map(([name, count]) => `${name}=${String(count)}`).join(', ')}`);
   } finally {

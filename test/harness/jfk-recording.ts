@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { type ModelManifest, validateManifest } from '#model-registry/manifest';
 import { modelFolder, pullModels, silentReporter } from '#model-store';
 
-/** What John F. Kennedy says in eleven seconds of his inaugural address (public domain). */
+/** Transcript of eleven seconds of John F. Kennedy's inaugural address (public domain). */
 export const jfkWords =
   'and so my fellow americans ask not what your country can do for you ask what you can do for your country';
 
-/** A manifest that holds no model but a recording: it is fetched, checked and kept as weights are. */
+/** A manifest with a recording instead of a model: it is downloaded, verified and stored like weights. */
 const recording: ModelManifest = validateManifest(
   {
     id: 'jfk-recording',
@@ -40,7 +40,7 @@ const recording: ModelManifest = validateManifest(
   'jfk-recording.yaml',
 );
 
-/** The WAV file: 16 kHz, mono, 16 bits. It is fetched into `home` once. */
+/** The WAV file: 16 kHz, mono, 16 bits. Downloaded into `home` once. */
 export async function jfkRecording(home: string): Promise<Buffer> {
   const [result] = await pullModels({ home, manifests: [recording], reporter: silentReporter });
   if (result?.status === 'failed') throw result.error;

@@ -1,6 +1,8 @@
 import { encodeAudio, MediaTools } from '#media';
 
-/* Encodes silence until it is killed. Says on its channel when the encoder runs; takes its folder from the arguments. */
+/*
+ * Encodes silence until it is killed. Reports over its channel when the encoder runs; gets its folder as an argument.
+ */
 
 const tools = await MediaTools.find({ temporaryFolder: process.argv[2] ?? '' });
 await tools.makeFolder();
@@ -12,8 +14,8 @@ async function* silence(): AsyncGenerator<Float32Array> {
   }
 }
 
-let told = false;
+let isReported = false;
 for await (const part of encodeAudio(tools, silence(), { format: 'mp3', sampleRate: 48_000 })) {
-  if (!told && part.length > 0) process.send?.('running');
-  told = true;
+  if (!isReported && part.length > 0) process.send?.('running');
+  isReported = true;
 }

@@ -1,14 +1,14 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A span as it arrived; ids in hex, attributes as JSON. */
+/** A received span; ids in hex, attributes as JSON. */
 export interface ReceivedSpan {
   service: string;
   name: string;
   traceId: string;
   spanId: string;
   parentSpanId: string;
-  /** As OTLP numbers them: 1 internal, 2 server, 5 consumer. */
+  /** OTLP span kinds: 1 internal, 2 server, 5 consumer. */
   kind: number;
   attributes: Record<string, unknown>;
   failed: boolean;
@@ -36,10 +36,10 @@ interface WireExport {
   resourceSpans: { resource: { attributes: WireAttribute[] }; scopeSpans: { spans: WireSpan[] }[] }[];
 }
 
-/** Takes traces as OTLP over HTTP in JSON, as a collector does. */
+/** Receives traces as OTLP over HTTP in JSON, like a collector. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
-  /** What was sent, as text: for tests that look for what must not be in it. */
+  /** Everything received, as text, for tests that check for forbidden content. */
   text = '';
   private readonly server: Server;
 

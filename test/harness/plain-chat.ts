@@ -1,7 +1,7 @@
 import type { ChatJobPayload } from '#modalities/chat/contract';
 
-/** A chat as the queue carries it: a greeting and no wishes, but for those given. */
-export function plainChat(wishes: Partial<ChatJobPayload> = {}): ChatJobPayload {
+/** A minimal chat payload as the queue carries it, with overrides. */
+export function plainChat(overrides: Partial<ChatJobPayload> = {}): ChatJobPayload {
   return {
     messages: [{ role: 'user', content: 'Hello' }],
     sampling: {},
@@ -10,6 +10,6 @@ export function plainChat(wishes: Partial<ChatJobPayload> = {}): ChatJobPayload 
     stopTokenIds: [],
     topLogprobs: null,
     stripThinking: false,
-    ...wishes,
+    ...overrides,
   };
 }

@@ -5,43 +5,43 @@ import type { TinyModelOptions } from './tiny-models.js';
 export type PlatformRole = 'api' | 'worker' | 'ops';
 export type WiredStore = 'queue' | 'database';
 
-/** The first process of a role bears its name, further ones a number from 2: `api-2`. */
+/** The first process of a role has its name, further ones a number from 2: `api-2`. */
 export type PlatformProcess = PlatformRole | `${PlatformRole}-${number}`;
 
 export interface PlatformOptions {
-  /** Tiny models to generate; default one named `tiny-llama`. */
+  /** Tiny models to generate; default: one named `tiny-llama`. */
   models?: TinyModelOptions[];
-  /** Where the queue lives; default Postgres. */
+  /** Queue transport; default: Postgres. */
   transport?: 'postgres' | 'redis';
-  /** `deterministic`: words drawn from a hash, steered by directives. `text`: the product's engine. Default deterministic. */
+  /** `deterministic`: words from a hash, controlled by directives. `text`: the real engine. Default: deterministic. */
   engine?: 'deterministic' | 'text';
-  /** Further environment of every process. */
+  /** Additional environment of every process. */
   env?: Record<string, string>;
-  /** Further environment of single processes. */
+  /** Additional environment of single processes. */
   processEnv?: Partial<Record<PlatformProcess, Record<string, string>>>;
-  /** A home with installed models instead of a fresh one; it is left in place. */
+  /** A home with installed models instead of a new one; it is not deleted. */
   home?: string;
   /**
-   * Rate limits of the account and the block after failures: `contract` as callers have them. Default `unbounded`, far
-   * above what tests need; each request is counted all the same.
+   * Rate limits of the account and the block after failures. `contract` uses the defaults of the product. Default:
+   * `unbounded`, far above what tests need; requests are still counted.
    */
   limits?: 'unbounded' | 'contract';
-  /** What the account can spend, in nano-USD; default 1000 USD. */
+  /** Balance of the account, in nano-USD; default: 1000 USD. */
   creditNano?: bigint;
   /** Manifests of the models in `home`. */
   manifests?: ModelManifest[];
-  /** Those of them that the worker's `SLUICE_MODELS` does not name, for tests that place them in its pool. */
+  /** Models that the worker's `SLUICE_MODELS` omits, for tests that place them in its pool. */
   unnamed?: string[];
-  /** How many processes of a role; default one each. */
+  /** Number of processes per role; default: one each. */
   replicas?: Partial<Record<PlatformRole, number>>;
-  /** A PostgreSQL server of this platform alone, for tests that stop it; default the server that the run shares. */
+  /** A PostgreSQL server for this platform only, for tests that stop it; default: the shared server. */
   ownPostgres?: boolean;
-  /** Hears everything that the processes write, as they write it. */
+  /** Called with all output of the processes. */
   onLog?: (text: string) => void;
-  /** Lays a wire that can be broken between each process and each store: `platform.wire('api', 'queue')`. */
+  /** Adds a breakable connection between each process and each store: `platform.wire('api', 'queue')`. */
   wires?: boolean;
-  /** Further options of `redis-server`, e.g. `['--appendonly', 'yes']`. */
+  /** Additional `redis-server` options, e.g. `['--appendonly', 'yes']`. */
   redisArguments?: string[];
-  /** Default: everything on the loopback of this machine; another one needs `ownPostgres`. */
+  /** Default: everything on the loopback of this machine. Another site needs `ownPostgres`. */
   site?: Site;
 }

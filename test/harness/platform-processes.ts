@@ -5,7 +5,7 @@ import { endProcess } from './end-process.js';
 import type { PlatformOptions, PlatformProcess, PlatformRole } from './platform-options.js';
 import type { Site } from './site.js';
 
-/** The harness runs as source in tests and compiled in benches. */
+/** The harness runs from source in tests and compiled in benches. */
 const isCompiled = import.meta.url.includes('/dist/test/harness/');
 const distFolder = fileURLToPath(new URL(isCompiled ? '../../' : '../../dist/', import.meta.url));
 
@@ -19,7 +19,7 @@ export function roleOf(name: PlatformProcess): PlatformRole {
   return name.split('-')[0] as PlatformRole;
 }
 
-/** The real processes of a platform: which of them live, and what all of them have written. */
+/** The real processes of a platform: which ones are running, and all their output. */
 export class PlatformProcesses {
   private readonly children = new Map<PlatformProcess, ChildProcess>();
   private readonly healthPorts = new Map<PlatformProcess, number>();
@@ -37,7 +37,7 @@ export class PlatformProcesses {
     this.children.set(name, child);
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
-        const [, port] = /answers health and metrics on port (\d+)/.exec(text) ?? [];
+        const [, port] = /serves health and metrics on port (\d+)/.exec(text) ?? [];
         if (port !== undefined) this.healthPorts.set(name, Number(port));
         this.note(`${name}: ${text}`);
       });
@@ -52,11 +52,11 @@ export class PlatformProcesses {
 
   pid(name: PlatformProcess): number {
     const pid = this.children.get(name)?.pid;
-    if (pid === undefined) throw new Error(`the ${name} does not run`);
+    if (pid === undefined) throw new Error(`the ${name} is not running`);
     return pid;
   }
 
-  /** The process of a model's host now, as the worker logged it. */
+  /** Current pid of a model host, as logged by the worker. */
   hostPid(modelId: string): number {
     const loaded = [...this.lines.join('').matchAll(/"model":"([^"]+)","pid":(\d+)/g)].filter(
       ([, id]) => id === modelId,
@@ -66,7 +66,7 @@ export class PlatformProcesses {
     return pid;
   }
 
-  /** Where it answers health and metrics, as it logged it. */
+  /** Health and metrics URL, as logged. */
   healthPort(name: PlatformProcess): number | undefined {
     return this.healthPorts.get(name);
   }
@@ -85,12 +85,12 @@ export class PlatformProcesses {
     await Promise.all([...this.children.keys()].map((name) => this.kill(name)));
   }
 
-  /** One that ended by itself; null: none did. */
+  /** A process that exited by itself; null: none did. */
   ended(): PlatformProcess | null {
     return [...this.children].find(([, child]) => child.exitCode !== null)?.[0] ?? null;
   }
 
-  /** The end of what they wrote; for a failing test. */
+  /** The end of their output, for a failing test. */
   log(): string {
     return this.lines.slice(-300).join('');
   }

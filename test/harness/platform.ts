@@ -23,7 +23,7 @@ import { unboundLimits } from './unbound-limits.js';
 
 export type { PlatformOptions, PlatformProcess, PlatformRole, WiredStore } from './platform-options.js';
 
-/** One job row, as tests look at it. */
+/** One job row as read by tests. */
 export interface JobRow {
   request_id: string;
   state: string;
@@ -32,14 +32,14 @@ export interface JobRow {
   completion_tokens: number | null;
 }
 
-/** The whole platform in real processes, with a home and a database of its own. */
+/** The whole platform in real processes, with its own home and database. */
 export interface Platform {
   /** `http://127.0.0.1:<port>/api/v1`. */
   readonly baseUrl: string;
   /** `http://127.0.0.1:<port>`. */
   readonly origin: string;
   readonly port: number;
-  /** Of every api replica, the first one first. */
+  /** Base URLs of all API replicas, the first one first. */
   readonly origins: readonly string[];
   /** For `expectInvariant`. */
   readonly databaseUrl: string;
@@ -50,39 +50,39 @@ export interface Platform {
   readonly home: string;
   /** The Redis of the queue; throws on the Postgres transport. */
   readonly redis: TestRedis;
-  /** The server of `ownPostgres`; throws without. */
+  /** The server of `ownPostgres`; throws without it. */
   readonly postgres: TestPostgres;
-  /** Between a role and the store of its queue, or the database; throws without `wires`. Workers have no database. */
+  /** Connection between a role and its queue store or database; throws without `wires`. Workers have no database. */
   wire(role: PlatformRole, store: WiredStore): TcpProxy;
-  /** What the deterministic engines have done, over all processes and restarts. */
+  /** Records of the deterministic engines, over all processes and restarts. */
   readonly journal: EngineJournal;
   query<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
-  /** Resolves with all rows when none is open; rejects naming the open ones after `withinMs`. */
+  /** Resolves to all rows when none is open; rejects naming the open ones after `withinMs`. */
   closedJobs(withinMs?: number): Promise<JobRow[]>;
   pid(name: PlatformProcess): number;
-  /** The process of a model's host now, as the worker logged it. */
+  /** Current pid of a model host, as logged by the worker. */
   hostPid(modelId: string): number;
-  /** Sends a signal (SIGKILL by default) and waits for the process to end. */
+  /** Sends a signal (default: SIGKILL) and waits for the process to exit. */
   kill(name: PlatformProcess, signal?: NodeJS.Signals): Promise<{ code: number | null }>;
-  /** Sends a signal that ends nothing: SIGSTOP, SIGCONT. */
+  /** Sends a non-terminating signal: SIGSTOP, SIGCONT. */
   signal(name: PlatformProcess, signal: NodeJS.Signals): void;
   /** Starts a process that was killed. */
   start(name: PlatformProcess): Promise<void>;
-  /** Where a process answers health and metrics, as it logged it. */
+  /** Health and metrics URL of a process, as logged. */
   operationsUrl(name: PlatformProcess): string;
   /** Resolves when every model is online. */
   untilOnline(): Promise<void>;
-  /** What the processes logged; for a failing test. */
+  /** Log output of the processes, for a failing test. */
   log(): string;
   stop(): Promise<void>;
 }
 
 const roles: PlatformRole[] = ['ops', 'worker', 'api'];
 
-/** How long processes and models may take to be there, in ms: on a machine that others use as well it takes a minute. */
+/** Start timeout of processes and models, in ms: a shared machine may take a minute. */
 const startWithinMs = 150_000;
 
-/** Starts everything and resolves when every model is online. `npm run build` comes first: the processes run `dist`. */
+/** Starts everything and resolves when every model is online. Run `npm run build` first: the processes run `dist`. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const platform = new RunningPlatform(options);
   try {
@@ -109,7 +109,7 @@ class RunningPlatform implements Platform {
   private pool: pg.Pool | null = null;
   private environments: Record<PlatformRole, Record<string, string>> | null = null;
   private modelIds: string[] = [];
-  /** Those that callers can see. */
+  /** Models that clients can see. */
   private listedIds: string[] = [];
   private readonly wires = new Map<`${PlatformRole} ${WiredStore}`, TcpProxy>();
 
@@ -167,7 +167,8 @@ class RunningPlatform implements Platform {
     await this.journal.open();
     this.database = await this.openDatabase();
     this.pool = new pg.Pool({ connectionString: this.database.url, max: 2 });
-    // The pool lets go of its clients before the server has; the one that drops the database then ends them loudly.
+    // The pool releases its clients before the server does; dropping the database then terminates their connections
+    // with an error.
     this.pool.on('connect', (client) => client.on('error', () => undefined));
     this.pool.on('error', () => undefined);
     if (this.options.transport === 'redis') this.redisServer = await startRedis(this.options.redisArguments, this.site);
@@ -218,7 +219,7 @@ class RunningPlatform implements Platform {
 
   operationsUrl(name: PlatformProcess): string {
     const port = this.ports.get(name) ?? this.processes.healthPort(name);
-    if (port === undefined) throw new Error(`the ${name} has told no port`);
+    if (port === undefined) throw new Error(`the ${name} has logged no port`);
     return `http://${this.site.address(name)}:${port}`;
   }
 
@@ -278,7 +279,7 @@ class RunningPlatform implements Platform {
   private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + startWithinMs;
     while (!(await holds().catch(() => false))) {
-      if (performance.now() > deadline) throw new Error(`not within ${startWithinMs} ms: ${what}`);
+      if (performance.now() > deadline) throw new Error(`timed out after ${startWithinMs} ms: ${what}`);
       const ended = this.processes.ended();
       if (ended !== null) throw new Error(`the ${ended} ended while waiting: ${what}`);
       await pause(50);
@@ -331,7 +332,7 @@ class RunningPlatform implements Platform {
     };
   }
 
-  /** The url of a store as a role is told it. */
+  /** URL of a store for a role. */
   private async wired(role: PlatformRole, store: WiredStore, url: string): Promise<string> {
     if (!this.options.wires) return url;
     const wire = await TcpProxy.to(url);

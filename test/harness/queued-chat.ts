@@ -2,17 +2,17 @@ import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import type { ReplyStream, QueueTransport } from '#queue';
 import { plainChat } from './plain-chat.js';
 
-/** A chat without an api before it: what the caller says in `content`, and what differs from the plainest payload. */
+/** A chat without an API: the message in `content`, and overrides of the minimal payload. */
 export interface QueuedChat extends Partial<Omit<ChatJobPayload, 'messages'>> {
   requestId: string;
   modelId: string;
   content: string;
 }
 
-/** Puts a chat into the queue as the api does, for a minute at most; its events come out of the slot. */
+/** Enqueues a chat like the API, with a deadline of one minute; its events arrive on the reply stream. */
 export async function askChat(
   api: QueueTransport,
-  { requestId, modelId, content, ...wishes }: QueuedChat,
+  { requestId, modelId, content, ...overrides }: QueuedChat,
 ): Promise<ReplyStream> {
   const slot = api.replies.open(requestId);
   await api.producer.enqueue(chatJob, {
@@ -22,7 +22,7 @@ export async function askChat(
     attempt: 1,
     deadlineAtMs: Date.now() + 60_000,
     replyTo: api.replies.address,
-    payload: plainChat({ messages: [{ role: 'user', content }], ...wishes }),
+    payload: plainChat({ messages: [{ role: 'user', content }], ...overrides }),
   });
   return slot;
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** A connection spoken by hand, byte by byte. */
+/** A raw connection, written byte by byte. */
 export class RawConnection {
   private received = '';
   private ended = false;
@@ -29,27 +29,27 @@ export class RawConnection {
     this.socket.write(text);
   }
 
-  /** Says that nothing more will be sent; the other side may still answer. */
+  /** Ends the sending side; the other side may still respond. */
   finishSending(): void {
     this.socket.end();
   }
 
-  /** Stops taking bytes; the system's buffers fill up. */
+  /** Stops reading; the system's buffers fill up. */
   pause(): void {
     this.socket.pause();
   }
 
-  /** Leaves at once. */
+  /** Closes the connection at once. */
   leave(): void {
     this.socket.destroy();
   }
 
-  /** Everything received once `pattern` stands in it; rejects when the connection ends or 15 s pass without. */
+  /** Resolves to everything received once it matches `pattern`; rejects when the connection ends or after 15 s. */
   async until(pattern: RegExp): Promise<string> {
     return await this.wait(() => pattern.test(this.received), `no ${String(pattern)} in ${this.received}`);
   }
 
-  /** Everything received when the other side has closed. */
+  /** Resolves to everything received when the other side has closed. */
   async untilClosed(withinMs = 15_000): Promise<string> {
     return await this.wait(() => this.ended, `still open: ${this.received.slice(-500)}`, withinMs);
   }
@@ -82,7 +82,7 @@ export function postText(path: string, body: string, headers: Record<string, str
   return `POST ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Undoes chunked transfer encoding; rejects on broken framing. */
+/** Decodes chunked transfer encoding; rejects on invalid framing. */
 export function dechunk(text: string): { body: string; complete: boolean } {
   let rest = Buffer.from(text);
   const parts: Buffer[] = [];

@@ -7,23 +7,23 @@ import { endProcess } from './end-process.js';
 import { freePort } from './free-port.js';
 import { type Site, thisMachine } from './site.js';
 
-/** A `redis-server` of one test's own, on a port of its own, with its data in a temporary folder. */
+/** A `redis-server` for one test, on its own port, with its data in a temporary folder. */
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  /** 0 while it is stopped. */
+  /** Pid; 0 while it is stopped. */
   readonly pid: number;
-  /** Ends the server; with `keepData`, `start` brings the same data back on the same port. */
+  /** Stops the server; with `keepData`, `start` restores the same data on the same port. */
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
-  /** Ends the server and deletes its folder. */
+  /** Stops the server and deletes its folder. */
   close(): Promise<void>;
 }
 
-/** False where no `redis-server` is on the PATH: suites that need one say so and do not run. */
+/** False without a `redis-server` on the PATH: suites that need one report it and are skipped. */
 export const redisAvailable = spawnSync('redis-server', ['--version']).status === 0;
 
-/** Starts a server; `args` are further options of redis-server, e.g. `['--appendonly', 'yes']`. */
+/** Starts a server; `args` are additional redis-server options, e.g. `['--appendonly', 'yes']`. */
 export async function startRedis(args: string[] = [], site: Site = thisMachine): Promise<TestRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'));
   const port = await freePort();
@@ -78,7 +78,7 @@ async function untilAccepting(address: Address, child: ChildProcess): Promise<vo
     if (await respondsToPing(address)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error('redis-server did not answer within 15 s');
+  throw new Error('redis-server did not respond within 15 s');
 }
 
 function respondsToPing(address: Address): Promise<boolean> {

@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 
 /*
- * Lets plain Node run the TypeScript sources, so that integration tests can fork the processes of the house as they
- * are in the checkout, without a build: `node --conditions=source --import ./test/harness/run-source.mjs file.ts`.
- * Compiled text is kept by its content: a process that finds all of it there starts without the compiler.
+ * Lets plain Node run the TypeScript sources, so that integration tests can fork the project's processes without a
+ * build: `node --conditions=source --import ./test/harness/run-source.mjs file.ts`. Compiled code is cached by content:
+ * with a warm cache a process starts without loading the compiler.
  */
 const cacheFolder = fileURLToPath(new URL('../../node_modules/.cache/run-source/', import.meta.url));
 
-/** The sources name each other `.js`, as their build does; where only a `.ts` lies there, that is meant. */
+/** Sources import each other as `.js`; if only the `.ts` file exists, that is used. */
 export async function resolve(specifier, context, next) {
   if (!/^(?:file:|\.{1,2}\/).*\.js$/.test(specifier)) return next(specifier, context);
   const url = new URL(specifier, context.parentURL);
@@ -40,12 +40,12 @@ async function compile({ fileName, text, cached }) {
   };
   const { outputText } = typescript.transpileModule(text, { fileName, compilerOptions });
   mkdirSync(cacheFolder, { recursive: true });
-  // Renamed into place: another process may read at any moment.
+  // Renamed into place, because another process may read at any moment.
   const partial = `${cached}.${process.pid}`;
   writeFileSync(partial, outputText);
   renameSync(partial, cached);
   return outputText;
 }
 
-// Node evaluates this file a second time, as the hooks themselves, on a thread of their own.
+// Node evaluates this file a second time on the hooks thread.
 if (isMainThread) register(import.meta.url);

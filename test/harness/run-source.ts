@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
-/** Options for node to run the TypeScript sources of this checkout, for the processes that integration tests fork. */
+/** Node options for running the TypeScript sources of this checkout in forked processes of integration tests. */
 export const runSourceArguments = [
   '--conditions=sluice-source',
   '--import',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { signatureFault } from './s3-signature.js';
 
-/* The request "GET Object" of the documentation of signature version 4, whose signature is printed there. */
+/* The request "GET Object" from the documentation of signature version 4, with the signature printed there. */
 
 const keys = { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' };
 const request = {
@@ -17,7 +17,7 @@ const request = {
   },
 };
 
-it('takes a request that was signed as the documentation signs it', () => {
+it('accepts a request signed as in the documentation', () => {
   expect(signatureFault(request, keys)).toBeNull();
 });
 

@@ -2,8 +2,8 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 /*
- * Checks a request's signature as S3 does (version 4, in the header), by the published rules and by none of the code
- * that signed it: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+ * Verifies a request's signature like S3 (version 4, in the header), from the published rules and independently of the
+ * signing code: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
  */
 
 export interface S3Keys {
@@ -15,7 +15,7 @@ const algorithm = 'AWS4-HMAC-SHA256';
 const pattern =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
-/** What is wrong with the signature; null when it is right. */
+/** Returns the signature error, or null if it is valid. */
 export function signatureFault(
   { method = '', url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
   { accessKeyId, secretAccessKey }: S3Keys,

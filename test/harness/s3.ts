@@ -10,16 +10,19 @@ import { createInterface } from 'node:readline';
 import type { StorageSettings } from '#storage';
 import { signatureFault } from './s3-signature.js';
 
-/** A server of object storage in a process of its own, with one bucket, on this machine. It refuses what is not signed rightly. */
+/**
+ * An object storage server in a process of its own, with one bucket, on this machine. Rejects requests without a valid
+ * signature.
+ */
 export interface TestS3 {
-  /** As `createArtifactStore` takes them. */
+  /** Options for `createArtifactStore`. */
   storage: StorageSettings;
-  /** The same for processes of the platform. */
+  /** The same as environment variables of the platform's processes. */
   environment: Record<string, string>;
   close(): Promise<void>;
 }
 
-/** The only keys it knows. */
+/** The only keys it accepts. */
 const keys = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
 const bucket = 'sluice-test';
 
@@ -34,10 +37,10 @@ export async function startS3(): Promise<TestS3> {
     [, port = ''] = /listening on \S+:(\d+)/.exec(line) ?? [];
     if (port !== '') break;
   }
-  if (port === '') throw new Error('the server of object storage did not start');
+  if (port === '') throw new Error('the object storage server did not start');
   child.stdout.resume();
-  const door = await openDoor(Number(port));
-  const endpoint = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
+  const proxy = await openSignatureProxy(Number(port));
+  const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const url = `s3://${bucket}/media`;
   return {
     storage: { home: folder, url, s3: { ...keys, endpoint, region: 'us-east-1', pathStyle: true } },
@@ -49,8 +52,8 @@ export async function startS3(): Promise<TestS3> {
       SLUICE_S3_PATH_STYLE: 'true',
     },
     close: async () => {
-      door.closeAllConnections();
-      door.close();
+      proxy.closeAllConnections();
+      proxy.close();
       child.kill('SIGKILL');
       await ended;
       await rm(folder, { recursive: true, force: true });
@@ -58,9 +61,9 @@ export async function startS3(): Promise<TestS3> {
   };
 }
 
-/** The server behind it takes every signature of version 4; who comes through this door has signed rightly. */
-async function openDoor(port: number): Promise<Server> {
-  const door = createServer((incoming, outgoing) => {
+/** The server behind it accepts any version 4 signature; this proxy verifies it. */
+async function openSignatureProxy(port: number): Promise<Server> {
+  const proxy = createServer((incoming, outgoing) => {
     const fault = signatureFault(incoming, keys);
     if (fault !== null) {
       incoming.resume();
@@ -77,7 +80,7 @@ async function openDoor(port: number): Promise<Server> {
     outgoing.on('close', () => passed.destroy());
     incoming.pipe(passed);
   });
-  door.listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  return door;
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  return proxy;
 }

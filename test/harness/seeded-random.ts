@@ -1,4 +1,4 @@
-/** Numbers in [0, 1), random but repeatable: mulberry32. A failing trial is named by its seed. */
+/** Seeded random numbers in [0, 1): mulberry32. A failing trial is identified by its seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -5,7 +5,7 @@ import { redisAvailable, startRedis } from '#test/redis';
 import { Redis } from 'ioredis';
 
 describe('the shared services', () => {
-  it('gives each suite an empty database of its own', async () => {
+  it('give each suite an empty database of its own', async () => {
     const [first, second] = await Promise.all([createTestDatabase(), createTestDatabase()]);
     const client = new pg.Client({ connectionString: first.url });
     await client.connect();
@@ -16,7 +16,7 @@ describe('the shared services', () => {
     await Promise.all([first.drop(), second.drop()]);
   });
 
-  it.runIf(redisAvailable)('brings a stopped redis back with its data when it appends', async () => {
+  it.runIf(redisAvailable)('restart a stopped redis with its data when it appends', async () => {
     const redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
     const client = new Redis(redis.url);
     client.on('error', () => undefined);

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take a minute or so although they are small. */
+/** Files that take a minute or more although they are small. */
 const slow = [
   'libs/queue/src/redis-transport.int-spec.ts',
   'libs/queue/src/postgres-transport.int-spec.ts',
@@ -11,8 +11,8 @@ const slow = [
 ];
 
 /**
- * Without the memory of an earlier run vitest begins with the largest files: these would come last, and one worker would be
- * idle while the other runs them.
+ * Without the cache of an earlier run vitest starts the largest files first. These would run last, with one worker
+ * idle.
  */
 export class SlowFirstSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -2,7 +2,7 @@ import type { EngineEvent, EngineSink, HostLoadOptions, TaskEngine, TaskRequest 
 
 type LoadFamily = (options: HostLoadOptions, sink: EngineSink) => Promise<{ engine: object }>;
 
-/** An engine of tasks that is told of by events, and followed by the ids of its tasks. */
+/** A task engine with recorded events, followed by task id. */
 export class TaskEngineRun {
   readonly events: [id: string, event: EngineEvent][] = [];
   engine!: TaskEngine;
@@ -16,12 +16,12 @@ export class TaskEngineRun {
     this.engine = engine as TaskEngine;
   }
 
-  /** What was told of a task. */
+  /** Events of a task. */
   told(id: string): EngineEvent[] {
     return this.events.flatMap(([of, event]) => (of === id ? [event] : []));
   }
 
-  /** The fractions of its progress, in order. */
+  /** Progress values, in order. */
   fractions(id: string): number[] {
     return this.told(id).flatMap((event) => (event.type === 'task-progress' ? [event.fraction] : []));
   }
@@ -31,7 +31,7 @@ export class TaskEngineRun {
     await new Promise<void>((resolve) => (this.hear = resolve));
   }
 
-  /** The last event of a task. */
+  /** Last event of a task. */
   async ended(id: string): Promise<EngineEvent> {
     for (;;) {
       const last = this.told(id).at(-1);
@@ -40,7 +40,7 @@ export class TaskEngineRun {
     }
   }
 
-  /** What a task makes; rejects when it fails or is cancelled. */
+  /** Result of a task; rejects if it fails or is cancelled. */
   async run(request: TaskRequest): Promise<object> {
     this.engine.submit(request);
     const last = await this.ended(request.id);

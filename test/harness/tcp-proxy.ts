@@ -1,37 +1,37 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What happens to bytes and connections from now on. */
+/** Faults applied to bytes and connections from now on. */
 export interface ProxyFault {
-  /** Every chunk is late by so much, each way. */
+  /** Delay of every chunk in both directions, in ms. */
   latencyMs?: number;
-  /** Connections stay open and carry nothing any more. */
+  /** Connections stay open but carry no more data. */
   isHalfOpen?: boolean;
-  /** Half open are only those that have sent this word, such as a command or a client's name. */
+  /** Only connections that have sent this word become half-open, such as a command or a client's name. */
   onlyWhere?: string;
-  /** Connections that come later are whole. */
+  /** Later connections are unaffected. */
   sparesLater?: boolean;
-  /** Connections end with RST, later ones as soon as they come. */
+  /** Connections are reset with RST, later ones at once. */
   isReset?: boolean;
 }
 
-/** A wire to a server of the tests that can be slow, half open or reset. Nothing leaves this machine. */
+/** A proxy to a test server that can be slow, half-open or reset. Local traffic only. */
 export class TcpProxy {
   private readonly links = new Set<Link>();
   private fault: ProxyFault = {};
 
   private constructor(
     private readonly server: Server,
-    /** The url of the server by way of this proxy. */
+    /** URL of the server through this proxy. */
     readonly url: string,
     private readonly target: { host: string; port: number },
   ) {
     server.on('connection', (near) => this.join(near));
   }
 
-  /** Listens on a free port of the loopback, or where it is told to. */
+  /** Listens on a free loopback port, or on the given address. */
   static async to(url: string, { host = '127.0.0.1', port = 0 } = {}): Promise<TcpProxy> {
     const target = new URL(url);
-    // Ends are passed on by hand: a half-open connection must not answer them.
+    // FINs are forwarded explicitly: a half-open connection must not respond to them.
     const server = createServer({ allowHalfOpen: true, noDelay: true });
     await new Promise<void>((resolve) => server.listen(port, host, resolve));
     const near = new URL(url);
@@ -52,8 +52,8 @@ export class TcpProxy {
     }
   }
 
-  /** Whole again; connections that were half open are ended, as by a router that has forgotten them. */
-  mend(): void {
+  /** Removes faults; half-open connections are closed, as by a router that lost its state. */
+  restore(): void {
     this.break({});
     for (const link of this.links) if (link.isStalled) link.reset();
   }
@@ -77,7 +77,7 @@ export class TcpProxy {
   }
 }
 
-/** How much of what a connection has sent is kept, to look for a word in it: of its beginning, and of its end. */
+/** Bytes stored of the beginning and the end of what a connection has sent, to search for a word. */
 const rememberedBytes = 4_000;
 
 /** One connection through the proxy. */
@@ -103,7 +103,7 @@ class Link {
     this.carry(far, near);
   }
 
-  /** Called before what a client sends is passed on. */
+  /** Called before client data is forwarded. */
   onWords(hear: () => void): void {
     this.hear = hear;
   }
@@ -128,7 +128,7 @@ class Link {
       while (lane[0] !== undefined && lane[0].dueMs <= performance.now()) lane.shift()?.step();
       if (lane[0] !== undefined) timer = setTimeout(drain, lane[0].dueMs - performance.now() + 1);
     };
-    // In order, also when the latency changes between two chunks.
+    // Preserves the order even if the latency changes between two chunks.
     const later = (step: () => void) => {
       lane.push({ dueMs: performance.now() + this.latencyMs, step });
       if (timer === undefined) drain();

@@ -6,8 +6,8 @@ import { convertModel } from '#model-store';
 import { installFixture } from './install-fixture.js';
 
 /*
- * A BERT of random weights in the layout of sentence-transformers, with what the reference implementation makes of some
- * texts (tools/reference/text_embedding.py). A fixture: its vectors mean nothing.
+ * A BERT of random weights in the layout of sentence-transformers, with reference vectors for some texts
+ * (tools/reference/text_embedding.py). A fixture: its vectors are meaningless.
  */
 export const tinyBertFolder = new URL(
   '../../libs/inference/src/families/text-embedding/__fixtures__/tiny-bert/',
@@ -19,9 +19,9 @@ export const tinyEncoderTokens = 128;
 
 export interface TinyEncoderReference {
   texts: string[];
-  /** With the marks around them. */
+  /** Including the special tokens. */
   ids: number[][];
-  /** By pooling, in the words of sentence-transformers: base64 of little-endian float32, of length 1. */
+  /** By pooling mode of sentence-transformers: base64 of little-endian float32, normalized. */
   vectors: Record<'mean' | 'cls' | 'lasttoken' | 'max', string[]>;
 }
 
@@ -34,13 +34,13 @@ export function vectorOf(base64: string): Float32Array {
 }
 
 export interface TinyEncoderOptions {
-  /** Default `tiny-bert`. */
+  /** Default: `tiny-bert`. */
   id?: string;
-  /** Members that replace those of the generated manifest. */
+  /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
 
-/** Converts the fixture into the folder, as a pull would, and returns the manifest. */
+/** Converts the fixture into the folder like a pull, and returns the manifest. */
 export async function buildTinyEncoder(folder: string, options: TinyEncoderOptions = {}): Promise<ModelManifest> {
   const inputFolder = `${folder}-input`;
   await cp(tinyBertFolder, inputFolder, { recursive: true });
@@ -52,7 +52,7 @@ export async function buildTinyEncoder(folder: string, options: TinyEncoderOptio
   return manifest;
 }
 
-/** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
+/** Installs it at `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyEncoder(home: string, options: TinyEncoderOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? 'tiny-bert';
   return await installFixture(home, { id, converter: 'bert/1' }, (folder) => buildTinyEncoder(folder, options));

@@ -2,14 +2,14 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { installTiny } from './tiny-images.js';
 
 /*
- * A MusicGen and a text-to-video pipeline of random weights, in the layouts of the published ones. What they make is noise
- * of the right length and size: fixtures, never products.
+ * A MusicGen and a text-to-video pipeline of random weights, in the published layouts. Their output is noise of the
+ * right length and size; for tests only.
  */
 
 const price = (usd: number) => ({ usd, diem: usd });
 const families = new URL('../../libs/inference/src/families/', import.meta.url);
 
-/** Pieces of 1 to 4 seconds as WAV: up to 2 for 0.01 USD, longer ones for 0.03. */
+/** Music of 1 to 4 seconds as WAV: up to 2 s for 0.01 USD, longer for 0.03. */
 export async function installTinyMusicgen(home: string): Promise<ModelManifest> {
   return await installTiny(home, {
     manifest: {
@@ -39,7 +39,7 @@ export async function installTinyMusicgen(home: string): Promise<ModelManifest> 
   });
 }
 
-/** Videos of 1 or 2 seconds at 8 frames a second, 32 pixels on the short side, 0.05 USD a second. */
+/** Videos of 1 or 2 seconds at 8 frames per second, 32 pixels on the short side, 0.05 USD per second. */
 export async function installTinyTextToVideo(home: string): Promise<ModelManifest> {
   return await installTiny(home, {
     manifest: {

@@ -5,15 +5,15 @@ import { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from '#model-st
 import { installFixture } from './install-fixture.js';
 
 /*
- * Models of pictures whose answers anybody can foresee, in the layouts of the real ones: an upscaler that repeats
- * pixels, a matte that is the brightness, a repair in grey, a judge that takes red for adult, and a tiny Stable Diffusion
- * of random weights. Fixtures: never a product.
+ * Image models with predictable outputs, in the layouts of real ones: an upscaler that repeats pixels, a matte that is
+ * the brightness, grey inpainting, a safety classifier that takes red for adult, and a tiny Stable Diffusion of random
+ * weights. For tests only.
  */
 
 const price = { usd: 0.01, diem: 0.01 };
-const paintings = new URL('../../libs/inference/src/families/stable-diffusion/__fixtures__/tiny', import.meta.url);
+const generators = new URL('../../libs/inference/src/families/stable-diffusion/__fixtures__/tiny', import.meta.url);
 
-/** Installs all of them where a worker looks, and returns their manifests. */
+/** Installs all of them in the models folder of a worker, and returns their manifests. */
 export async function installTinyImages(home: string): Promise<ModelManifest[]> {
   const inpainting = { aspectRatios: [], promptCharacterLimit: 100, combineImages: true, maxInputImages: 2 };
   return [
@@ -61,11 +61,11 @@ export async function installTinyImages(home: string): Promise<ModelManifest[]> 
         constraints: { ...inpainting, combineImages: false },
         pricing: { inpaint: price },
       },
-      folder: paintings,
+      folder: generators,
     }),
     await installTiny(home, {
       manifest: { id: 'nsfw-mobilenet', type: 'image', family: 'nsfw-mobilenet', internal: true },
-      graphs: { 'model.onnx': redJudge() },
+      graphs: { 'model.onnx': redClassifier() },
     }),
     await installTiny(home, {
       manifest: {
@@ -76,9 +76,9 @@ export async function installTinyImages(home: string): Promise<ModelManifest[]> 
         constraints: { promptCharacterLimit: 100, steps: { default: 2, max: 400 }, widthHeightDivisor: 2 },
         pricing: { generation: price, upscale: { '2x': price, '4x': price } },
       },
-      folder: paintings,
+      folder: generators,
     }),
-    // The same with fewer latents per pixel, so that the sizes of OpenAI cost no more than the small ones above.
+    // The same with fewer latents per pixel, so that OpenAI's sizes cost no more than the small ones above.
     await installTiny(home, {
       manifest: {
         id: 'tiny-sketcher',
@@ -89,23 +89,23 @@ export async function installTinyImages(home: string): Promise<ModelManifest[]> 
         constraints: { promptCharacterLimit: 100, steps: { default: 2, max: 4 }, widthHeightDivisor: 32 },
         pricing: { generation: price, upscale: { '2x': price, '4x': price } },
       },
-      folder: paintings,
+      folder: generators,
       files: { 'vae_decoder/config.json': JSON.stringify({ block_out_channels: [4, 8, 8, 8, 8, 8] }) },
     }),
   ];
 }
 
-/** A model to install: what is left out of the manifest is that of any fixture. */
+/** A model to install; omitted manifest fields have fixture defaults. */
 export interface TinyModelParts {
   manifest: Record<string, unknown> & { id: string };
   graphs?: Record<string, OnnxGraph>;
-  /** Copied whole. */
+  /** Copied as a whole. */
   folder?: URL;
-  /** Written over what was copied. */
+  /** Overwrites copied files. */
   files?: Record<string, string>;
 }
 
-/** Writes a model where a worker looks for it. */
+/** Installs a model in the models folder of a worker. */
 export async function installTiny(
   home: string,
   { manifest, graphs = {}, folder, files = {} }: TinyModelParts,
@@ -148,7 +148,7 @@ function repeatedPixels(scale: number): OnnxGraph {
   return graph.build();
 }
 
-/** Samples come from -1 to 1. */
+/** Samples range from -1 to 1. */
 function brightness(): OnnxGraph {
   const graph = new GraphBuilder('brightness');
   const input = graph.input('input', 'float32', imageShape);
@@ -169,8 +169,8 @@ function greyRepair(): OnnxGraph {
   return graph.build();
 }
 
-/** Its five classes: neutral is what is not red, porn what is. */
-function redJudge(): OnnxGraph {
+/** Its five classes: neutral is not red, porn is red. */
+function redClassifier(): OnnxGraph {
   const graph = new GraphBuilder('red-judge');
   const input = graph.input('input', 'float32', [1, 3, 224, 224]);
   const means = graph.node('ReduceMean', [input], { axes: [2, 3], keepdims: 0 });

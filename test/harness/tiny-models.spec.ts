@@ -42,20 +42,23 @@ async function expectSameText(left: SequenceRunner, right: SequenceRunner, toler
 }
 
 describe('tiny decoders', () => {
-  it.each(['llama', 'qwen', 'phi'] as const)('say the same in the split and the concat layout: %s', async (shape) => {
-    await expectSameText(await splitRunner({ shape }), await concatRunner({ shape }), 1e-3);
-  });
+  it.each(['llama', 'qwen', 'phi'] as const)(
+    'give the same logits in the split and the concat layout: %s',
+    async (shape) => {
+      await expectSameText(await splitRunner({ shape }), await concatRunner({ shape }), 1e-3);
+    },
+  );
 
-  it.each(['llama', 'qwen'] as const)('say the same with GroupQueryAttention: %s', async (shape) => {
+  it.each(['llama', 'qwen'] as const)('give the same logits with GroupQueryAttention: %s', async (shape) => {
     await expectSameText(await concatRunner({ shape }), await concatRunner({ shape, layout: 'group-query' }), 1e-3);
   });
 
-  it('say the same with their weights inside the graph and beside it', async () => {
+  it('give the same logits with inline and external weights', async () => {
     const outside = await splitRunner({ externalData: true });
     await expectSameText(await splitRunner({}), outside, 1e-9);
   });
 
-  it('keep their choices close in half precision', async () => {
+  it('give close top choices in half precision', async () => {
     const [full, half] = [await concatRunner({}), await concatRunner({ dtype: 'float16' })];
     const [left, right] = [await full.append(prompt), await half.append(prompt)];
     expect(largestDifference(left.logits, right.logits)).toBeLessThan(0.1);
@@ -74,7 +77,7 @@ describe('tiny decoders', () => {
     await Promise.all([full.release(), quantized.release()]);
   });
 
-  it('do not depend on the cache capacity nor on how the prompt is cut', async () => {
+  it('do not depend on the cache capacity or on how the prompt is split', async () => {
     const whole = await (await splitRunner({}, 16)).append(prompt);
     const cut = await splitRunner({}, 200);
     await cut.append(prompt.slice(0, 3));
@@ -90,7 +93,7 @@ describe('tiny decoders', () => {
     await Promise.all([without.release(), withRoom.release()]);
   });
 
-  it('answer the best 64 and the log of the sum of exponentials beside all logits', async () => {
+  it('return the top 64 and the log-sum-exp besides all logits', async () => {
     const runner = await splitRunner({ shape: 'qwen' });
     const { logits, top, logSumExp } = await runner.append(prompt);
     const order = [...logits.keys()].sort((left, right) => (logits[right] ?? 0) - (logits[left] ?? 0));
@@ -116,7 +119,7 @@ describe('a batch of rows of different lengths', () => {
     ['llama', 'int8', 0],
     ['qwen', 'int4', 0],
     ['phi', 'float32', 1e-3],
-  ] as const)('says of each row what it says of the row alone: %s %s', async (shape, dtype, tolerance) => {
+  ] as const)('gives each row the same logits as alone: %s %s', async (shape, dtype, tolerance) => {
     const { graph } = await build({ shape, dtype, layout: 'split' });
     const session = await OrtSession.open({ modelPath: graph, providers: ['cpu'], intraOpThreads: 1 });
     const decoder = openDecoder(session, { slots: prompts.length });
@@ -133,7 +136,7 @@ describe('a batch of rows of different lengths', () => {
   });
 });
 
-/** The logits of the decode steps of each prompt; every row decodes the same made-up tokens. */
+/** Logits of the decode steps of each prompt; every row decodes the same arbitrary tokens. */
 async function decodeSteps(decoder: Decoder, prompts: number[][], steps: number): Promise<Float32Array[][]> {
   const rows = prompts.map(() => decoder.openRow());
   for (const [index, row] of rows.entries()) {
@@ -155,7 +158,7 @@ async function decodeSteps(decoder: Decoder, prompts: number[][], steps: number)
 describe('tiny tokenizers', () => {
   const texts = ['Hello, how are you?', 'naïve 漢字 🙂👩‍👩‍👧 ok', '  two  spaces\nand a line', 'Once upon a time'];
 
-  it.each(['llama', 'qwen', 'phi'] as TinyShapeName[])('write every text and read it back: %s', (shape) => {
+  it.each(['llama', 'qwen', 'phi'] as TinyShapeName[])('round-trip every text: %s', (shape) => {
     const { tokenizerJson, tokenizerConfig, vocabularySize } = tinyDecoder(shape, 1).tokenizer;
     const tokenizer = new Tokenizer(tokenizerJson, tokenizerConfig);
     for (const text of texts) {

@@ -16,19 +16,19 @@ export type TinyLayout = 'split' | 'concat' | 'group-query';
 export type TinyDtype = 'float32' | 'float16' | 'int8' | 'int8-channel' | 'int4';
 
 export interface TinyModelOptions {
-  /** Default `tiny-<shape>`. */
+  /** Default: `tiny-<shape>`. */
   id?: string;
-  /** Default `llama`. `phi` has no `group-query` layout. */
+  /** Default: `llama`. `phi` has no `group-query` layout. */
   shape?: TinyShapeName;
-  /** Default `split`, which has no `float16`. */
+  /** Default: `split`, which has no `float16`. */
   layout?: TinyLayout;
-  /** Default `float32`. */
+  /** Default: `float32`. */
   dtype?: TinyDtype;
-  /** Default 1. The same seed gives the same weights in every layout. */
+  /** Default: 1. The same seed gives the same weights in every layout. */
   seed?: number;
-  /** Weights in a file beside the graph instead of inside. */
+  /** Stores weights in an external file instead of the graph. */
   externalData?: boolean;
-  /** Members that replace those of the generated manifest. */
+  /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
 
@@ -42,7 +42,7 @@ const linearFormats: Record<TinyDtype, LinearFormat> = {
 
 const emitters = { split: emitSplitDecoder, concat: emitConcatDecoder, 'group-query': emitGroupQueryDecoder };
 
-/** Names that exports for transformers.js give to the graph of a number format. */
+/** Graph file names of transformers.js exports, by number format. */
 const graphFiles: Record<TinyDtype, string> = {
   float32: 'onnx/model.onnx',
   float16: 'onnx/model_fp16.onnx',
@@ -53,8 +53,8 @@ const graphFiles: Record<TinyDtype, string> = {
 
 /**
  * Writes a complete model folder with random weights: graph, config.json, generation_config.json, tokenizer.json,
- * tokenizer_config.json and manifest.json. Two layers, about 700 tokens, a context of 256. Deterministic. Its texts
- * mean nothing: a fixture, never a product. Returns the manifest.
+ * tokenizer_config.json and manifest.json. Two layers, about 700 tokens, a context of 256. Deterministic. For tests
+ * only: its texts are meaningless. Returns the manifest.
  */
 export async function buildTinyModel(folder: string, options: TinyModelOptions = {}): Promise<ModelManifest> {
   const { shape: shapeName = 'llama', layout = 'split', dtype = 'float32', seed = 1 } = options;
@@ -88,7 +88,7 @@ export async function buildTinyModel(folder: string, options: TinyModelOptions =
   return manifest;
 }
 
-/** Builds a tiny model where an installed one lies: `<home>/models/<id>`, with its `installed.json`. */
+/** Installs a tiny model at `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyModel(home: string, options: TinyModelOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? `tiny-${options.shape ?? 'llama'}`;
   return await installFixture(home, { id }, (folder) => buildTinyModel(folder, { ...options, id }));

@@ -7,22 +7,22 @@ import { tinyVoiceGraph, tinyWhisperDecoder, tinyWhisperEncoder } from './tiny-m
 import { tinyWhisperTokens } from './tiny-models/tiny-whisper-tokens.js';
 
 export interface TinyWhisperOptions {
-  /** Default `tiny-whisper`. */
+  /** Default: `tiny-whisper`. */
   id?: string;
-  /** Whether a voice graph trims silence; it takes any sound for speech. Default true. */
+  /** Whether a voice activity graph trims silence; it takes any sound for speech. Default: true. */
   voice?: boolean;
-  /** Members that replace those of the generated manifest. */
+  /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
 
-/** What the tiny Whisper writes of every window, and when it says so. */
+/** Text and timestamps that the tiny Whisper writes for every window. */
 export const tinyWhisperText = 'Once upon a time there was a river';
 export const tinyWhisperSeconds = 2;
 
 /**
- * Writes a complete model folder in the layout of exports for transformers.js: encoder, merged decoder with cross
- * attentions, Silero-like voice graph, tokenizer, configurations. It writes the same words whatever it hears: a fixture,
- * never a product. Returns the manifest.
+ * Writes a complete model folder in the layout of transformers.js exports: encoder, merged decoder with cross
+ * attentions, Silero-like voice activity graph, tokenizer, configurations. Always writes the same words; for tests
+ * only. Returns the manifest.
  */
 export async function buildTinyWhisper(folder: string, options: TinyWhisperOptions = {}): Promise<ModelManifest> {
   const { id = 'tiny-whisper', voice = true } = options;
@@ -69,7 +69,7 @@ export async function buildTinyWhisper(folder: string, options: TinyWhisperOptio
   return manifest;
 }
 
-/** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
+/** Installs it at `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyWhisper(home: string, options: TinyWhisperOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? 'tiny-whisper';
   return await installFixture(home, { id }, (folder) => buildTinyWhisper(folder, { ...options, id }));

@@ -5,11 +5,11 @@ import { GraphBuilder, type OnnxGraph, writeOnnxModel } from '#model-store';
 import { installFixture } from './install-fixture.js';
 
 /*
- * Models of videos in the layouts of the published ones, that compute what a test can check: the frame between two is
- * their mixture, a larger frame has every pixel four times. Fixtures, never products.
+ * Video models in the published layouts with verifiable outputs: the frame between two is their average, an upscaled
+ * frame has every pixel four times. For tests only.
  */
 
-/** `in0`, `in1`: frames; `in2`: the moment between them; `out`: their mixture. */
+/** `in0`, `in1`: frames; `in2`: the time between them; `out`: their mixture. */
 function mixerGraph(): OnnxGraph {
   const graph = new GraphBuilder('tiny-mixer');
   const first = graph.input('in0', 'float32', [1, 3, 'h', 'w']);
@@ -33,13 +33,13 @@ function doublerGraph(): OnnxGraph {
 
 export interface TinyVideoOptions {
   id?: string;
-  /** Members that replace those of the generated manifest. */
+  /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
 
 const price = (usd: number) => ({ usd, diem: usd });
 
-/** A model of family `rife`; default id `tiny-rife`, 0.01 USD a second. */
+/** A model of family `rife`; default id `tiny-rife`, 0.01 USD per second. */
 export async function installTinyInterpolator(home: string, options: TinyVideoOptions = {}): Promise<ModelManifest> {
   return await install(home, mixerGraph(), {
     ...base(options.id ?? 'tiny-rife', 'rife'),
@@ -61,7 +61,7 @@ export async function installTinyInterpolator(home: string, options: TinyVideoOp
   });
 }
 
-/** A model of family `esrgan`; default id `tiny-upscaler`, 0.03 USD a second. */
+/** A model of family `esrgan`; default id `tiny-upscaler`, 0.03 USD per second. */
 export async function installTinyUpscaler(home: string, options: TinyVideoOptions = {}): Promise<ModelManifest> {
   return await install(home, doublerGraph(), {
     ...base(options.id ?? 'tiny-upscaler', 'esrgan'),

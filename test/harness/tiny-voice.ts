@@ -6,9 +6,9 @@ import { installFixture } from './install-fixture.js';
 import { tinyKokoroGraph } from './tiny-models/tiny-kokoro-graph.js';
 
 export interface TinyKokoroOptions {
-  /** Default `tiny-kokoro`. */
+  /** Default: `tiny-kokoro`. */
   id?: string;
-  /** Members that replace those of the generated manifest. */
+  /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
 
@@ -25,8 +25,8 @@ const words = {
 };
 
 /**
- * Writes a complete model folder in the layout of Kokoro: graph, voices, a pronouncing dictionary of a few words. It
- * hums instead of speaking: a fixture, never a product. Returns the manifest.
+ * Writes a complete model folder in the layout of Kokoro: graph, voices, a small pronunciation dictionary. It hums
+ * instead of speaking; for tests only. Returns the manifest.
  */
 export async function buildTinyKokoro(folder: string, options: TinyKokoroOptions = {}): Promise<ModelManifest> {
   const { id = 'tiny-kokoro' } = options;
@@ -70,7 +70,7 @@ export async function buildTinyKokoro(folder: string, options: TinyKokoroOptions
   return manifest;
 }
 
-/** Builds it where an installed model lies: `<home>/models/<id>`, with its `installed.json`. */
+/** Installs it at `<home>/models/<id>`, with its `installed.json`. */
 export async function installTinyKokoro(home: string, options: TinyKokoroOptions = {}): Promise<ModelManifest> {
   const id = options.id ?? 'tiny-kokoro';
   return await installFixture(home, { id }, (folder) => buildTinyKokoro(folder, { ...options, id }));

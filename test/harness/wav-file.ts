@@ -1,15 +1,15 @@
 export interface WavOptions {
-  /** Samples per second; default 16,000. */
+  /** Samples per second; default: 16,000. */
   rate?: number;
-  /** Default 16. */
+  /** Default: 16. */
   bits?: 8 | 16;
-  /** Every channel gets the same samples; default 1. */
+  /** Every channel gets the same samples; default: 1. */
   channels?: number;
-  /** What the header says instead of the truth, in seconds. */
+  /** False length for the header, in seconds. */
   claimedSeconds?: number;
 }
 
-/** A WAV file of samples in [-1, 1]. */
+/** Encodes samples in [-1, 1] as a WAV file. */
 export function wavFile(samples: Float32Array, options: WavOptions = {}): Buffer {
   const { rate = 16_000, bits = 16, channels = 1, claimedSeconds } = options;
   const frameBytes = channels * (bits / 8);
@@ -37,7 +37,7 @@ export function wavFile(samples: Float32Array, options: WavOptions = {}): Buffer
   return Buffer.concat([header, data]);
 }
 
-/** The samples of a 16-bit mono file without further chunks behind its data. */
+/** Samples of a 16-bit mono file without chunks after its data. */
 export function wavSamples(file: Buffer): Float32Array {
   const data = file.indexOf('data', 12, 'latin1') + 8;
   const length = (file.length - data) >> 1;

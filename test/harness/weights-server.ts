@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { create } from 'tar';
 
-/** One request as the server saw it. */
+/** One request as received by the server. */
 export interface SeenRequest {
   path: string;
   range: string | null;
   authorization: string | null;
 }
 
-/** Time for the client to take what was sent: a broken connection also loses what lies in its buffers. */
+/** Time for the client to read what was sent: a broken connection also loses buffered data. */
 const cutDelayMs = 300;
 
 interface ServedFile {
@@ -22,21 +22,21 @@ interface ServedFile {
 }
 
 /**
- * A web server on loopback that carries weights: plain files, an npm registry and a model hub. It misbehaves on
- * request, as the networks of operators do.
+ * A loopback web server with weights: plain files, an npm registry and a model hub. Simulates network faults on
+ * request.
  */
 export class WeightsServer {
   readonly seen: SeenRequest[] = [];
-  /** Cuts the next answers of a path after so many bytes each; the connection then breaks. */
+  /** Breaks the connection of the next responses for a path after so many bytes each. */
   readonly cuts = new Map<string, number[]>();
-  /** Stops sending the next answers of a path after so many bytes each, and keeps the connection open. */
+  /** Stops sending the next responses for a path after so many bytes each, and keeps the connection open. */
   readonly stalls = new Map<string, number[]>();
-  /** Answers these statuses first, for a path. */
+  /** Responds with these statuses first, for a path. */
   readonly statuses = new Map<string, number[]>();
   supportsRanges = true;
-  /** What tells versions of a file apart: an ETag, a weak one beside a date, or nothing. */
+  /** Version validator of a file: an ETag, a weak one with a date, or none. */
   validators: 'strong' | 'weak' | 'none' = 'strong';
-  /** Where a hub file that is large lies; another origin, as on the real hub. */
+  /** Location of a large hub file: another origin, as on the real hub. */
   storage: WeightsServer | null = null;
   hubToken: string | null = null;
   private readonly files = new Map<string, ServedFile>();
@@ -72,7 +72,7 @@ export class WeightsServer {
     this.files.set(path, { content, etag: `"${sha256(content)}"` });
   }
 
-  /** Publishes a package; answers the SRI of its tarball and the path it lies at. */
+  /** Publishes a package; returns the SRI of its tarball and its path. */
   async addPackage(name: string, version: string, files: Record<string, Buffer>) {
     const tarball = await pack(files);
     const path = `/${name}/-/${version}.tgz`;
@@ -87,7 +87,7 @@ export class WeightsServer {
     return { integrity, path, bytes: tarball.length };
   }
 
-  /** Publishes a repository: the branch `main` means `commit`. */
+  /** Publishes a repository whose branch `main` points to `commit`. */
   addRepository(name: string, commit: string, files: Record<string, Buffer>): void {
     this.hub.set(name, new Map(Object.entries(files)));
     this.json.set(`/api/models/${name}/revision/main`, { _id: '1', id: name, sha: commit, lastModified: '2026-01-01' });
@@ -108,7 +108,7 @@ export class WeightsServer {
   private addHubFile(name: string, commit: string, path: string, content: Buffer): void {
     if (isLarge(path) && this.storage) return this.storage.addFile(`/blobs/${sha256(content)}`, content);
     const here = `/${name}/resolve/${commit}/${path}`;
-    // Of small files the hub sends on to a copy of its own, without naming the host.
+    // For small files the hub redirects to its own copy, without naming the host.
     if (!isLarge(path)) this.redirects.set(here, `/api/resolve-cache/models/${name}/${commit}/${path}`);
     this.addFile(this.redirects.get(here) ?? here, content);
   }

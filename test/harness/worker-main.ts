@@ -5,8 +5,8 @@ import { loadConfig, WorkerConfig } from '#platform/config';
 import { runWorker } from '../../apps/worker/src/run-worker.js';
 
 /*
- * Entry of a worker whose hosts run the deterministic test engine. Same process, configuration, queue and lifecycle
- * as the product's; only the child of a model is the test double.
+ * Entry of a worker whose hosts run the deterministic test engine. Process, configuration, queue and lifecycle are
+ * those of the product; only the model host is a test double.
  */
 const modulePath = fileURLToPath(new URL('./deterministic-host.js', import.meta.url));
 await runWorker(loadConfig(WorkerConfig), { launch: forkHost({ modulePath }) });

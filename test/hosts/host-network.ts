@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import type { Site } from '#test/site';
 
 /*
- * Several hosts on one machine: each a network namespace with an address of its own, cabled to one switch, which is a
- * namespace, too. The test stands at one port of that switch. Nothing leads out of it, and all of it goes with the
- * namespaces. Needs root, and `ip` of iproute2.
+ * Several hosts on one machine: each is a network namespace with an address of its own, connected to one switch, also a
+ * namespace. The test is connected to one port of the switch. Nothing is routed outside, and everything is deleted with
+ * the namespaces. Requires root and `ip` of iproute2.
  */
 
 /** Runs `ip` with the words of a line. */
@@ -16,13 +16,13 @@ export class HostNetwork implements Site {
   private readonly prefix = `sluice-${process.pid}`;
   private readonly subnet = `10.231.${process.pid % 250}`;
   private readonly switch = `${this.prefix}-switch`;
-  /** The end of the cable that stays with the test; the system takes no longer names. */
+  /** The test's end of the link; the system limits the length of its name. */
   private readonly ownPort = `sl${process.pid}`;
   private readonly hosts: string[] = [];
 
   private constructor() {}
 
-  /** Cables so many hosts, all links up. */
+  /** Connects the hosts and brings all links up. */
   static open(hosts: readonly string[]): HostNetwork {
     const network = new HostNetwork();
     try {
@@ -42,13 +42,13 @@ export class HostNetwork implements Site {
     return `${this.subnet}.${10 + this.portOf(name)}`;
   }
 
-  /** Pulls the cable: nothing comes or goes, and no connection is told. */
+  /** Takes the link down: nothing passes, and no connection is notified. */
   cut(name: string): void {
     ip(`-n ${this.switch} link set port${this.portOf(name)} down`);
   }
 
-  /** Puts it in again. */
-  mend(name: string): void {
+  /** Brings the link up again. */
+  restore(name: string): void {
     ip(`-n ${this.switch} link set port${this.portOf(name)} up`);
   }
 
@@ -57,7 +57,7 @@ export class HostNetwork implements Site {
       try {
         ip(`netns del ${name}`);
       } catch {
-        // It was never made.
+        // It was never created.
       }
     }
   }

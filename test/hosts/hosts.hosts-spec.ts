@@ -9,8 +9,8 @@ import { HostNetwork } from './host-network.js';
 import { SlowLink } from './slow-link.js';
 
 /*
- * Every process and every store on a host of its own, with cables that can be pulled and one that is slow. Unlike a
- * process that stands still, a host that was cut off goes on by itself, and all it wanted to say comes later.
+ * Every process and store on a host of its own, with links that can be cut and one that is slow. Unlike a frozen
+ * process, a disconnected host continues to work, and its messages arrive later.
  */
 
 const hosts = ['api', 'ops', 'worker', 'worker-2', 'postgres', 'redis', 'slow'];
@@ -19,10 +19,10 @@ const slowMs = 2_000;
 let network: HostNetwork;
 let slowLink: SlowLink;
 let platform: Platform;
-/** Environment of the worker that does not reach Redis but over the slow link; it starts when there is one. */
+/** Environment of the worker that reaches Redis only over the slow link; it starts once the link exists. */
 const behindSlowLink: Record<string, string> = {};
-/** Requests of which ops was told once more than counts. */
-const turnedDown = new Set<string>();
+/** Requests whose job result ops received more than once. */
+const rejectedResults = new Set<string>();
 
 beforeAll(async () => {
   network = HostNetwork.open(hosts);
@@ -31,11 +31,11 @@ beforeAll(async () => {
     transport: 'redis',
     ownPostgres: true,
     replicas: { worker: 1 },
-    // Rate limits have tests of their own; here one account asks for more than any caller may.
+    // Rate limits have their own tests; here one account sends more than any client may.
     env: { SLUICE_RATE_LIMITS: 'false', SLUICE_SLOTS: '8' },
     onLog: (text) => {
-      for (const [, requestId = ''] of text.matchAll(/"requestId":"([^"]+)"[^\n]*an outcome came twice, late/g)) {
-        turnedDown.add(requestId);
+      for (const [, requestId = ''] of text.matchAll(/"requestId":"([^"]+)"[^\n]*a job result came twice, late/g)) {
+        rejectedResults.add(requestId);
       }
     },
     processEnv: { 'worker-2': behindSlowLink },
@@ -60,11 +60,11 @@ function urlOf({ host, port }: { host: string; port: number }): string {
   return `redis://${host}:${port}`;
 }
 
-function wishes(count: number, { text, directives }: { text: string; directives: string }): ChatOptions[] {
+function overrides(count: number, { text, directives }: { text: string; directives: string }): ChatOptions[] {
   return Array.from({ length: count }, (_, index) => ({ text: `${text} ${index}`, directives }));
 }
 
-/** What a whole answer has to be, whichever worker gave it. */
+/** Expected complete response, whichever worker generated it. */
 function wordsFor({ directives, text = '' }: ChatOptions, count: number): string {
   return deterministicWords(`user: ${contentOf({ directives, text })}`, { count }).join('');
 }
@@ -74,14 +74,14 @@ async function runsOfWorker(pid: number) {
 }
 
 describe('a worker on another host', () => {
-  it('that is cut off in the middle of its jobs loses them to another one, and what it says later does not count', async () => {
-    // Done within half a lock: the worker has no reason to ask whether its jobs are still its own.
+  it('that is disconnected during its jobs loses them to another one, and its late results do not count', async () => {
+    // Done within half a lock, so that the worker has no reason to check its ownership.
     const words = 30;
-    const asked = wishes(6, { text: 'Cut off', directives: `tokens=${words} delay=100` });
+    const asked = overrides(6, { text: 'Cut off', directives: `tokens=${words} delay=100` });
     const answering = asked.map((options) => askWhole(platform, options));
     const stream = await ChatStreamReader.open(platform, { text: 'Cut stream', directives: 'tokens=60 delay=100' });
     await eventually('all of them run', async () => (await platform.journal.runs()).length > asked.length);
-    const cutOffPid = platform.pid('worker');
+    const disconnectedPid = platform.pid('worker');
     await platform.start('worker-2');
     await pause(1_000);
     network.cut('worker');
@@ -92,14 +92,14 @@ describe('a worker on another host', () => {
     await platform.closedJobs(3 * lockMs);
     const requestIds = [...answers.map(({ requestId }) => requestId), stream.requestId];
     const before = await ledgerOf(platform, requestIds);
-    // It has ended all of them by itself meanwhile, as it believes.
-    await eventually('the engine behind the cut has ended its runs', async () =>
-      (await runsOfWorker(cutOffPid)).every(({ endedAtMs }) => endedAtMs !== null),
+    // It has completed all of them by itself meanwhile, as far as it knows.
+    await eventually('the disconnected engine has ended its runs', async () =>
+      (await runsOfWorker(disconnectedPid)).every(({ endedAtMs }) => endedAtMs !== null),
     );
     await pause(Math.max(0, cutAtMs + 2 * lockMs - Date.now()));
-    network.mend('worker');
-    await eventually('all it wanted to say has been turned down', async () =>
-      answers.every(({ requestId }) => turnedDown.has(requestId)),
+    network.restore('worker');
+    await eventually('all its late results were rejected', async () =>
+      answers.every(({ requestId }) => rejectedResults.has(requestId)),
     );
     // It serves again.
     await platform.kill('worker-2');
@@ -112,27 +112,27 @@ describe('a worker on another host', () => {
       expect(status).toBe(200);
       expect(text).toBe(wordsFor(asked[index] ?? { directives: '' }, words));
     }
-    // Half of a stream is with its caller already: it is not run again, and ends with an error.
+    // The client has received half of the stream: it is not rerun, and ends with an error.
     expect(stream.isComplete).toBe(false);
     expect(stream.errorCode).not.toBeNull();
     expect(await ledgerOf(platform, requestIds)).toEqual(before);
     for (const ledgerState of before.slice(0, answers.length)) {
-      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, holdState: 'settled' });
+      expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1, reservationState: 'settled' });
       expect(ledgerState.chargedNano).toBe(chatCostNano(ledgerState));
     }
-    expect(before.at(-1)).toMatchObject({ state: 'failed', charges: 0, holdState: 'released' });
+    expect(before.at(-1)).toMatchObject({ state: 'failed', charges: 0, reservationState: 'released' });
   }, 180_000);
 
-  it(`behind a link of ${slowMs} ms each way loses and doubles nothing`, async () => {
+  it(`behind a link of ${slowMs} ms each way loses and duplicates nothing`, async () => {
     await platform.start('worker-2');
     await eventually('both workers run jobs', async () => {
       await Promise.all(
-        wishes(20, { text: 'Both', directives: 'tokens=2 delay=50' }).map((options) => askWhole(platform, options)),
+        overrides(20, { text: 'Both', directives: 'tokens=2 delay=50' }).map((options) => askWhole(platform, options)),
       );
       return (await runsOfWorker(platform.pid('worker-2'))).length > 0;
     });
     const known = (await readLedger(platform)).length;
-    const asked = wishes(40, { text: 'Slow', directives: 'tokens=10 delay=100' });
+    const asked = overrides(40, { text: 'Slow', directives: 'tokens=10 delay=100' });
     const answering = asked.map((options) => askWhole(platform, options));
     await pause(300);
     slowLink.delay(slowMs);
@@ -148,24 +148,24 @@ describe('a worker on another host', () => {
       else expect(status).toBe(503);
       expect(row?.charges).toBe(row?.state === 'succeeded' ? 1 : 0);
     }
-    // Those on the other worker know nothing of it.
+    // Jobs of the other worker are unaffected.
     const fast = new Set((await runsOfWorker(platform.pid('worker'))).map(({ requestId }) => requestId));
-    const untouched = answers.filter(({ requestId }) => fast.has(requestId));
-    expect(untouched.length).toBeGreaterThan(0);
-    for (const { status } of untouched) expect(status).toBe(200);
+    const unaffected = answers.filter(({ requestId }) => fast.has(requestId));
+    expect(unaffected.length).toBeGreaterThan(0);
+    for (const { status } of unaffected) expect(status).toBe(200);
   }, 180_000);
 
-  it('with Redis cut off from everybody: what is asked is refused, and what was accepted ends once and is paid as produced', async () => {
-    const asked = wishes(6, { text: 'No queue', directives: 'tokens=30 delay=100' });
+  it('with Redis disconnected from all: requests are rejected, and accepted ones end once and are charged for their output', async () => {
+    const asked = overrides(6, { text: 'No queue', directives: 'tokens=30 delay=100' });
     const answering = asked.map((options) => askWhole(platform, options));
     await pause(1_000);
     network.cut('redis');
     await pause(1_000);
     const refused = await Promise.all(
-      wishes(3, { text: 'Refused', directives: 'tokens=2' }).map((options) => askWhole(platform, options)),
+      overrides(3, { text: 'Refused', directives: 'tokens=2' }).map((options) => askWhole(platform, options)),
     );
     await pause(4_000);
-    network.mend('redis');
+    network.restore('redis');
     const answers = await Promise.all(answering);
 
     for (const { status, headers } of refused) {
@@ -178,12 +178,13 @@ describe('a worker on another host', () => {
       answers.map(({ requestId }) => requestId),
     );
     for (const [index, { status, text }] of answers.entries()) {
-      // Whoever hears nothing for 4 s counts as gone, and a silent cable looks the same: some of them end early.
+      // A process without heartbeat for 4 s counts as gone, and a disconnected link looks the same: some jobs end
+      // early.
       if (status === 200) expect(text).toBe(wordsFor(asked[index] ?? { directives: '' }, 30));
       else expect(status).toBe(503);
       const row = ledgerState[index];
       if (row?.charges === 1) expect(row.chargedNano).toBe(chatCostNano(row));
-      else expect(row).toMatchObject({ charges: 0, holdState: 'released' });
+      else expect(row).toMatchObject({ charges: 0, reservationState: 'released' });
     }
     await eventually('it takes jobs again', async () => {
       const answer = await askWhole(platform, { directives: 'tokens=2', text: 'Redis is back' });

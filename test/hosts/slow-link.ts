@@ -7,7 +7,7 @@ import type { HostNetwork } from './host-network.js';
 
 const entry = fileURLToPath(new URL('../../dist/test/harness/slow-link-main.js', import.meta.url));
 
-/** A host between others: who takes it instead of its target has a slow link. */
+/** A host between others: connections through it instead of its target are slow. */
 export class SlowLink {
   private constructor(
     private readonly child: ChildProcess,
@@ -26,7 +26,7 @@ export class SlowLink {
     return new SlowLink(child, address);
   }
 
-  /** What every byte takes from now on, in ms, each way. */
+  /** Sets the delay in ms in both directions. */
   delay(ms: number): void {
     this.child.stdin?.write(`${ms}\n`);
   }

@@ -1,4 +1,4 @@
-/** A Kubernetes object as far as the policies look at it. */
+/** A Kubernetes object with the fields that the policies read. */
 export interface Manifest {
   apiVersion: string;
   kind: string;
@@ -11,7 +11,7 @@ export interface Manifest {
 
 export type Labels = Record<string, string>;
 
-/** The members of all kinds side by side: a policy knows which kinds it asks for. */
+/** Fields of all kinds combined: a policy knows which kinds it reads. */
 export interface ManifestSpec {
   selector?: LabelSelector & Labels;
   template?: { metadata?: { labels?: Labels; annotations?: Record<string, string> }; spec?: PodSpec };
@@ -94,7 +94,7 @@ export interface Volume {
   projected?: { sources: { secret?: { name: string; items?: { key: string; path: string }[] } }[] };
 }
 
-/** A workload whose pods the policies look into. */
+/** A workload whose pods the policies check. */
 export interface Workload {
   manifest: Manifest;
   /** `Deployment/sluice-api`. */
@@ -103,11 +103,11 @@ export interface Workload {
   /** `app.kubernetes.io/component` of its pods; stores have none. */
   component: string | undefined;
   pod: PodSpec;
-  /** Containers, those that run before the others too. */
+  /** Containers, including init containers. */
   containers: Container[];
 }
 
-/** Everything that makes pods. */
+/** All objects that create pods. */
 export function workloadsOf(manifests: readonly Manifest[]): Workload[] {
   return manifests.flatMap((manifest) => {
     const template = manifest.spec?.template;
@@ -127,7 +127,7 @@ export function ofKind(manifests: readonly Manifest[], ...kinds: string[]): Mani
   return manifests.filter(({ kind }) => kinds.includes(kind));
 }
 
-/** Whether a selector of labels means these labels; the empty one means all. */
+/** Whether a label selector matches these labels; the empty one matches all. */
 export function selects(selector: LabelSelector, labels: Labels): boolean {
   const equal = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
   const expressed = (selector.matchExpressions ?? []).every(({ key, operator, values = [] }) => {

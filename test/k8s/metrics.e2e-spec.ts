@@ -5,13 +5,13 @@ import { metricsIn, namedMetrics } from './named-metrics.js';
 let platform: Platform;
 const exported = new Set<string>();
 
-/** The port that a process wrote into its log when it began to answer. */
+/** The port that a process logged when it started to listen. */
 function portOf(app: 'worker' | 'ops'): string {
   const pattern =
     app === 'worker'
-      ? /worker \S+ answers health and metrics on port (\d+)/
-      : /ops answers health and metrics on port (\d+)/;
-  return pattern.exec(platform.log())?.[1] ?? expect.fail(`${app} named no port`);
+      ? /worker \S+ serves health and metrics on port (\d+)/
+      : /ops serves health and metrics on port (\d+)/;
+  return pattern.exec(platform.log())?.[1] ?? expect.fail(`${app} logged no port`);
 }
 
 async function scrape(origin: string): Promise<void> {
@@ -28,14 +28,14 @@ beforeAll(async () => {
 
 afterAll(() => platform?.stop());
 
-describe('what scalers, alerts and dashboards ask for', () => {
-  it('is exported by a running process, every metric of it', () => {
+describe('metrics that scalers, alerts and dashboards query', () => {
+  it('are all exported by a running process', () => {
     const unknown = [...namedMetrics()].filter(([name]) => !exported.has(name));
     expect(unknown).toEqual([]);
     expect(namedMetrics().size).toBeGreaterThan(2);
   });
 
-  it('would be missed if it were not', () => {
+  it('are reported when missing', () => {
     expect(metricsIn('sum(sluice_queue_jobz) + rate(sluice_steps_seconds_bucket[5m]) + sluice:own:rate5m')).toEqual([
       'sluice_queue_jobz',
       'sluice_steps_seconds',

@@ -5,7 +5,7 @@ import { Metrics } from '#platform/metrics';
 import { metricsIn, namedMetrics } from './named-metrics.js';
 import { root } from './render-overlay.js';
 
-/** Names of metrics as the product's sources write them, quoted, and those that the runtime brings. */
+/** Metric names quoted in production sources, and those of the runtime. */
 async function declaredMetrics(): Promise<Set<string>> {
   const files = ['apps', 'libs'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -17,18 +17,18 @@ async function declaredMetrics(): Promise<Set<string>> {
   return new Set([...own, ...runtime].map(([, name]) => name ?? ''));
 }
 
-/** Metrics asked for that nothing declares; the suite end to end asks the running processes for the same. */
+/** Queried metrics that nothing declares; the end-to-end suite queries the running processes for the same. */
 async function undeclared(named: Iterable<string>): Promise<string[]> {
   const declared = await declaredMetrics();
   return [...named].filter((name) => !declared.has(name));
 }
 
-describe('metrics that scalers, alerts and dashboards ask for', () => {
+describe('metrics that scalers, alerts and dashboards query', () => {
   it('are declared by the product', async () => {
     expect(await undeclared(namedMetrics().keys())).toEqual([]);
   });
 
-  it('are found in every kind of asking: the queue for the workers, requests in flight for the api', () => {
+  it('are found in every kind of query: the queue for the workers, requests in flight for the API', () => {
     expect([...namedMetrics().keys()]).toEqual(
       expect.arrayContaining([
         'sluice_http_requests_in_flight',
@@ -38,7 +38,7 @@ describe('metrics that scalers, alerts and dashboards ask for', () => {
     );
   });
 
-  it('are missed when nothing declares them', async () => {
+  it('are reported when nothing declares them', async () => {
     const query = 'sum(rate(sluice_queue_jobz[5m])) / sum(nodejs_eventloop_lag_p99_seconds)';
     expect(await undeclared(metricsIn(query))).toEqual(['sluice_queue_jobz']);
   });

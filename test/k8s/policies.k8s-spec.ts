@@ -28,20 +28,20 @@ const everywhere: Policy[] = [
 
 describe.each(overlays)('the overlay %s', (overlay) => {
   const manifests = renderOverlay(overlay);
-  // A development cluster has neither KEDA nor an adapter for Prometheus.
+  // A development cluster has neither KEDA nor a Prometheus adapter.
   const policies = overlay === 'dev' ? everywhere : [...everywhere, ...scalingPolicies];
 
   it.each(policies.map((policy) => [policy.name, policy] as const))('%s', (_name, policy) => {
-    expect(policy.offences(manifests)).toEqual([]);
+    expect(policy.violations(manifests)).toEqual([]);
   });
 
-  it('makes no secret, unless it is for development', () => {
+  it('contains no secret, unless it is for development', () => {
     expect(manifests.some(({ kind }) => kind === 'Secret')).toBe(overlay === 'dev');
   });
 });
 
 describe('docs/kubernetes.md', () => {
-  it('lists every secret with the keys that pods of production mount', () => {
+  it('lists every secret with the keys that production pods mount', () => {
     const page = readFileSync(join(root, 'docs', 'kubernetes.md'), 'utf8');
     const wanted = workloadsOf(renderOverlay('production')).flatMap(secretKeysOf);
     const missing = wanted.filter(({ name, key }) => !new RegExp(`\\| \`${name}\` .*\`${key}\``).test(page));
@@ -50,15 +50,15 @@ describe('docs/kubernetes.md', () => {
   });
 });
 
-describe('a planted offence is found by the policy that', () => {
+describe('a planted violation is found by the policy that', () => {
   const manifests = renderOverlay('production');
 
   it.each([...everywhere, ...scalingPolicies].map((policy) => [policy.name, policy] as const))(
     '%s',
     (_name, policy) => {
-      const spoilt = structuredClone(manifests);
-      policy.plant(spoilt);
-      expect(policy.offences(spoilt).length).toBeGreaterThan(0);
+      const violating = structuredClone(manifests);
+      policy.plant(violating);
+      expect(policy.violations(violating).length).toBeGreaterThan(0);
     },
   );
 });

@@ -2,10 +2,10 @@ import type { Manifest } from './manifest.js';
 
 /** One rule about the objects of an overlay. */
 export interface Policy {
-  /** As a test's name goes on: "the overlay … <name>". */
+  /** Completes the test name "the overlay … <name>". */
   name: string;
-  /** What breaks the rule, one line each; empty when nothing does. */
-  offences: (manifests: readonly Manifest[]) => string[];
-  /** Breaks the rule in a copy of an overlay that keeps it; the policy must then find something. */
+  /** Violations, one line each; empty if there are none. */
+  violations: (manifests: readonly Manifest[]) => string[];
+  /** Violates the rule in a copy of a valid overlay; the policy must detect it. */
   plant: (manifests: Manifest[]) => void;
 }

@@ -7,13 +7,13 @@ import { stringify } from 'yaml';
 import { ofKind } from './manifest.js';
 import { renderOverlay } from './render-overlay.js';
 
-/** What Prometheus holds: a series and its samples, one a minute, in promtool's short form. */
+/** A series with one sample per minute, in promtool's short form. */
 interface Series {
   series: string;
   values: string;
 }
 
-/** `null`: the query has no answer. */
+/** `null`: the query returns no data. */
 type Expected = number | null;
 
 const manifests = renderOverlay('production');
@@ -24,7 +24,10 @@ function queryOf(pool: string, trigger: string): string {
   return query ?? expect.fail(`the pool ${pool} has no trigger ${trigger}`);
 }
 
-/** Asks Prometheus' own engine (promtool of Debian's package `prometheus`); rejects with what it answers instead. */
+/**
+ * Evaluates queries with Prometheus' own engine (promtool of Debian's package `prometheus`); rejects with its output on
+ * a mismatch.
+ */
 function expectResponse(query: string, series: Series[], expected: Expected): void {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-queries-'));
   const samples = expected === null ? [] : [{ labels: '{}', value: expected }];
@@ -46,13 +49,13 @@ const jobs = (replica: string, model: string, state: string, value: number): Ser
   values: `${value}x20`,
 });
 
-/** A caller was turned away so many seconds after the start of the series, which are asked at 600 s. */
+/** A request was rejected this many seconds after the start of the series, which are queried at 600 s. */
 const missed = (replica: string, model: string, second: number): Series => ({
   series: `sluice_model_last_unserved_request_timestamp_seconds{app="api", instance="${replica}", model="${model}"}`,
   values: `${second}x20`,
 });
 
-describe('what a pool has to do', () => {
+describe('the load of a pool', () => {
   const query = queryOf('text', 'jobs');
   const queues = (replica: string) => [
     jobs(replica, 'stories-15m', 'waiting', 3),
@@ -62,29 +65,29 @@ describe('what a pool has to do', () => {
     jobs(replica, 'whisper-tiny', 'waiting', 900),
   ];
 
-  it('is what waits and runs for its own models', () => expectResponse(query, queues('a'), 12));
+  it('is the number of waiting and running jobs of its own models', () => expectResponse(query, queues('a'), 12));
 
-  it('is no more when two replicas tell of it', () => expectResponse(query, [...queues('a'), ...queues('b')], 12));
+  it('is not doubled when two replicas report it', () => expectResponse(query, [...queues('a'), ...queues('b')], 12));
 
-  it('is unknown, and not nothing, while no api answers', () => expectResponse(query, [], null));
+  it('is unknown, and not zero, while no API replica responds', () => expectResponse(query, [], null));
 
-  it('is told by the api, whatever others tell', () => {
+  it('comes from the API, whatever other processes report', () => {
     const ops = queues('a').map(({ series, values }) => ({ series: series.replace('"api"', '"ops"'), values }));
     expectResponse(query, ops, null);
     expect(() => expectResponse(query, queues('a'), 13)).toThrow();
   });
 });
 
-describe('a pool that sleeps', () => {
+describe('a pool scaled to zero', () => {
   const query = queryOf('video', 'missed');
 
   it.each<[string, Series[], Expected]>([
-    ['wakes by the first caller that misses a model of it', [missed('a', 'rife-4.6', 590)], 1],
-    ['stays awake for five minutes', [missed('a', 'rife-4.6', 310)], 1],
-    ['may sleep again afterwards', [missed('a', 'rife-4.6', 290)], 0],
-    ['listens to every replica', [missed('a', 'rife-4.6', 5), missed('b', 'rife-4.6', 590)], 1],
-    ['listens for every model', [missed('a', 'rife-4.6', 5), missed('a', 'esrgan-video', 590)], 1],
-    ['sleeps on for the models of others', [missed('a', 'kokoro-82m', 590)], null],
+    ['is started by the first request for one of its models', [missed('a', 'rife-4.6', 590)], 1],
+    ['keeps running for five minutes', [missed('a', 'rife-4.6', 310)], 1],
+    ['may scale to zero again afterwards', [missed('a', 'rife-4.6', 290)], 0],
+    ['considers every replica', [missed('a', 'rife-4.6', 5), missed('b', 'rife-4.6', 590)], 1],
+    ['considers every model', [missed('a', 'rife-4.6', 5), missed('a', 'esrgan-video', 590)], 1],
+    ['ignores requests for models of other pools', [missed('a', 'kokoro-82m', 590)], null],
   ])('%s', (_name, series, expected) => {
     expectResponse(query, series, expected);
     expect(() => expectResponse(query, series, 7)).toThrow();

@@ -8,10 +8,10 @@ import type { Manifest } from './manifest.js';
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const folder = join(root, 'k8s', 'overlays');
 
-/** Every overlay there is. */
+/** Names of all overlays. */
 export const overlays = readdirSync(folder).sort();
 
-/** `npm run k8s:check` says where its kustomize is; without it the one on the PATH is taken. */
+/** `npm run k8s:check` sets the kustomize command; default: the one on the PATH. */
 const [command = 'kubectl', ...words] = (process.env.SLUICE_KUSTOMIZE ?? 'kubectl kustomize').split(' ');
 
 /** The objects of an overlay, as `kubectl apply -k` would send them. */
@@ -27,7 +27,7 @@ export function parseManifests(text: string): Manifest[] {
     .map(unbroken);
 }
 
-/** Long secrets are rendered in lines; a server takes them so, the schema's pattern does not. */
+/** Long secrets are rendered in several lines, which a server accepts and the schema's pattern does not. */
 function unbroken(manifest: Manifest): Manifest {
   if (manifest.kind !== 'Secret') return manifest;
   const data = Object.entries(manifest.data ?? {}).map(([key, value]) => [key, value.replaceAll('\n', '')]);

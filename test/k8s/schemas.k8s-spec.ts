@@ -11,7 +11,7 @@ const first = (all: Manifest[], kind: string) => ofKind(all, kind)[0]!;
 const wrongValueNames: [string, Spoil][] = [
   ['a container without a name', (all) => delete (firstPod(all).containers[0] as { name?: string }).name],
   ['a number for a text', (all) => (firstPod(all).containers[0]!.image = 5 as unknown as string)],
-  ['a kind that its group has not', (all) => (all[0]!.kind = 'Nomespace')],
+  ['a kind that does not exist in its group', (all) => (all[0]!.kind = 'Nomespace')],
   ['a scaler without a target', (all) => delete first(all, 'ScaledObject').spec!.scaleTargetRef],
 ];
 
@@ -24,40 +24,40 @@ const wrongFieldNames: [string, Spoil][] = [
 
 const rendered = new Map(overlays.map((overlay) => [overlay, renderOverlay(overlay)]));
 
-function spoilt(spoil: Spoil): Manifest[] {
+function corrupted(corrupt: Spoil): Manifest[] {
   const manifests = structuredClone(rendered.get('production') ?? []);
-  spoil(manifests);
+  corrupt(manifests);
   return manifests;
 }
 
-/** What the types say, by overlay or by what was planted. */
+/** Type errors, by overlay or by planted mistake. */
 const fields = new Map<string, string[]>();
 
 beforeAll(() => {
-  const planted = wrongFieldNames.map(([name, spoil]) => [name, spoilt(spoil)] as const);
+  const planted = wrongFieldNames.map(([name, corrupt]) => [name, corrupted(corrupt)] as const);
   const groups = [...rendered, ...planted];
   const objects = groups.flatMap(([name, manifests]) => manifests.map((manifest) => ({ name, manifest })));
-  const offences = wrongFields(objects.map(({ manifest }) => manifest));
+  const violations = wrongFields(objects.map(({ manifest }) => manifest));
   for (const [name] of groups) fields.set(name, []);
   objects.forEach(({ name, manifest }, index) =>
-    fields.get(name)?.push(...(offences[index] ?? []).map((text) => `${idOf(manifest)}: ${text}`)),
+    fields.get(name)?.push(...(violations[index] ?? []).map((text) => `${idOf(manifest)}: ${text}`)),
   );
 }, 120_000);
 
 describe.each(overlays)('the objects of the overlay %s', (overlay) => {
-  it('have the values that the schemas of Kubernetes and KEDA ask for', async () => {
+  it('have valid values for the schemas of Kubernetes and KEDA', async () => {
     expect(await wrongValues(rendered.get(overlay) ?? [])).toEqual([]);
   });
 
-  it('have no field that those do not know', () => {
+  it('have no unknown field', () => {
     expect(rendered.get(overlay)?.length).toBeGreaterThan(30);
     expect(fields.get(overlay)).toEqual([]);
   });
 });
 
 describe('a mistake', () => {
-  it.each(wrongValueNames)('in a value is found: %s', async (_name, spoil) => {
-    expect((await wrongValues(spoilt(spoil))).length).toBeGreaterThan(0);
+  it.each(wrongValueNames)('in a value is found: %s', async (_name, corrupt) => {
+    expect((await wrongValues(corrupted(corrupt))).length).toBeGreaterThan(0);
   });
 
   it.each(wrongFieldNames)('in the name of a field is found: one %s', (name) => {

@@ -5,20 +5,20 @@ import { idOf, type Manifest } from './manifest.js';
 import { root } from './render-overlay.js';
 
 /*
- * Kubernetes' own schemas and KEDA's come as npm packages, in two halves: validators that know what values must be, and
- * types that know which fields there are. A misspelt field passes the first and is found by the second.
+ * The schemas of Kubernetes and KEDA come as npm packages in two parts: validators for values, and types for fields.
+ * Only the types detect a misspelt field.
  */
 
-/** A class of those packages: its instances check themselves. */
+/** A class of those packages; its instances validate themselves. */
 type Model = new (data: object) => { validate(): void };
 
-/** Where the class and the type of a kind are: `kubernetes-models/apps/v1`. */
+/** Module with the class and the type of a kind: `kubernetes-models/apps/v1`. */
 function moduleOf({ apiVersion }: Manifest): string {
   const isKeda = apiVersion.startsWith('keda.sh/');
   return isKeda ? `@kubernetes-models/keda/${apiVersion}` : `kubernetes-models/${apiVersion}`;
 }
 
-/** What the values of the objects get wrong, one line each. */
+/** Invalid values of the objects, one line each. */
 export async function wrongValues(manifests: readonly Manifest[]): Promise<string[]> {
   const found = await Promise.all(manifests.map(wrongValue));
   return found.flat();
@@ -37,8 +37,8 @@ async function wrongValue(manifest: Manifest): Promise<string[]> {
 }
 
 /**
- * Fields that a kind does not have, or that have another type there, for each object its own list. One call for as many
- * objects as there are: most of the time goes into reading the types.
+ * Unknown or mistyped fields, one list per object. Takes many objects per call, because loading the types takes most of
+ * the time.
  */
 export function wrongFields(manifests: readonly Manifest[]): string[][] {
   const lines = manifests.map((manifest, index) => {
@@ -50,7 +50,7 @@ export function wrongFields(manifests: readonly Manifest[]): string[][] {
   return found;
 }
 
-/** Compiles a text that lies nowhere as if it lay in this folder. */
+/** Compiles a virtual file as if it were in this folder. */
 function diagnose(text: string): { line: number; text: string }[] {
   const path = join(root, 'test', 'k8s', 'rendered-objects.ts');
   const options: ts.CompilerOptions = {

@@ -7,7 +7,7 @@ import {
 import { hostLoadOptions } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 
-/** What one request gave, put together from its events. */
+/** Result of one request, assembled from its events. */
 export interface GeneratedText {
   text: string;
   promptTokens: number;
@@ -17,7 +17,7 @@ export interface GeneratedText {
   logprobs: number[];
 }
 
-/** An engine with a real model, and promises instead of events. */
+/** An engine with a real model, with promises instead of events. */
 export class EngineRun {
   private readonly listeners = new Map<string, (event: TextGenerationEvent) => void>();
   private started = 0;

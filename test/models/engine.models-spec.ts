@@ -13,7 +13,7 @@ const openings = [
   'The old clock',
 ];
 
-/** Some models take long per token; they get fewer. */
+/** Slow models get fewer tokens. */
 const models = [
   { id: 'stories-15m', maxTokens: 60 },
   { id: 'minimind2-small', maxTokens: 40 },
@@ -28,9 +28,9 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
   });
   afterAll(() => engine.close());
 
-  it('gives greedy streams in a batch the text they get alone', async () => {
+  it('generates the same greedy text in a batch as alone', async () => {
     const lengths = openings.map((_, index) => Math.max(4, maxTokens - 3 * index));
-    // With a seed, so that what the first runs leave in the cache cannot round the second ones otherwise.
+    // Seeded, so that rounding does not depend on what the first runs left in the cache.
     const sampling = { temperature: 0, seed: 1 };
     const alone = [];
     for (const [index, opening] of openings.entries()) {
@@ -42,7 +42,7 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
     expect(together.map(({ text }) => text)).toEqual(alone);
   });
 
-  it('gives a seed the same text, whatever else is in the batch', async () => {
+  it('generates the same text for a seed, whatever else is in the batch', async () => {
     const sampling = { temperature: 0.9, topP: 0.95, seed: 4711 };
     const alone = await engine.generate(openings[0] ?? '', { sampling, maxTokens });
     const [together] = await Promise.all([
@@ -52,7 +52,7 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
     expect(together?.text).toBe(alone.text);
   });
 
-  it('gives a seed the same scores to the last bit, whatever of its prompt was seen before', async () => {
+  it('gives bit-identical scores for a seed, whatever part of its prompt is cached', async () => {
     const asked = { sampling: { temperature: 0.7, seed: 11 }, maxTokens: 4, topLogprobs: 0 };
     const prompt = `${openings[0]}. ${openings.join('; ')}. What happened then?`;
     const first = await engine.generate(prompt, asked);
@@ -61,7 +61,7 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
     expect(again.logprobs).toEqual(first.logprobs);
   });
 
-  it('finds a prompt it has seen in its cache', async () => {
+  it('finds an earlier prompt in its cache', async () => {
     const prompt = `${openings.join('. ')}. And then`;
     const first = await engine.generate(prompt, { maxTokens: 4 });
     const second = await engine.generate(prompt, { maxTokens: 4 });
@@ -70,7 +70,7 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
     expect(second.cachedTokens).toBeGreaterThan(first.promptTokens / 2);
   });
 
-  it('scores greedy tokens as the likeliest', async () => {
+  it('scores greedy tokens as the most likely', async () => {
     const { logprobs, completionTokens } = await engine.generate(openings[1] ?? '', { maxTokens: 8, topLogprobs: 0 });
     expect(logprobs).toHaveLength(completionTokens);
     for (const logprob of logprobs) {

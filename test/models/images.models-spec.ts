@@ -6,11 +6,11 @@ import type { ClassifyOutput, MatteOutput, ImageOutput, RgbPixels } from '#infer
 import { decodeImage, resizePixels } from '#media';
 import { installedWeights } from './starter-weights.js';
 
-/* Real picture models on pictures drawn here, whose right answer is known. */
+/* Real image models on generated images with a known correct result. */
 
 const engines: TaskEngine[] = [];
 
-/** Has a model do one task. */
+/** Runs one task on a model. */
 async function ask<Output extends object>(modelId: string, task: string, input: object): Promise<Output> {
   const { folder, manifest } = await installedWeights(modelId);
   let hear: (event: EngineEvent) => void = () => undefined;
@@ -40,7 +40,7 @@ function drawn(side: number, colourAt: (x: number, y: number) => Colour): RgbPix
   return { width: side, height: side, data };
 }
 
-/** Means of two by two pixels, as a camera of half the resolution would see. */
+/** Averages blocks of two by two pixels, like a camera of half the resolution. */
 function halved({ width, data }: RgbPixels): RgbPixels {
   const at = (x: number, y: number, channel: number): number => data[(y * width + x) * 3 + channel] ?? 0;
   const mean = (x: number, y: number, channel: number): number =>
@@ -48,7 +48,7 @@ function halved({ width, data }: RgbPixels): RgbPixels {
   return drawn(width / 2, (x, y) => [mean(2 * x, 2 * y, 0), mean(2 * x, 2 * y, 1), mean(2 * x, 2 * y, 2)]);
 }
 
-/** In dB, away from the rim. */
+/** PSNR in dB, excluding the border. */
 function signalToNoise(left: Uint8Array, right: Uint8Array, side: number): number {
   const rim = 8;
   let sum = 0;
@@ -63,38 +63,35 @@ function signalToNoise(left: Uint8Array, right: Uint8Array, side: number): numbe
   return 10 * Math.log10(255 ** 2 / (sum / count));
 }
 
-/** A photograph (NOTICE says whose): what a drawing has nothing of. */
+/** A photograph (credited in NOTICE), because drawings lack its detail. */
 async function photograph(): Promise<RgbPixels> {
   const bytes = await readFile(new URL('__fixtures__/portrait.png', import.meta.url));
   return await decodeImage(bytes, { channels: 3 });
 }
 
-/** Means of blocks of pixels, as a camera of so much lower a resolution would see. */
+/** Averages blocks of pixels, like a camera of lower resolution. */
 function shrunk(whole: RgbPixels, scale: 2 | 4): RgbPixels {
   return scale === 2 ? halved(whole) : halved(halved(whole));
 }
 
-describe('real picture models', () => {
-  // Measured: 29.9 dB where cubic interpolation has 27.1, and 25.1 where it has 24.5.
+describe('real image models', () => {
+  // Measured: 29.9 dB against 27.1 with cubic interpolation, and 25.1 against 24.5.
   it.each([
     { scale: 2, betterBy: 2 },
     { scale: 4, betterBy: 0.4 },
-  ] as const)(
-    'make a photograph $scale times as large, nearer to the truth than cubic interpolation',
-    async (options) => {
-      const { scale, betterBy } = options;
-      const whole = await photograph();
-      const small = shrunk(whole, scale);
-      const { image } = await ask<ImageOutput>('esrgan-slim', 'upscale', { image: small, scale });
-      expect([image.width, image.height]).toEqual([whole.width, whole.height]);
-      const { width, height } = whole;
-      const cubic = await resizePixels({ ...small, channels: 3 }, { width, height, kernel: 'cubic' });
-      const [ofModel, ofCubic] = [image, cubic].map(({ data }) => signalToNoise(data, whole.data, whole.width));
-      expect(ofModel).toBeGreaterThan((ofCubic ?? NaN) + betterBy);
-    },
-  );
+  ] as const)('upscale a photograph by $scale, closer to the original than cubic interpolation', async (options) => {
+    const { scale, betterBy } = options;
+    const whole = await photograph();
+    const small = shrunk(whole, scale);
+    const { image } = await ask<ImageOutput>('esrgan-slim', 'upscale', { image: small, scale });
+    expect([image.width, image.height]).toEqual([whole.width, whole.height]);
+    const { width, height } = whole;
+    const cubic = await resizePixels({ ...small, channels: 3 }, { width, height, kernel: 'cubic' });
+    const [ofModel, ofCubic] = [image, cubic].map(({ data }) => signalToNoise(data, whole.data, whole.width));
+    expect(ofModel).toBeGreaterThan((ofCubic ?? NaN) + betterBy);
+  });
 
-  it('cut out what stands in front', async () => {
+  it('cut out the foreground', async () => {
     const side = 256;
     const isDisc = (x: number, y: number): boolean => Math.hypot(x - side / 2, y - side / 2) < side / 4;
     const image = drawn(side, (x, y) => (isDisc(x, y) ? [220, 60, 30] : [200, 215, 230]));
@@ -111,12 +108,12 @@ describe('real picture models', () => {
     expect(both / either).toBeGreaterThan(0.9);
   });
 
-  it('fill a hole as what surrounds it goes on, and give back the rest to the bit', async () => {
+  it('fill a masked area to match its surroundings, and keep the rest bit-identical', async () => {
     const side = 256;
     const isGap = (at: number): boolean =>
       Math.abs((at % side) - 128) < 20 && Math.abs(Math.floor(at / side) - 128) < 20;
     const sky = drawn(side, (x, y) => [90 + (x >> 3), 140, 200 - (y >> 3)]);
-    // In the hole lies what has to go.
+    // The mask covers what should be removed.
     const damaged = drawn(side, (x, y) => {
       const at = y * side + x;
       return isGap(at) ? [255, 0, 0] : [sky.data[at * 3] ?? 0, sky.data[at * 3 + 1] ?? 0, sky.data[at * 3 + 2] ?? 0];
@@ -130,11 +127,11 @@ describe('real picture models', () => {
       else farthest = Math.max(farthest, Math.abs(sample - (sky.data[at] ?? NaN)));
     });
     expect(changed).toBe(0);
-    // What had to go is red, over a hundred away: none of it is left, not even at the rim.
+    // What was removed is red, over a hundred away: none of it is left, not even at the border.
     expect(farthest).toBeLessThan(12);
   });
 
-  it('judge with probabilities', async () => {
+  it('classify images with probabilities', async () => {
     const image = drawn(224, (x, y) => [x, y, 128]);
     const { scores } = await ask<ClassifyOutput>('nsfw-mobilenet', 'classify', { image });
     expect(Object.keys(scores).toSorted()).toEqual(['drawing', 'hentai', 'neutral', 'porn', 'sexy']);

@@ -21,7 +21,7 @@ const requests = Array.from({ length: 50 }, (_, index) => ({
   maxTokens: 5 + ((index * 13) % 70),
 }));
 
-/** Model hosts are the worker's children; the largest is the one with the chat model. */
+/** Model hosts are children of the worker; the largest is the one with the chat model. */
 async function hostsOf(workerPid: number): Promise<{ pid: number; residentKilobytes: number }[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const statuses = await Promise.all(
@@ -37,7 +37,7 @@ async function hostsOf(workerPid: number): Promise<{ pid: number; residentKiloby
     .toSorted((left, right) => left.residentKilobytes - right.residentKilobytes);
 }
 
-describe('the platform on real weights', () => {
+describe('the platform with real weights', () => {
   let platform: Platform;
   let client: OpenAI;
 
@@ -65,7 +65,7 @@ describe('the platform on real weights', () => {
     return text;
   }
 
-  it('gives each of fifty concurrent streams the text it gets alone', async () => {
+  it('generates the same text in fifty concurrent streams as in single ones', async () => {
     const alone: string[] = [];
     for (const { content, maxTokens } of requests) alone.push(await streamText(storyModel, content, maxTokens));
     const together = await Promise.all(
@@ -77,7 +77,7 @@ describe('the platform on real weights', () => {
     expect(rows.map(({ state }) => state)).toEqual(requests.concat(requests).map(() => 'succeeded'));
   });
 
-  it('answers a chat through the model that the trait default stands for', async () => {
+  it('serves a chat with the model behind the default trait', async () => {
     const answer = await client.chat.completions.create({
       model: 'default',
       messages: [
@@ -92,7 +92,7 @@ describe('the platform on real weights', () => {
     expect(answer.usage?.completion_tokens).toBeLessThanOrEqual(24);
   });
 
-  it('ends the streams of a model whose host dies with the documented error, while other models go on', async () => {
+  it('ends the streams of a model whose host dies with the documented error, while other models continue', async () => {
     const hosts = await hostsOf(platform.pid('worker'));
     const [storyHost] = hosts;
     expect(hosts).toHaveLength(2);
@@ -100,7 +100,7 @@ describe('the platform on real weights', () => {
       readUntilError(() => process.kill(storyHost?.pid ?? 0, 'SIGKILL')),
       streamText(chatModel, 'Say hello.', 12),
     ]);
-    // The row knows that the device was lost; callers get the code of the contract.
+    // The row records the lost device; clients get the public code.
     expect(broken).toMatchObject({ code: 'MODEL_OFFLINE' });
     expect(chat).not.toBe('');
     await platform.untilOnline();
@@ -109,7 +109,7 @@ describe('the platform on real weights', () => {
     expect(rows.filter(({ state }) => state === 'failed').map((row) => row.error_code)).toEqual(['DEVICE_LOST']);
   });
 
-  /** A long story; calls once its text has begun, and answers the error that ends it. */
+  /** Streams a long story; calls back once its text has begun, and returns the error that ends it. */
   async function readUntilError(onBegun: () => void): Promise<unknown> {
     const stream = await client.chat.completions.create({
       model: storyModel,

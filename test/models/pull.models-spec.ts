@@ -19,12 +19,12 @@ describe('the starter models', () => {
     expect(result).toMatchObject({ modelId: id, status: expect.stringMatching(/^(installed|present)$/) });
   });
 
-  it('are left alone once they are there', async () => {
+  it('are unchanged by a second pull', async () => {
     const results = await pullStarterWeights(models);
     expect(results.map(({ status }) => status)).toEqual(models.map(() => 'present'));
   });
 
-  it.each(models)('%s consists of the files its record names', async (id) => {
+  it.each(models)('%s consists of the files in its install record', async (id) => {
     const { record, folder, manifest } = await installedWeights(id);
     expect(record.files.map(({ path }) => path)).toContain(manifest.graphFile);
     for (const { path, sha256 } of record.files) expect(await sha256Of(join(folder, path)), path).toBe(sha256);

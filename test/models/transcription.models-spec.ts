@@ -6,7 +6,7 @@ import type { RecognitionOutput } from '#inference/tasks';
 import type { InstalledModel } from '#model-store';
 import { jfkRecording, jfkWords } from '#test/jfk-recording';
 import { type Platform, startPlatform } from '#test/platform';
-import { stopAudio } from '#test/stop-audio';
+import { stopConsistently } from '#test/stop-consistently';
 import { wavFile, wavSamples } from '#test/wav-file';
 import { RecognizerRun } from '../conformance/families/recognizer-run.js';
 import { installedWeights, weightsHome } from './starter-weights.js';
@@ -18,10 +18,10 @@ interface Reference {
   worded: { start: number; end: number; words: { word: string; start: number; end: number }[] }[];
 }
 
-/** What the reference implementation makes of the same recording and weights; `tools/reference/whisper_speech.py`. */
+/** Output of the reference implementation for the same recording and weights; `tools/reference/whisper_speech.py`. */
 const reference = JSON.parse(readFileSync(new URL('./__fixtures__/jfk.json', import.meta.url), 'utf8')) as Reference;
 
-/** Quantized kernels differ between versions of the runtime, which moves the attention by a few positions. */
+/** Quantized kernels differ between runtime versions, which shifts the attention by a few positions. */
 const toleranceSeconds = 0.1;
 
 function plainWords(text: string): string {
@@ -44,20 +44,20 @@ beforeAll(async () => {
   };
 });
 
-describe('whisper beside its reference', () => {
+describe('whisper compared with its reference', () => {
   let run: RecognizerRun;
   let made: RecognitionOutput;
 
   beforeAll(async () => {
     const { folder, manifest } = models['whisper-tiny'];
     const { decoderFile = '' } = manifest.familyOptions ?? {};
-    // The reference hears the silence too.
+    // The reference also gets the silence.
     run = await RecognizerRun.load(loadFamilyEngine, folder, { ...manifest, familyOptions: { decoderFile } });
     made = await run.recognize({ samples: speech, timestamps: 'word' });
   });
   afterAll(() => run.close());
 
-  it('hears the language, and writes the same tokens with the same certainty', async () => {
+  it('detects the language, and writes the same tokens with the same probabilities', async () => {
     const { segments, memory } = await run.recognize({ samples: speech, timestamps: 'segment' });
     expect(memory.language).toBe(reference.language);
     expect(segments.map(({ text }) => text).join('')).toBe(reference.text);
@@ -71,7 +71,7 @@ describe('whisper beside its reference', () => {
     }
   });
 
-  it('tells when each word was said', () => {
+  it('gives word timestamps', () => {
     const words = made.segments.flatMap((segment) => segment.words ?? []);
     const expected = reference.worded.flatMap((segment) => segment.words);
     expect(words.map(({ word }) => word)).toEqual(expected.map(({ word }) => word.trim()));
@@ -91,12 +91,12 @@ describe.each(['whisper-tiny', 'moonshine-tiny'] as const)('%s', (id) => {
   });
   afterAll(() => run.close());
 
-  it('writes the recording down word for word', async () => {
+  it('transcribes the recording word for word', async () => {
     const { segments } = await run.recognize({ samples: speech, language: 'en' });
     expect(plainWords(segments.map(({ text }) => text).join(''))).toBe(jfkWords);
   });
 
-  it('hears nobody in noise and in silence', async () => {
+  it('writes nothing for noise and silence', async () => {
     const noise = Float32Array.from({ length: 80_000 }, (_, index) => 0.02 * Math.sin(index * index));
     for (const samples of [noise, new Float32Array(80_000)]) {
       const { heardSpeech, segments } = await run.recognize({ samples });
@@ -104,8 +104,8 @@ describe.each(['whisper-tiny', 'moonshine-tiny'] as const)('%s', (id) => {
     }
   });
 
-  it('finds the words where they are, in a minute that begins with silence and pauses for none', async () => {
-    // Three times the address without its pauses in between, twelve seconds of silence before it.
+  it('finds the words at their times in a minute that begins with silence and has no pauses', async () => {
+    // Three times the address without pauses, after twelve seconds of silence.
     const recording = new Float32Array([...new Float32Array(12 * 16_000), ...speech, ...speech, ...speech]);
     const text: string[] = [];
     let first = -1;
@@ -129,7 +129,7 @@ describe.each(['whisper-tiny', 'moonshine-tiny'] as const)('%s', (id) => {
   });
 });
 
-/** Words to change, add or take away. */
+/** Word edit distance. */
 function wordErrors(said: string[], heard: string[]): number {
   let row = heard.map((_, index) => index + 1);
   row.unshift(0);
@@ -144,7 +144,7 @@ function wordErrors(said: string[], heard: string[]): number {
   return row.at(-1) ?? 0;
 }
 
-describe('the official client on real weights', () => {
+describe('the official client with real weights', () => {
   let platform: Platform;
   let client: OpenAI;
 
@@ -154,10 +154,10 @@ describe('the official client on real weights', () => {
     client = new OpenAI({ baseURL: platform.baseUrl, apiKey: platform.inferenceKey, maxRetries: 0 });
   });
   afterAll(async () => {
-    await stopAudio(platform);
+    await stopConsistently(platform);
   });
 
-  it('gets the address word for word, with the times of its words', async () => {
+  it('gets the address word for word, with word timestamps', async () => {
     const answer = await client.audio.transcriptions.create({
       file: await toFile(file, 'jfk.wav'),
       model: 'whisper-1',
@@ -169,7 +169,7 @@ describe('the official client on real weights', () => {
     expect(answer.words?.map(({ word }) => plainWords(word)).join(' ')).toBe(jfkWords);
   });
 
-  it('gets it twice out of a recording with a long pause, from the faster model too', async () => {
+  it('gets it twice from a recording with a long pause, also from the faster model', async () => {
     const pause = new Float32Array(25 * 16_000);
     const twice = wavFile(new Float32Array([...speech, ...pause, ...speech]));
     for (const model of ['whisper-tiny', 'fastest']) {

@@ -8,7 +8,7 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { installedWeights, weightsHome } from './starter-weights.js';
 
-/* Videos with the published weights, over HTTP, looked at with ffprobe and ffmpeg. */
+/* Videos with the published weights over HTTP, inspected with ffprobe and ffmpeg. */
 
 const run = promisify(execFile);
 const quiet = ['-hide_banner', '-loglevel', 'error', '-y'];
@@ -50,7 +50,7 @@ async function probe(path: string) {
   );
 }
 
-/** How alike two videos look, in dB, whatever their colours are written in. */
+/** PSNR of two videos in dB, independent of their colour format. */
 async function psnr(left: string, right: string): Promise<number> {
   const shown = '[0:v]format=gbrp[left];[1:v]format=gbrp[right];[left][right]psnr';
   const args = ['-hide_banner', '-i', left, '-i', right, '-lavfi', shown, '-f', 'null', '-'];
@@ -61,7 +61,7 @@ async function psnr(left: string, right: string): Promise<number> {
 const asDataUrl = async (path: string, type: string) =>
   `data:${type};base64,${(await readFile(path)).toString('base64')}`;
 
-/** Frame of a test film: a disc on a pattern that both move. */
+/** Frame of a test video: a moving disc on a moving pattern. */
 async function frameOf(video: string, index: number): Promise<string> {
   const path = join(scratch, `frame-${index}.png`);
   await run('ffmpeg', [...quiet, '-i', video, '-vf', `select=eq(n\\,${index})`, '-frames:v', '1', path]);
@@ -69,7 +69,7 @@ async function frameOf(video: string, index: number): Promise<string> {
 }
 
 beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'sluice-films-'));
+  scratch = await mkdtemp(join(tmpdir(), 'sluice-videos-'));
   const models = [await installedWeights('rife-4.6'), await installedWeights('esrgan-video')];
   platform = await startPlatform({
     engine: 'text',
@@ -88,8 +88,8 @@ afterAll(async () => {
 });
 
 describe('RIFE', () => {
-  it('makes the frames between a first and a last one, nearer to the truth than a blend of both', async () => {
-    // A pattern that drifts by two pixels a frame.
+  it('generates the frames between a first and a last one, closer to the original than a blend', async () => {
+    // A pattern that drifts by two pixels per frame.
     const truth = join(scratch, 'truth.mp4');
     const pattern = 'mandelbrot=size=640x640:maxiter=200:end_scale=0.3:start_scale=0.3,format=yuv444p';
     const drift = `${pattern},loop=loop=-1:size=1,crop=256:256:'2*n+100':160`;
@@ -115,15 +115,15 @@ describe('RIFE', () => {
   });
 });
 
-describe('a video of 720p that is upscaled', () => {
-  /** The most that the model host has ever held. */
+describe('an upscaled 720p video', () => {
+  /** Peak memory of the model host. */
   async function peakMebibytes(): Promise<number> {
     const status = await readFile(`/proc/${platform.hostPid('esrgan-video')}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) / 1024;
   }
 
-  // A minute of film in 12 frames: 60 of them took five and a half minutes on two cores and held 299 MiB.
-  it('holds under a gigabyte in the model host, also a minute of it, however many its frames are', async () => {
+  // A minute of video in 12 frames: 60 frames took five and a half minutes on two cores and 299 MiB.
+  it('uses less than a gigabyte in the model host for a minute of video, regardless of the frame count', async () => {
     const upscale = async (frames: number): Promise<number> => {
       const video = join(scratch, `hd-${frames}.mp4`);
       const source = ['-f', 'lavfi', '-i', 'testsrc2=size=1280x720:rate=1/5', '-frames:v', String(frames)];
@@ -136,40 +136,39 @@ describe('a video of 720p that is upscaled', () => {
     };
     const few = await upscale(3);
     const many = await upscale(12);
-    process.stdout.write(`the host of esrgan-video held ${few.toFixed(0)} MiB, then ${many.toFixed(0)} MiB\n`);
+    process.stdout.write(`the host of esrgan-video used ${few.toFixed(0)} MiB, then ${many.toFixed(0)} MiB\n`);
     expect(many).toBeLessThan(1_024);
-    // What is collected late differs from run to run; half of what nine frames would add, if they were kept, does not.
+    // Garbage collection varies between runs; the limit is half of what nine leaked frames would add.
     const frameMebibytes = (3 * (1_280 * 720 + 2_560 * 1_440)) / 2 ** 20;
     expect(many - few).toBeLessThan((9 * frameMebibytes) / 2);
   }, 900_000);
 });
 
 describe('ESRGAN', () => {
-  it.each([2, 4])(
-    'makes a video %s times as large, keeps its sound, and shows what the small one does',
-    async (factor) => {
-      const [truth, small, plain] = ['truth', 'small', 'plain'].map((name) =>
-        join(scratch, `${name}-${factor}.mp4`),
-      ) as [string, string, string];
-      const size = 64 * factor;
-      const pattern = `mandelbrot=size=${size}x${size}:maxiter=200:rate=8`;
-      const audio = ['-f', 'lavfi', '-i', 'sine=frequency=440:duration=1'];
-      const encoding = ['-c:v', 'libx264', '-crf', '4', '-pix_fmt', 'yuv420p', '-t', '1'];
-      await run('ffmpeg', [...quiet, '-f', 'lavfi', '-i', pattern, ...audio, ...encoding, '-c:a', 'aac', truth]);
-      await run('ffmpeg', [...quiet, '-i', truth, '-vf', 'scale=64:64:flags=area', ...encoding, '-c:a', 'copy', small]);
-      await run('ffmpeg', [...quiet, '-i', small, '-vf', `scale=${size}:${size}:flags=bicubic`, ...encoding, plain]);
-      const made = await make(`upscaled-${factor}.mp4`, {
-        model: 'esrgan-video',
-        duration: 'auto',
-        upscale_factor: factor,
-        video_url: await asDataUrl(small, 'video/mp4'),
-      });
-      expect(await probe(made)).toEqual([
-        { codec_name: 'h264', width: size, height: size, frames: 8 },
-        { codec_name: 'aac' },
-      ]);
-      // Sharper edges than interpolation cost a little where a pattern is all noise, as this one is.
-      expect(await psnr(made, truth)).toBeGreaterThan((await psnr(plain, truth)) - 1.5);
-    },
-  );
+  it.each([2, 4])('upscales a video by %s, keeps its audio, and preserves its content', async (factor) => {
+    const [truth, small, plain] = ['truth', 'small', 'plain'].map((name) => join(scratch, `${name}-${factor}.mp4`)) as [
+      string,
+      string,
+      string,
+    ];
+    const size = 64 * factor;
+    const pattern = `mandelbrot=size=${size}x${size}:maxiter=200:rate=8`;
+    const audio = ['-f', 'lavfi', '-i', 'sine=frequency=440:duration=1'];
+    const encoding = ['-c:v', 'libx264', '-crf', '4', '-pix_fmt', 'yuv420p', '-t', '1'];
+    await run('ffmpeg', [...quiet, '-f', 'lavfi', '-i', pattern, ...audio, ...encoding, '-c:a', 'aac', truth]);
+    await run('ffmpeg', [...quiet, '-i', truth, '-vf', 'scale=64:64:flags=area', ...encoding, '-c:a', 'copy', small]);
+    await run('ffmpeg', [...quiet, '-i', small, '-vf', `scale=${size}:${size}:flags=bicubic`, ...encoding, plain]);
+    const made = await make(`upscaled-${factor}.mp4`, {
+      model: 'esrgan-video',
+      duration: 'auto',
+      upscale_factor: factor,
+      video_url: await asDataUrl(small, 'video/mp4'),
+    });
+    expect(await probe(made)).toEqual([
+      { codec_name: 'h264', width: size, height: size, frames: 8 },
+      { codec_name: 'aac' },
+    ]);
+    // Sharpening costs some PSNR on a noisy pattern like this one.
+    expect(await psnr(made, truth)).toBeGreaterThan((await psnr(plain, truth)) - 1.5);
+  });
 });

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Failure } from './simulation.js';
 
-/** What one process of a crew works on: every `stride`th seed. */
+/** Work of one process of an actor group: every `stride`th seed. */
 export interface Assignment {
   url: string;
   template: string;
@@ -12,9 +12,9 @@ export interface Assignment {
   lanes: number;
 }
 
-/** What it has done since it told last. */
+/** Progress since the last report. */
 export interface Progress {
-  /** Hashes of the choices of its stories, one per story: equal ones are the same interleaving. */
+  /** Hashes of the choices of its scenarios; equal hashes mean the same interleaving. */
   interleavings: number[];
   steps: number;
   failure: Failure | null;
@@ -22,20 +22,20 @@ export interface Progress {
 
 export interface ActorGroupOptions extends Omit<Assignment, 'stride'> {
   processes: number;
-  /** Called as often as processes tell. */
+  /** Called with each progress report. */
   onProgress: (histogram: ActorGroupCounters) => void;
 }
 
 export interface ActorGroupCounters {
   stories: number;
-  /** Stories that no other one equals. */
+  /** Number of distinct scenarios. */
   distinct: number;
   steps: number;
 }
 
 const member = fileURLToPath(new URL('crew-member.ts', import.meta.url));
 
-/** Stories in processes of their own, so that all cores have work. */
+/** Runs scenarios in child processes, to use all cores. */
 export class ActorGroup {
   private readonly children: ChildProcess[] = [];
   private readonly seen = new Set<number>();
@@ -45,22 +45,22 @@ export class ActorGroup {
 
   constructor(private readonly options: ActorGroupOptions) {}
 
-  /** Resolves to the first failure, or null when every seed was told. Rejects when a process ends before that. */
+  /** Resolves to the first failure, or null when every seed has run. Rejects if a process exits before that. */
   async run(): Promise<Failure | null> {
     const { processes } = this.options;
-    await Promise.all(Array.from({ length: processes }, (_, place) => this.employ(place)));
+    await Promise.all(Array.from({ length: processes }, (_, place) => this.assign(place)));
     return this.failure;
   }
 
-  /** Ends all processes, whatever they do. */
-  dismiss(): void {
+  /** Kills all processes. */
+  killAll(): void {
     for (const child of this.children) child.kill('SIGKILL');
   }
 
-  private employ(place: number): Promise<void> {
+  private assign(place: number): Promise<void> {
     const { url, template, firstSeed, lastSeed, lanes, processes } = this.options;
     const assignment: Assignment = { url, template, lastSeed, lanes, firstSeed: firstSeed + place, stride: processes };
-    // With the options of this process, so that it runs the sources as well.
+    // With the options of this process, so that it also runs the sources.
     const child = fork(member, [JSON.stringify(assignment)]);
     this.children.push(child);
     child.on('message', (progress) => this.hear(progress as Progress));
@@ -79,7 +79,7 @@ export class ActorGroup {
     for (const each of interleavings) this.seen.add(each);
     if (failure !== null) {
       this.failure ??= failure;
-      this.dismiss();
+      this.killAll();
     }
     this.options.onProgress({ stories: this.stories, distinct: this.seen.size, steps: this.steps });
   }

@@ -5,12 +5,12 @@ export interface Weighted {
 }
 
 /**
- * Where the choices of a story come from: a seed, or a list that was recorded. A story asks for nothing else that is not
- * determined, so the list is the story. Option 0 is always the quiet one: a shorter list, or one with more zeros, is a
- * simpler story.
+ * Source of the choices of a scenario: a seed, or a recorded list. Scenarios are otherwise deterministic, so the list
+ * determines the scenario. Option 0 is always the quietest one: a shorter list, or one with more zeros, is a simpler
+ * scenario.
  */
 export class Choices {
-  /** What was chosen so far. */
+  /** The choices so far. */
   readonly taken: number[] = [];
 
   private constructor(
@@ -18,7 +18,7 @@ export class Choices {
     private readonly length: number,
   ) {}
 
-  /** True when a recorded list is at its end: then nothing more shall happen. */
+  /** True at the end of a recorded list, after which no more events should occur. */
   get areOver(): boolean {
     return this.taken.length >= this.length;
   }
@@ -33,7 +33,7 @@ export class Choices {
     }, Infinity);
   }
 
-  /** Goes on with zeros when the list is at its end. */
+  /** Continues with zeros after the end of the list. */
   static recorded(list: readonly number[]): Choices {
     let next = 0;
     return new Choices((weights) => (list[next++] ?? 0) % weights.length, list.length);
@@ -47,12 +47,12 @@ export class Choices {
     return option;
   }
 
-  /** A whole number from 0 to below `count`, each as likely. */
+  /** A uniform whole number from 0 to below `count`. */
   below(count: number): number {
     return this.pick(Array.from({ length: count }, (_, value) => ({ weight: 1, value }))).value;
   }
 
-  /** True in `permille` of a thousand cases. */
+  /** True with a probability of `permille` per thousand. */
   chance(permille: number): boolean {
     return this.pick([
       { weight: 1_000 - permille, value: false },

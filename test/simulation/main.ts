@@ -7,12 +7,12 @@ import { shrink } from './shrink.js';
 import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
 /*
- * `npm run test:simulation [-- --seed N] [--stories N] [--nightly] [--processes N] [--lanes N] [--most-minutes N [--at-least N]]`: so many
- * interleavings, one story per seed from the given one on; nightly a million, from other seeds every day. The first that
- * breaks a promise is printed with its seed, as the shortest story found that does the same. Ends with 1 then, and when
- * not all of them (or not as many as `--at-least`) were told within the minutes.
+ * `npm run test:simulation [-- --seed N] [--stories N] [--nightly] [--processes N] [--lanes N] [--most-minutes N
+ * [--at-least N]]`: runs one scenario per seed from the given one on; nightly a million, with other seeds every day.
+ * Prints the first failure with its seed, reduced to the shortest scenario found that fails in the same way. Exits with
+ * 1 on a failure, and when not all of them (or not `--at-least` many) ran within the time limit.
  */
-const nightlyStories = 1_000_000;
+const nightlyScenarios = 1_000_000;
 const dayMs = 86_400_000;
 
 const { values } = parseArgs({
@@ -21,15 +21,15 @@ const { values } = parseArgs({
     stories: { type: 'string' },
     nightly: { type: 'boolean', default: false },
     processes: { type: 'string', default: String(Math.min(4, availableParallelism())) },
-    // Half of the time a lane waits for the server.
+    // A lane waits for the server half of the time.
     lanes: { type: 'string', default: '6' },
     'most-minutes': { type: 'string' },
     'at-least': { type: 'string' },
   },
 });
-const usualSeed = values.nightly ? Math.floor(Date.now() / dayMs) * nightlyStories : 1;
-const firstSeed = Number(values.seed ?? usualSeed);
-const count = Number(values.stories ?? (values.nightly ? nightlyStories : 50_000));
+const defaultSeed = values.nightly ? Math.floor(Date.now() / dayMs) * nightlyScenarios : 1;
+const firstSeed = Number(values.seed ?? defaultSeed);
+const count = Number(values.stories ?? (values.nightly ? nightlyScenarios : 50_000));
 const enough = Number(values['at-least'] ?? count);
 const maxMs = Number(values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
 
@@ -44,12 +44,12 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** False when a promise was broken, or the time was over. */
+/** False after a failure or a timeout. */
 async function simulate(server: SimulationServer): Promise<boolean> {
   const { url, template } = server;
   const startedAt = performance.now();
   let histogram: ActorGroupCounters = { stories: 0, distinct: 0, steps: 0 };
-  const crew = new ActorGroup({
+  const actorGroup = new ActorGroup({
     url,
     template,
     firstSeed,
@@ -67,11 +67,11 @@ async function simulate(server: SimulationServer): Promise<boolean> {
   let isLate = false;
   const bound = setTimeout(() => {
     isLate = true;
-    say(`the time is over: ${report()}`);
-    crew.dismiss();
+    say(`time limit reached: ${report()}`);
+    actorGroup.killAll();
   }, maxMs);
   try {
-    const failure = await crew.run();
+    const failure = await actorGroup.run();
     say(`${report()}, seeds ${firstSeed} to ${firstSeed + count - 1}`);
     if (failure !== null) await explain(server, failure);
     return failure === null;
@@ -81,12 +81,12 @@ async function simulate(server: SimulationServer): Promise<boolean> {
   } finally {
     clearInterval(progress);
     clearTimeout(bound);
-    crew.dismiss();
+    actorGroup.killAll();
   }
 }
 
 async function explain(server: SimulationServer, failure: Failure): Promise<void> {
-  say(`seed ${failure.seed} breaks a promise; looking for a shorter story of the same kind`);
+  say(`seed ${failure.seed} fails; looking for a shorter scenario with the same failure`);
   const lane = await server.openLane();
   const { trace, problems } = await shrink(lane, failure);
   await lane.close();

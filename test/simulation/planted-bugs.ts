@@ -3,40 +3,40 @@ import type { PrismaService } from '#platform/prisma';
 import type { Rewrite } from './sim-database.js';
 import { usageOf } from './sim-request.js';
 
-/** A change in a function of the database. */
-export interface FunctionPlant {
+/** A change of a database function. */
+export interface PlantedFunction {
   name: string;
   find: string;
   replace: string;
 }
 
 /**
- * A bug, planted into the production code as it runs in a simulation: into functions and constraints of the database, into
- * statements on their way, or around a step. Each must be found; see `simulation.int-spec.ts`.
+ * A bug planted into the production code of a simulation: in functions and constraints of the database, in statements,
+ * or around a step. Each must be found; see `simulation.int-spec.ts`.
  */
-export interface Plant {
+export interface PlantedBug {
   name: string;
-  /** A story in which it was found once, told first; as the code changes, others will be. */
+  /** A seed that found it once, tried first; changes of the code may make other seeds find it. */
   seenAt?: number;
-  functions?: readonly FunctionPlant[];
-  /** Further statements, such as a constraint that would catch the bug first. */
+  functions?: readonly PlantedFunction[];
+  /** Additional statements, such as dropping a constraint that would catch the bug first. */
   schema?: readonly string[];
   rewrite?: Rewrite;
   jobs?(repository: JobsRepository): JobsRepository;
   settlement?(step: ClosingStep): ClosingStep;
   reservation?(step: AdmissionStep, prisma: PrismaService): AdmissionStep;
-  /** One look suffices for the sweeps. */
+  /** Sweeps act without a second confirmation. */
   hastySweeps?: boolean;
-  /** An outcome leaves the queue before its row is closed. */
+  /** A job result leaves the queue before its row is closed. */
   forgetsFailedResults?: boolean;
 }
 
-/** Replaces a part of every statement that has it. */
+/** Replaces a fragment in every statement that contains it. */
 function exchange(find: string, replace: string): Rewrite {
   return (text) => text.replace(find, replace);
 }
 
-/** Leaves some closings out. */
+/** Skips some closings. */
 function skipping(step: ClosingStep, isSkipped: (job: { errorCode: string | null }) => boolean): ClosingStep {
   return {
     close: (transaction, jobs) =>
@@ -47,34 +47,34 @@ function skipping(step: ClosingStep, isSkipped: (job: { errorCode: string | null
   };
 }
 
-export const plants: readonly Plant[] = [
+export const plantedBugs: readonly PlantedBug[] = [
   {
-    name: 'double settle: a hold is closed again and again',
+    name: 'double settle: a reservation is closed repeatedly',
     functions: [{ name: 'ledger_close', find: `IF hold.state <> 'open' THEN`, replace: 'IF false THEN' }],
     schema: ['DROP INDEX ledger_transactions_one_charge'],
     rewrite: exchange(`AND jobs.state IN ('queued', 'running')`, ''),
   },
   {
-    name: 'a row is closed although it is closed: no compare-and-set',
+    name: 'a closed row is closed again: no compare-and-set',
     seenAt: 1069,
     rewrite: exchange(`AND jobs.state IN ('queued', 'running')`, ''),
   },
   {
-    name: 'unfenced attempt: outcomes of earlier attempts close the row',
+    name: 'unfenced attempt: results of earlier attempts close the row',
     seenAt: 290,
     functions: [{ name: 'ledger_close', find: 'IF hold.attempt <> p_attempt THEN', replace: 'IF false THEN' }],
     rewrite: exchange('AND jobs.attempt = g.attempt', ''),
   },
   {
-    name: 'lost release: what failed keeps its hold',
+    name: 'lost release: failed jobs keep their reservation',
     settlement: (step) => skipping(step, ({ errorCode }) => errorCode !== null),
   },
   {
-    name: 'lost settlement: what ended well keeps its hold',
+    name: 'lost settlement: successful jobs keep their reservation',
     settlement: (step) => skipping(step, ({ errorCode }) => errorCode === null),
   },
   {
-    name: 'check-then-act: the balance is looked at without its lock',
+    name: 'check-then-act: the balance is read without its lock',
     seenAt: 94,
     functions: [
       { name: 'ledger_lock', find: 'WHERE account_id = p_account FOR UPDATE', replace: 'WHERE account_id = p_account' },
@@ -82,12 +82,12 @@ export const plants: readonly Plant[] = [
     schema: ['ALTER TABLE balances DROP CONSTRAINT balances_cover_holds'],
   },
   {
-    name: 'the limit of a key forgets what is reserved',
+    name: 'the limit of a key ignores what is reserved',
     seenAt: 277,
     functions: [{ name: 'ledger_reserve', find: '- COALESCE(s.held_usd_nano, 0)', replace: '' }],
   },
   {
-    name: 'a hold does not follow the attempt of its row',
+    name: 'a reservation does not follow the attempt of its row',
     seenAt: 73,
     schema: ['DROP TRIGGER jobs_fence_holds ON jobs'],
   },
@@ -111,7 +111,7 @@ export const plants: readonly Plant[] = [
     ],
   },
   {
-    name: 'what was reserved beyond the charge does not come back',
+    name: 'the surplus of a reservation is not refunded',
     functions: [
       {
         name: 'ledger_close',
@@ -128,17 +128,17 @@ export const plants: readonly Plant[] = [
     }),
   },
   {
-    name: 'an outcome is forgotten before its row is closed',
+    name: 'a job result is dropped before its row is closed',
     seenAt: 686,
     forgetsFailedResults: true,
   },
   {
-    name: 'sweeps believe what they see once',
+    name: 'sweeps act on a single observation',
     seenAt: 812,
     hastySweeps: true,
   },
   {
-    name: 'a failure of ours is charged',
+    name: 'a server failure is charged',
     settlement: (step) => ({
       close: (transaction, jobs) =>
         step.close(
@@ -148,12 +148,12 @@ export const plants: readonly Plant[] = [
     }),
   },
   {
-    name: 'a grant is posted as often as it is asked for',
+    name: 'a grant is posted once per request instead of once per reference',
     functions: [{ name: 'ledger_credit', find: 'WHERE t.reference = p_reference', replace: 'WHERE false' }],
     schema: ['DROP INDEX ledger_transactions_reference_key'],
   },
   {
-    name: 'DIEM of another day come back',
+    name: 'DIEM of another day are refunded',
     seenAt: 644,
     functions: [
       {

@@ -7,8 +7,8 @@ interface ScenarioEvent extends Weighted {
 }
 
 /**
- * Processes that run are no slower than this, in ms: what is ready is done, and what waits is taken, before more time
- * passes. The promises of the platform are promises about time.
+ * Maximum delay of running processes, in ms: ready steps run, and waiting jobs are taken, before more time passes. The
+ * platform guarantees times.
  */
 const slowestMs = 2_000;
 
@@ -18,7 +18,7 @@ const faults: (Weighted & { fault: StepFault })[] = [
   { weight: 20, fault: 'lost-after' },
 ];
 
-/** What may happen next; the first is the quietest: the oldest step of a process is done. */
+/** Possible next events; the first is the quietest: the oldest step of a process completes. */
 export function chaosOptions(scenario: Scenario): ScenarioEvent[] {
   const { world } = scenario;
   if (scenario.isQuiet) return [];
@@ -41,10 +41,10 @@ function requestEvents(scenario: Scenario): ScenarioEvent[] {
   const events: ScenarioEvent[] = [];
   for (const api of platform.apis.filter(({ process }) => process.runs)) {
     if (scenario.requestsLeft > 0) events.push({ weight: 6, run: () => scenario.ask(api, 1 + choices.below(3)) });
-    for (const requestId of api.exchanges.keys()) {
+    for (const requestId of api.openStreams.keys()) {
       events.push({
         weight: 0.6,
-        run: () => (platform.world.note(`the caller of ${requestId} leaves`), api.leave(requestId)),
+        run: () => (platform.world.note(`the client of ${requestId} disconnects`), api.leave(requestId)),
       });
     }
   }
@@ -58,7 +58,7 @@ function queueEvents(scenario: Scenario): ScenarioEvent[] {
   const events: ScenarioEvent[] = [];
   for (const worker of workers.filter(({ process, isBusy }) => process.runs && !isBusy)) {
     for (const job of store.waiting) {
-      // Most engines do what they should.
+      // Most engines work correctly.
       const run = () => void worker.take(job, choices.pick([{ weight: 90, failure: 0 }, ...engineFailures]).failure);
       events.push({ weight: 6, run });
     }
@@ -66,7 +66,7 @@ function queueEvents(scenario: Scenario): ScenarioEvent[] {
   if (store.hasStalled(world.nowMs())) {
     events.push({
       weight: 5,
-      run: () => (world.note('stalled jobs are taken back'), store.cancelStalled(world.nowMs())),
+      run: () => (world.note('stalled jobs are recovered'), store.cancelStalled(world.nowMs())),
     });
   }
   return events;
@@ -93,11 +93,11 @@ function opsEvents(scenario: Scenario): ScenarioEvent[] {
     ops.sweeps.forEach((_sweep, place) => events.push({ weight: 0.3, run: () => void ops.sweep(place) }));
   }
   if (reported.length > 0) {
-    // At least once is sometimes twice, and sometimes late.
+    // At-least-once delivery is sometimes twice, and sometimes late.
     const again = () => {
       const result = reported[choices.below(reported.length)];
       if (result === undefined) return;
-      world.note(`the outcome of ${result.requestId}/${result.attempt} comes again`);
+      world.note(`the result of ${result.requestId}/${result.attempt} is delivered again`);
       platform.store.report(result, world.nowMs());
     };
     events.push({ weight: scenario.isForgetful ? 3 : 0.8, run: again });
@@ -124,7 +124,7 @@ function timeEvents(scenario: Scenario): ScenarioEvent[] {
 function breakEvents(scenario: Scenario): ScenarioEvent[] {
   const { platform, world } = scenario;
   const events: ScenarioEvent[] = [];
-  // What stands idle may as well die before the story.
+  // An idle process may as well die before the scenario.
   const isBusy = world.ready.length > 0 || platform.store.jobs.size > 0 || platform.store.results.length > 0;
   for (const process of platform.processes) {
     if (process.isDead || (!isBusy && !process.isFrozen)) continue;
@@ -138,24 +138,24 @@ function breakEvents(scenario: Scenario): ScenarioEvent[] {
     events.push({ weight: 4, run: () => void scenario.addWorker() });
   if (platform.ops.every(({ process }) => process.isDead))
     events.push({ weight: 4, run: () => void scenario.addOps() });
-  const flush = () => (world.note('the queue forgets everything'), platform.store.flush());
+  const flush = () => (world.note('the queue loses all data'), platform.store.flush());
   const { jobs, results } = platform.store;
-  // What was done and is not written down yet is the worst to lose.
-  const forgetful = results.length > 0 ? 14 : 3;
-  if (jobs.size + results.length > 0) events.push({ weight: scenario.isForgetful ? forgetful : 0.2, run: flush });
+  // Work that is done but not yet recorded is the worst to lose.
+  const flushedEvents = results.length > 0 ? 14 : 3;
+  if (jobs.size + results.length > 0) events.push({ weight: scenario.isForgetful ? flushedEvents : 0.2, run: flush });
   return events;
 }
 
 function freeze({ world }: Scenario, process: SimProcess): void {
-  world.note(`${process.name} stands still`);
+  world.note(`${process.name} freezes`);
   process.isFrozen = true;
 }
 
-/** It is heard again, and finds out what has happened meanwhile. */
+/** Its heartbeat returns, and it learns what has happened meanwhile. */
 function thaw({ world, platform }: Scenario, process: SimProcess): void {
-  world.note(`${process.name} goes on`);
+  world.note(`${process.name} continues`);
   process.isFrozen = false;
-  process.heardAtMs = world.nowMs();
-  for (const worker of platform.workers) worker.lookAround();
-  for (const api of platform.apis) api.lookAround();
+  process.lastHeartbeatAtMs = world.nowMs();
+  for (const worker of platform.workers) worker.checkExpiry();
+  for (const api of platform.apis) api.checkExpiry();
 }

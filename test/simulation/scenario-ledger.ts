@@ -3,13 +3,13 @@ import type { JobResult } from '#queue';
 import type { SimDatabase } from './sim-database.js';
 import { inputNano, outputNano, type SimRequest } from './sim-request.js';
 
-/** What the database says of a story at its end. */
+/** Database state at the end of a scenario. */
 export interface ScenarioLedger {
-  jobs: BookedJob[];
-  accounts: BookedAccount[];
+  jobs: LedgerJobState[];
+  accounts: LedgerAccountState[];
 }
 
-interface BookedJob {
+interface LedgerJobState {
   request_id: string;
   state: string;
   attempt: number;
@@ -17,7 +17,7 @@ interface BookedJob {
   prompt_tokens: number | null;
   completion_tokens: number | null;
   payloads: number;
-  /** Outcomes of other attempts than its own that have closed it. */
+  /** Job results of other attempts that closed it. */
   foreign_outcomes: number;
   hold_state: string | null;
   hold_attempt: number | null;
@@ -26,7 +26,7 @@ interface BookedJob {
   charged: string;
 }
 
-interface BookedAccount {
+interface LedgerAccountState {
   account_id: string;
   usd: string;
   held: string;
@@ -34,7 +34,7 @@ interface BookedAccount {
   diem_allowance: string;
   limit_usd: string | null;
   spent_usd: string;
-  /** Credit by another way than a charge, and how often each reference was posted. */
+  /** Credit other than charges, and how often each reference was posted. */
   given_usd: string;
   references: number[];
 }
@@ -75,18 +75,18 @@ export async function readScenarioLedger(
 
 export interface ScenarioFacts {
   requests: readonly SimRequest[];
-  /** True when the queue forgot everything once: then outcomes may be lost. */
+  /** True when the queue has lost its data: job results may then be lost. */
   wasFlushed: boolean;
 }
 
-/** Everything that must be true at the end of a story, beside what `ledger verify` proves; resolves to what is not. */
+/** Checks all invariants at the end of a scenario besides those of `ledger verify`; resolves to the violations. */
 export function auditScenario({ jobs, accounts }: ScenarioLedger, facts: ScenarioFacts): string[] {
   const problems: string[] = [];
   const rows = new Map(jobs.map((job) => [job.request_id, job]));
   for (const request of facts.requests) {
     const job = rows.get(request.id);
     const say = (text: string): void => void problems.push(`${request.id}: ${text}`);
-    if (request.admission === 'refused' && job !== undefined) say('was refused and has a row');
+    if (request.admission === 'refused' && job !== undefined) say('was rejected and has a row');
     if (request.admission === 'admitted' && job === undefined) say('was admitted and has no row');
     if (job !== undefined) auditJob(job, request, facts, say);
   }
@@ -99,14 +99,14 @@ export function auditScenario({ jobs, accounts }: ScenarioLedger, facts: Scenari
   return problems;
 }
 
-function auditJob(job: BookedJob, request: SimRequest, facts: ScenarioFacts, say: (text: string) => void): void {
+function auditJob(job: LedgerJobState, request: SimRequest, facts: ScenarioFacts, say: (text: string) => void): void {
   const isOpen = job.state === 'queued' || job.state === 'running';
   if (isOpen) return say(`is still ${job.state}`);
   if (job.payloads > 0) say('is closed and keeps its payload');
-  if (job.foreign_outcomes > 0) say(`was closed by the outcome of another attempt than ${job.attempt}`);
-  if (job.hold_state === null) return say('has no hold');
-  if (job.hold_state === 'open') say('is closed and keeps its hold');
-  if (job.hold_attempt !== job.attempt) say(`has attempt ${job.attempt}, its hold ${job.hold_attempt}`);
+  if (job.foreign_outcomes > 0) say(`was closed by the result of another attempt than ${job.attempt}`);
+  if (job.hold_state === null) return say('has no reservation');
+  if (job.hold_state === 'open') say('is closed and keeps its reservation');
+  if (job.hold_attempt !== job.attempt) say(`has attempt ${job.attempt}, its reservation ${job.hold_attempt}`);
   if (job.charges > 1) say(`was charged ${job.charges} times`);
 
   const reserved = BigInt(job.reserved ?? 0);
@@ -114,38 +114,37 @@ function auditJob(job: BookedJob, request: SimRequest, facts: ScenarioFacts, say
   const due = wanted < reserved ? wanted : reserved;
   if (BigInt(job.charged) !== due) say(`was charged ${job.charged}, and used ${wanted} of ${reserved} reserved`);
   if (!isExplained(job, request))
-    say(`is ${job.state}/${job.error_code}, which nobody has said of attempt ${job.attempt}`);
+    say(`is ${job.state}/${job.error_code}, which nobody has reported for attempt ${job.attempt}`);
 
-  // An api that dies between the lost answer of the database and its next try takes along that nobody wants the job. What
-  // has no reader is then done and paid: it can be fetched by the id that its caller was told.
+  // An API replica that dies between the lost reply of the database and its retry cannot abandon the job. A job without
+  // a reader then runs and is charged; its result can be fetched by the id that the client received.
   const isForgotten = request.kind === 'async' && request.hasLostApi;
   if (request.admission === 'unavailable' && BigInt(job.charged) > 0n && !isForgotten)
-    say('was not taken, and charged');
+    say('was not started, and charged');
   const { answer } = request;
   if (answer === null || facts.wasFlushed) return;
   if ('usage' in answer) {
-    if (job.state !== 'succeeded') say(`was answered whole, and is ${job.state}/${job.error_code}`);
-    else if (answer.usage.completionTokens !== job.completion_tokens)
-      say('was answered with other tokens than its row has');
+    if (job.state !== 'succeeded') say(`was completed for the client, and is ${job.state}/${job.error_code}`);
+    else if (answer.usage.completionTokens !== job.completion_tokens) say('returned other tokens than its row has');
   }
 }
 
-/** What the row itself says was used, when its end is one that is paid. */
-function costOf({ error_code: code, prompt_tokens: prompt, completion_tokens: completion }: BookedJob): bigint {
+/** Usage recorded in the row, if its end is charged. */
+function costOf({ error_code: code, prompt_tokens: prompt, completion_tokens: completion }: LedgerJobState): bigint {
   const isPaid = code === null || errorEntry(code).ledger === 'settle-delivered';
   if (!isPaid || prompt === null || completion === null) return 0n;
   return BigInt(prompt) * inputNano + BigInt(completion) * outputNano;
 }
 
-/** A row ends as an outcome of its attempt says, or as a sweep or the admission does when there is none. */
-function isExplained(job: BookedJob, { reports }: SimRequest): boolean {
+/** A row ends with the result of its attempt or, if there is none, as a sweep or the admission decides. */
+function isExplained(job: LedgerJobState, { reports }: SimRequest): boolean {
   const { state, error_code: code, completion_tokens: tokens, attempt } = job;
   if (tokens === null && (code === 'SERVICE_UNAVAILABLE' || code === 'DEVICE_LOST' || code === 'REQUEST_TIMEOUT'))
     return true;
-  return reports.some((result) => saysSo(result, { state, code, tokens, attempt }));
+  return reports.some((result) => isReportedBy(result, { state, code, tokens, attempt }));
 }
 
-function saysSo(
+function isReportedBy(
   result: JobResult,
   row: { state: string; code: string | null; tokens: number | null; attempt: number },
 ): boolean {
@@ -158,15 +157,15 @@ function saysSo(
   );
 }
 
-function auditAccount(account: BookedAccount, jobs: BookedJob[]): string[] {
+function auditAccount(account: LedgerAccountState, jobs: LedgerJobState[]): string[] {
   const problems: string[] = [];
   const say = (text: string): void => void problems.push(`account ${account.account_id}: ${text}`);
-  if (BigInt(account.held) !== 0n) say(`still holds ${account.held}`);
+  if (BigInt(account.held) !== 0n) say(`still has ${account.held} reserved`);
   if (BigInt(account.usd) < 0n) say(`has ${account.usd}`);
   if (account.limit_usd !== null && BigInt(account.spent_usd) > BigInt(account.limit_usd)) {
     say(`its key has spent ${account.spent_usd} of ${account.limit_usd}`);
   }
-  if (account.references.some((posted) => posted > 1)) say('was given one credit twice');
+  if (account.references.some((posted) => posted > 1)) say('received one credit twice');
   // A stake pays first, in DIEM; without one, every charge is in USD.
   if (BigInt(account.diem_allowance) > 0n) {
     if (BigInt(account.diem_free) > BigInt(account.diem_allowance))

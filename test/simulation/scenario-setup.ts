@@ -7,11 +7,11 @@ export interface ScenarioAccounts {
   keyIds: readonly string[];
 }
 
-/** When most stories begin; the others do on the same day. */
+/** Start time of most scenarios; the others start on the same day. */
 export const noonMs = Date.UTC(2026, 0, 15, 12);
 
 export interface ScenarioResources {
-  /** What each of the accounts can spend. */
+  /** Balance of each account. */
   usdNano: readonly NanoUsd[];
   /** Of the first account; null: none. */
   stakeNano: NanoUsd | null;
@@ -19,32 +19,32 @@ export interface ScenarioResources {
   keyLimitNano: NanoUsd | null;
 }
 
-/** The id of one of a story's accounts or keys, by its place from 0. */
+/** Id of an account or key of a scenario, by its index from 0. */
 type IdOf = (place: number, scenario: number) => string;
 
 const accountId: IdOf = (place, scenario) => uuid(0, place, scenario);
 const keyId: IdOf = (place, scenario) => uuid(1, place, scenario);
 
-/** No story has more accounts. */
+/** Maximum number of accounts per scenario. */
 const maxAccounts = 2;
 
 function uuid(kind: number, place: number, scenario: number): string {
   return `00000000-0000-4000-8${kind}0${place + 1}-${scenario.toString(16).padStart(12, '0')}`;
 }
 
-/** Those of the stories 1 to `stories`. */
+/** Accounts of scenarios 1 to `stories`. */
 function allIds(idOf: IdOf, stories: number): string[] {
   return Array.from({ length: stories * maxAccounts }, (_, index) =>
     idOf(index % maxAccounts, Math.floor(index / maxAccounts) + 1),
   );
 }
 
-/** As PostgreSQL writes a list. */
+/** A PostgreSQL array literal. */
 function literal(ids: readonly string[]): string {
   return `{${ids.join(',')}}`;
 }
 
-/** Gives the accounts of one story's own, with a key each, what they have. */
+/** Sets the balances of a scenario's own accounts, with a key each. */
 export async function beginScenario(
   database: SimDatabase,
   { scenario, nowIso, usdNano, stakeNano, keyLimitNano }: ScenarioResources & { scenario: number; nowIso: string },
@@ -63,8 +63,8 @@ export async function beginScenario(
 }
 
 /**
- * Time, the accounts of so many stories, and the beginning of each, in a schema of its own that stands before all others.
- * What the audits look for has an index, and nothing is written to a log that nobody reads.
+ * Creates the clock, the accounts of `stories` scenarios and the start of each in a schema that precedes all others in
+ * the search path. Adds indexes for the checks and disables WAL for these tables.
  */
 export const simulationSchema = (stories: number): string => `
 CREATE SCHEMA sim;

@@ -1,6 +1,6 @@
 import { LedgerService, type ModelPrice } from '#billing';
 import type { Choices, Weighted } from './choices.js';
-import type { Plant } from './planted-bugs.js';
+import type { PlantedBug } from './planted-bugs.js';
 import { SimApi } from './sim-api.js';
 import type { SimDatabase } from './sim-database.js';
 import { SimOps } from './sim-ops.js';
@@ -15,23 +15,23 @@ import { SimProcess, World } from './world.js';
 
 export interface ScenarioResult {
   problems: string[];
-  /** What happened, line by line. */
+  /** Trace, line by line. */
   trace: string[];
-  /** The choices that make this story again. */
+  /** Choices that reproduce this scenario. */
   choices: number[];
-  /** Choices of the scheduler. */
+  /** Number of scheduler choices. */
   steps: number;
 }
 
 export interface ScenarioOptions {
   database: SimDatabase;
   choices: Choices;
-  /** Makes the ids of this story its own in its database. */
+  /** Makes the ids of this scenario unique in its database. */
   scenario: number;
-  plant: Plant | null;
+  plant: PlantedBug | null;
 }
 
-/** How many requests a story is about: most of what can go wrong needs one or two. */
+/** Number of requests per scenario: most bugs need one or two. */
 const sizes = [
   { weight: 55, requests: 1 },
   { weight: 30, requests: 2 },
@@ -39,7 +39,7 @@ const sizes = [
   { weight: 5, requests: 4 },
 ];
 
-/** How often an operator gives credit or takes it back in it. */
+/** How often an operator grants or revokes credit. */
 const operations = [
   { weight: 60, count: 0 },
   { weight: 25, count: 1 },
@@ -56,17 +56,19 @@ const kinds: readonly RequestKind[] = [
   { weight: 1, kind: 'async' },
 ];
 
-/** What nobody waits for is run again when the queue has lost it. */
+/** Async jobs are run again when the queue has lost them. */
 const forgettableKinds: readonly RequestKind[] = [
   { weight: 1, kind: 'stream' },
   { weight: 1, kind: 'whole' },
   { weight: 6, kind: 'async' },
 ];
 
-/** Free choices of one story; then everything is repaired and must come to its end. */
+/** Maximum number of free choices per scenario; then everything is repaired and must finish. */
 const chaosSteps = 90;
 
-/** Pauses at the end: some in which the sweeps confirm what they have seen, then those until deadlines and their grace are over. */
+/**
+ * Pauses at the end: first for sweeps to confirm what they have seen, then until deadlines and grace periods are over.
+ */
 const pausesMs = [4_000, 4_000, 4_000, 4_000, 4_000, ...Array.from({ length: 10 }, () => 12_000)];
 
 const price: ModelPrice = {
@@ -78,18 +80,18 @@ const price: ModelPrice = {
 /** Half a minute before the day of `noonMs` ends. */
 const eveningMs = Date.UTC(2026, 0, 15, 23, 59, 30);
 
-/** One interleaving of everything that can happen to a few requests, from the first to the last row. */
+/** One interleaving of all possible events for a few requests, from the first to the last row. */
 export class Scenario {
   readonly platform: SimPlatform;
   readonly world: World;
   readonly choices: Choices;
   readonly requests: SimRequest[] = [];
-  /** The queue of this story loses its data, and finds old data again. */
+  /** The queue of this scenario loses its data and later finds old data again. */
   readonly isForgetful: boolean;
   requestsLeft: number;
   operationsLeft: number;
   private accounts: ScenarioAccounts = { accountIds: [], keyIds: [] };
-  /** One request has one account; more may share one or not. */
+  /** One request has one account; several may share one or not. */
   private readonly accountCount: number;
   private readonly operator: SimProcess;
   private generations = 0;
@@ -120,7 +122,7 @@ export class Scenario {
     return { problems: this.world.problems, trace: this.world.trace, choices: this.choices.taken, steps };
   }
 
-  /** Nothing is left that could happen. */
+  /** No event is possible any more. */
   get isQuiet(): boolean {
     const { store, apis } = this.platform;
     const isAsked = this.requestsLeft === 0 && this.operationsLeft === 0;
@@ -128,7 +130,7 @@ export class Scenario {
       ({ isClosed, admission }) => isClosed || (admission ?? 'admitted') !== 'admitted',
     );
     const isEmpty = store.jobs.size === 0 && store.results.length === 0;
-    return isAsked && isDone && isEmpty && this.world.isIdle && apis.every(({ exchanges }) => exchanges.size === 0);
+    return isAsked && isDone && isEmpty && this.world.isIdle && apis.every(({ openStreams }) => openStreams.size === 0);
   }
 
   addApi(): SimApi {
@@ -139,8 +141,8 @@ export class Scenario {
 
   addWorker(): SimWorker {
     const worker = new SimWorker(this.platform, `worker-${this.nextGeneration()}`);
-    // Those already there tell a newcomer at once.
-    for (const process of this.platform.processes) if (process.runs) process.heardAtMs = this.world.nowMs();
+    // Existing processes notify a new one at once.
+    for (const process of this.platform.processes) if (process.runs) process.lastHeartbeatAtMs = this.world.nowMs();
     this.platform.workers.push(worker);
     return worker;
   }
@@ -151,20 +153,20 @@ export class Scenario {
     return ops;
   }
 
-  /** Some requests at the same moment, to one replica. */
+  /** Some concurrent requests to one replica. */
   ask(api: SimApi, count: number): void {
     for (let index = 0; index < count && this.requestsLeft > 0; index += 1) {
       this.requestsLeft -= 1;
       const request = this.newRequest();
       this.requests.push(request);
       this.platform.requests.set(request.id, request);
-      this.world.note(`${api.process.name}: asked for ${request.id} (${request.kind}, ${request.tokens} tokens)`);
+      this.world.note(`${api.process.name}: received ${request.id} (${request.kind}, ${request.tokens} tokens)`);
       api.process.onDeath(() => void (request.hasLostApi = true));
       void api.serve(request, price, 2);
     }
   }
 
-  /** The operator gives credit, perhaps twice by the same reference, or takes it back. */
+  /** The operator grants credit, possibly twice with the same reference, or revokes it. */
   operate(): void {
     this.operationsLeft -= 1;
     const { database } = this.options;
@@ -177,7 +179,7 @@ export class Scenario {
       ledger.credit(kind, { accountId, currency: 'USD', amountNano, reference });
     const kind = this.choices.chance(300) ? 'revoke' : 'grant';
     this.world.note(`operator: ${kind} by ${reference}`);
-    // What the balance does not cover is not taken back; a reference that is known posts nothing.
+    // Credit beyond the balance is not revoked; a known reference posts nothing.
     void post(kind).catch(() => undefined);
     if (this.choices.chance(300)) void post(kind).catch(() => undefined);
   }
@@ -190,12 +192,12 @@ export class Scenario {
   private newRequest(): SimRequest {
     const place = this.choices.below(this.accountCount);
     return {
-      // Rows are locked in the order of their ids, which is not that of their arrival.
+      // Rows are locked in id order, which differs from arrival order.
       id: `S${this.options.scenario}-${this.choices.below(10)}${this.requests.length}`,
       accountId: this.accounts.accountIds[place] ?? '',
       apiKeyId: this.accounts.keyIds[place] ?? '',
       kind: this.choices.pick(this.isForgetful ? forgettableKinds : kinds).kind,
-      // 2 are quoted: an engine that makes far more must not cost more than was reserved.
+      // The quote covers 2 tokens: an engine that generates far more must not cost more than was reserved.
       tokens: [1, 2, 0, 9][this.choices.below(4)] ?? 1,
       admission: null,
       answer: null,
@@ -227,10 +229,10 @@ export class Scenario {
     }
   }
 
-  /** Nothing breaks any more: what was asked for must end, and the books must be right. */
+  /** No more faults: all requests must finish, and the ledger must be consistent. */
   private async end(): Promise<void> {
     const { world, platform } = this;
-    world.note('-- from here on nothing breaks');
+    world.note('-- no more faults from here on');
     for (const process of platform.processes) process.isFrozen = false;
     if (!platform.apis.some(({ process }) => process.runs)) this.addApi();
     if (!platform.workers.some(({ process }) => process.runs)) this.addWorker();
@@ -265,7 +267,7 @@ export class Scenario {
       const worker = platform.workers.find(({ process, isBusy }) => process.runs && !isBusy);
       const [job] = platform.store.waiting;
       const ops = platform.ops.find(({ process }) => process.runs);
-      if (job !== undefined) this.bringLate(job.envelope);
+      if (job !== undefined) this.deliverLate(job.envelope);
       const results = platform.store.deliverable(world.nowMs());
       if (job !== undefined && worker !== undefined) void worker.take(job, 0);
       if (ops !== undefined && results.length > 0) void ops.settle(results);
@@ -274,12 +276,12 @@ export class Scenario {
     }
   }
 
-  /** What an attempt that was given up has reported may come once more, just when the next one begins. */
-  private bringLate({ requestId, attempt }: QueuedJob['envelope']): void {
+  /** A result of an abandoned attempt may be delivered once more, just when the next attempt begins. */
+  private deliverLate({ requestId, attempt }: QueuedJob['envelope']): void {
     const { world, platform } = this;
     const given = platform.requests.get(requestId)?.reports.find((result) => result.attempt < attempt);
     if (given === undefined || !this.choices.chance(500)) return;
-    world.note(`the outcome of ${requestId}/${given.attempt} comes again`);
+    world.note(`the result of ${requestId}/${given.attempt} is delivered again`);
     platform.store.report(given, world.nowMs());
   }
 
@@ -293,7 +295,7 @@ export class Scenario {
 
   private async hasOpenRows(): Promise<boolean> {
     const { results } = this.platform.store;
-    // Nobody need ask about rows that were closed, or never were.
+    // Rows that were closed or never existed need no check.
     if (results.length === 0 && this.requests.every((each) => each.isClosed || each.admission === 'refused'))
       return false;
     const open = await this.options.database.look(`SELECT 1 FROM jobs WHERE state IN ('queued', 'running') LIMIT 1`);

@@ -1,10 +1,10 @@
 import { Choices } from './choices.js';
 import type { Failure, SimulationLane } from './simulation.js';
 
-/** Stories that looking for a simpler one may cost. */
+/** Maximum number of scenarios to run while shrinking. */
 const maxAttempts = 400;
 
-/** The simplest story found that still fails, by leaving choices out and by choosing what is quieter. */
+/** Finds the simplest scenario that still fails, by removing choices and by choosing quieter ones. */
 export async function shrink(lane: SimulationLane, failure: Failure): Promise<Failure> {
   let best = failure;
   let tries = 0;
@@ -28,7 +28,7 @@ function isSimpler(left: readonly number[], right: readonly number[]): boolean {
   return left.length < right.length || (left.length === right.length && loud(left) < loud(right));
 }
 
-/** Tries without each run of choices, long ones first. */
+/** Tries to remove each run of choices, long ones first. */
 async function leaveOut(current: () => number[], attempt: (choices: number[]) => Promise<boolean>): Promise<boolean> {
   let improved = false;
   for (let size = Math.ceil(current().length / 2); size >= 1; size = Math.floor(size / 2)) {

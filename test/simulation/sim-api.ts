@@ -12,9 +12,9 @@ import { SimProcess } from './world.js';
 
 export const secretKey = '5'.repeat(64);
 
-/** How long a model may be held by nobody before an answer is given up, in ms; as in the api. */
+/** How long a model may have no replica before a request is aborted, in ms; as in the API. */
 const orphanedAfterMs = 2_000;
-/** The same for an answer that can begin, still or again. */
+/** The same for a request that can start, or start again. */
 const queuedPatienceMs = 30_000;
 
 interface OpenJobStream {
@@ -23,14 +23,14 @@ interface OpenJobStream {
   disconnected: AbortController;
   lost: AbortController;
   deadlineAtMs: number;
-  /** How long its model may be held by nobody, in ms. */
+  /** How long its model may have no replica, in ms. */
   patienceMs: number;
 }
 
-/** An api replica: admission, exchange and cancel are those of production. */
+/** An API replica with production admission, job stream and cancellation. */
 export class SimApi {
   readonly slots = new Map<string, SimSlot>();
-  readonly exchanges = new Map<string, OpenJobStream>();
+  readonly openStreams = new Map<string, OpenJobStream>();
   readonly process: SimProcess;
   private readonly admission: AdmissionService;
   private readonly jobs: JobsService;
@@ -42,7 +42,7 @@ export class SimApi {
   ) {
     const { world, database, plant } = platform;
     this.process = new SimProcess(name, 'api', world.nowMs());
-    // Nobody reads any more; the code behind the slots must come to its end all the same.
+    // The client has gone; the code behind the reply streams must finish nevertheless.
     this.process.onDeath(() => {
       for (const slot of this.slots.values()) slot.close();
     });
@@ -52,7 +52,7 @@ export class SimApi {
     const jobs = plant?.jobs?.(this.repository) ?? this.repository;
     const settlement = new SettlementStep(meterJob);
     const reservation = new ReservationStep();
-    const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.hearClosing]);
+    const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
     const common = { jobs, closer, transport, logger: silentLogger };
     const pause = (milliseconds: number) => world.sleep(this.process, milliseconds);
     this.admission = new AdmissionService({
@@ -65,7 +65,7 @@ export class SimApi {
     this.jobs = new JobsService({ jobs: this.repository, transport, logger: silentLogger });
   }
 
-  /** One request from its admission to its last event; never rejects. */
+  /** Runs one request from its admission to its last event; never rejects. */
   async serve(request: SimRequest, price: ModelPrice, maxTokens: number): Promise<void> {
     const slot = new SimSlot();
     if (request.kind !== 'async') this.slots.set(request.id, slot);
@@ -79,19 +79,19 @@ export class SimApi {
     this.slots.delete(request.id);
   }
 
-  /** Callers leave: their connections close. */
+  /** Clients disconnect: their connections close. */
   leave(requestId: string): void {
-    const exchange = this.exchanges.get(requestId);
-    if (exchange) exchange.request.hasLeft = true;
-    exchange?.disconnected.abort();
+    const openStream = this.openStreams.get(requestId);
+    if (openStream) openStream.request.hasLeft = true;
+    openStream?.disconnected.abort();
   }
 
-  /** Deadlines, and models that nobody holds any more. */
-  lookAround(): void {
+  /** Checks deadlines, and models without a replica. */
+  checkExpiry(): void {
     if (!this.process.runs) return;
     const nowMs = this.platform.world.nowMs();
-    const lastReplicaMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.heardAtMs));
-    for (const { request, disconnected, lost, deadlineAtMs, patienceMs } of this.exchanges.values()) {
+    const lastReplicaMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.lastHeartbeatAtMs));
+    for (const { request, disconnected, lost, deadlineAtMs, patienceMs } of this.openStreams.values()) {
       if (nowMs >= deadlineAtMs) this.leave(request.id);
       else if (disconnected.signal.aborted) continue;
       else if (nowMs - lastReplicaMs > lostAfterMs + patienceMs) lost.abort();
@@ -104,10 +104,10 @@ export class SimApi {
       if (!isRefusal && !(error instanceof PlatformError)) this.platform.world.problem(`admission: ${String(error)}`);
       request.admission = isRefusal ? 'refused' : 'unavailable';
     } else if (error instanceof PlatformError) request.answer = { errorCode: error.code };
-    else if (!request.hasLeft) this.platform.world.problem(`an exchange ended with ${String(error)}`);
+    else if (!request.hasLeft) this.platform.world.problem(`a job stream ended with ${String(error)}`);
   }
 
-  /** What a balance does not pay is asked for once more, with less output. */
+  /** A request that the balance does not cover is retried once with less output. */
   private async admit(request: SimRequest, price: ModelPrice, maxTokens: number): Promise<void> {
     try {
       await this.open(request, price, maxTokens);
@@ -135,7 +135,7 @@ export class SimApi {
   private async follow(request: SimRequest, slot: SimSlot): Promise<void> {
     const { world } = this.platform;
     const { id, kind } = request;
-    const exchange = new JobStream(slot, {
+    const openStream = new JobStream(slot, {
       started: () => void this.repository.markRunning([id]).catch(() => undefined),
       ended: () => undefined,
       cancel: () => this.jobs.cancel(id).catch(() => undefined),
@@ -143,7 +143,7 @@ export class SimApi {
     const disconnected = new AbortController();
     const deadlineAtMs = world.nowMs() + simChatJob.policy.deadlineMs;
     const open = { request, slot, disconnected, lost: new AbortController(), deadlineAtMs, patienceMs: Infinity };
-    this.exchanges.set(id, open);
+    this.openStreams.set(id, open);
     const watch = (patienceMs: number) => {
       open.patienceMs = patienceMs;
       open.lost = new AbortController();
@@ -153,10 +153,10 @@ export class SimApi {
       const never = new AbortController().signal;
       const watches = { watchAvailability: () => watch(orphanedAfterMs), watchQueue: () => watch(queuedPatienceMs) };
       const ends = { disconnected: disconnected.signal, stopping: never, ...watches, deadlineMs: 3_600_000 };
-      const usage = await exchange.run(ends, () => undefined, kind === 'stream' ? undefined : () => undefined);
+      const usage = await openStream.run(ends, () => undefined, kind === 'stream' ? undefined : () => undefined);
       if (!this.process.isDead) request.answer = { usage };
     } finally {
-      this.exchanges.delete(id);
+      this.openStreams.delete(id);
     }
   }
 }

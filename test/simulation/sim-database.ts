@@ -1,18 +1,18 @@
 import pg from 'pg';
 import type { PrismaService, RawQueries } from '#platform/prisma';
 import { Prisma } from '#platform/prisma';
-import { type Flight, nameOf, SimSession, type Statement } from './sim-session.js';
+import { type RunningStatement, nameOf, SimSession, type Statement } from './sim-session.js';
 import type { SimProcess, World } from './world.js';
 
-/** Exchanges statements of the production code for planted ones. */
+/** Replaces statements of the production code with planted ones. */
 export type Rewrite = (text: string) => string;
 
-/** Statements and transactions that may be under way at once. */
+/** Maximum number of concurrent statements and transactions. */
 const sessionCount = 16;
 
 /**
- * One real database, and the sessions of the processes of one story. Each statement of the production code is one step
- * of the world; what it sees, locks and waits for is the server's business.
+ * One real database with the sessions of the processes of one scenario. Each statement of the production code is one
+ * step of the simulation; visibility, locks and waits are those of the server.
  */
 export class SimDatabase {
   private readonly idle: SimSession[] = [];
@@ -37,12 +37,12 @@ export class SimDatabase {
     return database;
   }
 
-  /** Outside of the simulated world: what a story begins with, and what its end looks like. */
+  /** Runs outside of the simulation: for setup and final checks. */
   async look<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await this.monitor.query<Row>({ name: nameOf(text), text, values })).rows;
   }
 
-  /** Outside of the simulated world, for statements that read whole tables: with the plans that are good for those. */
+  /** Runs outside of the simulation for statements that read whole tables, with suitable plans. */
   get prismaForAll(): PrismaService {
     const queries = new Queries(async ({ text, values }) => {
       await this.monitor.query(`BEGIN; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on`);
@@ -58,7 +58,7 @@ export class SimDatabase {
     await this.monitor.end();
   }
 
-  /** What the repositories of one process take for Prisma. */
+  /** Stand-in for Prisma in the repositories of one process. */
   prismaFor(world: World, process: SimProcess): PrismaService {
     const single = new Queries((statement) => this.runAlone(world, process, statement));
     const prepared = <Result>(work: (transaction: RawQueries) => Promise<Result>) =>
@@ -71,28 +71,28 @@ export class SimDatabase {
     return prisma as unknown as PrismaService;
   }
 
-  /** Resolves when every flight has landed or waits for a lock that will not be let go of by itself. */
-  readonly quiesce = async (flights: Flight<unknown>[]): Promise<void> => {
+  /** Resolves when every statement is done or waits for a lock that is not released by itself. */
+  readonly quiesce = async (runningStatements: RunningStatement<unknown>[]): Promise<void> => {
     for (;;) {
       const { ended } = this;
-      const up = flights.filter(({ hasLanded }) => !hasLanded);
-      // Who was seen to wait still does, unless a transaction has ended since.
+      const up = runningStatements.filter(({ hasCompleted }) => !hasCompleted);
+      // A statement seen waiting still waits, unless a transaction has ended since.
       const unsure = up.filter(({ waitedAt }) => waitedAt !== ended);
       if (unsure.length === 0) return;
       const landing = Promise.all(unsure.map((flight) => flight.landing));
       if (this.mayWait(up)) await atMostMs(landing, 3);
       else await landing;
-      const still = up.filter(({ hasLanded }) => !hasLanded);
+      const still = up.filter(({ hasCompleted }) => !hasCompleted);
       if (still.length === 0) return;
-      if (this.ended !== ended || unsure.every(({ hasLanded }) => hasLanded)) continue;
+      if (this.ended !== ended || unsure.every(({ hasCompleted }) => hasCompleted)) continue;
       const waiting = await this.waitingPids(still.map(({ session }) => session.pid));
-      // What ended while we asked may have set another one free: only a picture without change counts.
+      // What ended during the query may have released another lock: only an unchanged state counts.
       if (this.ended !== ended) continue;
       for (const flight of still) if (waiting.has(flight.session.pid)) flight.waitedAt = ended;
     }
   };
 
-  private mayWait(up: Flight<unknown>[]): boolean {
+  private mayWait(up: RunningStatement<unknown>[]): boolean {
     if (up.length > 1) return true;
     const [only] = up;
     return this.sessions.some((session) => session.isInTransaction && session !== only?.session);
@@ -123,12 +123,14 @@ export class SimDatabase {
       report(world, error, statement.text);
       throw error;
     } finally {
-      // What a dead process had under way comes back when it has landed.
+      // A connection of a dead process is returned when its statement is done.
       if (!process.isDead) await refund();
     }
   }
 
-  /** As `PrismaService.$prepared`: BEGIN, the work, COMMIT; ROLLBACK when the work rejects or the connection is lost. */
+  /**
+   * Like `PrismaService.$prepared`: BEGIN, the work, COMMIT; ROLLBACK when the work rejects or the connection is lost.
+   */
   private async transaction<Result>(
     world: World,
     process: SimProcess,
@@ -198,7 +200,7 @@ class SimTransaction {
     }
   }
 
-  private begin(statement: Statement): Flight<pg.QueryResult> {
+  private begin(statement: Statement): RunningStatement<pg.QueryResult> {
     const now = iso(this.world);
     const session = (this.session ??= this.sessions.acquire());
     return session.isInTransaction ? session.run(statement, now) : session.beginAndRun(statement, now);
@@ -247,20 +249,20 @@ function statementOf(template: TemplateStringsArray | Prisma.Sql, values: unknow
   return { text: template.reduce((left, right, place) => `${left}$${place}${right}`), values };
 }
 
-/** The server says no to nothing that the production code does; what it says no to is a bug. */
+/** The server rejects nothing that correct production code does; a rejection is a bug. */
 function report(world: World, error: unknown, text: string): void {
   if (!(error instanceof pg.DatabaseError)) return;
-  // A process that did not hear of its commit tries again, and the key of the row tells it.
+  // A process that did not receive its commit retries, and finds its row by the key.
   if (world.hadAmbiguousCommit && error.constraint === 'jobs_pkey') return;
   if (error.code === '25P02') return;
-  world.problem(`the database refused ${summary(text)}: ${error.code} ${error.message}`);
+  world.problem(`the database rejected ${summary(text)}: ${error.code} ${error.message}`);
 }
 
 function iso(world: World): string {
   return new Date(world.nowMs()).toISOString();
 }
 
-/** The first words that say what a statement does, for the trace. */
+/** The first words of a statement, for the trace. */
 function summary(text: string): string {
   const known = summaries.get(text);
   if (known !== undefined) return known;

@@ -7,7 +7,7 @@ export class SimPayload {
 
 export class SimResult {}
 
-/** As a chat, with a deadline that a story can wait for. */
+/** Like a chat, with a short deadline. */
 export const simChatJob = defineJob({
   modality: 'chat',
   payload: SimPayload,

@@ -18,12 +18,12 @@ import type { SimPlatform } from './sim-platform.js';
 import type { StoredResult } from './sim-store.js';
 import { ProcessDied, SimProcess } from './world.js';
 
-/** As ops is configured by default, in ms. */
+/** Defaults of ops, in ms. */
 const sweepIntervalMs = 3_000;
 const lostAfterMs = 15_000;
 export const expireGraceMs = 15_000;
 
-/** Ops: outcomes, sweeps and the one way to close a row are those of production. */
+/** Ops with production handling of job results, sweeps and row closing. */
 export class SimOps {
   readonly process: SimProcess;
   readonly sweeps: readonly Sweep[];
@@ -40,7 +40,7 @@ export class SimOps {
     const repository = new JobsRepository(database.prismaFor(world, this.process));
     const jobs = plant?.jobs?.(repository) ?? repository;
     const settlement = new SettlementStep(meterJob);
-    const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.hearClosing]);
+    const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
     this.results = new JobResultProcessor({ closer, logger: silentLogger });
     const flow = new ResultBacklog(transport.results, { clock: world });
     const resultBacklog = () => flow.flows();
@@ -64,12 +64,12 @@ export class SimOps {
     return this.process.runs && !this.sweeping;
   }
 
-  /** Works on outcomes that came at the same time; never rejects. */
+  /** Processes job results that arrived together; never rejects. */
   async settle(stored: StoredResult[]): Promise<void> {
     const { world } = this.platform;
     for (const each of stored) {
-      each.replica = this.process;
-      each.heldAtMs = world.nowMs();
+      each.owner = this.process;
+      each.ownedAtMs = world.nowMs();
     }
     await Promise.all(stored.map((each) => this.processOne(each)));
   }
@@ -79,7 +79,7 @@ export class SimOps {
     if (sweep === undefined) return;
     this.sweeping = true;
     this.platform.world.note(`${this.process.name}: sweeps ${sweep.name}`);
-    // A sweep that fails runs again, as every other.
+    // A sweep that fails runs again, like any other.
     await sweep.run().catch(() => undefined);
     this.sweeping = false;
   }
@@ -87,7 +87,7 @@ export class SimOps {
   private async processOne(stored: StoredResult): Promise<void> {
     const { world, store, plant } = this.platform;
     const { result, id } = stored;
-    world.note(`${this.process.name}: outcome ${result.requestId}/${result.attempt}`);
+    world.note(`${this.process.name}: result ${result.requestId}/${result.attempt}`);
     try {
       if (plant?.forgetsFailedResults) store.acknowledge(id);
       await this.results.process(result);
@@ -95,8 +95,8 @@ export class SimOps {
       await world.step(this.process, { label, start: () => store.acknowledge(id), mayBeLost: false });
     } catch (error) {
       if (error instanceof ProcessDied || this.process.isDead) return;
-      // The queue brings it again.
-      if (stored.replica === this.process) store.postpone(stored, world.nowMs());
+      // The queue delivers it again.
+      if (stored.owner === this.process) store.postpone(stored, world.nowMs());
     }
   }
 }

@@ -5,15 +5,15 @@ import type { SimOps } from './sim-ops.js';
 import type { SimRequest } from './sim-request.js';
 import type { SimStore } from './sim-store.js';
 import type { SimWorker } from './sim-worker.js';
-import type { Plant } from './planted-bugs.js';
+import type { PlantedBug } from './planted-bugs.js';
 import type { SimProcess, World } from './world.js';
 
 export const modelId = 'sim-model';
 
-/** A process that the others have not heard of for longer is gone, in ms; as in `libs/queue`. */
+/** Heartbeat age after which a process counts as gone, in ms; as in `libs/queue`. */
 export const lostAfterMs = 4_000;
 
-/** Everything that runs in one story, and what lies between the processes. */
+/** All processes of one scenario, and the channels between them. */
 export class SimPlatform {
   apis: SimApi[] = [];
   workers: SimWorker[] = [];
@@ -24,37 +24,37 @@ export class SimPlatform {
     readonly world: World,
     readonly store: SimStore,
     readonly database: SimDatabase,
-    readonly plant: Plant | null,
+    readonly plant: PlantedBug | null,
   ) {}
 
   get processes(): SimProcess[] {
     return [...this.apis, ...this.workers, ...this.ops].map(({ process }) => process);
   }
 
-  /** Told of every closing that counted. */
-  readonly hearClosing = ({ requestId }: { requestId: string }): void => {
+  /** Called on every effective closing. */
+  readonly onClosing = ({ requestId }: { requestId: string }): void => {
     const request = this.requests.get(requestId);
     if (request) request.isClosed = true;
   };
 
-  isHeard({ heardAtMs }: SimProcess): boolean {
-    return this.world.nowMs() - heardAtMs <= lostAfterMs;
+  hasHeartbeat({ lastHeartbeatAtMs }: SimProcess): boolean {
+    return this.world.nowMs() - lastHeartbeatAtMs <= lostAfterMs;
   }
 
   get hasReplica(): boolean {
-    return this.workers.some(({ process }) => this.isHeard(process));
+    return this.workers.some(({ process }) => this.hasHeartbeat(process));
   }
 
-  /** Time for everybody: live processes are heard, renew what they hold, and see what is over. */
+  /** Lets time pass: live processes send heartbeats, renew locks, and detect expiry. */
   passTime(milliseconds: number): void {
     const { world, store } = this;
     world.passTime(milliseconds);
     const nowMs = world.nowMs();
     world.note(`-- ${milliseconds} ms pass`);
-    for (const process of this.processes) if (process.runs) process.heardAtMs = nowMs;
+    for (const process of this.processes) if (process.runs) process.lastHeartbeatAtMs = nowMs;
     store.renew(nowMs);
-    for (const worker of this.workers) worker.lookAround();
-    for (const api of this.apis) api.lookAround();
+    for (const worker of this.workers) worker.checkExpiry();
+    for (const api of this.apis) api.checkExpiry();
   }
 
   transportFor(process: SimProcess): QueueTransport {
@@ -71,14 +71,14 @@ export class SimPlatform {
           world.step(process, {
             label: `cancel ${requestId}`,
             start: () => {
-              for (const worker of this.workers) worker.hearCancel(requestId);
+              for (const worker of this.workers) worker.onCancel(requestId);
             },
           }),
       },
       membership: { list: () => this.heartbeats() },
       results: {
-        pending: () => world.step(process, { label: 'look at outcomes', start: () => this.store.pending() }),
-        // A worker tries until it is told: what is lost on the way is the same as what comes late.
+        pending: () => world.step(process, { label: 'check job results', start: () => this.store.pending() }),
+        // A worker retries until it is confirmed: a lost message equals a late one.
         report: (result: Parameters<QueueTransport['results']['report']>[0]) =>
           process.isDead
             ? Promise.resolve()
@@ -97,7 +97,7 @@ export class SimPlatform {
     return transport as unknown as QueueTransport;
   }
 
-  /** Events reach the slot at once, as long as its api lives. */
+  /** Events reach the reply stream at once while its API replica lives. */
   writerTo(sender: SimProcess, address: string, requestId: string): ReplyWriter {
     const writer = {};
     let isFirst = true;
@@ -118,7 +118,7 @@ export class SimPlatform {
       requireRoom: () => undefined,
       enqueue: (definition, envelope) =>
         step(`enqueue ${envelope.requestId}/${envelope.attempt}`, () => store.add(definition, envelope)),
-      enqueueBulk: () => Promise.reject(new Error('nobody adds jobs in bulk')),
+      enqueueBulk: () => Promise.reject(new Error('bulk adds are not simulated')),
       remove: (_modality, _model, requestId) => step(`remove ${requestId}`, () => store.remove(requestId)),
       withdraw: (_modality, _model, requestId) => step(`withdraw ${requestId}`, () => store.withdraw(requestId)),
       holds: (_modality, _model, requestId) => step(`holds ${requestId}`, () => store.jobs.has(requestId)),
@@ -129,7 +129,7 @@ export class SimPlatform {
   private heartbeats(): Heartbeat[] {
     const model = { modelId, modalities: ['chat'], state: 'ready' as const, slots: 4, running: 0, provider: 'cpu' };
     return this.processes
-      .filter((process) => this.isHeard(process))
+      .filter((process) => this.hasHeartbeat(process))
       .map(({ name, role }) => ({
         processId: name,
         role: role as Heartbeat['role'],

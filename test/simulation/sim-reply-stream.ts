@@ -1,7 +1,7 @@
 import type { PlatformError } from '#common';
 import type { ReplyEvent, ReplyStream } from '#queue';
 
-/** The events of one request; of a later delivery alone, once one has begun. */
+/** Events of one request; only those of the later delivery once one has begun. */
 export class SimSlot implements ReplyStream {
   private readonly events: ReplyEvent[] = [];
   private failure: PlatformError | null = null;

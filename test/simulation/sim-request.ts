@@ -1,27 +1,27 @@
 import type { JobUsage, NanoUsd } from '#common';
 import type { JobResult } from '#queue';
 
-/** One request of a story: what was wanted, and what everybody was told of it. */
+/** One request of a scenario: its parameters, and what each side was told. */
 export interface SimRequest {
   readonly id: string;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** `async`: nobody waits, only the row counts. */
+  /** `async`: nobody waits; only the row counts. */
   readonly kind: 'stream' | 'whole' | 'async';
-  /** Tokens that the engine makes of it; more than were quoted, once in a while. */
+  /** Tokens that the engine generates; occasionally more than were quoted. */
   readonly tokens: number;
-  /** What its caller heard of the admission; null when nothing came, because the api died. */
+  /** Admission result that the client received; null if none, because the API replica died. */
   admission: 'admitted' | 'refused' | 'unavailable' | null;
-  /** What its caller heard at the end. */
+  /** Final result that the client received. */
   answer: { usage: JobUsage } | { errorCode: string } | null;
   /** The last quote that was tried. */
   quotedNano: NanoUsd;
-  /** Outcomes that the queue has taken. */
+  /** Job results that the queue accepted. */
   readonly reports: JobResult[];
   hasLeft: boolean;
-  /** Its api was killed. */
+  /** Its API replica was killed. */
   hasLostApi: boolean;
-  /** Somebody has closed its row. */
+  /** Its row was closed. */
   isClosed: boolean;
 }
 
@@ -31,7 +31,7 @@ export const promptBound = 5;
 export const inputNano = 1_000n;
 export const outputNano = 2_000n;
 
-/** The worst case of a request for so many tokens. */
+/** Worst-case cost of a request for so many tokens. */
 export function quoteNano(maxTokens: number): NanoUsd {
   return BigInt(promptBound) * inputNano + BigInt(maxTokens) * outputNano;
 }

@@ -1,18 +1,18 @@
 import pg from 'pg';
 
-/** A statement on its way: it lands, or it waits for a lock that another session holds. */
-export interface Flight<Result> {
-  hasLanded: boolean;
+/** A running statement: it completes, or waits for a lock of another session. */
+export interface RunningStatement<Result> {
+  hasCompleted: boolean;
   result: Result | null;
   error: Error | null;
   readonly session: SimSession;
-  /** It waited for a lock when so many transactions of its database had ended; null: not seen to wait. */
+  /** Number of ended transactions of its database when it was seen waiting for a lock; null: not seen waiting. */
   waitedAt: number | null;
-  /** Settles when it has landed; never rejects. */
+  /** Settles when it is done; never rejects. */
   readonly landing: Promise<void>;
 }
 
-/** As Prisma reads them: 8-byte integers are bigints. */
+/** Same as Prisma: 8-byte integers are bigints. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     (oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof BigInt,
@@ -36,7 +36,7 @@ export interface Statement {
 
 const begin: Statement = { text: 'BEGIN', values: [] };
 
-/** What a connection needs to offer for statements that travel together. */
+/** Connection methods needed for batched statements. */
 interface Wire {
   stream: { cork(): void; uncork(): void };
   parsedStatements: Record<string, string | undefined>;
@@ -47,8 +47,8 @@ interface Wire {
   execute(message: object): void;
 }
 
-/** A query with statements ahead of it in the same message: the server is woken once, and answers once. */
-class Convoy extends pg.Query {
+/** A query with preceding statements in the same message: one wake-up of the server and one response. */
+class BatchingClient extends pg.Query {
   private readonly ahead: readonly Statement[];
 
   constructor(
@@ -79,20 +79,20 @@ class Convoy extends pg.Query {
   };
 }
 
-/** Functions of the simulation stand before those of the server. */
+/** Functions of the simulation precede those of the server. */
 const inSimulation = { options: '-c search_path=sim,pg_catalog,public', pipeline: true };
 
 /** One connection of a simulated process to the real server. */
 export class SimSession {
   isInTransaction = false;
-  flight: Flight<pg.QueryResult> | null = null;
-  /** Its clock as far as that is certain: what a transaction has set goes with it. */
+  flight: RunningStatement<pg.QueryResult> | null = null;
+  /** The connection's clock as far as it is known: a rollback also reverts its setting. */
   private setNow = '';
 
   private constructor(
     private readonly client: pg.Client,
     readonly pid: number,
-    /** Called when a transaction has ended: nothing else lets go of locks. */
+    /** Called when a transaction has ended, since only that releases locks. */
     private readonly onEnded: () => void,
   ) {}
 
@@ -104,22 +104,22 @@ export class SimSession {
     return new SimSession(client, rows[0]?.pid ?? 0, onEnded);
   }
 
-  /** One statement, prepared once, in the open transaction or alone. */
-  run(statement: Statement, nowIso: string): Flight<pg.QueryResult> {
+  /** Runs one prepared statement, in the open transaction or alone. */
+  run(statement: Statement, nowIso: string): RunningStatement<pg.QueryResult> {
     return this.fly(this.send(this.isInTransaction ? [] : this.clock(nowIso), statement));
   }
 
-  /** The first statement of a transaction; its time is that of its beginning. */
-  beginAndRun(statement: Statement, nowIso: string): Flight<pg.QueryResult> {
+  /** The first statement of a transaction; its time is that of its start. */
+  beginAndRun(statement: Statement, nowIso: string): RunningStatement<pg.QueryResult> {
     this.isInTransaction = true;
     return this.fly(this.send([...this.clock(nowIso), begin], statement));
   }
 
-  commit(): Flight<pg.QueryResult> {
+  commit(): RunningStatement<pg.QueryResult> {
     return this.fly(this.end('COMMIT'));
   }
 
-  rollback(): Flight<pg.QueryResult> {
+  rollback(): RunningStatement<pg.QueryResult> {
     this.setNow = '';
     return this.fly(this.end('ROLLBACK'));
   }
@@ -134,7 +134,7 @@ export class SimSession {
     return result;
   }
 
-  /** Sets the time of the connection where it is another. */
+  /** Sets the time of the connection if it differs. */
   private clock(nowIso: string): Statement[] {
     if (this.setNow === nowIso) return [];
     this.setNow = nowIso;
@@ -143,19 +143,21 @@ export class SimSession {
 
   private send(ahead: readonly Statement[], statement: Statement): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
-      const convoy = new Convoy(ahead, statement, (error, results) => {
+      const batchingClient = new BatchingClient(ahead, statement, (error, results) => {
         const last = Array.isArray(results) ? results.at(-1) : results;
         if (error === null && last !== undefined) return resolve(last);
         this.setNow = '';
         reject(error ?? new Error('the server did not answer'));
       });
-      this.client.query(convoy);
+      this.client.query(batchingClient);
     });
   }
 
-  private fly(work: Promise<pg.QueryResult>): Flight<pg.QueryResult> {
-    const flight: { -readonly [Member in keyof Flight<pg.QueryResult>]: Flight<pg.QueryResult>[Member] } = {
-      hasLanded: false,
+  private fly(work: Promise<pg.QueryResult>): RunningStatement<pg.QueryResult> {
+    const flight: {
+      -readonly [Member in keyof RunningStatement<pg.QueryResult>]: RunningStatement<pg.QueryResult>[Member];
+    } = {
+      hasCompleted: false,
       result: null,
       error: null,
       session: this,
@@ -176,8 +178,8 @@ export class SimSession {
     return flight;
   }
 
-  private landed(flight: Flight<pg.QueryResult>): void {
-    flight.hasLanded = true;
+  private landed(flight: RunningStatement<pg.QueryResult>): void {
+    flight.hasCompleted = true;
     if (!this.isInTransaction) this.onEnded();
     if (this.flight === flight) this.flight = null;
   }

@@ -1,10 +1,10 @@
 import type { JobDefinition, JobEnvelope, JobResult, PendingResults } from '#queue';
 import type { SimProcess } from './world.js';
 
-/** How long a process owns outcomes without renewing, in ms; as in `libs/queue`. */
+/** How long a process owns job results without renewing, in ms; as in `libs/queue`. */
 const resultLockMs = 10_000;
 
-/** Pauses before an outcome is tried again, in ms; as in `libs/queue`. */
+/** Retry delays of a job result, in ms; as in `libs/queue`. */
 const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
@@ -12,7 +12,7 @@ export interface QueuedJob {
   envelope: JobEnvelope;
   definition: JobDefinition<object, object>;
   state: 'waiting' | 'active';
-  replica: SimProcess | null;
+  owner: SimProcess | null;
   /** Changes with every delivery; only its owner may finish the job. */
   token: number;
   lockedUntilMs: number;
@@ -24,22 +24,22 @@ export interface QueuedJob {
 export interface StoredResult {
   id: number;
   result: JobResult;
-  /** Who works on it; with a lock, since that process may die. */
-  replica: SimProcess | null;
-  heldAtMs: number;
+  /** The process that works on it, with a lock in case that process dies. */
+  owner: SimProcess | null;
+  ownedAtMs: number;
   failures: number;
-  /** When it may be worked on: at once, or after a pause when that failed. */
+  /** When it may be processed: at once, or after a delay when processing failed. */
   dueAtMs: number;
 }
 
 /**
- * What the queue promises, as BullMQ keeps it on either store: a job is given to one worker at a time, comes back when
- * its lock has run out, and stays until it was finished by whoever holds it; outcomes come at least once, in any order.
+ * Guarantees of the queue, as BullMQ gives them on either store. A job is given to one worker at a time, returns when
+ * its lock has expired, and stays until its owner finishes it. Job results are delivered at least once, in any order.
  */
 export class SimStore {
   readonly jobs = new Map<string, QueuedJob>();
   readonly results: StoredResult[] = [];
-  /** How often everything was forgotten. */
+  /** How often all data was lost. */
   flushes = 0;
   private nextToken = 1;
   private nextResult = 1;
@@ -50,7 +50,7 @@ export class SimStore {
       envelope,
       definition,
       state: 'waiting',
-      replica: null,
+      owner: null,
       token: 0,
       lockedUntilMs: 0,
       stalledBefore: 0,
@@ -76,7 +76,7 @@ export class SimStore {
 
   claim(job: QueuedJob, worker: SimProcess, nowMs: number): number {
     job.state = 'active';
-    job.replica = worker;
+    job.owner = worker;
     job.token = this.nextToken++;
     job.lockedUntilMs = nowMs + job.definition.policy.lockMs;
     return job.token;
@@ -93,13 +93,13 @@ export class SimStore {
     if (how === 'done') return void this.jobs.delete(requestId);
     job.failedBefore += 1;
     job.state = 'waiting';
-    job.replica = null;
+    job.owner = null;
   }
 
   /** Live workers renew as time passes. */
   renew(nowMs: number): void {
     for (const job of this.jobs.values()) {
-      if (job.state === 'active' && job.replica?.runs) job.lockedUntilMs = nowMs + job.definition.policy.lockMs;
+      if (job.state === 'active' && job.owner?.runs) job.lockedUntilMs = nowMs + job.definition.policy.lockMs;
     }
   }
 
@@ -113,31 +113,31 @@ export class SimStore {
       job.stalledBefore += 1;
       job.isGivenUp = job.stalledBefore > job.definition.policy.stalledMax;
       job.state = 'waiting';
-      job.replica = null;
+      job.owner = null;
       job.token = 0;
     }
   }
 
   report(result: JobResult, nowMs: number): void {
     const id = this.nextResult++;
-    this.results.push({ id, result, replica: null, heldAtMs: 0, failures: 0, dueAtMs: nowMs });
+    this.results.push({ id, result, owner: null, ownedAtMs: 0, failures: 0, dueAtMs: nowMs });
   }
 
   postpone(stored: StoredResult, nowMs: number): void {
-    stored.replica = null;
+    stored.owner = null;
     stored.dueAtMs = nowMs + Math.min(firstRetryMs * 2 ** stored.failures, longestRetryMs);
     stored.failures += 1;
   }
 
   deliverable(nowMs: number): StoredResult[] {
     return this.results.filter(
-      ({ replica, heldAtMs, dueAtMs }) =>
-        dueAtMs <= nowMs && (replica === null || (!replica.runs && nowMs - heldAtMs > resultLockMs)),
+      ({ owner, ownedAtMs, dueAtMs }) =>
+        dueAtMs <= nowMs && (owner === null || (!owner.runs && nowMs - ownedAtMs > resultLockMs)),
     );
   }
 
   pending(): PendingResults {
-    const isPostponed = ({ replica, failures }: StoredResult) => replica === null && failures > 0;
+    const isPostponed = ({ owner, failures }: StoredResult) => owner === null && failures > 0;
     const names = (stored: StoredResult[]) => stored.map(({ id }) => String(id));
     return {
       postponed: names(this.results.filter(isPostponed)),

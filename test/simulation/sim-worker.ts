@@ -15,7 +15,7 @@ import { usageOf } from './sim-request.js';
 import type { QueuedJob } from './sim-store.js';
 import { SimProcess } from './world.js';
 
-/** How an engine may fail, and what the queue does then. */
+/** Engine failures, and what the queue does after each. */
 const failures: readonly ErrorCode[] = ['INFERENCE_FAILED', 'DEVICE_LOST', 'MODEL_AT_CAPACITY'];
 
 interface Running {
@@ -23,7 +23,7 @@ interface Running {
   delivery: JobDelivery<SimPayload>;
 }
 
-/** A worker: the delivery of a job, and the reasons to refuse one, are those of production; its engine counts tokens. */
+/** A worker with production job delivery and rejection; its engine counts tokens. */
 export class SimWorker {
   readonly process: SimProcess;
   private readonly running = new Map<string, Running>();
@@ -42,14 +42,14 @@ export class SimWorker {
     return this.running.size >= simChatJob.policy.concurrency;
   }
 
-  hearCancel(requestId: string): void {
+  onCancel(requestId: string): void {
     if (this.process.isDead) return;
     this.cancelled.add(requestId);
     this.running.get(requestId)?.delivery.abort(cancelledByCaller());
   }
 
-  /** Deadlines, and readers that are gone. */
-  lookAround(): void {
+  /** Checks deadlines, and clients that have gone. */
+  checkExpiry(): void {
     if (!this.process.runs) return;
     for (const { envelope, delivery } of this.running.values()) {
       if (this.platform.world.nowMs() >= envelope.deadlineAtMs) delivery.abort(deadlinePassed());
@@ -57,7 +57,7 @@ export class SimWorker {
     }
   }
 
-  /** Takes one job and works on it; never rejects. */
+  /** Takes one job and runs it; never rejects. */
   async take(job: QueuedJob, failure: number): Promise<void> {
     const { world, store } = this.platform;
     const token = store.claim(job, this.process, world.nowMs());
@@ -100,13 +100,13 @@ export class SimWorker {
       attempts: job.definition.policy.attempts,
       replies: replyTo === null ? { send: () => undefined } : this.platform.writerTo(this.process, replyTo, requestId),
       progress: () => undefined,
-      // As `BullConsumer`: who could not have lost it does not ask.
+      // Like `BullConsumer`: checks ownership only if the lock may have been lost.
       isLost: async (runningMs) =>
         this.process.isDead || (runningMs > job.definition.policy.lockMs / 2 && !store.owns(requestId, token)),
     };
   }
 
-  /** One step per token, and one at the end: anything may happen between two of them. */
+  /** One step per token, and one at the end; any event may occur between two of them. */
   private async generate({ envelope, signal }: RunningJob<SimPayload>, failure: number): Promise<JobReport> {
     const { world } = this.platform;
     const { tokens } = envelope.payload;
@@ -121,19 +121,19 @@ export class SimWorker {
   }
 
   private isGone(address: string): boolean {
-    const api = this.heardApi(address);
-    return api !== undefined && this.platform.world.nowMs() - api.heardAtMs > lostAfterMs;
+    const api = this.knownApiHeartbeat(address);
+    return api !== undefined && this.platform.world.nowMs() - api.lastHeartbeatAtMs > lostAfterMs;
   }
 
   private isHere(address: string): boolean {
-    const api = this.heardApi(address);
-    return api !== undefined && this.platform.world.nowMs() - api.heardAtMs <= lostAfterMs;
+    const api = this.knownApiHeartbeat(address);
+    return api !== undefined && this.platform.world.nowMs() - api.lastHeartbeatAtMs <= lostAfterMs;
   }
 
-  /** An api that was heard of since this worker runs. */
-  private heardApi(address: string): SimProcess | undefined {
+  /** An API replica whose heartbeat arrived since this worker started. */
+  private knownApiHeartbeat(address: string): SimProcess | undefined {
     return this.platform.apis
       .map(({ process }) => process)
-      .find(({ name, heardAtMs }) => name === address && heardAtMs >= this.startedAtMs);
+      .find(({ name, lastHeartbeatAtMs }) => name === address && lastHeartbeatAtMs >= this.startedAtMs);
   }
 }

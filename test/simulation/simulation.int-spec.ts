@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type TestPostgres } from '#test/postgres';
 import { Choices } from './choices.js';
-import { plants } from './planted-bugs.js';
+import { plantedBugs } from './planted-bugs.js';
 import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
-/* The simulation itself: that it replays to the letter, that it is quiet about sound code, and that it can fail. */
+/* Tests of the simulation itself: replays are exact, correct code passes, and planted bugs are found. */
 
-/** Stories that a planted bug may take to be found. */
+/** Maximum number of scenarios until a planted bug is found. */
 const enough = 3_000;
-const audio = 200;
-/** Stories at the same time, each on a database of its own: most of a story is waiting for the server. */
+const cleanScenarios = 200;
+/** Concurrent scenarios, each on its own database: most of a scenario is waiting for the server. */
 const lanes = 4;
 
-describe('the simulation of jobs and their money', () => {
+describe('the simulation of jobs and billing', () => {
   let postgres: TestPostgres;
   let server: SimulationServer;
 
@@ -25,7 +25,7 @@ describe('the simulation of jobs and their money', () => {
     await postgres.close();
   });
 
-  /** The first failure of so many stories, of which `first` is told first. */
+  /** The first failure of so many scenarios, starting with `first`. */
   async function search(stories: number, on: SimulationServer, first?: number): Promise<Failure | null> {
     let seed = 0;
     let failure: Failure | null = null;
@@ -41,7 +41,7 @@ describe('the simulation of jobs and their money', () => {
       const lane = await on.openLane();
       try {
         while (failure === null && seed < stories) failure ??= await lane.run((seed += 1));
-        failure ??= await lane.prove();
+        failure ??= await lane.verifyPending();
       } finally {
         await lane.close();
       }
@@ -50,15 +50,15 @@ describe('the simulation of jobs and their money', () => {
     return failure;
   }
 
-  it(`finds nothing in ${audio} stories of the code as it is`, async () => {
-    expect(await search(audio, server)).toBeNull();
+  it(`finds nothing in ${cleanScenarios} scenarios of the unmodified code`, async () => {
+    expect(await search(cleanScenarios, server)).toBeNull();
   }, 180_000);
 
-  it('tells the same story for the same seed, and for the choices that it recorded', async () => {
+  it('runs the same scenario for the same seed, and for its recorded choices', async () => {
     const lane = await server.openLane();
     const tell = async (choices: Choices) => {
       const { trace, choices: taken } = await lane.tell(choices);
-      // Each story has accounts and requests of its own.
+      // Each scenario has its own accounts and requests.
       return { taken, trace: trace.map((line) => line.replace(/\bS\d+-/g, 'S-').replace(/[0-9a-f]{12}\//g, '/')) };
     };
     try {
@@ -72,16 +72,16 @@ describe('the simulation of jobs and their money', () => {
     }
   }, 180_000);
 
-  it('has bugs enough to prove itself with', () => {
-    expect(new Set(plants.map(({ name }) => name)).size).toBeGreaterThanOrEqual(10);
+  it('has enough planted bugs', () => {
+    expect(new Set(plantedBugs.map(({ name }) => name)).size).toBeGreaterThanOrEqual(10);
   });
 
   describe('with a planted bug', () => {
-    it.each(plants)(
+    it.each(plantedBugs)(
       'finds: $name',
       async (plant) => {
         const failure = await search(enough, await server.planted(plant), plant.seenAt);
-        expect(failure?.problems ?? `nothing in ${enough} stories`).toEqual(
+        expect(failure?.problems ?? `nothing in ${enough} scenarios`).toEqual(
           expect.arrayContaining([expect.stringMatching(/./)]),
         );
       },

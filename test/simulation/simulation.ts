@@ -1,25 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
-import { isAudio, LedgerService } from '#billing';
+import { isConsistent, LedgerService } from '#billing';
 import { migrate } from '#platform/migrations';
 import { runOnServer, withDatabase } from '#test/postgres-server';
 import { Choices } from './choices.js';
-import type { Plant } from './planted-bugs.js';
+import type { PlantedBug } from './planted-bugs.js';
 import { SimDatabase } from './sim-database.js';
 import { Scenario, type ScenarioResult } from './scenario.js';
 import { simulationSchema } from './scenario-setup.js';
 
-/** Stories between two proofs of the whole ledger, and between two fresh databases. */
-const storiesPerProof = 50;
-const storiesPerDatabase = 1_000;
+/** Number of scenarios between two verifications of the whole ledger, and between two fresh databases. */
+const scenariosPerVerification = 50;
+const scenariosPerDatabase = 1_000;
 
-/** Sockets of the file system are quicker than those of the network. */
+/** Unix sockets are faster than TCP. */
 const socketFolder = tmpdir();
 
 /**
- * Settings for a server that nobody misses: nothing is kept, and plans are made once. They are made while the tables are
- * empty, and have to be good when they no longer are.
+ * Settings for a disposable server: no durability, and plans are made once. They are made on empty tables and must stay
+ * suitable.
  */
 export const simulationSettings = {
   unix_socket_directories: socketFolder,
@@ -51,33 +51,33 @@ export interface Failure {
   choices: number[];
 }
 
-/** A server with the tables of the project in a template, from which each lane of a simulation copies its own. */
+/** A server with the project's tables in a template, from which each lane of a simulation copies its own. */
 export class SimulationServer {
   private constructor(
-    /** Of the superuser. */
+    /** Superuser URL. */
     readonly url: string,
     readonly template: string,
-    private readonly plant: Plant | null = null,
+    private readonly plant: PlantedBug | null = null,
   ) {}
 
   static async prepare(url: string): Promise<SimulationServer> {
     const template = newName('sim');
     await runOnServer(url, `CREATE DATABASE ${template}`);
     await migrate({ url: withDatabase(url, template) });
-    await runOnServer(withDatabase(url, template), simulationSchema(storiesPerDatabase));
+    await runOnServer(withDatabase(url, template), simulationSchema(scenariosPerDatabase));
     return new SimulationServer(url, template);
   }
 
-  /** One that another process has prepared. */
+  /** A server that another process has prepared. */
   static prepared({ url, template }: { url: string; template: string }): SimulationServer {
     return new SimulationServer(url, template);
   }
 
-  /** The same with a bug in it. Rejects when the plant does not fit the code any more. */
-  async planted(plant: Plant): Promise<SimulationServer> {
+  /** The same with a planted bug. Rejects if the bug no longer fits the code. */
+  async planted(plant: PlantedBug): Promise<SimulationServer> {
     const template = newName(this.template);
     await runOnServer(this.url, `CREATE DATABASE ${template} TEMPLATE ${this.template}`);
-    await plantInto(withDatabase(this.url, template), plant);
+    await plantBug(withDatabase(this.url, template), plant);
     return new SimulationServer(this.url, template, plant);
   }
 
@@ -98,49 +98,49 @@ interface LaneDatabase {
   drop(): Promise<void>;
 }
 
-/** Runs stories one after the other on a database of its own. */
+/** Runs scenarios one after another on its own database. */
 export class SimulationLane {
   steps = 0;
-  /** Of the last story: stories with the same choices are the same interleaving. */
+  /** Of the last scenario: equal choices mean the same interleaving. */
   lastInterleaving = 0;
   private current: LaneDatabase | null = null;
   private stories = 0;
-  private unproven: number[] = [];
+  private unverified: number[] = [];
 
   constructor(
-    private readonly plant: Plant | null,
+    private readonly plant: PlantedBug | null,
     private readonly openDatabase: () => Promise<LaneDatabase>,
   ) {}
 
-  /** The failure of this story, or of one shortly before it that only the proof of the ledger has shown. */
+  /** Failure of this scenario, or of a recent one that only the ledger verification has revealed. */
   async run(seed: number): Promise<Failure | null> {
     const result = await this.tell(Choices.seeded(seed));
     this.steps += result.steps;
     this.lastInterleaving = hashOf(result.choices);
     if (result.problems.length > 0) return await this.failed(seed, result);
-    this.unproven.push(seed);
-    if (this.unproven.length < storiesPerProof) return null;
-    return await this.prove();
+    this.unverified.push(seed);
+    if (this.unverified.length < scenariosPerVerification) return null;
+    return await this.verifyPending();
   }
 
-  /** Proves what was not yet; resolves to the failure found. */
-  async prove(): Promise<Failure | null> {
-    const seeds = this.unproven.splice(0);
-    if (seeds.length === 0 || (await this.proof()).length === 0) return null;
+  /** Verifies remaining scenarios; resolves to the failure found. */
+  async verifyPending(): Promise<Failure | null> {
+    const seeds = this.unverified.splice(0);
+    if (seeds.length === 0 || (await this.verification()).length === 0) return null;
     await this.renew();
     for (const seed of seeds) {
       const failure = await this.replay(Choices.seeded(seed), seed);
       if (failure !== null) return failure;
     }
     throw new Error(
-      `the ledger is broken after the seeds ${seeds[0]} to ${seeds.at(-1)}, and after none of them alone`,
+      `the ledger is broken after the seeds ${seeds[0]} to ${seeds.at(-1)}, but after none of them alone`,
     );
   }
 
-  /** One story on a sound database, with the proof of the ledger after it. */
+  /** One scenario on a consistent database, followed by ledger verification. */
   async replay(choices: Choices, seed: number): Promise<Failure | null> {
     const result = await this.tell(choices);
-    if (result.problems.length === 0) result.problems.push(...(await this.proof()));
+    if (result.problems.length === 0) result.problems.push(...(await this.verification()));
     return result.problems.length === 0 ? null : await this.failed(seed, result);
   }
 
@@ -153,10 +153,10 @@ export class SimulationLane {
     return { seed, ...result };
   }
 
-  /** One story, without the proof of the ledger. */
+  /** One scenario without ledger verification. */
   async tell(choices: Choices): Promise<ScenarioResult> {
-    if (this.stories >= storiesPerDatabase) {
-      if ((await this.proof()).length > 0) throw new Error('the ledger is broken, and no story has shown it');
+    if (this.stories >= scenariosPerDatabase) {
+      if ((await this.verification()).length > 0) throw new Error('the ledger is broken, and no scenario has shown it');
       await this.renew();
     }
     this.current ??= await this.openDatabase();
@@ -169,11 +169,11 @@ export class SimulationLane {
     }).run();
   }
 
-  /** What `ledger verify` says, in words. */
-  private async proof(): Promise<string[]> {
+  /** Result of `ledger verify` as text. */
+  private async verification(): Promise<string[]> {
     if (this.current === null) return [];
     const report = await new LedgerService(this.current.database.prismaForAll).verify();
-    if (isAudio(report)) return [];
+    if (isConsistent(report)) return [];
     const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
     return broken.map(([name, count]) => `ledger verify: ${name} = ${String(count)}`);
   }
@@ -182,14 +182,14 @@ export class SimulationLane {
     const { current } = this;
     this.current = null;
     this.stories = 0;
-    this.unproven = [];
+    this.unverified = [];
     if (current === null) return;
     await current.database.close();
     await current.drop();
   }
 }
 
-/** In 53 bits: of a million lists, two share one in about one of twenty thousand cases. */
+/** 53 bits: two of a million lists collide with a probability of about 1 in 20,000. */
 function hashOf(choices: readonly number[]): number {
   let [high, low] = [0x9e3779b9, 0x85ebca6b];
   for (const choice of choices) {
@@ -203,7 +203,7 @@ function newName(prefix: string): string {
   return `${prefix}_${randomBytes(4).toString('hex')}`;
 }
 
-async function plantInto(url: string, { functions = [], schema = [] }: Plant): Promise<void> {
+async function plantBug(url: string, { functions = [], schema = [] }: PlantedBug): Promise<void> {
   for (const statement of schema) await runOnServer(url, statement);
   for (const { name, find, replace } of functions) {
     const client = new pg.Client(url);

@@ -1,16 +1,16 @@
 import type { Clock } from '#common';
 import type { Choices } from './choices.js';
-import type { Flight } from './sim-session.js';
+import type { RunningStatement } from './sim-session.js';
 
-/** What happens to a step of a process beside being done. */
+/** Results of a step besides completion. */
 export type StepFault = 'none' | 'lost-before' | 'lost-after';
 
 export interface StepOptions<Result> {
-  /** What it is, for the trace. */
+  /** Description for the trace. */
   label: string;
-  /** Does it: at once, or as a flight that may wait for locks. */
-  start: () => Result | Flight<Result>;
-  /** False for what cannot be lost on its way: work inside of a process. */
+  /** Runs the step: synchronously, or as a statement that may wait for locks. */
+  start: () => Result | RunningStatement<Result>;
+  /** False for a step that cannot be lost in transit: work inside of a process. */
   mayBeLost?: boolean;
   /** Called when the connection is lost at this step. */
   onLost?: () => Promise<void>;
@@ -27,16 +27,16 @@ interface Step {
 
 interface InFlight {
   step: Step;
-  flight: Flight<unknown>;
+  flight: RunningStatement<unknown>;
   fault: StepFault;
 }
 
-/** A process of the platform: it can stand still, and it can die at every step. */
+/** A process of the platform: it can freeze, and it can die at every step. */
 export class SimProcess {
   isDead = false;
   isFrozen = false;
-  /** Virtual time at which the others last heard of it. */
-  heardAtMs: number;
+  /** Virtual time of its last heartbeat seen by the others. */
+  lastHeartbeatAtMs: number;
   private readonly endings: (() => Promise<void> | void)[] = [];
 
   constructor(
@@ -44,14 +44,14 @@ export class SimProcess {
     readonly role: 'api' | 'worker' | 'ops' | 'operator',
     nowMs: number,
   ) {
-    this.heardAtMs = nowMs;
+    this.lastHeartbeatAtMs = nowMs;
   }
 
   get runs(): boolean {
     return !this.isDead && !this.isFrozen;
   }
 
-  /** What the system takes back when the process dies: connections, and what only its memory held. */
+  /** Resources released when the process dies: connections, and state in its memory. */
   onDeath(ending: () => Promise<void> | void): void {
     this.endings.push(ending);
   }
@@ -65,15 +65,15 @@ export class SimProcess {
 export class ProcessDied extends Error {}
 
 /**
- * The scheduler. Production code runs as it is; whatever leaves a process (a statement, a queue operation) becomes a step
- * that waits here until it is chosen. Between two choices everything stands still: no time passes, and every process has
- * come to its next step, waits for a lock, or has nothing to do.
+ * The scheduler. Production code runs unchanged; every interaction with the outside (a statement, a queue operation)
+ * becomes a step that waits here until it is chosen. Between two choices no time passes, and every process has reached
+ * its next step, waits for a lock, or is idle.
  */
 export class World implements Clock {
   readonly trace: string[] = [];
-  /** What should not have happened, as it was seen. */
+  /** Detected violations. */
   readonly problems: string[] = [];
-  /** True once a transaction was committed whose process heard otherwise. */
+  /** True once a transaction was committed whose process received an error. */
   hadAmbiguousCommit = false;
   private steps: Step[] = [];
   private inFlight: InFlight[] = [];
@@ -83,8 +83,8 @@ export class World implements Clock {
   constructor(
     readonly choices: Choices,
     private virtualMs: number,
-    /** Resolves when every flight has landed or waits for a lock. */
-    private readonly quiesce: (flights: Flight<unknown>[]) => Promise<void>,
+    /** Resolves when every statement is done or waits for a lock. */
+    private readonly quiesce: (runningStatements: RunningStatement<unknown>[]) => Promise<void>,
   ) {}
 
   nowMs(): number {
@@ -102,7 +102,7 @@ export class World implements Clock {
     for (const { process, wake } of due) if (!process.isDead) wake();
   }
 
-  /** Resolves when so much time has passed; never for a process that dies meanwhile. */
+  /** Resolves after so much virtual time; never for a process that dies meanwhile. */
   sleep(process: SimProcess, milliseconds: number): Promise<void> {
     return new Promise((wake) => this.sleepers.push({ process, untilMs: this.virtualMs + milliseconds, wake }));
   }
@@ -154,13 +154,13 @@ export class World implements Clock {
     await this.settle();
   }
 
-  /** Lets what was set free run on: flights that have landed, and the code behind them. */
+  /** Lets released code continue: completed statements, and the code behind them. */
   async settle(): Promise<void> {
     await turns();
     for (let changed = true; changed && this.inFlight.length > 0;) {
       await this.quiesce(this.inFlight.map(({ flight }) => flight));
-      const landed = this.inFlight.filter(({ flight }) => flight.hasLanded);
-      this.inFlight = this.inFlight.filter(({ flight }) => !flight.hasLanded);
+      const landed = this.inFlight.filter(({ flight }) => flight.hasCompleted);
+      this.inFlight = this.inFlight.filter(({ flight }) => !flight.hasCompleted);
       changed = false;
       for (const each of landed.toSorted((left, right) => left.step.id - right.step.id)) {
         changed = (await this.land(each)) || changed;
@@ -168,13 +168,13 @@ export class World implements Clock {
     }
   }
 
-  /** Ends a process at this moment: its steps are never done, what is under way lands for nobody. */
+  /** Kills a process now: its steps are never run, and results of running statements are dropped. */
   async kill(process: SimProcess): Promise<void> {
     const mine = this.steps.filter((step) => step.process === process);
     this.steps = this.steps.filter((step) => step.process !== process);
     await process.die();
     for (const step of mine) step.reject(new ProcessDied());
-    // The server goes on with what it was told, and finds nobody to tell.
+    // The server completes the statement, and its result is dropped.
     for (const { step } of this.inFlight) if (step.process === process) step.reject(new ProcessDied());
     await this.settle();
   }
@@ -186,7 +186,7 @@ export class World implements Clock {
     return step;
   }
 
-  /** Resolves to true when it has let go of locks on the way. */
+  /** Resolves to true if it released locks on the way. */
   private async land({ step, flight, fault }: InFlight): Promise<boolean> {
     const isLost = fault === 'lost-after' || step.process.isDead;
     if (isLost) {
@@ -199,11 +199,11 @@ export class World implements Clock {
   }
 }
 
-function isFlight(value: unknown): value is Flight<unknown> {
-  return typeof value === 'object' && value !== null && 'hasLanded' in value;
+function isFlight(value: unknown): value is RunningStatement<unknown> {
+  return typeof value === 'object' && value !== null && 'hasCompleted' in value;
 }
 
-/** Long enough for all code that waits for nothing; a group of the group commit waits for one turn. */
+/** Enough turns for all code that waits for nothing; a group commit waits for one turn. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -14,7 +14,7 @@ const seeded = () => tf.initializers.randomUniform({ minval: -0.5, maxval: 0.5, 
 let seed = 0;
 const starts = () => ({ kernelInitializer: seeded(), biasInitializer: seeded() });
 
-const input = tf.input({ shape: [8, 6, 3], name: 'picture' });
+const input = tf.input({ shape: [8, 6, 3], name: 'image' });
 const padded = layers
   .zeroPadding2d({
     padding: [
@@ -68,15 +68,15 @@ const artifacts = await new Promise((resolve) =>
     ),
   ),
 );
-const picture = Array.from({ length: 8 * 6 * 3 }, (_, index) => Math.round(Math.sin(index) * 1e4) / 1e4);
-const answer = model.predict(tf.tensor(picture, [1, 8, 6, 3]));
+const image = Array.from({ length: 8 * 6 * 3 }, (_, index) => Math.round(Math.sin(index) * 1e4) / 1e4);
+const answer = model.predict(tf.tensor(image, [1, 8, 6, 3]));
 process.stdout.write(
   JSON.stringify({
     madeWith: `@tensorflow/tfjs ${tf.version.tfjs}`,
     topology: artifacts.modelTopology,
     specifications: artifacts.weightSpecs,
     weights: Buffer.from(artifacts.weightData).toString('base64'),
-    picture,
+    image,
     answer: [...answer.dataSync()],
   }) + '\n',
 );

@@ -98,7 +98,7 @@ for seed, guidance, width, height, steps in [(7, 7.5, 16, 16, 5), (11, 1.0, 24, 
         PROMPT, negative_prompt=NEGATIVE, latents=latents, guidance_scale=guidance, width=width, height=height,
         num_inference_steps=steps, output_type="np",
     ).images[0]
-    cases.append({"seed": seed, "guidance": guidance, "width": width, "height": height, "steps": steps, "picture": None,
+    cases.append({"seed": seed, "guidance": guidance, "width": width, "height": height, "steps": steps, "image": None,
                   "samples": (image * 255).round().astype(int).ravel().tolist()})
 
 start = np.array([[[(x * 16) % 256, (y * 16) % 256, (x * y) % 256] for x in range(16)] for y in range(16)], dtype=np.uint8)
@@ -108,7 +108,7 @@ module = sys.modules["diffusers.pipelines.stable_diffusion.pipeline_stable_diffu
 module.randn_tensor = lambda *_, **__: drawn
 module.retrieve_latents = lambda output, *_, **__: output.latent_dist.mode()
 image = pipeline(PROMPT, negative_prompt=NEGATIVE, image=Image.fromarray(start), strength=0.6, guidance_scale=4.0, num_inference_steps=5, output_type="np").images[0]
-cases.append({"seed": 3, "guidance": 4.0, "width": 16, "height": 16, "steps": 5, "strength": 0.6, "picture": start.ravel().tolist(),
+cases.append({"seed": 3, "guidance": 4.0, "width": 16, "height": 16, "steps": 5, "strength": 0.6, "image": start.ravel().tolist(),
               "samples": (image * 255).round().astype(int).ravel().tolist()})
 
 texts = ["", PROMPT, "THE bird's  nest\n&  old\u00e9 \u6c34", "rain " * 40]

@@ -6,8 +6,8 @@ import { Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } f
 import { type AffinityDecision, QueueTransport } from '#queue';
 
 /**
- * What every replica of the api tells of the whole fleet, beside its own figures. Queues of models that no worker holds
- * are among them: a pool at zero is started by them.
+ * Fleet-wide metrics that every API replica exports besides its own. They include queues of models that no worker
+ * serves, because an autoscaler starts an empty pool from them.
  */
 @Injectable()
 export class ApiMetrics {
@@ -33,7 +33,7 @@ export class ApiMetrics {
     });
     metrics.observedGauge({
       name: 'sluice_model_workers',
-      help: 'Workers that hold a model, by state, as this process hears of them.',
+      help: 'Workers that have the model loaded, by state, as last reported to this process.',
       labelNames: ['model', 'state'],
       read: async (observe) => {
         for (const { manifest } of await registry.inventory()) {
@@ -56,7 +56,7 @@ export function countAffinity(metrics: Metrics): (decision: AffinityDecision) =>
 
 const heldStates = ['loading', 'ready', 'draining'] as const;
 
-/** A model that nobody holds counts zero: an alert must tell that from one that does not exist. */
+/** A model without a replica reports zero, so that alerts can tell it from a model that does not exist. */
 function observeReplicas(
   model: string,
   { membership }: QueueTransport,

@@ -7,7 +7,7 @@ import type { QueueTransport } from '#queue';
 import type { LimitStore } from '#rate-limit';
 import type { ArtifactStore } from '#storage';
 
-/** What the api asks. */
+/** Dependencies of the readiness checks. */
 export interface ReadinessDependencies {
   prisma: Pick<PrismaService, 'ping'>;
   migrations: Pick<MigrationCheck, 'check'>;
@@ -19,24 +19,24 @@ export interface ReadinessDependencies {
 
 type ReadinessConfig = Pick<ApiConfig, 'queueUrl' | 'limitsRedisUrl' | 'rateLimits'>;
 
-/** What the api, or some of its routes, cannot do without. */
-export function readinessOf(config: ReadinessConfig, sources: ReadinessDependencies): Readiness {
+/** Builds the readiness checks of the API. Partial checks cover what only some routes need. */
+export function createReadiness(config: ReadinessConfig, sources: ReadinessDependencies): Readiness {
   const { prisma, migrations, transport, limitStore, artifacts, logger } = sources;
-  // Routes without models go on without that store.
+  // Routes that run no model work without this store.
   const limits: ReadinessCheck = { name: 'limits', check: () => limitStore.ping(), isPartial: true };
   return new Readiness(
     [
       { name: 'database', check: () => prisma.ping() },
       { name: 'migrations', check: () => migrations.check() },
       { name: 'queue', check: () => transport.ping() },
-      ...(limitsLiveApart(config) ? [limits] : []),
+      ...(hasSeparateLimitsRedis(config) ? [limits] : []),
       { name: 'storage', check: () => artifacts.ping(), isPartial: true },
     ],
     logReadiness(logger),
   );
 }
 
-/** Whether the windows of limits are in a Redis of their own: in that of the queue, or the database, another check tells. */
-function limitsLiveApart({ rateLimits, limitsRedisUrl, queueUrl }: ReadinessConfig): boolean {
+/** True when the rate-limit windows have a Redis of their own. Otherwise the queue or database check covers them. */
+function hasSeparateLimitsRedis({ rateLimits, limitsRedisUrl, queueUrl }: ReadinessConfig): boolean {
   return rateLimits && limitsRedisUrl !== null && limitsRedisUrl !== queueUrl;
 }

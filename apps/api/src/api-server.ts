@@ -17,7 +17,7 @@ import { addMultipartParser } from './http/multipart.parser.js';
 import { serviceVersion } from './http/service-version.js';
 import { addSlowClientGuard } from './http/slow-client.guard.js';
 
-/** How long a request may take to arrive, in ms; 35 MB at 1 Mbit/s. */
+/** Maximum time for a request to arrive, in ms: 35 MB at 1 Mbit/s. */
 const requestTimeoutMs = 300_000;
 
 function adapterFor({ site, trustedProxies }: ApiConfig, version: string): FastifyAdapter {
@@ -27,7 +27,7 @@ function adapterFor({ site, trustedProxies }: ApiConfig, version: string): Fasti
     requestIdHeader: false,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: true,
-    // The framing guard does that.
+    // The framing guard checks the host header.
     http: { requireHostHeader: false },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },

@@ -25,12 +25,12 @@ import { StorageModule } from '#storage/nest';
 import { AccountLimitFacts } from './account-limit-facts.js';
 import { ApiLifecycle } from './api-lifecycle.js';
 import { ApiMetrics, countAffinity } from './api-metrics.js';
-import { readinessOf } from './api-readiness.js';
+import { createReadiness } from './api-readiness.js';
 import { ChatTextRewriter } from './chat-text-rewriter.js';
 import { OperationsController } from './operations.controller.js';
 import { routeModules } from './route-modules.js';
 
-/** How long the database may take to answer; its connection is then given up. */
+/** Query timeout of the database, in ms. The connection is dropped after it. */
 const queryTimeoutMs = 10_000;
 
 /** Tells libraries what others know, which they may not import: abstract classes and their implementations. */
@@ -52,7 +52,7 @@ const queryTimeoutMs = 10_000;
 })
 class BindingsModule {}
 
-/** The root: the operations routes, and everything under the base path. */
+/** Root module: the operations routes and all routes under the base path. */
 @Module({})
 export class ApiModule {
   static forRoot(config: ApiConfig, logger: Logger): DynamicModule {
@@ -83,7 +83,7 @@ export class ApiModule {
             limitStore: LimitStore,
             artifacts: ArtifactStore,
             log: Logger,
-          ) => readinessOf(settings, { prisma, migrations, transport, limitStore, artifacts, logger: log }),
+          ) => createReadiness(settings, { prisma, migrations, transport, limitStore, artifacts, logger: log }),
         },
       ],
     };

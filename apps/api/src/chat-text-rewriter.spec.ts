@@ -12,7 +12,7 @@ const usage: JobUsage = { ...noTokens };
 const said = (text: string, channel = 'content') => ({ type: 'text-delta', index: 0, channel, text });
 const done = { type: 'job-finished', usage };
 
-/** A platform whose default chat model says these events. */
+/** A platform whose default chat model returns these events. */
 async function rewrite(events: object[], changes: { offline?: boolean; refusal?: PlatformError } = {}) {
   const admitted: OpenRequest[] = [];
   const warnings: object[] = [];
@@ -57,7 +57,7 @@ async function rewrite(events: object[], changes: { offline?: boolean; refusal?:
 }
 
 describe('rewriting a text', () => {
-  it('is a free chat of its own that holds what will be charged', async () => {
+  it('is a free chat job that adds to the reservation of the charged request', async () => {
     const { text, admitted } = await rewrite([said('hm', 'reasoning'), said(' a red'), said(' bird\n'), done]);
     expect(text).toBe('a red bird');
     const [job] = admitted;
@@ -69,7 +69,7 @@ describe('rewriting a text', () => {
     expect([quote.amountNano, quote.price]).toEqual([40n, { id: 7n, modelId: 'chat', pricing: null }]);
   });
 
-  it('is null where no chat model is online, nothing is said, or the chat is refused', async () => {
+  it('returns null when no chat model is online, the text is empty or the chat is refused', async () => {
     expect((await rewrite([], { offline: true })).text).toBeNull();
     expect((await rewrite([said('  '), done])).text).toBeNull();
     const refusal = new PlatformError('MODEL_AT_CAPACITY', 'Full.');

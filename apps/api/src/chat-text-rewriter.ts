@@ -32,7 +32,7 @@ export class ChatTextRewriter extends TextRewriter {
     try {
       return await this.run(text, options);
     } catch (error) {
-      if (!options.disconnected.aborted) this.logger.warn({ error }, 'a text was not rewritten');
+      if (!options.disconnected.aborted) this.logger.warn({ error }, 'text rewrite failed');
       return null;
     }
   }

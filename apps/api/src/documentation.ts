@@ -11,7 +11,7 @@ const load = createRequire(import.meta.url);
 const basePath = '/api/v1';
 const open = { config: { access: 'public' } satisfies RouteSettings };
 
-/** The OpenAPI document of every route under the base path, made of the DTOs. */
+/** Builds the OpenAPI document of every route under the base path from the DTOs. */
 export function buildDocument(app: INestApplication): OpenAPIObject {
   const description =
     'An OpenAI-compatible inference service on your own hardware. Point an OpenAI client at this base path.';
@@ -22,7 +22,7 @@ export function buildDocument(app: INestApplication): OpenAPIObject {
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer(basePath)
     .addBearerAuth(
-      // Without a format of its own the builder writes JWT.
+      // Without an explicit format the builder writes JWT.
       { type: 'http', scheme: 'bearer', bearerFormat: 'slk_…', description: 'An API key, `slk_…`.' },
       'BearerAuth',
     )
@@ -58,15 +58,15 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** What is made when it is first asked for, and kept. */
+/** Returns a function that calls `make` on first use and caches the result. */
 function once<T extends object | string>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
 }
 
 /**
- * `/docs`, `openapi.json` and `openapi.yaml`; every byte comes from this process. Most processes are never asked for a
- * document, so that none is built at the start.
+ * Serves `/docs`, `openapi.json` and `openapi.yaml` without external assets. The documents are built on first request,
+ * because most processes never serve them.
  */
 export function addDocumentation(server: FastifyInstance, build: () => OpenAPIObject): void {
   const document = once(build);

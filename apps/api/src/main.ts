@@ -4,7 +4,7 @@ import { reportFailure } from '#platform/logging';
 
 const config = loadConfig(ApiConfig);
 try {
-  // Only now: a bad environment is told at once, before everything else is loaded.
+  // Imported late, so that configuration errors are reported before anything else loads.
   const { runApi } = await import('./run-api.js');
   await runApi(config);
   process.exit(0);

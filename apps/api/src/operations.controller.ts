@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 
-/** What operators and their machines ask; outside the base path, without a key. */
+/** Routes for operators and monitoring, outside the base path and without a key. */
 @Controller()
 @ApiExcludeController()
 export class OperationsController {

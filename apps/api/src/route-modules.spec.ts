@@ -4,7 +4,7 @@ import type { RouteSettings } from '#platform/http';
 import type { Type } from '@nestjs/common';
 import { routeModules } from './route-modules.js';
 
-/** Where the settings of a route lie on its handler; see `routeSettings`. */
+/** Metadata key of a route's settings on its handler; see `routeSettings`. */
 const settingsKey = '__fastify_route_config__';
 
 const controllers = routeModules.flatMap((module) => Reflect.getMetadata('controllers', module) as Type<object>[]);
@@ -37,7 +37,7 @@ describe('the routes', () => {
     ]);
   });
 
-  it('that cost something are these', () => {
+  it('that are billed are exactly these', () => {
     expect(billed.map(([name]) => name).toSorted()).toMatchInlineSnapshot(`
       [
         "AudioController.queue",
@@ -58,7 +58,7 @@ describe('the routes', () => {
     `);
   });
 
-  it.each(billed)('%s is held to the limits of its model and closed to strangers', (_name, route) => {
+  it.each(billed)('%s applies the limits of its model and requires a key', (_name, route) => {
     expect(route.limitedByModel).toBe(true);
     expect([undefined, 'inference']).toContain(route.access);
   });

@@ -13,7 +13,7 @@ import { VideoModule } from '#modalities/video/api';
 import { ModelsApiModule } from '#model-registry/api';
 import { RateLimitsApiModule } from '#rate-limit/api';
 
-/** The routes of each slice; one that is left out does not compile. */
+/** Controllers of each slice. A slice without an entry does not compile. */
 const sliceModules = {
   audio: AudioModule,
   chat: ChatModule,

@@ -4,7 +4,7 @@ import { createLogger, NestLogger } from '#platform/logging';
 import { stopSignal } from '#platform/nest';
 import { createApplication } from './api-server.js';
 
-/** Serves until SIGTERM or SIGINT, then lets what runs end and the process go. */
+/** Serves until SIGTERM or SIGINT, then drains open requests and exits. */
 export async function runApi(config: ApiConfig): Promise<void> {
   const logger = createLogger('api');
   const app = await createApplication(config, logger);
@@ -12,10 +12,13 @@ export async function runApi(config: ApiConfig): Promise<void> {
   await app.listen(config.port, config.host);
   const address = await app.getUrl();
   logger.info({ address }, `listening on ${address}`);
-  // What is not ready now stands in the log for whoever starts this by hand; nobody may ask for a while.
+  // Logs what is not ready yet for an operator who starts this by hand; no probe may ask for a while.
   await app.get(Readiness).report();
   const signal = await stopSignal();
-  logger.info({ signal, graceMs: config.shutdownGraceMs }, 'draining: no new requests, open answers may end');
+  logger.info(
+    { signal, graceMs: config.shutdownGraceMs },
+    'draining: new requests are rejected, open requests may finish',
+  );
   await app.close();
   logger.info('api stopped');
 }

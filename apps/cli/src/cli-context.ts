@@ -14,7 +14,7 @@ export interface CliStreams {
   signal?: AbortSignal;
 }
 
-/** The running installation of this home, as `npm start` notes it down. */
+/** State file of the running installation of this home, as written by `npm start`. */
 interface RuntimeFile {
   databaseUrl: string;
   baseUrl: string;
@@ -22,8 +22,8 @@ interface RuntimeFile {
 }
 
 /**
- * What the commands share: configuration, output, and the database where there is one. The large libraries are
- * imported by those who need them: `--help` and a pull of files alone answer at once.
+ * Shared state of the commands: configuration, output, and the database if configured. Large libraries are imported on
+ * demand, so that `--help` and file-only commands start fast.
  */
 export class CliContext {
   readonly output: Output;
@@ -44,17 +44,17 @@ export class CliContext {
     return { hubEndpoint: this.config.hubEndpoint, hubToken: this.config.hubToken };
   }
 
-  /** Bars on stderr, so that stdout stays what was asked for. */
+  /** Progress bars on stderr; stdout holds only the requested output. */
   progress(): ProgressReporter {
     return createProgressReporter({ stream: this.stderr });
   }
 
-  /** On stderr, likewise. */
+  /** Also on stderr. */
   warn(text: string): void {
     this.stderr.write(`warning: ${text}\n`);
   }
 
-  /** The registry; null where no database is known. Commands that work on files alone go on without. */
+  /** The model registry; null when no database is configured. Commands that only use files work without it. */
   async registry(): Promise<ModelRegistryService | null> {
     const prisma = await this.database();
     if (!prisma) return null;
@@ -80,7 +80,7 @@ export class CliContext {
     return new AccountsService(prisma);
   }
 
-  /** Base URL of the api that `npm start` runs for this home; null when it does not run. */
+  /** Base URL of the API that `npm start` runs for this home; null when it does not run. */
   async baseUrl(): Promise<string | null> {
     return (await this.runtime())?.baseUrl ?? null;
   }
@@ -101,7 +101,7 @@ export class CliContext {
     return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
   }
 
-  /** Null also for what a killed `npm start` left behind: nobody answers there any more. */
+  /** Also returns null for a state file that a killed `npm start` left behind. */
   private async runtime(): Promise<RuntimeFile | null> {
     try {
       const runtime = JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;

@@ -50,7 +50,7 @@ const run = (line: string[], environment: Record<string, string> = {}) =>
   runCommandLine(line, { SLUICE_HOME: home, DATABASE_URL: database.url, HF_ENDPOINT: hub.url, ...environment });
 
 const runJson = async (...line: string[]) => JSON.parse(await run([...line, '--json'])) as Record<string, unknown>;
-/** As `main.ts` runs it: what a shell sees. */
+/** Runs the command line like `main.ts` and captures what a shell sees. */
 async function runMain(line: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const written = { stdout: '', stderr: '' };
   const spies = (['stdout', 'stderr'] as const).map((name) =>
@@ -68,7 +68,7 @@ async function runMain(line: string[]): Promise<{ code: number; stdout: string; 
 const withoutDatabase = { DATABASE_URL: '' };
 
 describe('sluice models', () => {
-  it('adds a model of the hub, installs it, takes it offline and removes it', async () => {
+  it('adds a model from the hub, installs it, takes it offline and removes it', async () => {
     const added = await runJson('models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--pull', '--input-price', '0.5');
     expect(added).toMatchObject({
       id: 'tiny-chat',
@@ -106,7 +106,7 @@ describe('sluice models', () => {
     await run(['models', 'remove', 'mine']);
   });
 
-  it('takes relative file sources from beside the manifest', async () => {
+  it('resolves relative file sources against the manifest', async () => {
     await mkdir(join(home, 'my model', 'weights'), { recursive: true });
     await writeFile(join(home, 'my model', 'weights', 'model.onnx'), 'weights');
     const manifest = exampleManifest({ id: 'beside', sources: [{ uri: 'file:weights', files: [] }] });
@@ -126,7 +126,7 @@ describe('sluice models', () => {
     for (const id of models) await run(['models', 'remove', id]);
   });
 
-  it('names file and field of a wrong manifest', async () => {
+  it('names the file and field of an invalid manifest', async () => {
     const path = join(home, 'wrong.yaml');
     await writeFile(path, JSON.stringify({ ...exampleManifest(), graphfile: 'x' }));
     await expect(run(['models', 'add', path])).rejects.toThrow(/wrong\.yaml: graphfile is not a field/);
@@ -135,7 +135,7 @@ describe('sluice models', () => {
     await expect(run(['models', 'add', join(home, 'none.yaml')])).rejects.toThrow(/There is no file .*none\.yaml/);
   });
 
-  it('pulls nothing for all and none, as SLUICE_MODELS means them', async () => {
+  it('pulls nothing for "all" and "none", as in SLUICE_MODELS', async () => {
     for (const names of [['none'], ['all'], ['all,none'], ['none', 'all']]) {
       expect(await run(['models', 'pull', ...names])).toContain('nothing to pull');
       expect(await runJson('models', 'pull', ...names)).toEqual({ models: [] });
@@ -144,7 +144,7 @@ describe('sluice models', () => {
     await expect(run(['models', 'pull', 'all,nothing-like-this'])).rejects.toThrow('No model or set is called');
   });
 
-  it('answers one JSON document for a pull that failed, and one where there is no other', async () => {
+  it('prints one JSON document for a failed pull, and an error document when the command printed none', async () => {
     const path = join(home, 'gone.yaml');
     await writeFile(path, JSON.stringify(exampleManifest({ id: 'gone', sources: [{ uri: 'file:none', files: [] }] })));
     await run(['models', 'add', path]);
@@ -166,11 +166,11 @@ describe('sluice models', () => {
     [['offline', 'nothing-like-this'], 'no model nothing-like-this'],
     [['remove', 'nothing-like-this'], 'No model is called "nothing-like-this"'],
     [['check', 'stories-15m'], 'sluice models pull stories-15m'],
-  ])('says what is wrong with %j', async (line, message) => {
+  ])('explains what is wrong with %j', async (line, message) => {
     await expect(run(['models', ...line])).rejects.toThrow(message);
   });
 
-  it('goes by the files alone where there is no database, and says what needs one', async () => {
+  it('runs on files without a database and reports commands that need one', async () => {
     await installTinyModel(home, { id: 'tiny-here' });
     expect(await run(['models', 'list'], withoutDatabase)).toMatch(/stories-15m[^]*tiny-here +text/);
     await expect(run(['models', 'offline', 'tiny-here'], withoutDatabase)).rejects.toThrow(/npm start.*DATABASE_URL/);
@@ -178,7 +178,7 @@ describe('sluice models', () => {
     expect(existsSync(join(home, 'models', 'tiny-here'))).toBe(false);
   });
 
-  it('finds the database of the running installation by its home', async () => {
+  it('finds the database of the running installation through its home', async () => {
     const runtime = { databaseUrl: database.url, baseUrl: 'http://127.0.0.1:9/api/v1', pid: process.pid };
     await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
     await run(['models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--id', 'by-home'], withoutDatabase);
@@ -186,7 +186,7 @@ describe('sluice models', () => {
     await run(['models', 'remove', 'by-home'], withoutDatabase);
   });
 
-  it('goes by the files alone where a killed installation left its notes', async () => {
+  it('ignores the state file that a killed installation left behind', async () => {
     const { pid } = spawnSync(process.execPath, ['--eval', '']);
     const runtime = { databaseUrl: 'postgresql://nobody@127.0.0.1:9/none', baseUrl: 'http://127.0.0.1:9/api/v1', pid };
     await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
@@ -196,7 +196,7 @@ describe('sluice models', () => {
 });
 
 describe('sluice keys and accounts', () => {
-  it('makes, lists and revokes keys, and shows a key once', async () => {
+  it('creates, lists and revokes keys, and shows a key once', async () => {
     const account = await runJson('accounts', 'create', 'team');
     const made = await runJson('keys', 'create', '--account', String(account['id']), '--description', 'for tests');
     expect(made).toMatchObject({ key: expect.stringMatching(/^slk_/), kind: 'INFERENCE' });
@@ -209,7 +209,7 @@ describe('sluice keys and accounts', () => {
     expect(await run(['accounts', 'list'])).toContain('team');
   });
 
-  it('gives keys limits, an end and a privacy, and shows them', async () => {
+  it('sets and shows limits, expiry and privacy of keys', async () => {
     const { id } = await runJson('accounts', 'create', 'limited');
     const of = ['--account', String(id)];
     const options = ['--limit-usd', '12.5', '--limit-diem', '0', '--limit-period', 'MONTH'];
@@ -230,7 +230,7 @@ describe('sluice keys and accounts', () => {
     expect(JSON.stringify(await runJson('keys', 'list', ...of))).not.toContain('slk_');
   });
 
-  it('puts accounts into tiers', async () => {
+  it('sets the tier of accounts', async () => {
     const { id, tier } = await runJson('accounts', 'create', 'friend', '--tier', 'partner');
     expect(tier).toBe('partner');
     expect(await run(['accounts', 'list', '--tier', 'partner'])).toContain('friend');
@@ -263,7 +263,7 @@ describe('sluice keys and accounts', () => {
 });
 
 describe('sluice credits, diem and ledger', () => {
-  it('grants, revokes and shows credit, and proves the ledger', async () => {
+  it('grants, revokes and shows credit, and verifies the ledger', async () => {
     const { id } = await runJson('accounts', 'create', 'payer');
     const account = ['--account', String(id)];
     const grant = ['credits', 'grant', '12.5', '--reference', `invoice-${String(id)}`, ...account];
@@ -286,7 +286,7 @@ describe('sluice credits, diem and ledger', () => {
     expect(await run(['ledger', 'verify'])).toMatch(/ok +0 transactions that do not sum to zero/);
   });
 
-  it('fails when the ledger is broken, and says where', async () => {
+  it('fails when the ledger is inconsistent and names the violation', async () => {
     const { id } = await runJson('accounts', 'create', 'broken');
     const client = new pg.Client(database.url);
     await client.connect();
@@ -320,7 +320,7 @@ describe('sluice credits, diem and ledger', () => {
 });
 
 describe('sluice migrate', () => {
-  it('brings an empty database to this version, and finds nothing to do there afterwards', async () => {
+  it('migrates an empty database and has nothing to do afterwards', async () => {
     const empty = await createTestDatabase();
     try {
       const url = { DATABASE_URL: empty.url };
@@ -332,7 +332,7 @@ describe('sluice migrate', () => {
     }
   });
 
-  it('says what it needs where no database is known', async () => {
+  it('requires a database and says so without one', async () => {
     await expect(run(['migrate'], withoutDatabase)).rejects.toThrow('set DATABASE_URL');
   });
 });

@@ -5,7 +5,7 @@ import { runCommand } from './run-command.js';
 
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => stop.abort(new Error('Stopped. The same command goes on where this one was.')));
+  process.once(signal, () => stop.abort(new Error('Stopped. Run the same command again to resume.')));
 }
 
 const context = new CliContext(loadConfig(CliConfig), { signal: stop.signal });

@@ -1,4 +1,4 @@
-/** What commands write: one JSON document, or lines and tables for people. */
+/** Command output: one JSON document, or lines and tables. */
 export class Output {
   private documents = 0;
 
@@ -11,7 +11,7 @@ export class Output {
 
   json(value: unknown): void {
     this.documents++;
-    // Integers beyond the safe ones are text: a reader of JSON would round them.
+    // Integers beyond the safe range are written as strings, because JSON readers would round them.
     const replacer = (_key: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member);
     this.stream.write(`${JSON.stringify(value, replacer, 2)}\n`);
   }
@@ -20,12 +20,12 @@ export class Output {
     this.stream.write(`${text}\n`);
   }
 
-  /** Without a line break; for text that streams. */
+  /** Writes without a line break, for streamed text. */
   write(text: string): void {
     this.stream.write(text);
   }
 
-  /** Columns as wide as their longest cell. */
+  /** Formats columns as wide as their longest cell. */
   table(header: string[], rows: string[][]): void {
     const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
     for (const row of [header, ...rows]) {

@@ -14,7 +14,7 @@ function program(): Command {
   return createProgram(context);
 }
 
-/** Every command that does something, with the words that lead to it. */
+/** Every leaf command with its full name. */
 function commandsOf(command: Command, words: string[] = []): { words: string[]; command: Command }[] {
   if (command.commands.length === 0) return [{ words, command }];
   return command.commands.flatMap((each) => commandsOf(each, [...words, each.name()]));
@@ -23,7 +23,7 @@ function commandsOf(command: Command, words: string[] = []): { words: string[]; 
 const commands = commandsOf(program());
 
 describe('the command line', () => {
-  it('has the commands for accounts, keys and money', () => {
+  it('has commands for accounts, keys and billing', () => {
     const names = commands.map(({ words }) => words.join(' '));
     const groups = { accounts: ['create', 'list', 'show'], keys: ['create', 'list', 'revoke'] };
     const money = { credits: ['grant', 'revoke'], diem: ['set-stake'], ledger: ['verify', 'show'] };
@@ -33,14 +33,14 @@ describe('the command line', () => {
   });
 
   it.each(commands.map(({ words, command }) => [words.join(' '), command] as const))(
-    '%s answers in JSON when asked to, and says what it does',
+    '%s supports --json and has a description',
     (_name, command) => {
       expect(command.options.map(({ long }) => long)).toContain('--json');
       expect(command.description()).not.toBe('');
     },
   );
 
-  it.each(commands.map(({ words }) => words))('%s %s explains itself', async (...words) => {
+  it.each(commands.map(({ words }) => words))('%s %s prints its help', async (...words) => {
     let written = '';
     const tree = program();
     const listen = (command: Command): void => {

@@ -8,12 +8,12 @@ import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
 
-/** The whole command line. Each group adds its own commands; later groups get a line here. */
+/** The complete command line. Each group registers its own commands. */
 export function createProgram(context: CliContext): Command {
   const program = new Command('sluice')
-    .description("The operator's tool of a Sluice installation.")
+    .description('Command-line tool for operating a Sluice installation.')
     .helpCommand(false)
-    .showHelpAfterError('Add --help for what there is.')
+    .showHelpAfterError('Add --help for a list of commands.')
     .exitOverride();
   addMigrateCommand(program, context);
   addModelCommands(program, context);

@@ -22,14 +22,14 @@ describe('the exit of a command', () => {
     expect(stderr).toEqual(['sluice: No such model.\n']);
   });
 
-  it('carries the code as JSON when JSON was asked for', () => {
+  it('includes the code as JSON with --json', () => {
     capture('stderr');
     const stdout = capture('stdout');
     reportFailure(new PlatformError('MODEL_NOT_FOUND', 'No such model.'), true);
     expect(JSON.parse(stdout.join(''))).toEqual({ error: { code: 'MODEL_NOT_FOUND', message: 'No such model.' } });
   });
 
-  it('is 0 for help and 1 for an unknown command, which names the way to help', async () => {
+  it('is 0 for help, and 1 for an unknown command with a pointer to help', async () => {
     const stdout = capture('stdout');
     const stderr = capture('stderr');
     expect(await exitCodeOf(['models', 'pull', '--help'])).toBe(0);
@@ -39,7 +39,7 @@ describe('the exit of a command', () => {
   });
 
   it.each(['list', 'show', 'pull', 'add', 'remove', 'offline', 'check'])(
-    'knows models %s with --json',
+    'rejects "models %s" with --json',
     async (name) => {
       const stdout = capture('stdout');
       expect(await exitCodeOf(['models', name, '--help'])).toBe(0);

@@ -4,8 +4,8 @@ import { printBanner } from './banner.js';
 const baseUrl = 'http://127.0.0.1:3000/api/v1';
 const keys = { accountId: 'a', adminKey: 'slk_admin', inferenceKey: 'slk_inference' };
 
-describe('welcome', () => {
-  it('shows the keys at the first start, and examples that can be pasted', () => {
+describe('printBanner', () => {
+  it('shows the keys at the first start, with examples to paste', () => {
     const text = printBanner({ baseUrl, keys, wanted: [] });
     expect(text).toContain('slk_admin');
     expect(text).toContain('curl -N http://127.0.0.1:3000/api/v1/chat/completions');

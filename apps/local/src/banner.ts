@@ -3,12 +3,12 @@ import type { ModelManifest } from '#model-registry/manifest';
 
 export interface BannerOptions {
   baseUrl: string;
-  /** Null but for the first start. */
+  /** Null except at the first start. */
   keys: BootstrapKeys | null;
   wanted: ModelManifest[];
 }
 
-/** What `npm start` says once the api answers; the keys only the first time. */
+/** Builds the output of `npm start` once the API is ready. The keys appear only at the first start. */
 export function printBanner({ baseUrl, keys, wanted }: BannerOptions): string {
   const model = exampleModel(wanted);
   const key = keys?.inferenceKey ?? '$SLUICE_API_KEY';
@@ -24,11 +24,11 @@ export function printBanner({ baseUrl, keys, wanted }: BannerOptions): string {
       `  Admin key       ${keys.adminKey}`,
       `  Inference key   ${keys.inferenceKey}`,
       '',
-      'The keys are shown this once.',
+      'The keys are shown only once.',
     );
   }
   lines.push('', 'Try it:', '', ...curlExample(baseUrl, key, model), '', ...clientExample(baseUrl, key, model), '');
-  lines.push('A model answers once it is pulled and loaded. Ctrl-C stops everything.', '');
+  lines.push('A model is available once it is pulled and loaded. Ctrl-C stops everything.', '');
   return lines.join('\n');
 }
 

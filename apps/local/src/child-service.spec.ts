@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ChildService } from './child-service.js';
 import { MergedLog } from './merged-log.js';
 
-/** A process on paper; without a number it is one that the machine had no room for. */
-class PaperChild extends EventEmitter {
+/** A fake process; without a pid it failed to spawn. */
+class FakeChild extends EventEmitter {
   exitCode: number | null = null;
   signalCode = null;
 
@@ -20,7 +20,7 @@ class PaperChild extends EventEmitter {
   }
 }
 
-function service(launches: (() => PaperChild)[]) {
+function service(launches: (() => FakeChild)[]) {
   const lines: string[] = [];
   const stream = new Writable({
     write(chunk: Buffer, _, done) {
@@ -45,8 +45,8 @@ describe('ChildService', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('tries again, ever later, when a restart finds no room for a process', async () => {
-    const [first, absent, last] = [new PaperChild(1), new PaperChild(), new PaperChild(2)];
+  it('retries with growing delays when a restart cannot spawn a process', async () => {
+    const [first, absent, last] = [new FakeChild(1), new FakeChild(), new FakeChild(2)];
     const { service: api, launch, lines } = service([() => first, () => absent, noMemory, () => last]);
     api.start();
     first.exit(1);
@@ -63,7 +63,7 @@ describe('ChildService', () => {
     expect(launch).toHaveBeenCalledTimes(4);
   });
 
-  it('starts nothing any more once it is stopped', async () => {
+  it('starts nothing after it was stopped', async () => {
     const { service: api, launch } = service([noMemory]);
     api.start();
     await api.stop();

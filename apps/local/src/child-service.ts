@@ -5,19 +5,19 @@ import type { MergedLog } from './merged-log.js';
 import { RestartDelay } from './restart-delay.js';
 
 export interface ChildServiceOptions {
-  /** `api`, `worker` or `ops`; also the folder below `apps/`. */
+  /** `api`, `worker` or `ops`; also the folder under `apps/`. */
   name: string;
   environment: NodeJS.ProcessEnv;
   log: MergedLog;
   /** How long a stop may take before the process and its children are killed, in ms. */
   stopWithinMs: number;
-  /** Starts the process; may throw. Tests bring one of their own. */
+  /** Spawns the process; may throw. Tests replace it. */
   launch?: () => ChildProcess;
 }
 
 const parentWatch = new URL('./parent-watch.js', import.meta.url).href;
 
-/** One of our processes: started again with growing pauses when it ends by itself, until it is stopped. */
+/** A child process of `npm start`. Restarts it with growing delays when it exits, until it is stopped. */
 export class ChildService {
   private child: ChildProcess | undefined;
   private restart: NodeJS.Timeout | undefined;
@@ -30,7 +30,7 @@ export class ChildService {
     return this.options.name;
   }
 
-  /** Never throws: a machine that has no room for a process just now is asked again after a pause. */
+  /** Never throws: a failed spawn is retried after a delay. */
   start(): void {
     const { name, log, launch = () => spawnService(this.options) } = this.options;
     this.delay.started();
@@ -45,14 +45,14 @@ export class ChildService {
       if (stream) createInterface({ input: stream }).on('line', (line) => log.child(name, line));
     }
     child.on('error', (error) => {
-      // What was never there does not exit either. A later error, of its channel, is followed by its exit.
+      // A process that was never spawned does not exit. A later channel error is followed by an exit.
       if (child.pid === undefined) this.startAgain(`could not be started: ${error.message}`);
       else log.note(`${name}: ${error.message}`);
     });
     child.once('exit', (code, signal) => this.startAgain(`ended (${signal ?? `code ${code}`})`));
   }
 
-  /** Asks the process to end, and kills it and what it forked when that takes too long. */
+  /** Asks the process to end; kills it and its children after the timeout. */
   async stop(): Promise<void> {
     this.stopping = true;
     clearTimeout(this.restart);
@@ -60,15 +60,15 @@ export class ChildService {
     if (!child || hasEnded(child)) return;
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.kill('SIGTERM');
-    const impatience = setTimeout(() => {
-      this.options.log.note(`${this.name} did not stop in time and is killed`);
+    const killTimer = setTimeout(() => {
+      this.options.log.note(`${this.name} did not stop in time and was killed`);
       this.kill();
     }, this.options.stopWithinMs);
     await ended;
-    clearTimeout(impatience);
+    clearTimeout(killTimer);
   }
 
-  /** Ends the process and its children at once. */
+  /** Kills the process and its children at once. */
   kill(): void {
     this.stopping = true;
     clearTimeout(this.restart);
@@ -95,7 +95,7 @@ function spawnService({ name, environment }: ChildServiceOptions): ChildProcess 
   return spawn(process.execPath, ['--enable-source-maps', '--import', parentWatch, main], {
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Ctrl-C in a terminal reaches the whole foreground group; ours are stopped in order instead.
+    // Ctrl-C reaches the whole foreground process group; detached children are stopped in order instead.
     detached: process.platform !== 'win32',
   });
 }

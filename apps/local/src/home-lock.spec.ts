@@ -32,12 +32,12 @@ async function leaveLock(pid: number): Promise<void> {
 }
 
 describe('withHome', () => {
-  it('opens what a killed process of the same number left, as a container does that is started again', async () => {
+  it('opens a lock that a killed process with the same pid left, as in a restarted container', async () => {
     await leaveLock(process.pid);
     expect(await open()).toBe('opened');
   });
 
-  it('refuses a home that another process holds, or this very one', async () => {
+  it('refuses a home that another process or this one has locked', async () => {
     await leaveLock(process.ppid);
     await expect(open()).rejects.toThrow(StartRefusal);
     await rm(lockFile(home));

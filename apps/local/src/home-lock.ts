@@ -3,10 +3,12 @@ import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
 import { StartRefusal } from './start-refusal.js';
 
-/** A copy that was killed leaves its lock behind; so often it is looked whether it is renewed. */
+/**
+ * How often the lock is renewed, in ms. A killed process leaves its lock, which is taken over when it is not renewed.
+ */
 const heartbeatMs = 500;
 
-/** Runs `work` as the only copy on this home. Rejects with a `StartRefusal` when another one runs. */
+/** Runs `work` with an exclusive lock on this home. Rejects with a `StartRefusal` when another instance runs. */
 export async function withHome(
   home: string,
   log: MergedLog,
@@ -20,7 +22,7 @@ export async function withHome(
         `Sluice already runs on ${home} (${where}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
       );
     }
-    log.note(`the last copy on this home was killed (process ${pid}); waiting for its lock to run out`);
+    log.note(`the last instance on this home was killed (process ${pid}); waiting for its lock to expire`);
   };
   await withFileLock({ path: lockFile(home), onWait, heartbeatMs, signal }, work);
 }

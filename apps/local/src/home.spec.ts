@@ -15,14 +15,14 @@ describe('the home', () => {
 
   afterEach(() => rm(join(home, '..', '..'), { recursive: true, force: true }));
 
-  it('makes the secret key once, for its owner alone', async () => {
+  it('creates the secret key once, readable only by its owner', async () => {
     const key = await readSecretKey(home);
     expect(key).toMatch(/^[0-9a-f]{64}$/);
     expect(await readSecretKey(home)).toBe(key);
     expect((await stat(join(home, 'secret.key'))).mode & 0o777).toBe(0o600);
   });
 
-  it('does not start with a damaged key instead of losing what it encrypted', async () => {
+  it('refuses to start with a damaged key instead of replacing it', async () => {
     await writeFile(join(home, 'secret.key'), 'half');
     await expect(readSecretKey(home)).rejects.toThrow('64 hex digits');
   });
@@ -35,7 +35,7 @@ describe('the home', () => {
     expect(String(refusal)).toMatch(/cannot be used \(ENOTDIR.*SLUICE_HOME=/);
   });
 
-  it('tells the command line where everything is, and nobody else', async () => {
+  it('writes the state file for the command line, readable only by its owner', async () => {
     const runtime = { databaseUrl: 'postgresql://u:p@127.0.0.1:1/db', baseUrl: 'http://127.0.0.1:3000/api/v1', pid: 7 };
     await writeRuntimeFile(home, runtime);
     const file = join(home, 'runtime.json');

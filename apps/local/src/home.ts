@@ -4,21 +4,23 @@ import { join } from 'node:path';
 import { StartRefusal } from './start-refusal.js';
 
 /*
- *   <home>/local.lock     the running copy
- *   <home>/secret.key     encrypts payloads at rest; losing it loses the jobs that were open
- *   <home>/runtime.json   while running: where database and api are, for the command line
- *   <home>/postgres/      the embedded database
- *   <home>/models/, downloads/   see libs/model-store/src/layout.ts
+ * Contents of the home folder:
+ *
+ * - `local.lock`: lock of the running instance
+ * - `secret.key`: encrypts payloads at rest; without it open jobs are lost
+ * - `runtime.json`: while running, the addresses of database and API for the command line
+ * - `postgres/`: the embedded database
+ * - `models/`, `downloads/`: see libs/model-store/src/layout.ts
  */
 
-/** What the command line finds a running installation by. */
+/** Contents of `runtime.json`, through which the command line finds a running installation. */
 export interface RuntimeFile {
   databaseUrl: string;
   baseUrl: string;
   pid: number;
 }
 
-/** Makes the home; only its owner may look into it. Throws a `StartRefusal` for a folder that cannot be ours. */
+/** Creates the home, accessible only to its owner. Throws a `StartRefusal` for an unusable folder. */
 export async function openHome(home: string): Promise<void> {
   try {
     await mkdir(home, { recursive: true });
@@ -33,7 +35,7 @@ export function lockFile(home: string): string {
   return join(home, 'local.lock');
 }
 
-/** The key of this home, made at its first start. */
+/** Returns the secret key of this home, created at its first start. */
 export async function readSecretKey(home: string): Promise<string> {
   const file = join(home, 'secret.key');
   try {
@@ -56,7 +58,7 @@ export async function removeRuntimeFile(home: string): Promise<void> {
   await rm(join(home, 'runtime.json'), { force: true });
 }
 
-/** Whole or not at all, and readable by its owner alone. */
+/** Writes a file atomically, readable only by its owner. */
 async function writePrivate(file: string, text: string): Promise<void> {
   const partial = `${file}.partial`;
   await rm(partial, { force: true });

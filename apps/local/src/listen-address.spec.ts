@@ -8,13 +8,13 @@ describe('choosePort', () => {
 
   afterEach(() => new Promise<void>((done) => (server ? server.close(() => done()) : done())));
 
-  it('takes a free port for 0 and the wanted one when it is free', async () => {
+  it('returns a free port for 0 and the requested port when it is free', async () => {
     const port = await choosePort('127.0.0.1', 0);
     expect(port).toBeGreaterThan(0);
     expect(await choosePort('127.0.0.1', port)).toBe(port);
   });
 
-  it('names the port that is taken', async () => {
+  it('names a port that is in use', async () => {
     const port = await choosePort('127.0.0.1', 0);
     const taken = createServer();
     server = taken;
@@ -24,7 +24,7 @@ describe('choosePort', () => {
     await expect(attempt).rejects.toBeInstanceOf(StartRefusal);
   });
 
-  it('refuses an address this machine does not have', async () => {
+  it('refuses an address that this machine does not have', async () => {
     await expect(choosePort('192.0.2.1', 3000)).rejects.toThrow('Check HOST and PORT');
   });
 });
@@ -36,7 +36,7 @@ describe('originOf', () => {
     ['::', 'http://127.0.0.1:3000'],
     ['::1', 'http://[::1]:3000'],
     ['gpu-box', 'http://gpu-box:3000'],
-  ])('is reachable from here for %s', (host, origin) => {
+  ])('builds a local URL for %s', (host, origin) => {
     expect(originOf(host, 3000)).toBe(origin);
   });
 });

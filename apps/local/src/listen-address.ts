@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { freePort } from '#platform/embedded-postgres';
 import { StartRefusal } from './start-refusal.js';
 
-/** The port the api will take: the wanted one if it is free, any free one for 0. Rejects with a `StartRefusal`. */
+/** Returns the port for the API: the requested one if it is free, any free one for 0. Rejects with a `StartRefusal`. */
 export async function choosePort(host: string, port: number): Promise<number> {
   if (port === 0) return freePort();
   await new Promise<void>((resolve, reject) => {
@@ -28,9 +28,9 @@ function refusal(host: string, port: number, error: NodeJS.ErrnoException): Erro
   }
 }
 
-/** The url a client on this machine uses. */
+/** Returns the URL for clients on this machine. */
 export function originOf(host: string, port: number): string {
-  const everywhere = host === '0.0.0.0' || host === '::' || host === '';
-  const name = everywhere ? '127.0.0.1' : host;
+  const wildcardHosts = host === '0.0.0.0' || host === '::' || host === '';
+  const name = wildcardHosts ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }

@@ -9,7 +9,7 @@ export interface LocalDatabase {
   stop(): Promise<void>;
 }
 
-/** The database of this installation, migrated: the given one, or the embedded one of the home. */
+/** The migrated database of this installation: the configured one, or the embedded one of the home. */
 export async function openDatabase(home: string, givenUrl: string | undefined, log: MergedLog): Promise<LocalDatabase> {
   const database = givenUrl
     ? { url: givenUrl, stop: () => Promise.resolve() }
@@ -18,7 +18,7 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
     await migrate({
       url: database.url,
       onApplied: (name) => log.note(`database migrated: ${name}`),
-      onLocked: (name) => log.note(`migration ${name} waits for a lock that others hold`),
+      onLocked: (name) => log.note(`migration ${name} waits for a lock held by another session`),
     });
     return database;
   } catch (error) {
@@ -27,7 +27,7 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
   }
 }
 
-/** The embedded server, started again on the same port when it ends by itself. */
+/** The embedded server, restarted on the same port when it exits. */
 class SupervisedPostgres implements LocalDatabase {
   private readonly delay = new RestartDelay();
   private stopping = false;
@@ -74,7 +74,7 @@ class SupervisedPostgres implements LocalDatabase {
     this.log.note(`the database ended; it starts again in ${(pauseMs / 1_000).toFixed(1)} s`);
     this.restart = setTimeout(() => {
       this.launch().catch((error: unknown) => {
-        this.log.note(`the database does not start: ${error instanceof Error ? error.message : String(error)}`);
+        this.log.note(`the database could not be started: ${error instanceof Error ? error.message : String(error)}`);
         this.relaunch();
       });
     }, pauseMs);

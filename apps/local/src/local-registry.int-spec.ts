@@ -12,7 +12,7 @@ let database: TestDatabase;
 beforeAll(async () => void (database = await createMigratedDatabase()));
 afterAll(() => database.drop());
 
-it('gives the first account its credit once, also where a later start names another amount', async () => {
+it('grants the first account its credit once, even if a later start sets another amount', async () => {
   for (const amount of ['100', '5']) {
     const environment = { SLUICE_MODELS: 'none', SLUICE_BOOTSTRAP_CREDIT_USD: amount };
     await prepareDatabase(database.url, parseConfig(LocalConfig, environment), (text) => expect.fail(text));

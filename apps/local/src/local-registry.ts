@@ -13,22 +13,22 @@ import type { LocalConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
 import { StartRefusal } from './start-refusal.js';
 
-export interface Furnished {
-  /** Null but for the first start. */
+export interface PreparedDatabase {
+  /** Null except at the first start. */
   keys: BootstrapKeys | null;
-  /** What is to be pulled. */
+  /** Ids of the models to pull. */
   wanted: ModelManifest[];
 }
 
 /**
- * Puts into the database what a new installation needs: the first account and the bundled models. `warn` is told of
- * manifests that are left out because something is wrong with them.
+ * Seeds the database of a new installation with the first account and the bundled models. `warn` reports manifests that
+ * are skipped because they are invalid.
  */
 export async function prepareDatabase(
   databaseUrl: string,
   config: LocalConfig,
   warn: (text: string) => void,
-): Promise<Furnished> {
+): Promise<PreparedDatabase> {
   const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 2 });
   try {
     const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models, warn);
@@ -41,19 +41,19 @@ export async function prepareDatabase(
   }
 }
 
-/** At every start, for the one that may have died before; the reference lets it count once. */
+/** Runs at every start, in case an earlier one failed; the reference makes it count once. */
 async function giveFirstCredit(prisma: PrismaService, accountId: string | undefined, usd: string): Promise<void> {
   const amountNano = parseNanos(usd) ?? 0n;
   if (accountId === undefined || amountNano <= 0n) return;
   const ledger = new LedgerService(prisma);
   const reference = 'bootstrap-credit';
-  // A later start may name another amount: the first one has its credit.
+  // A later start may set another amount; the first credit stays.
   if (await ledger.hasCredit(reference)) return;
   const note = 'promotional credit of the first start';
   await ledger.credit('grant', { accountId, currency: 'USD', amountNano, reference, note });
 }
 
-/** `all` serves what is installed and asks for nothing more. */
+/** `all` serves what is installed and pulls nothing. */
 async function registerModels(
   registry: ModelRegistryService,
   names: string[],
@@ -61,7 +61,7 @@ async function registerModels(
 ): Promise<ModelManifest[]> {
   const selection = names.filter((name) => name !== 'all').join(',');
   const bundled = await loadManifestFolder(bundledManifestFolder(), ({ message }) =>
-    warn(`models/${message} It is left out; every other model goes on.`),
+    warn(`models/${message} It is skipped; all other models are registered.`),
   );
   const known = new Map(bundled.map((manifest) => [manifest.id, manifest]));
   for (const { manifest } of await registry.inventory()) {

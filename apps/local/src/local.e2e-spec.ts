@@ -9,7 +9,7 @@ import { freePort } from '#platform/embedded-postgres';
 
 const project = join(import.meta.dirname, '..', '..', '..');
 
-/** One `npm start`, without npm. */
+/** Runs `npm start` without npm. */
 class LocalRun {
   output = '';
   private readonly child: ChildProcess;
@@ -39,7 +39,7 @@ class LocalRun {
   async says(text: string): Promise<void> {
     const untilMs = performance.now() + 60_000;
     while (!this.output.includes(text)) {
-      if (performance.now() > untilMs) throw new Error(`It never said "${text}":\n${this.output}`);
+      if (performance.now() > untilMs) throw new Error(`The output never contained "${text}":\n${this.output}`);
       await sleep(50);
     }
   }
@@ -50,7 +50,7 @@ class LocalRun {
   }
 }
 
-/** Process ids of our children by app; Linux. */
+/** Pids of the child processes by app (Linux only). */
 async function childrenOf(pid: number): Promise<Map<string, number>> {
   const ids = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
   const found = new Map<string, number>();
@@ -102,7 +102,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
   const creditOf = async (adminKey = '') =>
     ((await (await get('/api/v1/billing/balance', adminKey)).json()) as { balances: { usd: number } }).balances.usd;
 
-  it('shows its keys once, serves, stops cleanly, and starts again on what is there', async () => {
+  it('shows its keys once, serves, stops cleanly and restarts with its existing data', async () => {
     const first = start();
     await first.says('Sluice is ready');
     const adminKey = /Admin key\s+(slk_\S+)/.exec(first.output)?.[1];
@@ -123,12 +123,12 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(second.output).not.toContain('database migrated');
     const answer = await get('/api/v1/models', adminKey);
     expect(answer.status).toBe(200);
-    // Credit of the first start, not of every start.
+    // Credit of the first start only.
     expect(await creditOf(adminKey)).toBe(100);
     expect(await second.stop('SIGTERM')).toBe(0);
   });
 
-  it('takes the keys it is given, and gives no credit in production', async () => {
+  it('uses the configured keys and grants no credit in production', async () => {
     const run = start({
       NODE_ENV: 'production',
       SLUICE_BOOTSTRAP_ADMIN_KEY: 'slk_admin-key-of-my-own-choice',
@@ -140,7 +140,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(await creditOf('slk_admin-key-of-my-own-choice')).toBe(0);
   });
 
-  it('says so when it already runs on this home, and when the port is taken', async () => {
+  it('refuses a home that is in use and a port that is taken', async () => {
     await start().says('Sluice is ready');
     const sameHome = start({ PORT: String(await freePort()) });
     expect(await sameHome.ended).toBe(1);
@@ -150,7 +150,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(otherHome.output).toContain(`Port ${port} on 127.0.0.1 is taken`);
   });
 
-  it('starts a process again that crashed', async () => {
+  it('restarts a process that crashed', async () => {
     const run = start();
     await run.says('Sluice is ready');
     const before = (await childrenOf(run.pid)).get('api') ?? 0;
@@ -162,7 +162,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       .toBe(200);
   });
 
-  it('leaves nothing behind when it is killed itself, and starts again on the same home', async () => {
+  it('leaves no process behind when it is killed, and restarts on the same home', async () => {
     const run = start();
     await run.says('Sluice is ready');
     const children = [...(await childrenOf(run.pid)).values()];
@@ -172,14 +172,14 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     await again.says('Sluice is ready');
   });
 
-  it('names every bad variable', async () => {
+  it('names every invalid variable', async () => {
     const run = start({ PORT: 'many', LOG_LEVEL: 'loud' });
     expect(await run.ended).toBe(1);
     expect(run.output).toContain('PORT is "many"; expected a whole number from 0 to 65535.');
     expect(run.output).toContain('LOG_LEVEL is "loud"');
   });
 
-  it('says which models there are when it is asked for another', async () => {
+  it('lists the available models when an unknown one is requested', async () => {
     const run = start({ SLUICE_MODELS: 'no-such-model' });
     expect(await run.ended).toBe(1);
     expect(run.output).toMatch(/SLUICE_MODELS: No model or set is called "no-such-model". There are: .*stories-15m/);

@@ -6,13 +6,13 @@ const entry = (members: object): string =>
   JSON.stringify({ level: 'info', time, name: 'api', msg: 'listening', ...members });
 
 describe('readableLine', () => {
-  it('shows time, source, level, message and members', () => {
+  it('shows time, source, level, message and fields', () => {
     expect(readableLine('api', entry({ port: 3000, model: 'a', more: { deep: [1] } }))).toBe(
       '09:05:07.042 api    INFO  listening port=3000 model=a more={"deep":[1]}',
     );
   });
 
-  it('leaves out members that the message says in the same words', () => {
+  it('omits fields that the message already contains', () => {
     const members = {
       msg: 'tiny runs on cpu, 1 slots',
       model: 'tiny',
@@ -24,13 +24,13 @@ describe('readableLine', () => {
     expect(readableLine('worker', entry(members))).toMatch(/tiny runs on cpu, 1 slots part=tin loadMs=12$/);
   });
 
-  it('shows the message of an error, and its stack when it is severe', () => {
+  it('shows the message of an error, and its stack at severe levels', () => {
     const error = { type: 'Error', message: 'away', stack: 'Error: away\n    at here' };
     expect(readableLine('ops', entry({ level: 'warn', error }))).toMatch(/ops {4}WARN {2}listening error=away$/);
     expect(readableLine('ops', entry({ level: 'error', err: error }))).toMatch(/listening \nError: away\n {4}at here$/);
   });
 
-  it.each(['plain words', '{not json', '{"no":"level"}', '{"level":'])('passes %j on as it is', (line) => {
+  it.each(['plain words', '{not json', '{"no":"level"}', '{"level":'])('passes %j through unchanged', (line) => {
     expect(readableLine('worker', line)).toMatch(new RegExp(`^[\\d:.]{12} worker ${line.replace(/[{}":]/g, '\\$&')}$`));
   });
 });

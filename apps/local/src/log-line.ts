@@ -1,6 +1,9 @@
 const ownMembers = new Set(['level', 'time', 'name', 'msg', 'error', 'err', 'pid', 'hostname', 'v']);
 
-/** One line of a child's log for people: `12:00:01.234 api    INFO  listening port=3000`. What the message says is not said twice. */
+/**
+ * Formats one log line of a child for a terminal: `12:00:01.234 api    INFO  listening port=3000`. Omits fields that
+ * the message already contains.
+ */
 export function readableLine(source: string, line: string): string {
   const entry = parseEntry(line);
   if (entry === null) return `${timeOf(new Date())} ${source.padEnd(6)} ${line}`;
@@ -27,7 +30,7 @@ function parseEntry(line: string): Record<string, unknown> | null {
     const entry: unknown = JSON.parse(line);
     return typeof entry === 'object' && entry !== null && 'level' in entry ? (entry as Record<string, unknown>) : null;
   } catch {
-    // Not every line that begins with a brace is a log entry.
+    // Not every line that starts with a brace is a log entry.
     return null;
   }
 }

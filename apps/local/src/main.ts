@@ -2,6 +2,6 @@ import 'reflect-metadata';
 import { ApiConfig, loadConfig, LocalConfig, OpsConfig, WorkerConfig } from '#platform/config';
 
 const config = loadConfig(LocalConfig, [ApiConfig, WorkerConfig, OpsConfig]);
-// Only now: a bad environment is told at once, before everything else is loaded.
+// Imported late, so that configuration errors are reported before anything else loads.
 const { runLocal } = await import('./run-local.js');
 process.exit(await runLocal(config));

@@ -1,9 +1,9 @@
 /*
- * Loaded before the main module of every child (`node --import`): when `npm start` dies without a chance to stop its
- * children, the channel to it closes, and they stop by themselves instead of holding ports and queues for ever.
+ * Loaded before the main module of every child (`node --import`). When `npm start` dies without stopping its children,
+ * its IPC channel closes and they exit instead of holding ports and queues.
  */
 
-// A worker hands its own node options to the hosts it forks; their channel leads to the worker, not to us.
+// A worker passes its node options on to the hosts it forks; their channel leads to the worker.
 const isOurChild = /[\\/]apps[\\/](api|worker|ops)[\\/]src[\\/]main\.js$/.test(process.argv[1] ?? '');
 
 if (isOurChild && process.channel) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RestartDelay } from './restart-delay.js';
 
 describe('RestartDelay', () => {
-  it('doubles up to 30 s, and begins anew after a minute of health', () => {
+  it('doubles up to 30 s and resets after a minute of uptime', () => {
     let nowMs = 0;
     const delay = new RestartDelay({ nowMs: () => nowMs, monotonicMs: () => nowMs });
     const crashAfter = (aliveMs: number): number => {

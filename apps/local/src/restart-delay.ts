@@ -2,10 +2,10 @@ import { type Clock, systemClock } from '#common';
 
 const firstMs = 500;
 const longestMs = 30_000;
-/** A process that ran this long was healthy: its next crash is a new story. */
+/** Uptime after which a process counts as healthy and its restart delay resets, in ms. */
 const healthyMs = 60_000;
 
-/** How long to wait before a process that ended is started again: 0.5 s, doubling up to 30 s. */
+/** Delay before a process that exited is restarted: 0.5 s, doubling up to 30 s. */
 export class RestartDelay {
   private startedMs = 0;
   private nextMs = firstMs;

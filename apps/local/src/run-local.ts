@@ -12,7 +12,7 @@ import { StartRefusal } from './start-refusal.js';
 import { StopRequest } from './stop-request.js';
 import { printBanner } from './banner.js';
 
-/** Runs everything on this machine until a signal; resolves to the exit code. */
+/** Runs all processes on this machine until a signal; resolves to the exit code. */
 export async function runLocal(config: LocalConfig): Promise<number> {
   const log = new MergedLog();
   const stop = new StopRequest(log);
@@ -54,7 +54,7 @@ interface Serving {
 
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
-  // Last of what may fail: the keys it makes are shown once.
+  // The last step that can fail, because the keys it creates are shown only once.
   const { keys, wanted } = await prepareDatabase(database.url, config, (text) => log.note(text));
   const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port });
   stop.onSecond(() => services.kill());
@@ -66,7 +66,7 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   try {
     await untilReady(origin, stop.signal).then(
       () => log.print(printBanner({ baseUrl, keys, wanted })),
-      () => keepKeys(keys, log),
+      () => printKeysOnAbort(keys, log),
     );
     await stop.requested;
   } finally {
@@ -76,14 +76,14 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   }
 }
 
-/** Interrupted before the api was ready: the keys exist and will not be shown again. */
-function keepKeys(keys: { adminKey: string; inferenceKey: string } | null, log: MergedLog): void {
+/** Prints the keys when the start is interrupted before the API is ready, since they are not shown again. */
+function printKeysOnAbort(keys: { adminKey: string; inferenceKey: string } | null, log: MergedLog): void {
   if (keys) log.print(`\n  Admin key       ${keys.adminKey}\n  Inference key   ${keys.inferenceKey}\n`);
 }
 
 /**
- * Where the queue is when no variable says so: in our database, through a role that sees nothing else. A server that
- * gives us no right to make roles still works, with the database's own user in the worker.
+ * Returns the queue URL when none is configured: the same database, through a role restricted to the queue. If the
+ * server does not allow creating roles, the worker uses the database's own user.
  */
 async function chooseQueue(
   config: LocalConfig,
@@ -97,7 +97,7 @@ async function chooseQueue(
   } catch (error) {
     if (!config.databaseUrl) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    log.note(`the database allows no role for the queue (${reason}); the worker uses DATABASE_URL`);
+    log.note(`the database does not allow a queue role (${reason}); the worker uses DATABASE_URL`);
     return databaseUrl;
   }
 }

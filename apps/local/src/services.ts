@@ -7,7 +7,7 @@ export interface ServicesOptions {
   config: LocalConfig;
   log: MergedLog;
   databaseUrl: string;
-  /** Null: Redis or the queue's own variable says where the queue is. */
+  /** Null: a Redis or queue variable says where the queue is. */
   queueUrl: string | null;
   secretKey: string;
   port: number;
@@ -15,7 +15,10 @@ export interface ServicesOptions {
 
 const graceMs = 10_000;
 
-/** api, worker and ops as children. They stop in this order: nobody asks any more, then nobody works, then the books. */
+/**
+ * Runs api, worker and ops as children. They stop in this order: first no new requests, then no running jobs, then no
+ * pending job results.
+ */
 export class Services {
   private readonly children: ChildService[];
 
@@ -39,37 +42,37 @@ export class Services {
   }
 }
 
-/** Workers hold no database password and no secret key, and only this process makes accounts. */
+/** Workers get no database password and no secret key, and only this process creates accounts. */
 function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops', NodeJS.ProcessEnv> {
   const { config, databaseUrl, queueUrl, secretKey, port } = options;
-  const everybody: Record<string, string | null> = {
+  const sharedEnvironment: Record<string, string | null> = {
     SLUICE_HOME: config.home,
     SLUICE_BOOTSTRAP_ADMIN_KEY: null,
     SLUICE_BOOTSTRAP_INFERENCE_KEY: null,
     ...(queueUrl === null ? {} : { SLUICE_QUEUE_URL: queueUrl }),
   };
-  const trusted = { ...everybody, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
+  const trustedEnvironment = { ...sharedEnvironment, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
   const grace = { SLUICE_SHUTDOWN_GRACE_MS: String(graceMs), SLUICE_DRAIN_MS: String(graceMs) };
   return {
     api: childEnvironment(
-      { ...trusted, HOST: config.host, PORT: String(port) },
+      { ...trustedEnvironment, HOST: config.host, PORT: String(port) },
       { ...grace, SLUICE_BETA_MODELS: 'true' },
     ),
     worker: childEnvironment(
       {
-        ...everybody,
+        ...sharedEnvironment,
         DATABASE_URL: null,
         SLUICE_SECRET_KEY: null,
-        // What was pulled is served, whatever the pools.
+        // Pulled models are served whatever the pools.
         SLUICE_MODELS: config.models.join(',') || 'none',
       },
       { ...grace, SLUICE_WORKER_PORT: '0', SLUICE_POOL: 'local' },
     ),
-    ops: childEnvironment(trusted, { SLUICE_OPS_PORT: '0' }),
+    ops: childEnvironment(trustedEnvironment, { SLUICE_OPS_PORT: '0' }),
   };
 }
 
-/** Resolves when the api says that it is ready; rejects only when `signal` aborts. */
+/** Resolves when the API reports that it is ready; rejects only when `signal` aborts. */
 export async function untilReady(origin: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted();

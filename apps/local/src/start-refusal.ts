@@ -1,4 +1,4 @@
-/** A reason not to start that the user can do something about: its message is all that is shown. */
+/** A startup failure that the user can fix; only its message is shown. */
 export class StartRefusal extends Error {
   override readonly name = 'StartRefusal';
 }

@@ -4,8 +4,8 @@ import type { LocalConfig } from '#platform/config';
 import type { MergedLog } from './merged-log.js';
 
 /**
- * Pulls what is missing while everything else already runs; workers find each model as soon as it is complete. Never
- * rejects: without a network the rest goes on, and the next start tries again.
+ * Pulls missing models while everything else runs; workers load each model once it is complete. Never rejects: without
+ * a network the next start retries.
  */
 export async function pullStarterModels(
   manifests: ModelManifest[],
@@ -29,6 +29,6 @@ export async function pullStarterModels(
   } catch (error) {
     reporter.close();
     if (!signal.aborted) log.note(`pulling stopped: ${error instanceof Error ? error.message : String(error)}`);
-    else log.note('the pull goes on where it stopped at the next start');
+    else log.note('the next start resumes the pull');
   }
 }

@@ -1,9 +1,9 @@
 import type { MergedLog } from './merged-log.js';
 
-/** A terminal and npm may both pass on one Ctrl-C; what comes within this time is the same one. */
-const sameSignalMs = 700;
+/** Window within which repeated signals count as one, in ms: a terminal and npm may both forward one Ctrl-C. */
+const debounceMs = 700;
 
-/** SIGINT, SIGTERM or SIGHUP: the first asks everything to end, a second one stops waiting. */
+/** Handles SIGINT, SIGTERM and SIGHUP: the first one stops gracefully, a second one stops at once. */
 export class StopRequest {
   private readonly controller = new AbortController();
   private firstMs = 0;
@@ -38,9 +38,9 @@ export class StopRequest {
     const nowMs = performance.now();
     if (!this.signal.aborted) {
       this.firstMs = nowMs;
-      this.log.note('stopping; a second Ctrl-C does not wait for open answers');
+      this.log.note('stopping; press Ctrl-C again to skip waiting for open requests');
       this.controller.abort(new Error('stopped'));
-    } else if (nowMs - this.firstMs > sameSignalMs) {
+    } else if (nowMs - this.firstMs > debounceMs) {
       this.force();
     }
   }

@@ -4,7 +4,7 @@ import { reportFailure } from '#platform/logging';
 
 const config = loadConfig(OpsConfig);
 try {
-  // Only now: a bad environment is told at once, before everything else is loaded.
+  // Imported late, so that configuration errors are reported before anything else loads.
   const { runOps } = await import('./run-ops.js');
   await runOps(config);
   process.exit(0);

@@ -25,13 +25,13 @@ export class OpsMetrics {
 function registerBacklogGauges(metrics: Metrics, backlog: ResultBacklog): void {
   metrics.observedGauge({
     name: 'sluice_job_results_waiting',
-    help: 'Batches of outcomes in the queue when the sweeps looked last, up to 1,000 of each kind; the same from every replica.',
+    help: 'Batches of job results in the queue at the last sweep, up to 1,000 of each kind; the same from every replica.',
     labelNames: [],
     read: (observe) => observe({}, backlog.waiting),
   });
   metrics.observedGauge({
     name: 'sluice_job_results_oldest_age_seconds',
-    help: 'Time since outcomes are not written as they come, in which sweeps repair nothing for up to 15 minutes; 0: they are.',
+    help: 'Time since job results fell behind, in which sweeps repair nothing for up to 15 minutes; 0: no backlog.',
     labelNames: [],
     read: (observe) => observe({}, backlog.stuckMs / 1_000),
   });
@@ -40,7 +40,7 @@ function registerBacklogGauges(metrics: Metrics, backlog: ResultBacklog): void {
 function registerJobGauges(metrics: Metrics, jobs: JobsRepository): void {
   metrics.observedGauge({
     name: 'sluice_jobs_open',
-    help: 'Job rows that are open.',
+    help: 'Open job rows.',
     labelNames: ['modality', 'model', 'state'],
     read: async (observe) => {
       for (const { modality, modelId, state, count } of await jobs.countOpen()) {
@@ -50,7 +50,7 @@ function registerJobGauges(metrics: Metrics, jobs: JobsRepository): void {
   });
   metrics.observedGauge({
     name: 'sluice_jobs_oldest_age_seconds',
-    help: 'Time since the oldest open row of a state entered the queue.',
+    help: 'Age of the oldest open row by state, since it entered the queue.',
     labelNames: ['modality', 'model', 'state'],
     read: async (observe) => {
       for (const { modality, modelId, state, oldestSeconds } of await jobs.countOpen()) {

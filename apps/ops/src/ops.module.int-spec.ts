@@ -39,8 +39,8 @@ describe('ops', () => {
       .useValue(metrics());
   }
 
-  it('gives up a query of its sweeps that gets no answer, and lets the proof of the books take its time', async () => {
-    // Whoever asks for rows of jobs waits now, as for a server that has vanished.
+  it('times out sweep queries without a response, but not the ledger verification', async () => {
+    // Queries for job rows now block, as on a server that vanished.
     const replica = new pg.Client({ connectionString: database.url });
     await replica.connect();
     await replica.query('BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE');
@@ -62,7 +62,7 @@ describe('ops', () => {
     }
   });
 
-  it('looks for what is lost again and again while the store of artifacts says nothing', async () => {
+  it('keeps sweeping for lost jobs while the artifact store hangs', async () => {
     const transport = await createTransport({
       url: database.url,
       namespace: 'ops',

@@ -84,7 +84,7 @@ export class OpsModule {
         {
           provide: Readiness,
           inject: [PrismaService, MigrationCheck, QueueTransport, ArtifactStore, Logger],
-          useFactory: readinessOf,
+          useFactory: createReadiness,
         },
       ],
     };
@@ -108,7 +108,7 @@ function ledgerWatchOf(
   });
 }
 
-function readinessOf(
+function createReadiness(
   prisma: PrismaService,
   migrations: MigrationCheck,
   transport: QueueTransport,

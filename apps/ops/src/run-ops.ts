@@ -6,7 +6,7 @@ import { Metrics } from '#platform/metrics';
 import { stopSignal } from '#platform/nest';
 import { OpsModule } from './ops.module.js';
 
-/** Runs ops until SIGTERM or SIGINT; what is in progress ends first. Any number of replicas may run. */
+/** Runs ops until SIGTERM or SIGINT; work in progress finishes first. Any number of replicas may run. */
 export async function runOps(config: OpsConfig): Promise<void> {
   const stopped = stopSignal();
   const logger = createLogger('ops');
@@ -23,7 +23,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     readiness,
     metrics: app.get(Metrics),
   });
-  logger.info({ port: http.port }, `ops answers health and metrics on port ${http.port}`);
+  logger.info({ port: http.port }, `ops serves health and metrics on port ${http.port}`);
 
   const signal = await stopped;
   logger.info({ signal }, 'stopping');

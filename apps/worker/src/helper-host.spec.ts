@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import type { HostState } from '#inference/host';
-import { hostThatHelps } from './helper-host.js';
+import { availableHelperHost } from './helper-host.js';
 
-describe('the host of a helper', () => {
-  it.each<HostState>(['loading', 'ready', 'restarting'])('is asked while it is %s', (state) => {
+describe('hostThatHelps', () => {
+  it.each<HostState>(['loading', 'ready', 'restarting'])('returns the host while it is %s', (state) => {
     const host = { state };
-    expect(hostThatHelps({ host, isAway: false })).toBe(host);
+    expect(availableHelperHost({ host, isDown: false })).toBe(host);
   });
 
-  it.each<HostState>(['draining', 'gone'])('is asked no more when it is %s', (state) => {
-    expect(hostThatHelps({ host: { state }, isAway: false })).toBeNull();
+  it.each<HostState>(['draining', 'gone'])('returns null when the host is %s', (state) => {
+    expect(availableHelperHost({ host: { state }, isDown: false })).toBeNull();
   });
 
-  it.each<HostState>(['loading', 'restarting'])('is not waited for when it stays away, while it is %s', (state) => {
-    expect(hostThatHelps({ host: { state }, isAway: true })).toBeNull();
+  it.each<HostState>(['loading', 'restarting'])('returns null for a host that is down too long while %s', (state) => {
+    expect(availableHelperHost({ host: { state }, isDown: true })).toBeNull();
   });
 
-  it('is nobody where the worker does not hold it', () => {
-    expect(hostThatHelps(undefined)).toBeNull();
+  it('returns null when the worker does not have the model', () => {
+    expect(availableHelperHost(undefined)).toBeNull();
   });
 });

@@ -1,20 +1,20 @@
 import type { HostSupervisor } from '#inference/host';
 
-/** A model whose host helps. */
-export interface HelpingModel<Host extends Pick<HostSupervisor, 'state'>> {
+/** A model whose host assists other models. */
+export interface HelperModel<Host extends Pick<HostSupervisor, 'state'>> {
   readonly host: Host;
-  /** Away for longer than a request waits, or it cannot be brought up. */
-  readonly isAway: boolean;
+  /** True when the host is down for longer than a request waits, or cannot be started. */
+  readonly isDown: boolean;
 }
 
 /**
- * The host of a helper, also while it loads or is restarted: a task waits for it as a job does. Null once it leaves, and while
- * it is away.
+ * Returns the host of a helper model, also while it loads or restarts: tasks wait for it as jobs do. Returns null once
+ * it is draining, gone or down too long.
  */
-export function hostThatHelps<Host extends Pick<HostSupervisor, 'state'>>(
-  model: HelpingModel<Host> | undefined,
+export function availableHelperHost<Host extends Pick<HostSupervisor, 'state'>>(
+  model: HelperModel<Host> | undefined,
 ): Host | null {
-  if (model === undefined || model.isAway) return null;
+  if (model === undefined || model.isDown) return null;
   const { host } = model;
   return host.state === 'draining' || host.state === 'gone' ? null : host;
 }

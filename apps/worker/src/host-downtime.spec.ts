@@ -5,54 +5,54 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function open() {
-  const told: string[] = [];
+  const events: string[] = [];
   const downtime = new HostDowntime({
     waitMs: 30_000,
-    onAway: () => void told.push('away'),
-    onBack: () => void told.push('back'),
+    onDown: () => void events.push('away'),
+    onRecovered: () => void events.push('back'),
   });
-  return { downtime, told };
+  return { downtime, events };
 }
 
-describe('a host that died', () => {
-  it('is waited for as long as requests wait, from its first death on', () => {
-    const { downtime, told } = open();
+describe('the downtime of a host', () => {
+  it('starts at the first crash and lasts as long as requests wait', () => {
+    const { downtime, events } = open();
     downtime.died();
     vi.advanceTimersByTime(20_000);
     downtime.died();
     vi.advanceTimersByTime(9_999);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect([downtime.isAway, downtime.failsAgainAndAgain]).toEqual([true, false]);
+    expect([downtime.isDown, downtime.failsRepeatedly]).toEqual([true, false]);
     downtime.died();
-    downtime.cameBack();
-    expect([downtime.isAway, told]).toEqual([false, ['away', 'back']]);
+    downtime.recovered();
+    expect([downtime.isDown, events]).toEqual([false, ['away', 'back']]);
   });
 
-  it('is waited for no more when it has failed to start three times', () => {
-    const { downtime, told } = open();
+  it('exceeds the limit after three failed starts', () => {
+    const { downtime, events } = open();
     for (let death = 0; death < 5; death += 1) downtime.died();
     vi.advanceTimersByTime(60_000);
-    expect([downtime.isAway, downtime.failsAgainAndAgain, told]).toEqual([true, true, ['away']]);
+    expect([downtime.isDown, downtime.failsRepeatedly, events]).toEqual([true, true, ['away']]);
   });
 
-  it('is not away when it is back in time, however often that happens', () => {
-    const { downtime, told } = open();
+  it('stays below the limit when the host is back in time, however often that happens', () => {
+    const { downtime, events } = open();
     for (let time = 0; time < 5; time += 1) {
       downtime.died();
       vi.advanceTimersByTime(29_000);
-      downtime.cameBack();
+      downtime.recovered();
     }
     vi.advanceTimersByTime(60_000);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 
-  it('tells nothing once its model is given up', () => {
-    const { downtime, told } = open();
+  it('reports nothing after the model was removed', () => {
+    const { downtime, events } = open();
     downtime.died();
     downtime.stop();
     downtime.died();
     vi.advanceTimersByTime(60_000);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
   });
 });

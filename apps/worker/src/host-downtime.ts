@@ -1,59 +1,59 @@
-/** After so many failed restarts in a row nobody waits for the host any more. */
-const restartsInSilence = 3;
+/** Failed restarts in a row after which requests no longer wait for the host. */
+const maxFailedRestarts = 3;
 
 export interface HostDowntimeOptions {
-  /** How long a request waits for a host, in ms: so long callers wait for it, too. */
+  /** How long a request waits for a host, in ms; clients wait as long. */
   waitMs: number;
-  onAway: () => void;
-  onBack: () => void;
+  onDown: () => void;
+  onRecovered: () => void;
 }
 
 /**
- * Whether the host of a model is away for so long that its jobs are better left to other workers, since this one could only
- * hold and fail them: longer than a request waits for it, or when it fails again and again.
+ * Tracks whether the host of a model is down for so long that its jobs should go to other workers: longer than requests
+ * wait for it, or after repeated failed starts.
  */
 export class HostDowntime {
   private failures = 0;
-  private away = false;
+  private down = false;
   private timer: NodeJS.Timeout | null = null;
   private isStopped = false;
 
   constructor(private readonly options: HostDowntimeOptions) {}
 
-  get isAway(): boolean {
-    return this.away;
+  get isDown(): boolean {
+    return this.down;
   }
 
-  /** True for a host that cannot be brought up, whether it ever was or not. */
-  get failsAgainAndAgain(): boolean {
-    return this.failures >= restartsInSilence;
+  /** True for a host that cannot be started, whether it ever ran or not. */
+  get failsRepeatedly(): boolean {
+    return this.failures >= maxFailedRestarts;
   }
 
   died(): void {
     this.failures++;
-    if (this.isStopped || this.away) return;
-    if (this.failsAgainAndAgain) this.leave();
-    else this.timer ??= setTimeout(() => this.leave(), this.options.waitMs);
+    if (this.isStopped || this.down) return;
+    if (this.failsRepeatedly) this.markDown();
+    else this.timer ??= setTimeout(() => this.markDown(), this.options.waitMs);
   }
 
-  cameBack(): void {
+  recovered(): void {
     this.failures = 0;
     this.forget();
-    if (!this.away) return;
-    this.away = false;
-    if (!this.isStopped) this.options.onBack();
+    if (!this.down) return;
+    this.down = false;
+    if (!this.isStopped) this.options.onRecovered();
   }
 
-  /** The model is given up here: nothing is told any more. */
+  /** The model was removed here; reports nothing more. */
   stop(): void {
     this.isStopped = true;
     this.forget();
   }
 
-  private leave(): void {
+  private markDown(): void {
     this.forget();
-    this.away = true;
-    this.options.onAway();
+    this.down = true;
+    this.options.onDown();
   }
 
   private forget(): void {

@@ -4,7 +4,7 @@ import { reportFailure } from '#platform/logging';
 
 const config = loadConfig(WorkerConfig);
 try {
-  // Only now: a bad environment is told at once, before everything else is loaded.
+  // Imported late, so that configuration errors are reported before anything else loads.
   const { runWorker } = await import('./run-worker.js');
   await runWorker(config);
   process.exit(0);

@@ -2,7 +2,7 @@ import { type JobUsage, PlatformError, Histogram } from '#common';
 import type { ModalityName } from '#modalities';
 import type { JobReport, StickyJobEnd } from '#queue';
 
-/* Bounds as the semantic conventions for generative AI advise them, in seconds and tokens. */
+/* Buckets from OpenTelemetry's semantic conventions for generative AI, in seconds and tokens. */
 const requestBounds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const firstTokenBounds = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const perTokenBounds = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
@@ -11,11 +11,11 @@ const tokenBounds = [
 ];
 const pickupBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** What the jobs of one model took, since the worker holds it. Times in seconds. */
+/** Job timings of one model since the worker loaded it, in seconds. */
 export class ModelTimings {
   readonly firstToken = new Histogram(firstTokenBounds);
   readonly perOutputToken = new Histogram(perTokenBounds);
-  /** The silence between two steps that brought text, as the stream of a caller shows it. */
+  /** Time between two steps that produced text, as seen in the client's stream. */
   readonly interToken = new Histogram(perTokenBounds);
   private readonly modalities = new Map<ModalityName, JobTimings>();
 
@@ -31,7 +31,7 @@ export class ModelTimings {
     return [...this.modalities.values()];
   }
 
-  /** Jobs that run now, between two requests to the host too. */
+  /** Jobs running now, including those between two host requests. */
   get running(): number {
     return this.list().reduce((running, timings) => running + timings.running, 0);
   }
@@ -42,10 +42,10 @@ export class ModelTimings {
   }
 }
 
-/** Those of one modality. */
+/** Timings of one modality. */
 export class JobTimings {
   readonly pickup = new Histogram(pickupBounds);
-  /** By how they ended: an error code, or nothing for those that ended well. */
+  /** Counts by result: an error code, or empty for success. */
   readonly requests = new Map<string, Histogram>();
   readonly inputTokens = new Histogram(tokenBounds);
   readonly outputTokens = new Histogram(tokenBounds);
@@ -56,7 +56,7 @@ export class JobTimings {
 
   constructor(readonly modality: ModalityName) {}
 
-  /** Runs a job and notes how long it took, how it ended and what it used. */
+  /** Runs a job and records its duration, result and usage. */
   async time(run: () => Promise<JobReport>): Promise<JobReport> {
     const startedAt = performance.now();
     let end = 'INFERENCE_FAILED';
@@ -86,7 +86,7 @@ export class JobTimings {
     if (completionTokens > 0) this.outputTokens.add(completionTokens);
   }
 
-  /** Codes are a closed set. */
+  /** Error codes are a closed set. */
   private requestHistogram(end: string): Histogram {
     const known = this.requests.get(end);
     if (known !== undefined) return known;

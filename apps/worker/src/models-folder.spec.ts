@@ -13,11 +13,11 @@ describe('InstalledModels', () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  it('finds nothing before the first pull', async () => {
+  it('finds no model before the first pull', async () => {
     expect(await new InstalledModels(home).scan()).toEqual({ models: [], broken: [] });
   });
 
-  it('finds models as they come and go, and a new version as a new one', async () => {
+  it('finds models as they appear and disappear, and a new version as a new model', async () => {
     const installed = new InstalledModels(home);
     await installDeterministicModel(home, deterministicManifest('one'));
     const [first] = (await installed.scan()).models;
@@ -31,7 +31,7 @@ describe('InstalledModels', () => {
     expect((await installed.scan()).models).toEqual([]);
   });
 
-  it('leaves pulls under way alone and says what is broken', async () => {
+  it('ignores unfinished pulls and reports broken folders', async () => {
     await mkdir(join(home, 'models', '.partial-two'), { recursive: true });
     await mkdir(join(home, 'models', 'three'), { recursive: true });
     await writeFile(join(home, 'models', 'three', 'manifest.json'), '{"id":"three"}');
@@ -44,7 +44,7 @@ describe('InstalledModels', () => {
 describe('isSelected', () => {
   const manifest = deterministicManifest('one', { sets: ['starter'] });
 
-  it('knows ids, sets and all, and takes none for none', () => {
+  it('matches ids, sets and "all", and nothing for "none"', () => {
     expect(isSelected(manifest, ['one'])).toBe(true);
     expect(isSelected(manifest, ['other', 'starter'])).toBe(true);
     expect(isSelected(manifest, ['all'])).toBe(true);

@@ -7,11 +7,11 @@ import { type ModelManifest, readStoredManifest } from '#model-registry/manifest
 export interface InstalledModel {
   manifest: ModelManifest;
   directory: string;
-  /** Changes when the model is installed anew. */
+  /** Changes when the model is reinstalled. */
   version: string;
 }
 
-/** Something in the models folder that is no usable model, and why. */
+/** An entry of the models folder that is not a usable model, with the reason. */
 export interface BrokenModel {
   id: string;
   reason: string;
@@ -23,8 +23,8 @@ export interface Installation {
 }
 
 /**
- * Reads `<home>/models` again and again. Pulls rename a finished folder into place, so what has a `manifest.json` is
- * complete; folders that begin with a dot are pulls under way. A manifest is parsed once per version.
+ * Scans `<home>/models` repeatedly. Pulls rename a finished folder into place, so a folder with a `manifest.json` is
+ * complete; folders with a leading dot are unfinished pulls. A manifest is parsed once per version.
  */
 export class InstalledModels {
   private readonly known = new Map<string, InstalledModel>();
@@ -50,7 +50,7 @@ export class InstalledModels {
       const entries = await readdir(modelsFolder(this.home), { withFileTypes: true });
       return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
     } catch (error) {
-      // Before the first pull there is no folder.
+      // The folder does not exist before the first pull.
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
       throw error;
     }
@@ -71,7 +71,7 @@ export class InstalledModels {
   }
 }
 
-/** True when `SLUICE_MODELS` means this model: by id, by the name of a set, or by `all`. */
+/** True when `SLUICE_MODELS` includes this model: by id, by set name, or through `all`. */
 export function isSelected({ id, sets }: ModelManifest, names: readonly string[]): boolean {
   return names.some((name) => name === 'all' || name === id || (sets ?? []).includes(name));
 }

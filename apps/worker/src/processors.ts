@@ -14,7 +14,7 @@ import type { Tracing } from '#platform/tracing';
 import type { JobConsumer, JobReport, QueueTransport, RunningJob } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { ModelTimings } from './model-timings.js';
-import { followedJob } from './followed-job.js';
+import { traceJob } from './trace-job.js';
 import { TimedRunner } from './timed-runner.js';
 
 /** Runs the jobs of one slice on the host of one model. */
@@ -25,20 +25,20 @@ interface JobProcessor<Payload extends object> {
 /** Hosts of internal models, by id. */
 export type HelperHosts = (modelId: string) => TaskRunner | null;
 
-/** What a processor may build on. */
+/** Dependencies of a processor. */
 export interface ProcessorDependencies {
   /** The model's host. */
   runner: TextGenerationRunner & TaskRunner;
   manifest: ModelManifest;
   /** Inputs and results of media jobs, by reference. */
   artifacts: ArtifactStore;
-  /** Reads and writes sound and video; may be missing on this machine. */
+  /** Reads and writes audio and video; may be missing on this machine. */
   media: MediaTools;
-  /** The host of an internal model of this worker, as of one that judges pictures; null while there is none. */
+  /** Returns the host of an internal model of this worker, such as the safety classifier; null while there is none. */
   helper: HelperHosts;
 }
 
-/** The worker's part of every slice; a slice without one does not compile. */
+/** Worker side of every slice. A slice without an entry does not compile. */
 export const processors = {
   audio: (parts) => new AudioProcessor(parts),
   chat: ({ runner }) => new ChatProcessor(runner),
@@ -53,14 +53,14 @@ export interface ModelConsumerOptions extends ProcessorDependencies {
   transport: QueueTransport;
   modality: ModalityName;
   concurrency: number;
-  /** As in `ConsumerOptions`. */
+  /** See `ConsumerOptions`. */
   pickupTimeoutMs?: number;
   timings: ModelTimings;
   tracing: Tracing;
   logger: Logger;
 }
 
-/** Starts taking the jobs of one modality and model. */
+/** Starts consuming the jobs of one modality and model. */
 export function openConsumer(options: ModelConsumerOptions): Promise<JobConsumer> {
   const { transport, modality, manifest, concurrency, pickupTimeoutMs, runner } = options;
   const timings = options.timings.of(modality);
@@ -69,8 +69,8 @@ export function openConsumer(options: ModelConsumerOptions): Promise<JobConsumer
   return transport.consume<object, object>({
     definition: catalog[modality],
     modelId: manifest.id,
-    // The consumer has checked the payload against the class of this very definition.
-    handler: (job) => followedJob(options, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
+    // The consumer has validated the payload against the class of this definition.
+    handler: (job) => traceJob(options, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
     concurrency,
     pickupTimeoutMs,
     onPickup: (waitedMs) => timings.pickup.add(waitedMs / 1_000),

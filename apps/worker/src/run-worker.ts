@@ -8,18 +8,18 @@ import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
-import { ThisMachine } from './residency/machine-memory.js';
+import { LocalMachineMemory } from './residency/machine-memory.js';
 import { registerResidencyMetrics } from './residency/residency-metrics.js';
 import { registerWorkerMetrics } from './worker-metrics.js';
 import { Worker } from './worker.js';
 
-/** What tests exchange; a worker of the product runs with the defaults. */
+/** Settings that tests replace; production uses the defaults. */
 export interface WorkerOverrides {
   launch?: HostLauncher;
   timings?: Partial<HostTimings>;
 }
 
-/** A host computes; it has no business with the queue or the storage. */
+/** A host only computes; it gets no queue or storage credentials. */
 const withheldFromHosts = {
   SLUICE_QUEUE_URL: null,
   REDIS_URL: null,
@@ -54,7 +54,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
     pickupTimeoutMs: config.pickupTimeoutMs,
     pools: config.pools,
-    machine: new ThisMachine({
+    machine: new LocalMachineMemory({
       settings: config.memoryBudget,
       providers: config.providers,
       graphics: new NvidiaGraphicsMemory(),
@@ -78,11 +78,11 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   registerQueueFailures(metrics, () => transport.failedCalls);
   const isAlive = () => worker.isAlive;
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics, isAlive });
-  logger.info({ port: http.port }, `worker ${worker.processId} answers health and metrics on port ${http.port}`);
+  logger.info({ port: http.port }, `worker ${worker.processId} serves health and metrics on port ${http.port}`);
   await worker.start();
 
   const signal = await stopSignal();
-  logger.info({ signal, drainMs: config.drainMs }, 'draining: no new jobs, running ones may end');
+  logger.info({ signal, drainMs: config.drainMs }, 'draining: no new jobs, running ones may finish');
   readiness.drain();
   await worker.stop(config.drainMs);
   await transport.close();
@@ -92,7 +92,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   logger.info('worker stopped');
 }
 
-/** The first signal starts the drain; a second one ends the process at once, and its hosts with it. */
+/** The first signal starts the drain; a second one ends the process and its hosts at once. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stopping = false;

@@ -33,11 +33,13 @@ export interface ServedModelOptions {
   timings?: Partial<HostTimings>;
   silence?: HostSilence;
   pickupTimeoutMs?: number;
-  /** Called when what the others should know of this model has changed. */
+  /** Called when the published state of this model has changed. */
   onChange: () => void;
 }
 
-/** How long a host may send nothing, in ms. A run blocks its loop: a step of text is short, a picture is not. */
+/**
+ * How long a host may send nothing, in ms. A run blocks its event loop; an image takes much longer than a text step.
+ */
 export interface HostSilence {
   textMs: number;
   otherMs: number;
@@ -49,9 +51,9 @@ function timingsOf({ manifest }: InstalledModel, { textMs, otherMs }: HostSilenc
   return { silentAfterMs: manifest.type === 'text' ? textMs : otherMs };
 }
 
-/** One model of this worker: its host, and once that is ready, the consumers of its queues. */
+/** One model of this worker: its host and, once that is ready, the consumers of its queues. */
 export class ServedModel {
-  /** For the metrics. */
+  /** For metrics. */
   readonly timings = new ModelTimings();
   private readonly supervisor: HostSupervisor;
   private readonly consumers = new Map<ModalityName, JobConsumer>();
@@ -67,8 +69,8 @@ export class ServedModel {
     const traceOf = (id: string) => tracing.parentFor(id);
     this.downtime = new HostDowntime({
       waitMs: timings.failoverWaitMs ?? defaultHostTimings.failoverWaitMs,
-      onAway: () => this.hostIsAway(),
-      onBack: () => this.consumers.forEach((consumer) => consumer.resume()),
+      onDown: () => this.hostIsDown(),
+      onRecovered: () => this.consumers.forEach((consumer) => consumer.resume()),
     });
     this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings, traceOf });
     this.supervisor.onChange((change) => this.hostChanged(change));
@@ -86,10 +88,10 @@ export class ServedModel {
     return this.options.model;
   }
 
-  /** As a plan of what to hold sees it. */
-  get residency(): NonNullable<ResidencyModel['held']> {
-    // A host that cannot be brought up is no longer one that loads: it may make room for another.
-    const readyAtMs = this.readyAtMs ?? (this.downtime.failsAgainAndAgain ? this.startedAtMs : null);
+  /** Returns the model as the residency plan sees it. */
+  get residency(): NonNullable<ResidencyModel['loaded']> {
+    // A host that cannot be started does not count as loading; it may be evicted.
+    const readyAtMs = this.readyAtMs ?? (this.downtime.failsRepeatedly ? this.startedAtMs : null);
     return {
       readyAtMs,
       usedAtMs: Math.max(this.timings.usedAtMs, readyAtMs ?? this.startedAtMs),
@@ -98,7 +100,7 @@ export class ServedModel {
     };
   }
 
-  /** True for an internal model: it takes no jobs, and the models that do may ask it. */
+  /** True for an internal model: it has no queue, and other models may call it. */
   get isHelper(): boolean {
     return this.options.modalities.length === 0;
   }
@@ -107,17 +109,17 @@ export class ServedModel {
     return this.supervisor;
   }
 
-  /** True while its host is away for so long that nobody should wait for it. */
-  get isAway(): boolean {
-    return this.downtime.isAway;
+  /** True while its host is down for so long that no request should wait for it. */
+  get isDown(): boolean {
+    return this.downtime.isDown;
   }
 
-  /** How often a consumer had to be connected anew because it heard nothing. */
+  /** How often a stalled consumer was restarted. */
   get restarts(): number {
     return [...this.consumers.values()].reduce((sum, { restarts }) => sum + restarts, 0);
   }
 
-  /** True when a consumer hears nothing although it was connected anew. */
+  /** True when a consumer stays stalled after restarts. */
   get isStalled(): boolean {
     return [...this.consumers.values()].some(({ isStalled }) => isStalled);
   }
@@ -132,7 +134,7 @@ export class ServedModel {
     return {
       modelId: this.id,
       modalities: [...this.options.modalities],
-      state: this.heldState(),
+      state: this.publishedState(),
       slots: report?.slots ?? 0,
       running,
       provider: report?.provider ?? '',
@@ -140,8 +142,8 @@ export class ServedModel {
   }
 
   /**
-   * Takes no more jobs and lets the running ones end within `graceMs`; the consumer then aborts the rest, which fail
-   * as `MODEL_AT_CAPACITY`, and the host ends.
+   * Stops consuming and lets running jobs finish within `graceMs`. The consumer then aborts the rest, which fail as
+   * `MODEL_AT_CAPACITY`, and the host ends.
    */
   async stop(graceMs: number): Promise<void> {
     this.closing = true;
@@ -153,12 +155,12 @@ export class ServedModel {
     this.options.onChange();
   }
 
-  private heldState(): ServedModelState['state'] {
+  private publishedState(): ServedModelState['state'] {
     const { state } = this.supervisor;
     if (this.closing || state === 'draining' || state === 'gone') return 'draining';
     if (state === 'ready') return 'ready';
-    // A host that died is back in a moment, and requests wait for it: no reason to turn callers away.
-    return this.consumers.size > 0 && !this.downtime.isAway ? 'ready' : 'loading';
+    // A host that died restarts shortly and requests wait for it, so clients are not rejected.
+    return this.consumers.size > 0 && !this.downtime.isDown ? 'ready' : 'loading';
   }
 
   private hostChanged({ state, reason }: HostStateChange): void {
@@ -171,15 +173,15 @@ export class ServedModel {
     this.options.onChange();
   }
 
-  /** What waits for it in the queue is for other workers; what was taken has its time. */
-  private hostIsAway(): void {
+  /** Pauses consumption: waiting jobs go to other workers, jobs already taken keep waiting. */
+  private hostIsDown(): void {
     for (const consumer of this.consumers.values()) consumer.pause();
     this.options.logger.warn({ model: this.id }, `${this.id} takes no jobs until its host is back`);
     this.options.onChange();
   }
 
   private becameReady(): void {
-    this.downtime.cameBack();
+    this.downtime.recovered();
     this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
@@ -193,9 +195,9 @@ export class ServedModel {
     if (this.consumers.size === 0 && !this.closing) this.opening ??= this.openConsumers(slots);
   }
 
-  /** Jobs are taken only once the model can run them. */
+  /** Starts the consumers once the model can run jobs. */
   private async openConsumers(slots: number): Promise<void> {
-    // A few more than fit: the next prompt waits in the host, not behind a round trip, when a slot is free.
+    // Takes a few more jobs than slots, so that the next prompt waits in the host instead of a queue round trip.
     const concurrency = slots + Math.ceil(slots / 4);
     try {
       for (const modality of this.options.modalities) {
@@ -209,8 +211,8 @@ export class ServedModel {
           timings: this.timings,
         });
         this.consumers.set(modality, consumer);
-        // The host may have gone meanwhile, and stayed away.
-        if (this.downtime.isAway) consumer.pause();
+        // The host may have exited meanwhile and stayed down.
+        if (this.downtime.isDown) consumer.pause();
       }
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');
@@ -222,6 +224,6 @@ export class ServedModel {
   }
 }
 
-/** Time for aborted requests to end in the host, in ms: two steps are enough. */
+/** How long aborted requests may take to end in the host, in ms: two steps are enough. */
 const afterAbortMs = 1_000;
 const reopenMs = 2_000;

@@ -11,7 +11,7 @@ import type {
 } from '#inference/host';
 import type { ModelTimings } from './model-timings.js';
 
-/** A host whose texts are timed: to the first token, and from token to token. */
+/** A host wrapper that records the time to the first token and between tokens. */
 export class TimedRunner implements TextGenerationRunner, TaskRunner {
   constructor(
     private readonly runner: TextGenerationRunner & TaskRunner,
@@ -19,7 +19,7 @@ export class TimedRunner implements TextGenerationRunner, TaskRunner {
   ) {}
 
   async run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult> {
-    const watch = new TokenWatch(this.timings);
+    const watch = new TokenTimer(this.timings);
     const { onRestart } = options;
     const result = await this.runner.run(request, {
       ...options,
@@ -43,27 +43,27 @@ export class TimedRunner implements TextGenerationRunner, TaskRunner {
   }
 }
 
-/** The times of one text. */
-class TokenWatch {
+/** Timings of one text. */
+class TokenTimer {
   private readonly startedAt = performance.now();
   private firstAt: number | null = null;
   private lastAt = 0;
 
   constructor(private readonly timings: ModelTimings) {}
 
-  /** The events of one step: all choices share it. */
+  /** Events of one step, shared by all choices. */
   see(events: readonly RunEvent[]): void {
     let tokens = 0;
     for (const event of events) if (event.type === 'text-delta') tokens = Math.max(tokens, event.tokens, 1);
     if (tokens === 0) return;
     const now = performance.now();
-    // A delta that had to wait for the rest of its character stands for several tokens.
+    // A delta that waited for the rest of its character stands for several tokens.
     if (this.firstAt === null) this.firstAt = now;
     else this.timings.interToken.add((now - this.lastAt) / tokens / 1_000);
     this.lastAt = now;
   }
 
-  /** Another host begins anew; the caller has been waiting all the same. */
+  /** A replacement host starts over, while the client's waiting time continues. */
   startAgain(): void {
     this.firstAt = null;
   }

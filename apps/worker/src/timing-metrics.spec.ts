@@ -10,7 +10,7 @@ function delta(text: string): RunEvent {
   return { type: 'text-delta', index: 0, text, tokens: 1, logprobs: null };
 }
 
-/** Gives each step to the caller, then the result. */
+/** Emits each step, then the result. */
 function runnerOf(steps: RunEvent[][], result: RunResult) {
   return {
     run: async (_request: TextGenerationRequest, options: RunOptions) => {
@@ -35,8 +35,8 @@ async function rendered(timings: ModelTimings): Promise<string> {
 
 const labels = 'gen_ai_operation_name="chat",gen_ai_provider_name="sluice",gen_ai_request_model="tiny"';
 
-describe('the times of jobs', () => {
-  it('hold one first token and one mean per text, and each silence between two steps', async () => {
+describe('job timings', () => {
+  it('contain one time to first token and one mean per text, and the time between two steps', async () => {
     const timings = new ModelTimings();
     const usage = { ...noTokens, promptTokens: 5, completionTokens: 3 };
     const steps = [
@@ -63,7 +63,7 @@ describe('the times of jobs', () => {
     );
   });
 
-  it('tell failed and cancelled jobs from others, and judge no text that did not end', async () => {
+  it('separate failed and cancelled jobs, and omit text that did not finish', async () => {
     const timings = new ModelTimings();
     const runner = new TimedRunner(runnerOf([[delta('a')]], { cancelled: true, usage: { ...noTokens } }), timings);
     const options = { signal, onEvents: () => undefined };

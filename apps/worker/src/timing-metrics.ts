@@ -3,13 +3,16 @@ import type { ModalityName } from '#modalities';
 import type { Metrics } from '#platform/metrics';
 import type { JobTimings, ModelTimings } from './model-timings.js';
 
-/** A model and what its jobs took. */
+/** A model and its job timings. */
 interface TimedModel {
   readonly id: string;
   readonly timings: ModelTimings;
 }
 
-/** Times of jobs. What the semantic conventions for generative AI name has their names and labels. */
+/**
+ * Job timing metrics, with names and labels from OpenTelemetry's semantic conventions for generative AI where these
+ * exist.
+ */
 export function registerTimings(metrics: Metrics, models: () => readonly TimedModel[]): void {
   for (const { name, help, pick } of textTimings) {
     metrics.observedHistogram({
@@ -25,7 +28,7 @@ export function registerTimings(metrics: Metrics, models: () => readonly TimedMo
   }
   metrics.observedHistogram({
     name: 'gen_ai_server_request_duration_seconds',
-    help: 'Time from the start of a job on a worker to its last event. error_type is empty where it ended well.',
+    help: 'Time from the start of a job on a worker to its last event. error_type is empty for success.',
     labelNames: [...genAiLabels, 'error_type'],
     read: (observe) => {
       for (const { id, jobs } of timedJobs(models())) {
@@ -36,7 +39,7 @@ export function registerTimings(metrics: Metrics, models: () => readonly TimedMo
   });
   metrics.observedHistogram({
     name: 'gen_ai_client_token_usage',
-    help: 'Tokens of one request, as they are billed.',
+    help: 'Billed tokens per request.',
     labelNames: [...genAiLabels, 'gen_ai_token_type'],
     read: (observe) => {
       for (const { id, jobs } of timedJobs(models())) {
@@ -47,7 +50,7 @@ export function registerTimings(metrics: Metrics, models: () => readonly TimedMo
   });
   metrics.observedHistogram({
     name: 'sluice_queue_pickup_seconds',
-    help: 'Time from a job’s entry into the queue to its first start, by the clocks of both hosts.',
+    help: 'Time from enqueueing a job to its first start, by the clocks of both hosts.',
     labelNames: ['modality', 'model'],
     read: (observe) => {
       for (const { id, jobs } of timedJobs(models())) observe({ modality: jobs.modality, model: id }, jobs.pickup);
@@ -84,7 +87,7 @@ function timedJobs(models: readonly TimedModel[]): (TimedModel & { jobs: JobTimi
 const textTimings: { name: string; help: string; pick: (timings: ModelTimings) => HistogramReading }[] = [
   {
     name: 'gen_ai_server_time_to_first_token_seconds',
-    help: 'Time from the start of a text on a worker to its first token, the wait for a slot included.',
+    help: 'Time from the start of a text on a worker to its first token, including the wait for a slot.',
     pick: ({ firstToken }) => firstToken,
   },
   {
@@ -94,7 +97,7 @@ const textTimings: { name: string; help: string; pick: (timings: ModelTimings) =
   },
   {
     name: 'sluice_engine_inter_token_seconds',
-    help: 'Silence between two tokens of a text.',
+    help: 'Time between two tokens of a text.',
     pick: ({ interToken }) => interToken,
   },
 ];

@@ -3,7 +3,7 @@ import type { AnyEngineStats, HostReport } from '#inference/host';
 import type { ServedModel } from './served-model.js';
 import { registerTimings } from './timing-metrics.js';
 
-/** What each host last told, and what its jobs took: totals start anew with a new host, as counters of a new process do. */
+/** Last reported state and timings of each host. Totals reset with a new host, like counters of a new process. */
 export function registerWorkerMetrics(metrics: Metrics, models: () => ServedModel[]): void {
   registerEngineGauges(metrics, () => models().flatMap(engineReading));
   for (const { name, help, pick, kind } of statFigures) {
@@ -15,7 +15,7 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
         for (const model of models()) {
           const stats = model.host.report?.stats;
           const value = stats ? pick(stats) : undefined;
-          // Only engines of text have a cache and tokens.
+          // Only text engines have a KV cache and tokens.
           if (value !== undefined) observe({ model: model.id }, value);
         }
       },
@@ -33,7 +33,7 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
   }
   metrics.observedHistogram({
     name: 'sluice_engine_step_duration_seconds',
-    help: 'Time of one run of the model, for all rows of the batch at once.',
+    help: 'Time of one model run, for all rows of the batch.',
     labelNames: ['model'],
     read: (observe) => {
       for (const model of models()) {
@@ -63,7 +63,7 @@ const statFigures: {
   {
     name: 'sluice_engine_running_sequences',
     kind: 'observedGauge',
-    help: 'Choices in the batch now.',
+    help: 'Choices in the running batch.',
     pick: (stats) => stats.running,
   },
   {
@@ -75,13 +75,13 @@ const statFigures: {
   {
     name: 'sluice_engine_cache_tokens',
     kind: 'observedGauge',
-    help: 'Tokens of cache in use.',
+    help: 'KV cache tokens in use.',
     pick: (stats) => stats.cacheTokens,
   },
   {
     name: 'sluice_engine_cache_capacity_tokens',
     kind: 'observedGauge',
-    help: 'Tokens of cache that fit.',
+    help: 'KV cache capacity in tokens.',
     pick: (stats) => stats.cacheCapacityTokens,
   },
   {
@@ -120,7 +120,7 @@ const hostFigures: { name: string; help: string; kind: Kind; pick: (model: Serve
   {
     name: 'sluice_host_restarts_total',
     kind: 'observedCounter',
-    help: 'Hosts of the model that had to be replaced.',
+    help: 'Hosts of the model that were replaced.',
     pick: (model) => model.host.restarts,
   },
   {
@@ -132,25 +132,25 @@ const hostFigures: { name: string; help: string; kind: Kind; pick: (model: Serve
   {
     name: 'sluice_queue_consumer_restarts_total',
     kind: 'observedCounter',
-    help: 'Connections to the queue of the model opened anew because jobs waited and none was heard of.',
+    help: 'Restarts of the model’s queue consumer because jobs waited and none arrived.',
     pick: (model) => model.restarts,
   },
   {
     name: 'sluice_queue_consumer_stalled',
     kind: 'observedGauge',
-    help: '1 while new connections did not help either: /health/live fails.',
+    help: '1 while restarts of the consumer do not help: /health/live fails.',
     pick: (model) => (model.isStalled ? 1 : 0),
   },
   {
     name: 'sluice_host_loop_lag_seconds',
     kind: 'observedGauge',
-    help: 'Delay of the host’s event loop in the last second, 99th percentile.',
+    help: 'Event loop delay of the host in the last second, 99th percentile.',
     pick: (model) => loopLag(model.host.report),
   },
   {
     name: 'sluice_host_load_seconds',
     kind: 'observedGauge',
-    help: 'Time that the newest load of the model took, its first run included.',
+    help: 'Duration of the last load of the model, including its first run.',
     pick: (model) => (model.host.report?.loadMs ?? 0) / 1_000,
   },
 ];

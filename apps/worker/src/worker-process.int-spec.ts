@@ -21,7 +21,7 @@ interface LogLine {
   loadMs?: number;
 }
 
-/** The worker as a process of its own, from the sources, with its log lines. */
+/** The worker as a separate process, run from the sources, with its log lines. */
 class WorkerProcess {
   readonly lines: LogLine[] = [];
   private readonly waiting = new Set<() => void>();
@@ -56,7 +56,7 @@ class WorkerProcess {
   }
 }
 
-describe('the worker process on a real model', () => {
+describe('the worker process with a real model', () => {
   let database: TestDatabase;
   let home: string;
   let api: QueueTransport;
@@ -95,13 +95,13 @@ describe('the worker process on a real model', () => {
   });
 
   async function health(path: string): Promise<Response> {
-    const { port } = await worker.line(/answers health/);
+    const { port } = await worker.line(/serves health/);
     return fetch(`http://127.0.0.1:${port}${path}`);
   }
 
-  async function ask(requestId: string, wishes: Partial<QueuedChat> = {}): Promise<ReplyEvent[]> {
+  async function ask(requestId: string, overrides: Partial<QueuedChat> = {}): Promise<ReplyEvent[]> {
     const plain = { requestId, modelId: 'tiny', content: 'The river', sampling: { temperature: 0 }, maxTokens: 12 };
-    const slot = await askChat(api, { ...plain, ...wishes });
+    const slot = await askChat(api, { ...plain, ...overrides });
     const events: ReplyEvent[] = [];
     for await (const event of slot) {
       events.push(event);
@@ -113,38 +113,38 @@ describe('the worker process on a real model', () => {
 
   const textOf = (events: ReplyEvent[]) => events.map((event) => ('text' in event ? event.text : '')).join('');
 
-  it('says which provider the model got, how many slots, and how long it took', async () => {
+  it('logs the provider, the number of slots and the load time of the model', async () => {
     const line = await worker.line(/^tiny runs on cpu, 8 slots, loaded in \d+ ms/);
     expect(line).toMatchObject({ provider: 'cpu', slots: 8 });
     expect(line.loadMs).toBeGreaterThan(0);
   });
 
-  it('answers a chat job with real text, the same each time', async () => {
+  it('responds to a chat job with real text, the same each time', async () => {
     const events = await ask('one');
     expect(events.at(-1)).toMatchObject({ type: 'job-finished', usage: { completionTokens: 12 } });
     expect(textOf(events)).not.toBe('');
     expect(textOf(await ask('two'))).toBe(textOf(events));
   });
 
-  it('answers jobs side by side as it answers them alone', async () => {
+  it('responds to concurrent jobs as it does to single ones', async () => {
     const alone = textOf(await ask('alone'));
     const together = await Promise.all(Array.from({ length: 12 }, (_, index) => ask(`side-${index}`)));
     expect(together.map(textOf)).toEqual(together.map(() => alone));
   });
 
-  it('answers with log-probabilities when they are asked for', async () => {
+  it('returns log-probabilities on request', async () => {
     const events = await ask('scored', { topLogprobs: 2 });
     const scored = events.flatMap((event) => ('logprobs' in event ? (event.logprobs as { logprob: number }[]) : []));
     expect(scored).toHaveLength(12);
     for (const { logprob } of scored) expect(logprob).toBeLessThanOrEqual(0);
   });
 
-  it('fails a prompt that is too long with the code of the contract', async () => {
+  it('fails a prompt that is too long with the documented code', async () => {
     const events = await ask('long', { content: 'river '.repeat(300) });
     expect(events.at(-1)).toMatchObject({ type: 'job-failed', error: { code: 'TOO_MANY_TOKENS', param: 'messages' } });
   });
 
-  it('is ready while the queue answers, and shows its engine in the metrics', async () => {
+  it('is ready while the queue responds, and exports engine metrics', async () => {
     expect((await health('/health/live')).status).toBe(200);
     expect((await health('/health/ready')).status).toBe(200);
     const text = await (await health('/metrics')).text();
@@ -152,14 +152,14 @@ describe('the worker process on a real model', () => {
     expect(text).toContain('sluice_host_ready{model="tiny",app="worker"} 1');
   });
 
-  it('goes on after its host was killed', async () => {
+  it('continues after its host was killed', async () => {
     const { pid } = await worker.line(/^tiny runs on cpu/);
     process.kill(pid ?? 0, 'SIGKILL');
     await worker.line(/model host ended; restarting it/);
     expect((await ask('after')).at(-1)).toMatchObject({ type: 'job-finished' });
   });
 
-  it('ends with 0 on SIGTERM and leaves no host behind', async () => {
+  it('exits with 0 on SIGTERM and leaves no host behind', async () => {
     const hosts = worker.lines.flatMap(({ msg, pid }) =>
       msg.startsWith('tiny runs on') && pid !== undefined ? [pid] : [],
     );

@@ -15,7 +15,7 @@ import { runSourceArguments, sourcePath } from '#test/run-source';
 import { Worker } from './worker.js';
 
 const fork = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });
-/** A machine that is full starts no process. */
+/** A full machine cannot spawn a process. */
 const machine = { isFull: false };
 const launch: HostLauncher = () => {
   if (machine.isFull) throw new Error('no room for a process');
@@ -62,7 +62,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     workerTransport = await createTransport({ ...options, clientName: 'worker' });
     worker = newWorker();
     await worker.start();
-    await held('first', 'ready');
+    await reportedModels('first', 'ready');
   });
 
   afterAll(async () => {
@@ -91,18 +91,18 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     });
   }
 
-  /** Resolves when the worker says that it holds the model in this state, or (null) does not hold it. */
-  function held(modelId: string, state: string | null): Promise<void> {
-    const isSo = (heartbeats: Heartbeat[]) => {
+  /** Resolves when the heartbeat of the worker reports the model in this state, or (null) not at all. */
+  function reportedModels(modelId: string, state: string | null): Promise<void> {
+    const isReported = (heartbeats: Heartbeat[]) => {
       const model = heartbeats
         .flatMap((heartbeat) => heartbeat.models)
         .find((candidate) => candidate.modelId === modelId);
       return (model?.state ?? null) === state;
     };
     return new Promise((resolve) => {
-      if (isSo(api.membership.list())) return resolve();
+      if (isReported(api.membership.list())) return resolve();
       const stop = api.membership.onChange((heartbeats) => {
-        if (!isSo(heartbeats)) return;
+        if (!isReported(heartbeats)) return;
         stop();
         resolve();
       });
@@ -121,7 +121,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     const seen: ReplyEvent[] = [];
     for (;;) {
       const next = await events.next();
-      if (next.done === true) throw new Error(`the mailbox ended without ${type}`);
+      if (next.done === true) throw new Error(`the reply stream ended without ${type}`);
       seen.push(next.value);
       if (next.value.type === type) return seen;
     }
@@ -135,7 +135,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     }
   }
 
-  it('answers a job through the mailbox and reports its usage', async () => {
+  it('replies to a job through the reply stream and reports its usage', async () => {
     const asked = await ask('first', 'hello [[tokens=3]]');
     const events = await untilType(asked, 'job-finished');
     expect(events.map(({ type }) => type)).toEqual([
@@ -155,7 +155,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     asked.close();
   });
 
-  it('stops a job that its caller cancels, and reports what was generated', async () => {
+  it('stops a job that its client cancels, and reports what was generated', async () => {
     const asked = await ask('first', '[[tokens=100000 delay=5]]');
     await untilType(asked, 'text-delta');
     await api.cancelBus.cancel(asked.requestId);
@@ -165,7 +165,7 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     asked.close();
   });
 
-  it('fails the job of a host that died in its middle, and answers the next one', async () => {
+  it('fails the job of a host that died during it, and completes the next one', async () => {
     const asked = await ask('first', '[[tokens=100000 delay=5]]');
     await untilType(asked, 'text-delta');
     process.kill(worker.models[0]?.host.pid ?? 0, 'SIGKILL');
@@ -178,49 +178,49 @@ describe.each(stores)('a worker on %s', (_name, openStore) => {
     next.close();
   });
 
-  it('serves a model that is installed while it runs, until the model is removed', async () => {
+  it('serves a model installed at runtime until it is removed', async () => {
     await installDeterministicModel(home, deterministicManifest('second'));
-    await held('second', 'ready');
+    await reportedModels('second', 'ready');
     const asked = await ask('second', '[[tokens=2]]');
     await untilType(asked, 'job-finished');
     await removeDeterministicModel(home, 'second');
-    await held('second', null);
+    await reportedModels('second', null);
     asked.close();
   });
 
-  it('takes no notice of models that are not selected or of another type', async () => {
+  it('ignores models that are not selected or of another type', async () => {
     await installDeterministicModel(home, deterministicManifest('other', { sets: ['others'] }));
     await installDeterministicModel(home, deterministicManifest('third'));
-    await held('third', 'ready');
+    await reportedModels('third', 'ready');
     expect(worker.models.map((model) => model.id).sort()).toEqual(['first', 'third']);
     await removeDeterministicModel(home, 'other');
     await removeDeterministicModel(home, 'third');
-    await held('third', null);
+    await reportedModels('third', null);
   });
 
-  it('leaves jobs to others while its host cannot be brought up, and takes them when it is back', async () => {
+  it('leaves jobs to other workers while its host cannot be started, and takes them when it is back', async () => {
     machine.isFull = true;
     process.kill(worker.models.find(({ id }) => id === 'first')?.host.pid ?? 0, 'SIGKILL');
-    await held('first', 'loading');
-    // It may have been asking for the next one.
+    await reportedModels('first', 'loading');
+    // The consumer may already have requested the next job.
     await new Promise((resolve) => setTimeout(resolve, 500));
     const asked = await ask('first', '[[tokens=2]]');
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await api.producer.counts('chat', 'first')).toMatchObject({ waiting: 1, active: 0 });
     machine.isFull = false;
     await untilType(asked, 'job-finished');
-    await held('first', 'ready');
+    await reportedModels('first', 'ready');
     asked.close();
   });
 
-  it('lets running jobs end when it stops, hands back those that take too long, and keeps its helpers till then', async () => {
+  it('lets running jobs finish on stop, requeues those that take too long, and stops its helpers last', async () => {
     const second = newWorker();
     await installDeterministicModel(home, deterministicManifest('first'));
     await installDeterministicModel(home, deterministicManifest('judge', { internal: true }));
     await worker.stop(0);
     await second.start();
     worker = second;
-    await Promise.all([held('first', 'ready'), held('judge', 'ready')]);
+    await Promise.all([reportedModels('first', 'ready'), reportedModels('judge', 'ready')]);
     const changes: string[] = [];
     for (const { id, host } of worker.models) host.onChange(({ state }) => void changes.push(`${id} ${state}`));
     const [short, long] = await Promise.all([

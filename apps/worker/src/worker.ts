@@ -7,12 +7,12 @@ import type { QueueTransport, ModelWithoutReplica } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
-import { hostThatHelps } from './helper-host.js';
+import { availableHelperHost } from './helper-host.js';
 import type { HelperHosts } from './processors.js';
 import { Backlog } from './residency/backlog.js';
 import { DesiredModels } from './residency/desired-models.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
-import { type MachineMemory, ThisMachine } from './residency/machine-memory.js';
+import { type MachineMemory, LocalMachineMemory } from './residency/machine-memory.js';
 import { ModelResidency } from './residency/model-residency.js';
 import { WantedModels } from './residency/wanted-models.js';
 import { workerHeartbeat } from './residency/worker-heartbeat.js';
@@ -20,42 +20,42 @@ import { type HostSilence, ServedModel } from './served-model.js';
 
 export interface WorkerOptions {
   home: string;
-  /** Ids, names of sets, or `all`. */
+  /** Ids, set names, or `all`. */
   models: string[];
   settings: HostSettings;
   transport: QueueTransport;
   artifacts: ArtifactStore;
   media: MediaTools;
-  /** Starts the child of a model. Tests bring a host of their own. */
+  /** Spawns the host process of a model. Tests replace it. */
   launch: HostLauncher;
   logger: Logger;
-  /** Default: nothing is traced. */
+  /** Default: no tracing. */
   tracing?: Tracing;
-  /** Pause between two looks at the models folder, in ms. */
+  /** Pause between two scans of the models folder, in ms. */
   scanEveryMs?: number;
   timings?: Partial<HostTimings>;
-  /** When a silent host is given up; default 15 s, and 2 minutes for models of other types than text. */
+  /** Silence after which a host is killed; default: 15 s, and 2 minutes for models other than text. */
   silence?: HostSilence;
-  /** How long jobs may wait in front of a consumer that has room, in ms; absent: nobody watches. */
+  /** How long jobs may wait while the consumer has capacity, in ms; absent: not monitored. */
   pickupTimeoutMs?: number;
-  /** `SLUICE_POOL`: placements in these count; default none. */
+  /** `SLUICE_POOL`: pools whose placements apply; default: none. */
   pools?: string[];
-  /** Default: this machine, without settings of an operator. */
+  /** Default: this machine without operator settings. */
   machine?: MachineMemory;
-  /** How long a model stays at least before it makes room for another, in ms. */
+  /** How long a model stays loaded at least before it can be evicted, in ms. */
   residencyMs?: number;
 }
 
 /**
- * Serves the models that are selected or placed here and are installed, as many as fit: one host each, from the moment
- * the model's folder appears to the moment it goes. Tells the others over the presence bus what it holds.
+ * Serves the models that are selected or placed here and installed, as many as fit. Each has its own host from the time
+ * its folder appears until it is removed. Publishes its state over the bus.
  */
 export class Worker {
   readonly processId = `worker-${randomBytes(6).toString('hex')}`;
   readonly residency: ModelResidency;
   private readonly installed: InstalledModels;
   private readonly desired: DesiredModels;
-  private readonly wishes: WantedModels;
+  private readonly wantedModels: WantedModels;
   private readonly backlog: Backlog;
   private readonly served = new Map<string, ServedModel>();
   private readonly reported = new Set<string>();
@@ -63,35 +63,36 @@ export class Worker {
   private scanning: Promise<void> = Promise.resolve();
   private stopping = false;
   private missing: readonly ModelWithoutReplica[] = [];
-  private isHurried = false;
+  private rescanRequested = false;
 
   constructor(private readonly options: WorkerOptions) {
     this.installed = new InstalledModels(options.home);
     const { logger, pools = [], residencyMs = defaultResidencyMs, models: names, settings, transport } = options;
     const { processId } = this;
     const graphics = new NvidiaGraphicsMemory();
-    const machine = options.machine ?? new ThisMachine({ settings: [], providers: settings.providers, graphics });
+    const machine =
+      options.machine ?? new LocalMachineMemory({ settings: [], providers: settings.providers, graphics });
     const residency = new ModelResidency({ machine, residencyMs, logger });
     this.residency = residency;
-    const isHeld = (modelId: string) => this.served.get(modelId)?.residency.leaving === false;
+    const isLoaded = (modelId: string) => this.served.get(modelId)?.residency.leaving === false;
     this.desired = new DesiredModels({
       bus: transport.placements,
       pools,
       onChange: this.rescanNow,
-      onMiss: (modelId) => {
-        if (isHeld(modelId)) return;
-        residency.miss(modelId);
+      onUnserved: (modelId) => {
+        if (isLoaded(modelId)) return;
+        residency.reportUnserved(modelId);
         if (residency.isWaiting(modelId)) this.rescanNow();
       },
     });
     this.backlog = new Backlog(transport.producer);
-    this.wishes = new WantedModels({
+    this.wantedModels = new WantedModels({
       names,
       desired: this.desired,
       residency,
       membership: transport.membership,
       processId,
-      isHeld,
+      isLoaded,
     });
   }
 
@@ -99,12 +100,12 @@ export class Worker {
     return [...this.served.values()];
   }
 
-  /** False when a consumer hears nothing whatever is tried: the process must be started again. */
+  /** False when a consumer stays stalled despite restarts: the process must be restarted. */
   get isAlive(): boolean {
     return !this.models.some((model) => model.isStalled);
   }
 
-  /** What it should hold and does not. */
+  /** Models that it should serve but does not. */
   get withoutReplica(): ModelWithoutReplica[] {
     return [...this.residency.withoutReplica, ...this.missing];
   }
@@ -121,7 +122,10 @@ export class Worker {
     this.scanLater();
   }
 
-  /** Stops all models side by side, each within `graceMs`; the helpers last, which the others may need to the end. */
+  /**
+   * Stops all models concurrently, each within `graceMs`. Helpers stop last, because other models may need them until
+   * the end.
+   */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     this.desired.stop();
@@ -133,8 +137,8 @@ export class Worker {
 
   private scanLater(): void {
     if (this.stopping) return;
-    const pauseMs = this.isHurried ? 0 : (this.options.scanEveryMs ?? 1_000);
-    this.isHurried = false;
+    const pauseMs = this.rescanRequested ? 0 : (this.options.scanEveryMs ?? 1_000);
+    this.rescanRequested = false;
     this.scanTimer = setTimeout(() => {
       this.scanTimer = null;
       this.scanning = this.scan().catch((error: unknown) => {
@@ -144,10 +148,10 @@ export class Worker {
     }, pauseMs);
   }
 
-  /** Looks again at once, and not only at the next look. */
+  /** Scans again at once instead of at the next interval. */
   private readonly rescanNow = (): void => {
-    this.isHurried = true;
-    // One that is under way looks again itself.
+    this.rescanRequested = true;
+    // A running scan repeats itself.
     if (this.scanTimer === null) return;
     clearTimeout(this.scanTimer);
     this.scanLater();
@@ -158,7 +162,7 @@ export class Worker {
     for (const { id, reason } of broken) {
       this.reportOnce(`${id}: ${reason}`, `the model in folder ${id} cannot be used: ${reason}`);
     }
-    const { wanted, missing } = await this.wishes.select(models.filter((model) => this.canRun(model)));
+    const { wanted, missing } = await this.wantedModels.select(models.filter((model) => this.canRun(model)));
     this.missing = missing;
     const versions = new Map(wanted.map(({ model }) => [model.manifest.id, model.version]));
     for (const served of this.models) {
@@ -166,14 +170,14 @@ export class Worker {
     }
     if (this.stopping) return;
     const absent = wanted.map(({ model }) => model).filter(({ manifest }) => this.residency.isWaiting(manifest.id));
-    for (const id of await this.backlog.among(absent)) this.residency.miss(id);
+    for (const id of await this.backlog.among(absent)) this.residency.reportUnserved(id);
     const { load, evict } = await this.residency.decide(wanted, this.models);
     if (this.isStopping()) return;
-    for (const served of evict) this.unload(served, 'it was used least recently, and makes room');
+    for (const served of evict) this.unload(served, 'it was used least recently and is evicted');
     for (const model of load) this.load(model);
   }
 
-  /** The worker may be told to stop while something is waited for. */
+  /** The worker may be stopped during any await. */
   private isStopping(): boolean {
     return this.stopping;
   }
@@ -187,7 +191,7 @@ export class Worker {
     return false;
   }
 
-  private readonly helper: HelperHosts = (modelId) => hostThatHelps(this.served.get(modelId));
+  private readonly helper: HelperHosts = (modelId) => availableHelperHost(this.served.get(modelId));
 
   private load(model: InstalledModel): void {
     const modalities = modalitiesOf(model.manifest);
@@ -199,7 +203,7 @@ export class Worker {
     served.start();
   }
 
-  /** Its host finishes what it has; where it was installed anew, another starts at the next look. */
+  /** Its host finishes its requests. If the model was reinstalled, the next scan starts a new host. */
   private unload(served: ServedModel, why: string): void {
     if (this.unloading.has(served)) return;
     this.unloading.add(served);
@@ -209,7 +213,7 @@ export class Worker {
     });
     void stopped.then(() => {
       this.served.delete(served.id);
-      // Another may wait for its room.
+      // Another model may wait for its memory.
       this.rescanNow();
       void this.options.transport.membership.announce();
     });
@@ -226,5 +230,5 @@ export class Worker {
 
 const defaultResidencyMs = 60_000;
 
-/** How long the requests of a removed model may go on, in ms. */
+/** How long running requests of a removed model may continue, in ms. */
 const unloadGraceMs = 60_000;

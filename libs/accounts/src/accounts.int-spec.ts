@@ -29,11 +29,11 @@ async function query(sql: string, values: unknown[] = []): Promise<Record<string
   }
 }
 
-/** Another process: nothing cached. */
+/** Another process, with an empty cache. */
 const elsewhere = () => new AccountsService(prisma);
 
 describe('AccountsService', () => {
-  it('makes the first account once, however many processes start together', async () => {
+  it('creates the first account once, however many processes start together', async () => {
     const made = await Promise.all([1, 2, 3].map(() => elsewhere().bootstrap()));
     const keys = made.filter((each) => each !== null);
     expect(keys).toHaveLength(1);
@@ -73,7 +73,7 @@ describe('AccountsService', () => {
     await expect(accounts.authenticate(expired.key)).rejects.toMatchObject(inactive);
   });
 
-  it('notes when a key was used', async () => {
+  it('records when a key was used', async () => {
     const account = await accounts.createAccount('other');
     const { key, record } = await accounts.createKey({ accountId: account.id, kind: 'INFERENCE' });
     await accounts.authenticate(key);

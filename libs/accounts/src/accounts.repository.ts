@@ -2,7 +2,7 @@ import { isUuid } from '#common';
 import type { PrismaService } from '#platform/prisma';
 import type { Account, AccountTier, ApiKeyKind, ApiKeyRecord, KeySettings, ModelPrivacy } from './api-key.js';
 
-/** A key as authentication needs it; both judgements are the database's clock's, not ours. */
+/** A key as authentication needs it. Expiry and revocation are decided by the clock of the database. */
 export interface KeyLookup {
   id: string;
   accountId: string;
@@ -31,7 +31,7 @@ interface LookupRow {
   expires_in_ms: number | null;
 }
 
-// Any process may be the first one: they queue up here, and all but one find the account made.
+// Any process may start first: they queue for this lock, and all but one find the account already created.
 const bootstrapLock = 72707371;
 
 const accountColumns = { id: true, name: true, tier: true, createdAt: true } as const;
@@ -59,7 +59,7 @@ export class AccountsRepository {
     };
   }
 
-  /** Notes the use of a key to the minute; more often would write a row per request. */
+  /** Records the use of a key to the minute; higher precision would write a row per request. */
   async touchKey(id: string): Promise<void> {
     // SQL: the database's clock dates the use, whichever replica served it.
     await this.prisma.$executeRaw`
@@ -76,7 +76,7 @@ export class AccountsRepository {
     return this.prisma.apiKey.findMany({ where, omit: { keyHash: true }, orderBy: { createdAt: 'asc' } });
   }
 
-  /** False when there is no such key, or it was revoked before. */
+  /** Returns false when there is no such key, or it was already revoked. */
   async revokeKey(id: string): Promise<boolean> {
     if (!isUuid(id)) return false;
     const where = { id, revokedAt: null };
@@ -92,20 +92,20 @@ export class AccountsRepository {
     return this.prisma.account.findMany({ select: accountColumns, orderBy: { createdAt: 'asc' } });
   }
 
-  /** Null when there is no such account. */
+  /** Returns null when there is no such account. */
   async findAccount(id: string): Promise<Account | null> {
     if (!isUuid(id)) return null;
     return this.prisma.account.findUnique({ where: { id }, select: accountColumns });
   }
 
-  /** False when there is no such account. */
+  /** Returns false when there is no such account. */
   async setTier(id: string, tier: AccountTier): Promise<boolean> {
     if (!isUuid(id)) return false;
     const { count } = await this.prisma.account.updateMany({ where: { id }, data: { tier } });
     return count > 0;
   }
 
-  /** Makes the first account with its keys, unless there is any account; resolves to its id, or null. */
+  /** Creates the first account with its keys, unless any account exists; resolves to its id, or null. */
   async insertFirstAccount(name: string, keys: Omit<NewKey, 'accountId'>[]): Promise<string | null> {
     return this.prisma.$transaction(async (transaction) => {
       // SQL: Prisma has no advisory locks.

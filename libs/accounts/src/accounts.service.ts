@@ -17,7 +17,7 @@ import {
 } from './api-key.js';
 import { KeyCache } from './key-cache.js';
 
-/** Who is calling. */
+/** The authenticated caller of a request. */
 export interface Caller {
   accountId: string;
   apiKeyId: string;
@@ -26,13 +26,13 @@ export interface Caller {
   modelPrivacy: ModelPrivacy;
 }
 
-/** What is left out is as `defaultKeySettings` has it. */
+/** Omitted members default to `defaultKeySettings`. */
 export interface CreateKeyOptions extends Partial<KeySettings> {
   accountId: string;
   kind: ApiKeyKind;
 }
 
-/** The keys of the first account; this is the only time anybody sees them. */
+/** The keys of the first account; they are returned only here. */
 export interface BootstrapKeys {
   accountId: string;
   adminKey: string;
@@ -51,8 +51,8 @@ export class AccountsService {
   }
 
   /**
-   * The caller behind a bearer token (without `Bearer `). Rejects with `AUTHENTICATION_FAILED` for an unknown key and
-   * `AUTHENTICATION_FAILED_INACTIVE_KEY` for a revoked or expired one. A revocation takes 5 s at most.
+   * Returns the caller behind a bearer token (without `Bearer `). Rejects with `AUTHENTICATION_FAILED` for an unknown
+   * key and `AUTHENTICATION_FAILED_INACTIVE_KEY` for a revoked or expired one. A revocation takes effect within 5 s.
    */
   async authenticate(bearer: string): Promise<Caller> {
     const key = looksLikeApiKey(bearer) ? await this.keys.find(hashApiKey(bearer)) : null;
@@ -64,7 +64,7 @@ export class AccountsService {
     return { accountId, apiKeyId: id, kind, tier, modelPrivacy };
   }
 
-  /** For operators, whom the limits of `ApiKeysService` do not bind. The key is in the answer and nowhere else. */
+  /** For operators, whom the limits of `ApiKeysService` do not bind. The key is returned here only. */
   async createKey({ accountId, kind, ...settings }: CreateKeyOptions): Promise<{ key: string; record: ApiKeyRecord }> {
     const key = newApiKey();
     const identity = { accountId, kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
@@ -72,19 +72,19 @@ export class AccountsService {
     return { key, record };
   }
 
-  /** All keys, revoked ones too, oldest first; of one account when it is named. */
+  /** Returns all keys, revoked ones included, oldest first; of one account when it is named. */
   async listKeys(accountId?: string): Promise<ApiKeyRecord[]> {
     return this.repository.listKeys(accountId);
   }
 
-  /** False when there is no such key, or it was revoked before. */
+  /** Returns false when there is no such key, or it was already revoked. */
   async revokeKey(id: string): Promise<boolean> {
     const revoked = await this.repository.revokeKey(id);
     this.forgetKeys();
     return revoked;
   }
 
-  /** Makes this process read keys anew. */
+  /** Makes this process read keys again. */
   forgetKeys(): void {
     this.keys.clear();
   }
@@ -105,15 +105,15 @@ export class AccountsService {
     return account;
   }
 
-  /** Takes 5 s at most to reach every replica. Rejects with `NOT_FOUND`. */
+  /** Reaches every replica within 5 s. Rejects with `NOT_FOUND`. */
   async setTier(id: string, tier: AccountTier): Promise<void> {
     if (!(await this.repository.setTier(id, tier))) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
     this.forgetKeys();
   }
 
   /**
-   * Makes the first account with an admin and an inference key, given or random. Null when any account exists: safe
-   * to call at every start, by any number of processes.
+   * Creates the first account with an admin and an inference key, given or random. Returns null when any account
+   * exists, so any number of processes may call it at every start.
    */
   async bootstrap(given: { adminKey?: string; inferenceKey?: string } = {}): Promise<BootstrapKeys | null> {
     const adminKey = given.adminKey ?? newApiKey();
@@ -127,7 +127,7 @@ export class AccountsService {
 
   private async readKey(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
     const key = await this.repository.findKey(keyHash);
-    // Nobody waits for the note; one that is lost is made up for by the next read, 5 s later.
+    // Not awaited; the next read, 5 s later, makes up for a lost write.
     if (key?.active) void this.repository.touchKey(key.id).catch(() => undefined);
     return key;
   }
@@ -135,5 +135,5 @@ export class AccountsService {
 
 function firstKey(key: string, kind: ApiKeyKind) {
   const identity = { kind, keyHash: hashApiKey(key), last6: lastSixOf(key) };
-  return { ...identity, ...defaultKeySettings, description: 'made at first start' };
+  return { ...identity, ...defaultKeySettings, description: 'created at first start' };
 }

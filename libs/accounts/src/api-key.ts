@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { NanoUsd } from '#common';
 
-/** What a key may do: `INFERENCE` runs models, `ADMIN` manages the account as well. */
+/** The kind of a key: `INFERENCE` runs models, `ADMIN` also manages the account. */
 export type ApiKeyKind = 'INFERENCE' | 'ADMIN';
 
-/** Which rate limits an account has. */
+/** The rate limit tier of an account. */
 export type AccountTier = 'default' | 'partner';
 
 export interface Account {
@@ -14,13 +14,13 @@ export interface Account {
   createdAt: Date;
 }
 
-/** Which models a key may call; `PRIVATE_TEXT` holds text and embedding models to it alone. */
+/** Which models a key may call; `PRIVATE_TEXT` restricts only text and embedding models. */
 export type ModelPrivacy = 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
 
-/** The window of a key's limits; `EPOCH` is the day in UTC. */
+/** The period of a key's limits; `EPOCH` is the UTC day. */
 export type LimitPeriod = 'EPOCH' | 'MONTH' | 'LIFETIME';
 
-/** What its owner decides about a key, beside its kind. */
+/** Settings of a key that its owner chooses, besides its kind. */
 export interface KeySettings {
   description: string;
   /** Null: it never expires. */
@@ -32,13 +32,13 @@ export interface KeySettings {
   modelPrivacy: ModelPrivacy;
 }
 
-/** The largest limit, in USD or DIEM (contract 10). */
+/** The largest limit, in USD or DIEM. */
 export const largestLimit = 9_999_999_999;
 
-/** More than the ledger can count is kept as all that it can count: no key will ever spend that. */
+/** A higher limit than the ledger can count is stored as the maximum: no key can ever spend that much. */
 export const maxLimitNano: NanoUsd = 2n ** 63n - 1n;
 
-/** A limit as it is kept. */
+/** A limit as it is stored. */
 export function storedLimit(nanos: NanoUsd): NanoUsd {
   return nanos > maxLimitNano ? maxLimitNano : nanos;
 }
@@ -52,7 +52,7 @@ export const defaultKeySettings: KeySettings = {
   modelPrivacy: 'ALL',
 };
 
-/** What the house keeps of a key; the key itself is shown once and never stored. */
+/** The stored record of a key; the key itself is shown once and never stored. */
 export interface ApiKeyRecord extends KeySettings {
   id: string;
   accountId: string;
@@ -71,7 +71,7 @@ export function newApiKey(): string {
   return `${prefix}${randomBytes(32).toString('base64url')}`;
 }
 
-/** sha256: the key is random, so a slow hash would protect nothing and cost every request. */
+/** sha256: the key is random, so a slow hash would protect nothing and cost time on every request. */
 export function hashApiKey(key: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(createHash('sha256').update(key).digest());
 }
@@ -80,7 +80,7 @@ export function lastSixOf(key: string): string {
   return key.slice(-6);
 }
 
-/** False for what cannot be one of our keys, so that it costs no query. */
+/** Returns false for a string that cannot be one of our keys, which saves a query. */
 export function looksLikeApiKey(text: string): boolean {
   return text.startsWith(prefix) && text.length <= longestKey && /^[\x21-\x7e]+$/.test(text);
 }

@@ -30,7 +30,7 @@ describe('KeyCache', () => {
     cache = new KeyCache(read, { nowMs: () => nowMs, monotonicMs: () => nowMs });
   });
 
-  it('asks once for concurrent requests, and again after 5 s', async () => {
+  it('reads once for concurrent requests, and again after 5 s', async () => {
     await Promise.all([cache.find(hash), cache.find(hash)]);
     nowMs = 4_999;
     await cache.find(hash);
@@ -40,7 +40,7 @@ describe('KeyCache', () => {
     expect(reads).toBe(2);
   });
 
-  it('keeps no answer past the expiry of the key', async () => {
+  it('keeps no entry past the expiry of the key', async () => {
     answer = { ...active, expiresInMs: 1_000 };
     await cache.find(hash);
     nowMs = 1_001;

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '#common';
 import type { KeyLookup } from './accounts.repository.js';
 
-/** How long a revoked key may still be let in, in ms. */
+/** How long a revoked key may still be accepted, in ms. */
 export const keyCacheMs = 5_000;
 const maxEntries = 10_000;
 
@@ -12,8 +12,8 @@ interface Entry {
 }
 
 /**
- * Answers of the key table, each kept for 5 s at most and never past the key's own expiry. Concurrent questions
- * for one key share one read. Unknown keys and failed reads are not kept.
+ * Caches reads of the key table, each for at most 5 s and never past the key's expiry. Concurrent requests with one key
+ * share one read. Unknown keys and failed reads are not cached.
  */
 export class KeyCache {
   private readonly entries = new Map<string, Entry>();
@@ -49,7 +49,7 @@ export class KeyCache {
   private remember(id: string, entry: Entry): void {
     this.entries.delete(id);
     this.entries.set(id, entry);
-    // A map iterates in insertion order: the first key is the oldest answer.
+    // A map iterates in insertion order: the first key is the oldest entry.
     const oldest = this.entries.size > maxEntries ? this.entries.keys().next().value : undefined;
     if (oldest !== undefined) this.entries.delete(oldest);
   }

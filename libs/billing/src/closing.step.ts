@@ -5,7 +5,7 @@ import type { Meter } from './meter.js';
 import { type Closed, type ReservationClosing, LedgerRepository } from './ledger.repository.js';
 import type { MoneyMetrics } from './money.metrics.js';
 
-/** What the step must know of a closed job. */
+/** What the step needs to know about a closed job. */
 export interface SettleableJob {
   requestId: string;
   accountId: string;
@@ -17,8 +17,8 @@ export interface SettleableJob {
 }
 
 /**
- * Settles or releases in the transaction that closes the job: what was delivered is paid at the price of its
- * admission, our failures cost nothing, and what was reserved beyond comes back. A closing step of `#jobs`.
+ * Settles or releases in the transaction that closes the job. What was delivered is charged at the price of its
+ * admission, our failures cost nothing, and the unused part of the reservation is refunded. A closing step of `#jobs`.
  */
 export class SettlementStep {
   private readonly closed = new WeakMap<SettleableJob, Closed>();
@@ -28,7 +28,7 @@ export class SettlementStep {
     private readonly metrics: MoneyMetrics | null = null,
   ) {}
 
-  /** Counts what was posted for a job; call it when its transaction has committed. */
+  /** Counts what was posted for a job; call it after its transaction has committed. */
   readonly afterwards = (job: SettleableJob): void => {
     const closed = this.closed.get(job);
     if (closed !== undefined) this.metrics?.closed(job, closed);
@@ -38,7 +38,7 @@ export class SettlementStep {
     const ledger = new LedgerRepository(transaction);
     const paying = jobs.filter(({ usage, errorCode }) => usage !== null && paysForDelivery(errorCode));
     const pricings = await ledger.findPricings(paying.map(({ requestId }) => requestId));
-    // The locks of the accounts are held from here to the commit.
+    // The account locks are held from here to the commit.
     const results = await new LedgerRepository(transaction.last ?? transaction).close(
       jobs.map((job) => this.closingOf(job, pricings)),
     );
@@ -51,13 +51,13 @@ export class SettlementStep {
   private closingOf(job: SettleableJob, pricings: ReadonlyMap<string, Pricing | null>): ReservationClosing {
     const { requestId, accountId, attempt, modality, modelId, usage } = job;
     const pricing = pricings.get(requestId);
-    // Released as well: what has no hold, since it was admitted before there was money.
+    // Jobs without a reservation, admitted before there was billing, are released too.
     if (usage === null || pricing === undefined) return { requestId, accountId, attempt, lines: null };
     return { requestId, accountId, attempt, lines: this.meter({ modality, modelId, usage, pricing }) };
   }
 }
 
-/** Answers that ended well, and those that ended early through no failure of ours; the error table says which. */
+/** Charges successful jobs, and those that ended early through no failure of ours, as the error table says. */
 function paysForDelivery(errorCode: ErrorCode | null): boolean {
   return errorCode === null || errorEntry(errorCode).ledger === 'settle-delivered';
 }

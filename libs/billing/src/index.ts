@@ -1,7 +1,7 @@
 export { SettlementStep } from './closing.step.js';
 export { JobQuote, ReservationRefused } from './job-quote.js';
 export { LedgerWatch } from './ledger-watch.js';
-export { isAudio, LedgerService } from './ledger.service.js';
+export { isConsistent, LedgerService } from './ledger.service.js';
 export type { CreditKind, VerifyReport } from './ledger.repository.js';
 export type { ModelPrice } from './model-price.js';
 export { MoneyMetrics } from './money.metrics.js';

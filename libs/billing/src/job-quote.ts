@@ -1,7 +1,7 @@
 import { type ErrorCode, type NanoUsd, PlatformError } from '#common';
 import type { ModelPrice } from './model-price.js';
 
-/** What a reservation must know of its job. */
+/** What a reservation needs to know about its job. */
 export interface ReservableJob {
   requestId: string;
   accountId: string;
@@ -9,14 +9,14 @@ export interface ReservableJob {
   modelId: string;
 }
 
-/** What a caller could spend when its request came in. */
+/** Spendable balance of a caller when the request arrived. */
 export interface BalanceBefore {
   diemNano: NanoUsd;
   /** Bundled credits and USD together. */
   usdNano: NanoUsd;
 }
 
-/** The worst case of a request, given to admission; the reservation notes on it what it found. */
+/** The worst case of a request, passed to admission; the reservation records its findings on it. */
 export class JobQuote {
   /** Set once the reservation was made or refused. */
   balanceBefore: BalanceBefore | null = null;
@@ -26,7 +26,7 @@ export class JobQuote {
     readonly price: ModelPrice,
   ) {}
 
-  /** What the reservation holds in DIEM, which pay first: the rest of a charge is bundled credits and USD. */
+  /** DIEM in the reservation, which pay first; the rest of a charge is bundled credits and USD. */
   get heldDiemNano(): NanoUsd {
     const { diemNano } = this.balanceBefore ?? { diemNano: 0n };
     return diemNano < this.amountNano ? diemNano : this.amountNano;
@@ -50,7 +50,7 @@ const refusals: Record<RefusedResult, { code: ErrorCode; message: string }> = {
   },
 };
 
-/** A request that cannot be paid; says how much could be, so that a smaller one can be tried. */
+/** Signals a request that cannot be paid; says how much could be reserved, so that a smaller request can be tried. */
 export class ReservationRefused extends PlatformError {
   constructor(
     result: RefusedResult,

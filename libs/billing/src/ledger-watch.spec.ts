@@ -4,7 +4,7 @@ import { Metrics } from '#platform/metrics';
 import type { VerifyReport } from './ledger.repository.js';
 import { LedgerWatch } from './ledger-watch.js';
 
-const audio: VerifyReport['breaks'] = {
+const noBreaks: VerifyReport['breaks'] = {
   unbalancedTransactions: 0,
   totalNano: 0n,
   negativeBalances: 0,
@@ -16,7 +16,7 @@ const audio: VerifyReport['breaks'] = {
   wrongKeySpend: 0,
 };
 
-/** A watch over books in which `breaks` is wrong; closed once its first proof is made. */
+/** A watch over a ledger in which `breaks` is non-zero; closed once its first verification is done. */
 async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 3_600_000) {
   const metrics = new Metrics('ops', { processMetrics: false });
   const lines: string[] = [];
@@ -24,7 +24,7 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
   const figures = { accounts: 1, transactions: 1, entries: 2, openReservations: 2, chargedNano: 0n, heldNano: 0n };
   const watch = new LedgerWatch({
     ledger: {
-      verify: async () => ({ figures, breaks: { ...audio, ...breaks } }),
+      verify: async () => ({ figures, breaks: { ...noBreaks, ...breaks } }),
       openReservations: async () => ({ count: 2, heldNano: 1_500_000_000n }),
     },
     metrics,
@@ -37,7 +37,7 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
 }
 
 describe('LedgerWatch', () => {
-  it('shows open holds, and zeros for books that are sound', async () => {
+  it('reports open reservations, and zeros for a sound ledger', async () => {
     const { text, lines } = await watched({});
     expect(text).toContain('sluice_ledger_open_reservations{app="ops"} 2');
     expect(text).toContain('sluice_ledger_open_reservations_usd{app="ops"} 1.5');
@@ -46,14 +46,14 @@ describe('LedgerWatch', () => {
     expect(lines).toEqual([]);
   });
 
-  it('says in figures and in the log what is broken', async () => {
+  it('reports in metrics and in the log what is broken', async () => {
     const { text, lines } = await watched({ jobsChargedTwice: 3, totalNano: -7n });
     expect(text).toContain('sluice_ledger_broken_invariants{check="jobsChargedTwice",app="ops"} 3');
     expect(text).toContain('sluice_ledger_broken_invariants{check="totalNano",app="ops"} -7');
     expect(lines.join('')).toContain('the ledger is broken');
   });
 
-  it('waits for no proof that goes on when it closes', async () => {
+  it('does not wait for a running verification when it closes', async () => {
     const watch = new LedgerWatch({
       ledger: {
         verify: () => new Promise(() => undefined),
@@ -67,7 +67,7 @@ describe('LedgerWatch', () => {
     await expect(watch.close(5)).resolves.toBeUndefined();
   });
 
-  it('proves nothing when told so', async () => {
+  it('verifies nothing when configured so', async () => {
     const { text } = await watched({ jobsChargedTwice: 3 }, 0);
     expect(text).not.toContain('sluice_ledger_broken_invariants');
     expect(text).toContain('sluice_ledger_open_reservations{app="ops"} 2');

@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nanosPerUsd } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
-import { isAudio, type LedgerService } from './ledger.service.js';
+import { isConsistent, type LedgerService } from './ledger.service.js';
 import type { VerifyReport } from './ledger.repository.js';
 
 export interface LedgerWatchOptions {
   ledger: Pick<LedgerService, 'verify' | 'openReservations'>;
   metrics: Metrics;
   logger: Logger;
-  /** Pause between two proofs, in ms; 0: none is made. */
+  /** Interval between two verifications, in ms; 0: never. */
   verifyEveryMs: number;
 }
 
 /**
- * Shows the books: open holds at every scrape, and the proof of the whole ledger from time to time. What is broken is
- * an error in the log and a figure that is not zero.
+ * Monitors the ledger: open reservations at every scrape, and a full verification from time to time. A broken invariant
+ * is an error in the log and a non-zero metric.
  */
 export class LedgerWatch {
   private report: VerifyReport | null = null;
@@ -30,12 +30,15 @@ export class LedgerWatch {
     if (options.verifyEveryMs > 0) this.showProof();
   }
 
-  /** Makes the first proof at once. */
+  /** Starts the first verification immediately. */
   start(): void {
     if (this.options.verifyEveryMs > 0) this.proving = this.prove();
   }
 
-  /** A proof changes nothing and takes minutes on a large ledger: the one that runs is waited for no longer than `patienceMs`. */
+  /**
+   * A verification changes nothing and takes minutes on a large ledger: a running one is awaited for at most
+   * `patienceMs`.
+   */
   async close(patienceMs = 1_000): Promise<void> {
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
@@ -49,7 +52,7 @@ export class LedgerWatch {
       this.report = await ledger.verify();
       this.provedAtSeconds = Date.now() / 1_000;
       this.tookSeconds = (performance.now() - startedAt) / 1_000;
-      if (!isAudio(this.report)) {
+      if (!isConsistent(this.report)) {
         logger.error({ breaks: asNumbers(this.report.breaks) }, 'the ledger is broken: see `sluice ledger verify`');
       }
     } catch (error) {
@@ -71,7 +74,7 @@ export class LedgerWatch {
     });
     metrics.observedGauge({
       name: 'sluice_ledger_open_reservations_usd',
-      help: 'What they reserve, in USD, DIEM counted as such; the same from every replica.',
+      help: 'Total of open reservations in USD, DIEM counted as such; the same from every replica.',
       labelNames: [],
       read: async (observe) => observe({}, Number((await ledger.openReservations()).heldNano) / Number(nanosPerUsd)),
     });
@@ -81,7 +84,7 @@ export class LedgerWatch {
     const { metrics } = this.options;
     metrics.observedGauge({
       name: 'sluice_ledger_broken_invariants',
-      help: 'What the newest proof of the ledger found broken: each must be 0. Empty until the first proof.',
+      help: 'Broken invariants found by the latest verification of the ledger: each must be 0. Empty until the first one.',
       labelNames: ['check'],
       read: (observe) => {
         for (const [check, count] of Object.entries(asNumbers(this.report?.breaks ?? {}))) observe({ check }, count);
@@ -89,13 +92,13 @@ export class LedgerWatch {
     });
     metrics.observedGauge({
       name: 'sluice_ledger_last_verified_timestamp_seconds',
-      help: 'When the ledger was proved last; 0: not yet.',
+      help: 'When the ledger was last verified; 0: not yet.',
       labelNames: [],
       read: (observe) => observe({}, this.provedAtSeconds),
     });
     metrics.observedGauge({
       name: 'sluice_ledger_verification_duration_seconds',
-      help: 'How long that took.',
+      help: 'Duration of the last verification.',
       labelNames: [],
       read: (observe) => observe({}, this.tookSeconds),
     });

@@ -58,7 +58,7 @@ async function give(currency: Currency, amountNano: bigint): Promise<void> {
   await ledger.credit('grant', { accountId: account, currency, amountNano });
 }
 
-/** Admits a job as the platform does: row and hold in one transaction, or neither. */
+/** Admits a job as the platform does: row and reservation in one transaction, or neither. */
 async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?: string; replica?: number } = {}) {
   const { requestId = newRequestId('TST'), apiKeyId = key, replica = 0 } = options;
   const price = { id: 1n, modelId: 'm', pricing: null };
@@ -81,7 +81,7 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
   return { requestId, ...reserved };
 }
 
-/** Closes a job as the platform does; `amounts` are its positions, none releases. */
+/** Closes a job as the platform does; `amounts` are its lines, none releases the reservation. */
 async function close(requestId: string, amounts: bigint[] | null, attempt = 1): Promise<CloseResult> {
   return prisma.$prepared(async (transaction) => {
     const inside = new LedgerRepository(transaction);
@@ -117,7 +117,7 @@ async function yesterday(): Promise<void> {
 }
 
 describe('reserve, settle, release', () => {
-  it('takes what was used and gives the rest back', async () => {
+  it('charges what was used and refunds the rest', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     expect(await free()).toMatchObject({ USD: usd(6) });
@@ -129,7 +129,7 @@ describe('reserve, settle, release', () => {
     ]);
   });
 
-  it('gives all back when a job is released, and writes nothing', async () => {
+  it('refunds everything when a job is released, and posts nothing', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     expect(await close(job.requestId, null)).toBe('released');
@@ -153,26 +153,26 @@ describe('reserve, settle, release', () => {
     expect(await free()).toEqual({ DIEM: 0n, BUNDLED: 0n, USD: usd(2.5) });
   });
 
-  it('never takes more than was reserved', async () => {
+  it('never charges more than was reserved', async () => {
     await give('USD', usd(10));
     const job = await open(usd(2));
     await close(job.requestId, [usd(1.5), usd(5)]);
     expect(await free()).toMatchObject({ USD: usd(8) });
   });
 
-  it('refuses what the balance does not cover, and says how much it would', async () => {
+  it('refuses what the balance does not cover, and reports how much it would cover', async () => {
     await give('USD', usd(1));
     expect(await open(usd(1) + 1n)).toMatchObject({ result: 'insufficient_balance', grantableNano: usd(1) });
     expect(await free()).toMatchObject({ USD: usd(1) });
   });
 
-  it('admits a free request of an account without money', async () => {
+  it('admits a free request of an account without a balance', async () => {
     const job = await open(0n);
     expect(job.result).toBe('reserved');
     expect(await close(job.requestId, [])).toBe('settled');
   });
 
-  it('reserves once however often it is asked', async () => {
+  it('reserves once, however often it is asked', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     const again = await Promise.all(Array.from({ length: 5 }, () => open(usd(4), { requestId: job.requestId })));
@@ -181,7 +181,7 @@ describe('reserve, settle, release', () => {
     await close(job.requestId, null);
   });
 
-  it('settles once, however many try, and neither releases what is settled nor settles what is released', async () => {
+  it('settles once, however many try, and neither releases a settled reservation nor settles a released one', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     const results = await Promise.all(Array.from({ length: 8 }, () => close(job.requestId, [usd(3)])));
@@ -193,7 +193,7 @@ describe('reserve, settle, release', () => {
     expect(await free()).toMatchObject({ USD: usd(7) });
   });
 
-  it('fences off the outcome of an attempt that was given up', async () => {
+  it('rejects the result of an abandoned attempt', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     await pool.query('UPDATE jobs SET attempt = 2 WHERE request_id = $1', [job.requestId]);
@@ -203,7 +203,7 @@ describe('reserve, settle, release', () => {
     expect(await free()).toMatchObject({ USD: usd(9) });
   });
 
-  it('says that a request nobody reserved for has no hold', async () => {
+  it('reports a missing reservation for a request without one', async () => {
     expect(await close('no-such-request', [1n])).toBe('missing');
   });
 });
@@ -224,7 +224,7 @@ describe('races', () => {
     },
   );
 
-  it('overshoots neither a key nor its account when both bind', async () => {
+  it('overshoots neither a key nor its account when both limits bind', async () => {
     await give('USD', usd(40));
     const keys = await Promise.all([newKey({ usd: usd(10) }), newKey({ usd: usd(25) }), newKey()]);
     const results = await Promise.all(
@@ -243,7 +243,7 @@ describe('races', () => {
     await Promise.all(admitted.filter((job) => job.open).map(({ requestId }) => close(requestId, null)));
   });
 
-  it('leaves neither hold nor job when the connection dies between the statements of an admission', async () => {
+  it('leaves neither reservation nor job when the connection dies between the statements of an admission', async () => {
     await give('USD', usd(10));
     const client = new pg.Client(database.url);
     client.on('error', () => undefined);
@@ -262,7 +262,7 @@ describe('races', () => {
     await client.end().catch(() => undefined);
   });
 
-  it('charges once when the connection dies between settling and closing, and the outcome comes again', async () => {
+  it('charges once when the connection dies between settling and closing, and the result is delivered again', async () => {
     await give('USD', usd(10));
     const job = await open(usd(4));
     const client = new pg.Client(database.url);
@@ -318,13 +318,13 @@ describe('key limits', () => {
     if (result === 'reserved') await close(second.requestId, null);
   });
 
-  it('a charge that began before midnight does not lead the day of a key back', async () => {
+  it('a charge that began before midnight does not reset the day of a key', async () => {
     await give('USD', usd(10));
     const apiKeyId = await newKey({ usd: usd(5) });
     const first = await open(usd(2), { apiKeyId });
     const late = await open(usd(2), { apiKeyId });
     await close(first.requestId, [usd(2)]);
-    // As the charge of the new day has left them for one whose transaction is of the day before.
+    // As the charge of the new day leaves them for a transaction of the day before.
     await pool.query(`UPDATE key_spend SET day_start = day_start + 1 WHERE api_key_id = $1`, [apiKeyId]);
     await pool.query(`UPDATE balances SET diem_epoch = diem_epoch + 1 WHERE account_id = $1`, [account]);
     await close(late.requestId, [usd(1)]);
@@ -337,7 +337,7 @@ describe('key limits', () => {
 });
 
 describe('DIEM', () => {
-  it('gives the allowance of the day, and what is left of it ends with the day', async () => {
+  it('grants the allowance of the day, and expires the rest at its end', async () => {
     await ledger.setStake(account, usd(3));
     const job = await open(usd(1));
     await close(job.requestId, [usd(1)]);
@@ -350,7 +350,7 @@ describe('DIEM', () => {
     expect(await free()).toMatchObject({ DIEM: usd(3) });
   });
 
-  it('does not roll over what a hold of yesterday gives back', async () => {
+  it('does not roll over what a reservation of yesterday refunds', async () => {
     await ledger.setStake(account, usd(3));
     const job = await open(usd(2));
     await yesterday();
@@ -359,14 +359,14 @@ describe('DIEM', () => {
     expect(await charges(job.requestId)).toEqual([{ currency: 'DIEM', amount: -usd(0.5) }]);
   });
 
-  it('gives nothing below a stake of 0.1', async () => {
+  it('grants nothing below a stake of 0.1', async () => {
     expect(await ledger.setStake(account, usd(0.1) - 1n)).toBe(0n);
     expect(await open(1n)).toMatchObject({ result: 'insufficient_balance' });
     expect(await ledger.setStake(account, usd(0.1))).toBe(usd(0.1));
     expect(await free()).toMatchObject({ DIEM: usd(0.1) });
   });
 
-  it('changes the allowance of today with the stake, but takes back nothing that is reserved or spent', async () => {
+  it("changes today's allowance with the stake, but revokes nothing that is reserved or spent", async () => {
     await ledger.setStake(account, usd(5));
     const job = await open(usd(3));
     await ledger.setStake(account, usd(1));
@@ -385,7 +385,7 @@ describe('credits', () => {
     expect(await free()).toMatchObject({ USD: usd(5) });
   });
 
-  it('refuses a reference under which another credit stands, and posts nothing', async () => {
+  it('refuses a reference that another credit uses, and posts nothing', async () => {
     const credit = { accountId: account, currency: 'USD' as const, amountNano: usd(5), reference: `other-${account}` };
     expect(await ledger.hasCredit(credit.reference)).toBe(false);
     await ledger.credit('top_up', credit);
@@ -403,7 +403,7 @@ describe('credits', () => {
     expect(await ledger.credit('top_up', { ...credit, accountId: first.toUpperCase() })).toBe(false);
   });
 
-  it('gives a reference to one of two accounts that ask at once, and refuses the other', async () => {
+  it('gives a reference to one of two concurrent accounts, and refuses the other', async () => {
     const accounts = [account, randomUUID()];
     await pool.query(`INSERT INTO accounts (id, name) VALUES ($1, 'b')`, [accounts[1]]);
     for (let round = 0; round < 5; round++) {
@@ -417,7 +417,7 @@ describe('credits', () => {
     }
   });
 
-  it('revokes what is free and no more', async () => {
+  it('revokes what is available and no more', async () => {
     await give('USD', usd(5));
     const job = await open(usd(2));
     const revoke = { accountId: account, currency: 'USD' as const, amountNano: usd(4) };
@@ -427,7 +427,7 @@ describe('credits', () => {
     await close(job.requestId, null);
   });
 
-  it('refuses unknown accounts and amounts of nothing', async () => {
+  it('refuses unknown accounts and amounts of zero', async () => {
     const credit = { accountId: 'nobody', currency: 'USD' as const, amountNano: 1n };
     await expect(ledger.credit('grant', credit)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(ledger.credit('grant', { ...credit, amountNano: 0n })).rejects.toMatchObject({
@@ -449,7 +449,7 @@ describe('the database', () => {
     await expect(pool.query(statement)).rejects.toThrow(/only appends/);
   });
 
-  /** Entries of 5 and -5, or of what is said instead, in the account's currencies. */
+  /** Posts entries of 5 and -5, or the given ones, in the account's currencies. */
   const post = (entries: string, transaction = 'posted.id') =>
     pool.query(`
       WITH posted AS (INSERT INTO ledger_transactions (kind, account_id) VALUES ('grant', '${account}') RETURNING id)
@@ -467,7 +467,7 @@ describe('the database', () => {
     await expect(post(entries)).rejects.toThrow(/sum to zero/);
   });
 
-  it('refuses entries of a transaction, an account or a currency that is not there', async () => {
+  it('refuses entries of a transaction, an account or a currency that does not exist', async () => {
     await expect(post('a.currency, amount', '-1::bigint')).rejects.toThrow(/names what is not there/);
     await expect(post(`'USD'::currency, amount`)).rejects.toThrow(/names what is not there/);
     await expect(
@@ -522,7 +522,7 @@ describe('verify', () => {
 });
 
 describe('prices', () => {
-  it('keeps a dated row for each price a manifest had, and settles at the one of the admission', async () => {
+  it('keeps a dated row for each price a manifest had, and settles at the price of the admission', async () => {
     const manifest = (price: number) => JSON.stringify({ pricing: { input: { usd: price, diem: price } } });
     const write = (text: string) =>
       pool.query(

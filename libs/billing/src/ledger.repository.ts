@@ -8,7 +8,7 @@ export type CreditKind = 'top_up' | 'grant' | 'revoke';
 
 export interface Reserved {
   result: 'reserved' | 'repeated' | RefusedResult;
-  /** What was reserved, or could have been. */
+  /** What was reserved, or what could have been. */
   grantableNano: NanoUsd;
   balanceBefore: BalanceBefore;
 }
@@ -18,7 +18,7 @@ export type CloseResult = 'settled' | 'released' | 'repeated' | 'fenced' | 'miss
 export interface Closed {
   result: CloseResult;
   chargedNano: NanoUsd | null;
-  /** What the hold reserved before; 0 where there is none. */
+  /** What was reserved; 0 without a reservation. */
   heldNano: NanoUsd;
 }
 
@@ -30,11 +30,11 @@ export interface OpenReservations {
 
 export interface Credited {
   result: 'posted' | 'repeated' | 'insufficient_balance';
-  /** Signed as it stands in the ledger; what is free, when that does not suffice. */
+  /** Signed as in the ledger; for a refusal, the available amount. */
   amountNano: NanoUsd;
 }
 
-/** A credit that stands in the ledger. */
+/** A posted credit. */
 export interface PostedCredit {
   kind: string;
   accountId: string;
@@ -43,7 +43,7 @@ export interface PostedCredit {
   amountNano: NanoUsd;
 }
 
-/** What an account can spend at this moment. */
+/** Spendable balance of an account at this moment. */
 export interface AccountBalance {
   accountId: string;
   diemNano: NanoUsd;
@@ -51,7 +51,7 @@ export interface AccountBalance {
   usdNano: NanoUsd;
   /** Reserved by open requests, in all currencies. */
   heldNano: NanoUsd;
-  /** What its stake gives per day. */
+  /** Daily allowance from its stake. */
   diemAllowanceNano: NanoUsd;
   diemStakeNano: NanoUsd;
 }
@@ -67,7 +67,7 @@ export interface LedgerLine {
   createdAt: Date;
 }
 
-/** Figures of the whole ledger, and every way in which it could be broken as a count that has to be zero. */
+/** Totals of the ledger, and each way it can be broken as a count that must be zero. */
 export interface VerifyReport {
   figures: {
     accounts: number;
@@ -83,19 +83,24 @@ export interface VerifyReport {
     /** Sum of all entries. */
     totalNano: NanoUsd;
     negativeBalances: number;
-    /** Balances that are not the sum of their entries, or whose held part is not that of their open holds. */
+    /**
+     * Balances that differ from the sum of their entries, or whose reserved part differs from their open reservations.
+     */
     wrongBalances: number;
     openReservationsWithoutOpenJob: number;
     openJobsWithoutOpenReservation: number;
     jobsChargedTwice: number;
-    /** Settled holds whose charge is not the one in the ledger. */
+    /** Settled reservations whose charge differs from the ledger. */
     wrongCharges: number;
-    /** Keys whose spend, in all or by day, is not the sum of their charges, or whose held part not that of open holds. */
+    /**
+     * Keys whose spend, in total or by day, differs from the sum of their charges, or whose reserved part differs from
+     * their open reservations.
+     */
     wrongKeySpend: number;
   };
 }
 
-/** How a hold is closed: with what was used, or, without lines, with nothing. */
+/** How a reservation is closed: with lines it is settled, without lines it is released. */
 export interface ReservationClosing {
   requestId: string;
   accountId: string;
@@ -118,14 +123,17 @@ interface ClosedRow {
   held_nano: bigint;
 }
 
-/** The ledger's functions, one statement each. What they promise stands in the migration that makes them. */
+/**
+ * Calls the ledger functions of the database, one statement each. Their guarantees are documented in the migration that
+ * creates them.
+ */
 export class LedgerRepository {
   // SQL: each call is one function of the database, which locks, checks and posts in one statement.
   constructor(private readonly queries: RawQueries) {}
 
   /**
-   * Reserves for each job what its quote says, in the order of their accounts: two groups never wait for each other. The
-   * answers are in the order of the jobs.
+   * Reserves for each job what its quote says, in account order, so that two groups never wait for each other. The
+   * results are in the order of the jobs.
    */
   async reserve(requests: readonly { job: ReservableJob; quote: JobQuote }[]): Promise<Reserved[]> {
     const given = inAccountOrder(requests.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
@@ -140,7 +148,7 @@ export class LedgerRepository {
     return requests.map(({ job }) => reservedOf(one(answers.get(job.requestId))));
   }
 
-  /** Settles the holds that come with lines, and releases the others, in the order of their accounts. */
+  /** Settles the reservations that come with lines, and releases the others, in account order. */
   async close(closings: readonly ReservationClosing[]): Promise<Closed[]> {
     const given = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
       requestId,
@@ -166,7 +174,7 @@ export class LedgerRepository {
     });
   }
 
-  /** The prices that requests were admitted at; one without a hold is left out. */
+  /** Returns the prices at which requests were admitted; requests without a reservation are absent. */
   async findPricings(requestIds: readonly string[]): Promise<Map<string, Pricing | null>> {
     if (requestIds.length === 0) return new Map();
     const rows = await this.queries.$queryRaw<{ request_id: string; pricing: Pricing | null }[]>`
@@ -174,7 +182,7 @@ export class LedgerRepository {
     return new Map(rows.map(({ request_id: requestId, pricing }) => [requestId, pricing]));
   }
 
-  /** What a closed request was charged; null while it is open, and for one that had no hold. */
+  /** Returns what a closed request was charged; null while it is open, and without a reservation. */
   async findCharge(requestId: string): Promise<NanoUsd | null> {
     const [row] = await this.queries.$queryRaw<{ charged_nano: NanoUsd | null }[]>`
       SELECT charged_nano FROM holds WHERE request_id = ${requestId}`;
@@ -192,7 +200,7 @@ export class LedgerRepository {
     return { result, amountNano: amount_nano };
   }
 
-  /** What was posted under a reference; null where nothing was. */
+  /** Returns the credit posted under a reference; null if there is none. */
   async findCredit(reference: string): Promise<PostedCredit | null> {
     const [row] = await this.queries.$queryRaw<PostedCredit[]>`
       SELECT t.kind::text AS kind, t.account_id::text AS "accountId", e.currency::text AS currency,
@@ -203,14 +211,14 @@ export class LedgerRepository {
     return row ?? null;
   }
 
-  /** Resolves to the allowance per day. */
+  /** Resolves to the daily allowance. */
   async setStake(accountId: string, stakeNano: NanoUsd): Promise<NanoUsd> {
     const [row] = await this.queries.$queryRaw<{ allowance: bigint }[]>`
       SELECT ledger_set_stake(${accountId}::uuid, ${stakeNano}::bigint) AS allowance`;
     return one(row).allowance;
   }
 
-  /** What can be spent now; DIEM of another day are not, although nobody has booked that yet. */
+  /** Returns the balance that can be spent now; expired DIEM are not counted even before they are booked. */
   async balance(accountId: string): Promise<AccountBalance | null> {
     if (!isUuid(accountId)) return null;
     const [row] = await this.queries.$queryRaw<AccountBalance[]>`
@@ -224,7 +232,7 @@ export class LedgerRepository {
     return row ?? null;
   }
 
-  /** A customer's entries, newest first. */
+  /** Returns the entries of an account, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
     if (!isUuid(accountId)) return [];
     return this.queries.$queryRaw<LedgerLine[]>`
@@ -258,14 +266,14 @@ function reservedOf(row: ReservedRow): Reserved {
   return { result: row.result, grantableNano: row.grantable_nano, balanceBefore };
 }
 
-/** The functions lock accounts as they come to them: all groups must come in one order. */
+/** The functions lock accounts in the given order: all groups must use one order. */
 function inAccountOrder<Item extends { accountId: string }>(items: readonly Item[]): Item[] {
   return items.toSorted((left, right) =>
     left.accountId < right.accountId ? -1 : left.accountId > right.accountId ? 1 : 0,
   );
 }
 
-/** JSON carries sums as text; a number would lose its last digits. */
+/** JSON carries amounts as text; a number would lose its last digits. */
 function withBigints({ figures, breaks }: VerifyReport): VerifyReport {
   return {
     figures: { ...figures, chargedNano: BigInt(figures.chargedNano), heldNano: BigInt(figures.heldNano) },

@@ -9,12 +9,12 @@ export interface Credit {
   currency: Currency;
   /** Positive, also for a revocation. */
   amountNano: NanoUsd;
-  /** A credit with a reference is posted once, however often it is asked for. */
+  /** A credit with a reference is posted once, however often it is requested. */
   reference?: string;
   note?: string;
 }
 
-/** What operators and other libraries do with the ledger, beside the steps that every job takes. */
+/** Ledger operations of operators and other libraries, besides the steps that every job takes. */
 @Injectable()
 export class LedgerService {
   private readonly repository: LedgerRepository;
@@ -24,10 +24,10 @@ export class LedgerService {
   }
 
   /**
-   * Puts credit in (`top_up` was paid for, `grant` is a gift), or takes free credit back (`revoke`). Resolves to false
-   * when this credit had been posted under its reference before. Rejects with `NOT_FOUND` for an unknown account,
-   * `INSUFFICIENT_BALANCE` when less is free than shall be revoked, and `INVALID_REQUEST` for a reference under which
-   * another credit stands.
+   * Posts credit (`top_up` was paid, `grant` is free), or revokes available credit (`revoke`). Resolves to false when
+   * this credit was already posted under its reference. Rejects with `NOT_FOUND` for an unknown account,
+   * `INSUFFICIENT_BALANCE` when less is available than shall be revoked, and `INVALID_REQUEST` for a reference that
+   * another credit uses.
    */
   async credit(kind: CreditKind, credit: Credit): Promise<boolean> {
     const { accountId, amountNano } = credit;
@@ -35,7 +35,7 @@ export class LedgerService {
     await this.balance(accountId);
     const { reference = null, note = '' } = credit;
     const result = await this.repository.credit(kind, { ...credit, reference, note }).catch(async (error: unknown) => {
-      // Two accounts at once, one reference: each waits for a lock of its own, and the second one to write is refused.
+      // Two accounts, one reference, at the same time: each waits for its own lock, and the second write is refused.
       if (reference === null || !(await this.repository.findCredit(reference))) throw error;
       return { result: 'repeated' as const, amountNano };
     });
@@ -47,12 +47,14 @@ export class LedgerService {
     return result.result === 'posted';
   }
 
-  /** Whether anything was posted under a reference. */
+  /** Returns whether anything was posted under a reference. */
   async hasCredit(reference: string): Promise<boolean> {
     return (await this.repository.findCredit(reference)) !== null;
   }
 
-  /** Sets what the DIEM allowance of each day comes from; resolves to that allowance. Today's changes at once. */
+  /**
+   * Sets the stake behind the daily DIEM allowance; resolves to that allowance. Today's allowance changes immediately.
+   */
   async setStake(accountId: string, stakeNano: NanoUsd): Promise<NanoUsd> {
     if (stakeNano < 0n) throw new PlatformError('INVALID_REQUEST', 'A stake cannot be negative.');
     await this.balance(accountId);
@@ -77,28 +79,28 @@ export class LedgerService {
     throw new PlatformError('INVALID_REQUEST', message, 'reference');
   }
 
-  /** What a closed request was charged; null while it is open, and for one that had no hold. */
+  /** Returns what a closed request was charged; null while it is open, and without a reservation. */
   async chargeOf(requestId: string): Promise<NanoUsd | null> {
     return this.repository.findCharge(requestId);
   }
 
-  /** A customer's entries, newest first. */
+  /** Returns the entries of an account, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
     return this.repository.entries(accountId, limit);
   }
 
-  /** Reads the open holds alone, however large the ledger is. */
+  /** Reads only the open reservations, however large the ledger is. */
   async openReservations(): Promise<OpenReservations> {
     return this.repository.openReservations();
   }
 
-  /** Proves the ledger, under any load; see `isSound`. */
+  /** Verifies the ledger, under any load; see `isSound`. */
   async verify(): Promise<VerifyReport> {
     return this.repository.verify();
   }
 }
 
-/** True when nothing is broken. */
-export function isAudio({ breaks }: VerifyReport): boolean {
+/** Returns true when nothing is broken. */
+export function isConsistent({ breaks }: VerifyReport): boolean {
   return Object.values(breaks).every((count) => BigInt(count) === 0n);
 }

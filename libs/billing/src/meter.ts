@@ -1,14 +1,14 @@
 import type { JobUsage } from '#common';
 import type { ChargeLine, Pricing } from '#model-registry/manifest';
 
-/** What a job has used. */
+/** The usage of a job. */
 export interface MeteredJob {
   modality: string;
   modelId: string;
   usage: JobUsage;
-  /** As it was when the job was admitted; null: free. */
+  /** The price at the admission of the job; null: free. */
   pricing: Pricing | null;
 }
 
-/** Turns usage into positions; pure. The modalities know how, each for its own. */
+/** Pass it alone as `cursor` for the next page, within 24 h. */
 export type Meter = (job: MeteredJob) => ChargeLine[];

@@ -5,8 +5,8 @@ import { JobQuote } from './job-quote.js';
 import type { Closed } from './ledger.repository.js';
 
 /**
- * What this process has posted, in USD, since it started: figures for graphs, added after the transaction. The truth is
- * the ledger.
+ * Amounts posted by this process since its start, in USD, for graphs; added after the transaction. The ledger is the
+ * source of truth.
  */
 @Injectable()
 export class MoneyMetrics {
@@ -21,16 +21,17 @@ export class MoneyMetrics {
     this.settledUsd = metrics.counter('sluice_ledger_settled_usd_total', 'Charged for closed jobs.', labels);
     this.releasedUsd = metrics.counter(
       'sluice_ledger_released_usd_total',
-      'Reserved for closed jobs and given back.',
+      'Refunded from the reservations of closed jobs.',
       labels,
     );
-    this.reservationsClosed = metrics.counter('sluice_ledger_reservations_closed_total', 'Holds closed, by how.', [
-      ...labels,
-      'result',
-    ]);
+    this.reservationsClosed = metrics.counter(
+      'sluice_ledger_reservations_closed_total',
+      'Reservations closed, by result.',
+      [...labels, 'result'],
+    );
   }
 
-  /** `quote` is that of an admitted job; what comes without one has reserved nothing. */
+  /** `quote` is that of an admitted job; without one, nothing was reserved. */
   reserved({ modality, modelId: model }: { modality: string; modelId: string }, quote: unknown): void {
     if (quote instanceof JobQuote) this.reservedUsd.inc({ modality, model }, usd(quote.amountNano));
   }

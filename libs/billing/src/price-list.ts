@@ -5,7 +5,7 @@ import type { ModelPrice } from './model-price.js';
 
 const reuseMs = 5_000;
 
-/** The prices of today. One read of all of them serves 5 s. */
+/** Returns today's prices. One read of all prices is cached for 5 s. */
 export class PriceList {
   private readonly repository: PriceRepository;
   private prices = new Map<string, ModelPrice>();
@@ -19,7 +19,7 @@ export class PriceList {
     this.repository = new PriceRepository(prisma);
   }
 
-  /** Rejects with `SERVICE_UNAVAILABLE` when prices cannot be read: nothing runs at a price nobody knows. */
+  /** Rejects with `SERVICE_UNAVAILABLE` when prices cannot be read: nothing runs at an unknown price. */
   async current(modelId: string): Promise<ModelPrice> {
     const isOld = this.clock.monotonicMs() - this.readAtMs >= reuseMs;
     if (isOld || !this.prices.has(modelId)) await this.refresh();

@@ -1,11 +1,11 @@
 import type { PrismaService } from '#platform/prisma';
 import type { ModelPrice } from './model-price.js';
 
-/** Dated prices. A trigger writes a row whenever the registry takes a manifest with another price. */
+/** Dated prices. A trigger writes a row whenever the registry stores a manifest with a new price. */
 export class PriceRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** The price of every model now, by the database's clock. */
+  /** Returns the current price of every model, by the clock of the database. */
   async current(): Promise<ModelPrice[]> {
     // SQL: DISTINCT ON, by the database's clock.
     return this.prisma.$queryRaw<ModelPrice[]>`

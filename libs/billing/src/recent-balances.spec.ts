@@ -32,7 +32,7 @@ describe('RecentBalances', () => {
     expect(reads).toEqual(['a', 'b', 'a']);
   });
 
-  it('answers nothing while the database is away', async () => {
+  it('returns null while the database is unavailable', async () => {
     const { balances, state } = setUp();
     state.away = true;
     expect(await balances.of('a')).toBeNull();

@@ -3,7 +3,7 @@ import { Inject, Injectable, Optional } from '#platform/injection';
 import type { BalanceBefore } from './job-quote.js';
 import { LedgerService } from './ledger.service.js';
 
-/** How old a balance may be, in ms. */
+/** Maximum age of a balance, in ms. */
 const cacheMs = 5_000;
 const maxAccounts = 10_000;
 
@@ -15,8 +15,8 @@ interface Entry {
 }
 
 /**
- * What accounts could spend a moment ago, for answers that reserve nothing: one read serves an account for 5 s. Never
- * base a decision about money on it.
+ * Caches account balances for responses that reserve nothing: one read serves an account for 5 s. Never base a billing
+ * decision on it.
  */
 @Injectable()
 export class RecentBalances {
@@ -27,7 +27,7 @@ export class RecentBalances {
     @Optional() private readonly clock: Clock = systemClock,
   ) {}
 
-  /** Null when it cannot be read at the moment. */
+  /** Returns null when it cannot be read at the moment. */
   async of(accountId: string): Promise<BalanceBefore | null> {
     const nowMs = this.clock.monotonicMs();
     const known = this.entries.get(accountId);
@@ -38,7 +38,7 @@ export class RecentBalances {
     );
     this.entries.delete(accountId);
     this.entries.set(accountId, { balance, untilMs: nowMs + cacheMs });
-    // A map iterates in insertion order: the first key is the oldest answer.
+    // A map iterates in insertion order: the first key is the oldest entry.
     const oldest = this.entries.size > maxAccounts ? this.entries.keys().next().value : undefined;
     if (oldest !== undefined) this.entries.delete(oldest);
     return await balance;

@@ -4,12 +4,12 @@ import { JobQuote, type ReservableJob, ReservationRefused } from './job-quote.js
 import { LedgerRepository } from './ledger.repository.js';
 
 /**
- * Reserves the worst case in the transaction that admits the job: there is no job without its hold, and no hold
- * without its job. An admission step of `#jobs`.
+ * Reserves the worst case in the transaction that admits the job: no job exists without its reservation, and no
+ * reservation without its job. An admission step of `#jobs`.
  */
 @Injectable()
 export class ReservationStep {
-  /** Resolves to a `ReservationRefused` for each job that cannot be paid; that one has reserved nothing. */
+  /** Resolves to a `ReservationRefused` for each job that cannot be paid; nothing is reserved for it. */
   async admit(
     transaction: RawQueries,
     admissions: readonly { job: ReservableJob; quote: unknown }[],

@@ -1,8 +1,8 @@
 import { Prisma } from '#platform/prisma';
 
 /**
- * The proof of the ledger as one statement: one snapshot, one scan of the entries, any load beside it. Counts what is
- * broken; see `VerifyReport`.
+ * Verifies the ledger in one statement: one snapshot, one scan of the entries, under any load. Counts what is broken;
+ * see `VerifyReport`.
  */
 export const verifyStatement = Prisma.sql`
   WITH sums AS MATERIALIZED (

@@ -5,8 +5,8 @@ it.each([
   ['', 0],
   ['größer', 6],
   ['😀😀', 2],
-  // Half a pair is one, too.
+  // An unpaired surrogate counts as one, too.
   ['a\ud83d', 2],
-])('%j has its characters', (text, characters) => {
+])('counts the characters of %j', (text, characters) => {
   expect(charactersOf(text)).toBe(characters);
 });

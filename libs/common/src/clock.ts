@@ -1,4 +1,4 @@
-/** The time, injectable so that tests own it. Durations use `monotonicMs`, dates use `nowMs`. */
+/** The time, injectable for tests. Durations use `monotonicMs`, dates use `nowMs`. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   nowMs(): number;

@@ -1,8 +1,8 @@
 import { hkdfSync } from 'node:crypto';
 
 /**
- * A key of 32 bytes for one purpose, from the installation's secret (64 hex digits): what is signed for one purpose
- * means nothing for another, and every replica derives the same.
+ * Derives a 32-byte key for one purpose from the installation's secret (64 hex digits). Every replica derives the same
+ * key; a signature for one purpose is invalid for another.
  */
 export function deriveKey(secretKey: string, purpose: string): Buffer {
   const secret = Buffer.from(secretKey, 'hex');

@@ -17,13 +17,13 @@ describe('half precision', () => {
     expect(decodeFloat16(0x7e00)).toBeNaN();
   });
 
-  it('encodes what it decoded, for every pattern that is a number', () => {
+  it('round-trips every bit pattern that is a number', () => {
     const isNumber = (bits: number) => (bits & 0x7c00) !== 0x7c00 || (bits & 0x3ff) === 0;
     const patterns = Array.from({ length: 65536 }, (_, bits) => bits).filter(isNumber);
     expect(patterns.map((bits) => encodeFloat16(decodeFloat16(bits)))).toEqual(patterns);
   });
 
-  it('rounds to the nearest pattern, ties to even, and beyond the largest to infinity', () => {
+  it('rounds to the nearest value, ties to even, and overflows to infinity', () => {
     const range = fc.double({ min: -65519, max: 65519, noNaN: true });
     fc.assert(
       fc.property(range, (value) => {

@@ -2,17 +2,17 @@ const decodeTable = buildDecodeTable();
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
-/** The number that an IEEE half-precision bit pattern stands for. */
+/** Decodes an IEEE half-precision bit pattern. */
 export function decodeFloat16(half: number): number {
   return decodeTable[half] ?? 0;
 }
 
-/** The little-endian half-precision number at `from`. */
+/** Reads the little-endian half-precision number at `from`. */
 export function readFloat16(bytes: Uint8Array, from: number): number {
   return decodeFloat16((bytes[from] as number) | ((bytes[from + 1] as number) << 8));
 }
 
-/** The nearest half-precision bit pattern, ties to even; what is too large becomes infinity. */
+/** Returns the nearest half-precision bit pattern, ties to even; overflow becomes infinity. */
 export function encodeFloat16(value: number): number {
   float[0] = value;
   const word = bits[0] ?? 0;

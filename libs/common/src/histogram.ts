@@ -1,15 +1,15 @@
-/** What a `Tally` holds, as it crosses to another process. */
+/** Contents of a `Histogram`, as they cross processes. */
 export interface HistogramReading {
-  /** Upper bounds of the buckets, ascending; one more bucket takes what is larger. */
+  /** Upper bounds of the buckets, ascending; one more bucket holds larger values. */
   bounds: readonly number[];
-  /** Values in each bucket alone, not those below it. */
+  /** Values per bucket, not cumulative. */
   counts: number[];
   sum: number;
 }
 
 /**
- * A histogram of one label set, in the unit of its bounds. Adding looks nothing up and allocates nothing: for what
- * happens thousands of times a second. `#platform/metrics` shows it.
+ * A histogram of one label set, in the unit of its bounds. Adding a value does no lookup and no allocation, for events
+ * that occur thousands of times per second. `#platform/metrics` exports it.
  */
 export class Histogram implements HistogramReading {
   readonly counts: number[];

@@ -1,11 +1,11 @@
-/** Usual batches of one run, so that a pile that grew while nobody deleted is gone within minutes, and nothing else waits for it. */
-const usualBatches = 40;
+/** Default number of batches per run: a backlog is deleted within minutes without blocking other work. */
+const defaultMaxBatches = 40;
 
-/** Deletes batch after batch until one is short; resolves to how many rows that were. */
+/** Deletes batch after batch until one is short; resolves to the number of deleted rows. */
 export async function inBatches(
   rows: number,
   deleteSome: (max: number) => Promise<number>,
-  maxBatches = usualBatches,
+  maxBatches = defaultMaxBatches,
 ): Promise<number> {
   let count = 0;
   for (let batch = 0; batch < maxBatches; batch += 1) {

@@ -5,7 +5,7 @@ import { costPerMillion, displayNanos, formatNanos, nanosOf, nanosPerUsd, parseN
 const nanos = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
 
 describe('money', () => {
-  it('takes prices with decimals that binary fractions miss', () => {
+  it('converts decimal prices that binary fractions cannot represent', () => {
     expect(nanosOf(0.29)).toBe(290_000_000n);
     expect(nanosOf(1.1)).toBe(1_100_000_000n);
     expect(nanosOf(0.000000001)).toBe(1n);
@@ -16,11 +16,11 @@ describe('money', () => {
     expect(() => nanosOf(amount)).toThrow(RangeError);
   });
 
-  it.each(['', '-', '1e3', '1,5', '0x1', '1.', '.5', '1.0000000001', ' 1'])('does not read %j', (text) => {
+  it.each(['', '-', '1e3', '1,5', '0x1', '1.', '.5', '1.0000000001', ' 1'])('rejects %j', (text) => {
     expect(parseNanos(text)).toBeNull();
   });
 
-  it('reads back every amount it writes in full', () => {
+  it('parses every amount it formats in full', () => {
     fc.assert(
       fc.property(nanos, (amount) => {
         expect(parseNanos(formatNanos(amount, 9))).toBe(amount);
@@ -28,7 +28,7 @@ describe('money', () => {
     );
   });
 
-  it('rounds half up at display only', () => {
+  it('rounds half up on display only', () => {
     expect(formatNanos(499n)).toBe('0.000000');
     expect(formatNanos(500n)).toBe('0.000001');
     expect(formatNanos(-500n)).toBe('-0.000001');
@@ -36,7 +36,7 @@ describe('money', () => {
     expect(formatNanos((nanosPerUsd * 3n) / 2n, 0)).toBe('2');
   });
 
-  it('is never off by more than half a unit of the last place', () => {
+  it('is never off by more than half a unit of the last decimal', () => {
     fc.assert(
       fc.property(nanos, fc.integer({ min: 0, max: 9 }), (amount, decimals) => {
         const shown = parseNanos(formatNanos(amount, decimals)) ?? 0n;

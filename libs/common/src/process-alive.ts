@@ -1,10 +1,10 @@
-/** Whether a process of this machine has that id, also one that belongs to somebody else. */
+/** True when a process with this id exists on this machine, also one of another user. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, and may not be signalled from here.
+    // EPERM: the process exists but may not be signalled.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -5,14 +5,14 @@ const after = <Result>(ms: number, result: Result): Promise<Result> =>
   new Promise((resolve) => setTimeout(() => resolve(result), ms));
 const never = new Promise<never>(() => undefined);
 
-describe('the budget of a request', () => {
-  it('gives what the stores answer, and their errors', async () => {
+describe('the store budget of a request', () => {
+  it('returns what the stores return, and their errors', async () => {
     const budget = new StoreBudget(60_000);
     expect(await budget.within(Promise.resolve(1))).toBe(1);
     await expect(budget.within(Promise.reject(new Error('no')))).rejects.toThrow('no');
   });
 
-  it('is one for all questions: what the first has used, the second has not', async () => {
+  it('is shared by all calls: each has what earlier ones left', async () => {
     let nowMs = 0;
     const budget = new StoreBudget(60_000, { nowMs: () => 0, monotonicMs: () => nowMs });
     const first = budget.within(after(1, 'slow'));
@@ -20,29 +20,29 @@ describe('the budget of a request', () => {
     expect(await first).toBe('slow');
     expect(budget.spentMs).toBe(60_000);
     await expect(budget.within(never)).rejects.toBeInstanceOf(BudgetSpent);
-    // What is known already costs nothing.
+    // Values that are already known use no budget.
     expect(await budget.within(Promise.resolve('cached'))).toBe('cached');
   });
 
-  it('says 503 when it is spent, and why to the log alone', async () => {
+  it('rejects with a 503 when it is spent, and gives the reason only to the log', async () => {
     const spent: unknown = await new StoreBudget(5).within(never).catch((error: unknown) => error);
     expect(spent).toMatchObject({ code: 'SERVICE_UNAVAILABLE', cause: { message: expect.stringContaining('5 ms') } });
     expect((spent as Error).message).not.toContain('database');
   });
 
-  it('leaves what was begun to its end, also a bad one', async () => {
+  it('lets started work finish, also when it fails', async () => {
     const budget = new StoreBudget(1);
     let ended = false;
     const work = after(20, null).then(() => {
       ended = true;
-      throw new Error('nobody listens any more');
+      throw new Error('too late to matter');
     });
     await expect(budget.within(work)).rejects.toBeInstanceOf(BudgetSpent);
     await work.catch(() => undefined);
     expect(ended).toBe(true);
   });
 
-  it('has what comes too late taken back, and nothing else', async () => {
+  it('undoes results that arrive too late, and no others', async () => {
     const undone: string[] = [];
     const undo = (late: string): void => void undone.push(late);
     const budget = new StoreBudget(5);

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.js';
 import { PlatformError } from './errors/platform-error.js';
 
-/** What a caller hears whose request has waited for the stores as long as it may. What it asked of them may still happen. */
+/** The error of a request that has waited too long for the stores. The pending calls may still take effect. */
 export class BudgetSpent extends PlatformError {
   constructor(budgetMs: number) {
     const cause = new Error(`database and queue kept a request waiting for ${budgetMs} ms`);
@@ -10,8 +10,8 @@ export class BudgetSpent extends PlatformError {
 }
 
 /**
- * How long one request may wait for the stores, all its questions to them together: each may take what those before it have
- * left. Only waiting counts, not the time in which its body comes in or its answer goes out.
+ * How long one request may wait for the stores in total; each call may use what earlier ones left. Receiving the body
+ * and sending the response do not count.
  */
 export class StoreBudget {
   private waitedMs = 0;
@@ -27,8 +27,8 @@ export class StoreBudget {
   }
 
   /**
-   * Ends as `work` does, or rejects with `BudgetSpent` when nothing is left before; `work` itself goes on, and `undo` takes
-   * back what it brings when nobody waits for it any more.
+   * Settles like `work`, or rejects with `BudgetSpent` once the budget is used up. `work` then continues, and `undo`
+   * reverts its late result.
    */
   async within<Result>(work: Promise<Result>, undo?: (late: Result) => unknown): Promise<Result> {
     const beganMs = this.clock.monotonicMs();

@@ -1,14 +1,17 @@
-/** Tokens of one text request, counted as they were generated. Zero is a count, not a gap. */
+/** Tokens of one text request, counted as generated. Zero means none, not unknown. */
 export interface TokenUsage {
   promptTokens: number;
-  /** Of the prompt, how many were found in a cached prefix. */
+  /** Prompt tokens found in a cached prefix. */
   cachedTokens: number;
   completionTokens: number;
-  /** Of the completion, how many were reasoning. */
+  /** Completion tokens that were reasoning. */
   reasoningTokens: number;
 }
 
-/** What one job used. `units` counts what is not tokens, by the names its slice's meter knows: `images`, `characters`… */
+/**
+ * Usage of one job. `units` counts everything besides tokens under the names of the slice's meter: `images`,
+ * `characters`…
+ */
 export interface JobUsage extends TokenUsage {
   units?: Readonly<Record<string, number>>;
 }

@@ -1,6 +1,6 @@
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Whether the database takes a text as an id: it refuses a statement that has another one. */
+/** True when the database accepts a text as a UUID; otherwise it rejects the statement. */
 export function isUuid(text: string): boolean {
   return uuid.test(text);
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { systemDialer } from './dialer.js';
 
 describe('the dialer', () => {
-  it('gives out a socket whose peer may break before anybody listens', async () => {
+  it('returns a socket whose peer may fail before a listener is attached', async () => {
     const server = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;

@@ -1,16 +1,16 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-/** Where a connection goes: an address that was judged, never a name. */
+/** Target of a connection: a checked address, never a name. */
 export interface DialTarget {
   address: string;
   family: 4 | 6;
   port: number;
-  /** Set for https: the name the certificate must carry. */
+  /** Set for https: the name that the certificate must have. */
   serverName: string | null;
 }
 
-/** Opens a connection; resolves when it stands. Tests bring their own and see what would be dialed. */
+/** Opens a connection; resolves when it is established. Tests replace it to see what would be dialed. */
 export type Dialer = (target: DialTarget, options: { timeoutMs: number; signal?: AbortSignal }) => Promise<Socket>;
 
 export const systemDialer: Dialer = ({ address, family, port, serverName }, { timeoutMs, signal }) =>
@@ -34,7 +34,7 @@ export const systemDialer: Dialer = ({ address, family, port, serverName }, { ti
     };
     signal?.addEventListener('abort', onAbort, { once: true });
     socket.once('error', fail);
-    // Whoever takes the socket listens a turn later; what the peer breaks until then must not end the process.
+    // The caller attaches its listener one turn later; a peer error until then must not end the process.
     socket.on('error', () => undefined);
     socket.once(ready, () => {
       finish();

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 
-/** The URL or what it leads to cannot be used. `problem` follows the field's name, or "The URL". */
+/** The URL or its target cannot be used. `problem` follows the field's name, or "The URL". */
 export function refusedUrl(problem: string, param: string | null, cause?: unknown): PlatformError {
   return new PlatformError('INVALID_REQUEST', `${param ?? 'The URL'} ${problem}.`, param, { cause });
 }

@@ -7,7 +7,7 @@ import { type DialTarget, Egress, type RemoteRequest } from './index.js';
 const address = '93.184.215.14';
 
 const routes: Record<string, RequestListener> = {
-  '/picture': (_request, response) => response.writeHead(200, { 'content-type': 'image/PNG; a=b' }).end('picture'),
+  '/image': (_request, response) => response.writeHead(200, { 'content-type': 'image/PNG; a=b' }).end('image'),
   '/untyped': (_request, response) => response.writeHead(200).end('something'),
   '/long': (_request, response) => response.writeHead(200, { 'content-length': 2_000 }).end(Buffer.alloc(2_000)),
   '/drip': (_request, response) => {
@@ -33,7 +33,7 @@ const routes: Record<string, RequestListener> = {
   '/headers': (_request, response) => response.writeHead(200, { 'x-long': 'a'.repeat(20_000) }).end(),
   '/missing': (_request, response) => response.writeHead(404).end('not here'),
   '/echo': (request, response) => response.writeHead(200).end(JSON.stringify(request.headers)),
-  '/moved': (_request, response) => response.writeHead(302, { location: '/picture' }).end(),
+  '/moved': (_request, response) => response.writeHead(302, { location: '/image' }).end(),
 };
 
 describe('Egress', () => {
@@ -65,23 +65,23 @@ describe('Egress', () => {
   const read = (path: string, options: Partial<RemoteRequest> = {}) =>
     egress.read({ url: `http://public.example${path}`, maxBytes: 1_000, ...options });
 
-  it('fetches from the address it judged', async () => {
-    expect(await read('/picture')).toEqual({
-      url: 'http://public.example/picture',
+  it('connects to the address that it checked', async () => {
+    expect(await read('/image')).toEqual({
+      url: 'http://public.example/image',
       contentType: 'image/png',
-      bytes: Buffer.from('picture'),
+      bytes: Buffer.from('image'),
     });
     expect(dialed).toEqual([{ address, family: 4, port: 80, serverName: null }]);
   });
 
-  it('dials the port and names the server of the URL', async () => {
-    await read('/picture', { url: 'http://public.example:8080/picture' });
+  it("dials the URL's port and sends its server name", async () => {
+    await read('/image', { url: 'http://public.example:8080/image' });
     expect(dialed[0]).toMatchObject({ port: 8080 });
-    await read('/picture', { url: 'https://public.example/picture' }).catch(() => undefined);
+    await read('/image', { url: 'https://public.example/image' }).catch(() => undefined);
     expect(dialed[1]).toEqual({ address, family: 4, port: 443, serverName: 'public.example' });
   });
 
-  it('says nothing of the caller, and asks for what is not packed', async () => {
+  it('reveals nothing about the client, and requests uncompressed content', async () => {
     const { bytes } = await read('/echo', { headers: { accept: 'image/*' } });
     expect(JSON.parse(bytes.toString())).toEqual({
       host: 'public.example',
@@ -92,9 +92,9 @@ describe('Egress', () => {
     });
   });
 
-  it('takes the types it was asked for', async () => {
-    expect((await read('/picture', { contentTypes: ['video/mp4', 'image/*'] })).contentType).toBe('image/png');
-    for (const path of ['/picture', '/untyped']) {
+  it('accepts the requested content types', async () => {
+    expect((await read('/image', { contentTypes: ['video/mp4', 'image/*'] })).contentType).toBe('image/png');
+    for (const path of ['/image', '/untyped']) {
       await expect(read(path, { contentTypes: ['video/mp4'], param: 'video_url' })).rejects.toMatchObject({
         code: 'INVALID_REQUEST',
         param: 'video_url',
@@ -104,7 +104,7 @@ describe('Egress', () => {
     expect((await read('/untyped')).contentType).toBe('');
   });
 
-  it('stops at the first byte too many, announced or not', async () => {
+  it('stops at the first byte over the limit, announced or not', async () => {
     for (const path of ['/long', '/endless']) {
       await expect(read(path, { maxBytes: 1_999 })).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
     }
@@ -115,28 +115,28 @@ describe('Egress', () => {
     await expect(read(path)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
-  it('gives up when its time is over: while it looks up, waits, or reads', async () => {
-    const late = { code: 'INVALID_REQUEST', message: 'The URL did not answer in time.' };
+  it('times out during lookup, wait and read', async () => {
+    const timedOut = { code: 'INVALID_REQUEST', message: 'The URL did not answer in time.' };
     for (const path of ['/silent', '/drip']) {
-      await expect(read(path, { timeoutMs: 100 })).rejects.toMatchObject(late);
+      await expect(read(path, { timeoutMs: 100 })).rejects.toMatchObject(timedOut);
     }
-    await expect(read('', { url: 'http://slow.example/', timeoutMs: 50 })).rejects.toMatchObject(late);
+    await expect(read('', { url: 'http://slow.example/', timeoutMs: 50 })).rejects.toMatchObject(timedOut);
   });
 
-  it('stops when it is told to', async () => {
+  it('stops when its signal aborts', async () => {
     const stop = new AbortController();
     const reading = read('/drip', { signal: stop.signal });
     setTimeout(() => stop.abort(new Error('nobody waits')), 50);
     await expect(reading).rejects.toThrow('nobody waits');
-    await expect(read('/picture', { signal: stop.signal })).rejects.toThrow('nobody waits');
+    await expect(read('/image', { signal: stop.signal })).rejects.toThrow('nobody waits');
   });
 
-  it('follows redirects as often as it may', async () => {
-    expect((await read('/moved')).url).toBe('http://public.example/picture');
+  it('follows redirects up to the limit', async () => {
+    expect((await read('/moved')).url).toBe('http://public.example/image');
     await expect(read('/moved', { maxRedirects: 0 })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
-  it('gives the content as it arrives', async () => {
+  it('streams the content as it arrives', async () => {
     const { body, totalBytes } = await egress.open({ url: 'http://public.example/endless', maxBytes: 1e9 });
     expect(totalBytes).toBeNull();
     for await (const part of body) {
@@ -146,7 +146,7 @@ describe('Egress', () => {
     expect(body.destroyed).toBe(true);
   });
 
-  it('tries the other addresses of a host when one does not answer', async () => {
+  it('tries the other addresses of a host when one does not respond', async () => {
     const tried: string[] = [];
     const patient = new Egress({
       resolver: () => Promise.resolve(['8.8.8.8', '8.8.4.4', address].map((each) => ({ address: each, family: 4 }))),
@@ -156,9 +156,7 @@ describe('Egress', () => {
         return Promise.resolve(connect({ host: '127.0.0.1', port }));
       },
     });
-    expect((await patient.read({ url: 'http://public.example/picture', maxBytes: 100 })).bytes.toString()).toBe(
-      'picture',
-    );
+    expect((await patient.read({ url: 'http://public.example/image', maxBytes: 100 })).bytes.toString()).toBe('image');
     expect(tried).toEqual(['8.8.8.8', '8.8.4.4', address]);
   });
 });

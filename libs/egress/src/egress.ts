@@ -17,18 +17,18 @@ export interface EgressOptions {
 
 const defaultTimeoutMs = 30_000;
 const defaultRedirects = 3;
-/** How long a connection may take, in ms. */
+/** Connection timeout in ms. */
 const dialTimeoutMs = 10_000;
-/** Addresses of one host that are tried. */
+/** Maximum number of addresses tried per host. */
 const maxAddresses = 3;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The one door to URLs that callers name. A host is resolved once, every address it has must be global, and the
- * connection goes to the very address that was judged: a name that changes its mind meanwhile changes nothing. Proxies
- * of the environment are not used, for they would resolve again.
+ * Fetches URLs that clients name; no other code does. A host is resolved once and all of its addresses must be global.
+ * The connection goes to exactly the checked address, so a DNS change in between has no effect. Proxies of the
+ * environment are not used, because they would resolve again.
  *
- * Refusals and failures are `INVALID_REQUEST` (they are the caller's URL), `PAYLOAD_TOO_LARGE`, or the signal's reason.
+ * Errors are `INVALID_REQUEST` (it is the client's URL), `PAYLOAD_TOO_LARGE`, or the signal's reason.
  */
 export class Egress {
   private readonly resolver: Resolver;
@@ -45,7 +45,7 @@ export class Egress {
     });
   }
 
-  /** The whole content. */
+  /** Returns the whole content. */
   async read(request: RemoteRequest): Promise<RemoteFile> {
     const { url, contentType, body } = await this.open(request);
     const parts: Buffer[] = [];
@@ -53,15 +53,15 @@ export class Egress {
     return { url, contentType, bytes: Buffer.concat(parts) };
   }
 
-  /** The content as it arrives. */
+  /** Returns the content as a stream. */
   async open(request: RemoteRequest): Promise<RemoteStream> {
     const { param = null, signal, timeoutMs = defaultTimeoutMs } = request;
     const deadline = AbortSignal.timeout(timeoutMs);
     const either = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
     const explain = (error: unknown): Error => explained(error, { signal, deadline, param });
     try {
-      const { url, answer } = await this.follow(request, either);
-      return receive(url, answer, request, explain);
+      const { url, response } = await this.follow(request, either);
+      return receive(url, response, request, explain);
     } catch (error) {
       throw explain(error);
     }
@@ -70,17 +70,17 @@ export class Egress {
   private async follow(
     request: RemoteRequest,
     signal: AbortSignal,
-  ): Promise<{ url: URL; answer: Dispatcher.ResponseData }> {
+  ): Promise<{ url: URL; response: Dispatcher.ResponseData }> {
     const { param = null, maxRedirects = defaultRedirects } = request;
     let url = parseRemoteUrl(request.url, param);
     for (let hop = 0; ; hop += 1) {
-      const answer = await this.ask(url, request, signal);
-      const { location } = answer.headers;
-      if (!redirects.has(answer.statusCode) || typeof location !== 'string') return { url, answer };
-      answer.body.destroy();
+      const response = await this.ask(url, request, signal);
+      const { location } = response.headers;
+      if (!redirects.has(response.statusCode) || typeof location !== 'string') return { url, response };
+      response.body.destroy();
       if (hop >= maxRedirects) throw refusedUrl('redirects too often', param);
       const next = parseRemoteUrl(URL.canParse(location, url.href) ? new URL(location, url).href : location, param);
-      // What was asked for in secret is not fetched in the open.
+      // A request made over TLS must not continue in plain text.
       if (url.protocol === 'https:' && next.protocol !== 'https:')
         throw refusedUrl('redirects from https to http', param);
       url = next;
@@ -89,11 +89,11 @@ export class Egress {
 
   private async ask(url: URL, request: RemoteRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const addresses = await this.addressesOf(url, request.param ?? null, signal);
-    // Many installations never fetch anything, and the client of the web is a tenth of a second at each start.
+    // Loaded on first use: many installations never fetch anything, and the HTTP client takes 0.1 s at each start.
     const { Agent, request: send } = await import('undici');
     const socket = await this.dial(url, addresses, signal);
     const agent = new Agent({
-      // One request, one connection: it stands already, and there is no second.
+      // One request per connection: it is already open, and there is no second.
       connect: (_options, callback) => {
         setImmediate(() => {
           if (socket.destroyed) callback(new Error('the connection is closed'), null);
@@ -107,17 +107,17 @@ export class Egress {
     });
     const headers = { 'user-agent': 'sluice', accept: '*/*', ...request.headers, 'accept-encoding': 'identity' };
     try {
-      const answer = await send(url, { dispatcher: agent, headers, signal, method: 'GET' });
-      // A body that is given up says so by an error that nobody else may be there to hear.
-      answer.body.on('error', () => undefined).once('close', () => void agent.destroy());
-      return answer;
+      const response = await send(url, { dispatcher: agent, headers, signal, method: 'GET' });
+      // An aborted body emits an error that may have no other listener.
+      response.body.on('error', () => undefined).once('close', () => void agent.destroy());
+      return response;
     } catch (error) {
       await agent.destroy();
       throw error;
     }
   }
 
-  /** Every address of the host, all of them judged good. */
+  /** Returns every address of the host after checking all of them. */
   private async addressesOf(url: URL, param: string | null, signal: AbortSignal): Promise<HostAddress[]> {
     const host = hostOf(url);
     const addresses: HostAddress[] = isAddress(host)
@@ -128,7 +128,7 @@ export class Egress {
         });
     if (addresses.length === 0) throw refusedUrl('names a host that cannot be found', param);
     const isGood = ({ address }: HostAddress): boolean => isGlobalAddress(address) || isAllowed(address, this.allowed);
-    // One bad address among good ones is how a name is made that leads inside every other time.
+    // A hostile name mixes addresses, so one bad address rejects all.
     if (!addresses.every(isGood)) throw refusedUrl('leads to an address that is not public', param);
     return addresses.slice(0, maxAddresses);
   }
@@ -151,7 +151,7 @@ export class Egress {
   }
 }
 
-/** What went wrong, for the caller; what stopped us, for whoever did. */
+/** Turns failures into an error for the client; an abort rethrows its reason. */
 function explained(
   error: unknown,
   { signal, deadline, param }: { signal?: AbortSignal; deadline: AbortSignal; param: string | null },
@@ -162,7 +162,7 @@ function explained(
   return refusedUrl('could not be fetched', param, error);
 }
 
-/** Look-ups cannot be stopped; we stop waiting for them. */
+/** Lookups cannot be cancelled, so only the wait for them ends. */
 async function within<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_resolve, reject) => {

@@ -10,17 +10,17 @@ export function parseNetwork(text: string): AllowedNetwork | null {
 
 const globalV6: AllowedNetwork = [ipaddr.parse('2000::'), 3];
 
-/** Parts of what the registries call global unicast that lead somewhere else. */
+/** Blocks of the global unicast range that lead elsewhere. */
 const detours: AllowedNetwork[] = [
   // Protocol assignments, benchmarking, relays to IPv6, and old or new experiments.
   ...['192.0.0.0/24', '198.18.0.0/15', '192.88.99.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.175.48.0/24'],
-  // Tunnels carry a v4 address inside: 6to4, Teredo; documentation, ORCHID, SRv6 and the like.
+  // Tunnels that embed an IPv4 address (6to4, Teredo); documentation, ORCHID, SRv6 and others.
   ...['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20', '5f00::/16'],
 ].map((text) => ipaddr.parseCIDR(text));
 
 /**
- * Whether an address belongs to the public internet and to nobody's inside. IPv4 in IPv6 (mapped, translated, tunnelled)
- * never does: whoever means the v4 address can say so.
+ * Returns whether an address belongs to the public internet. IPv4 in IPv6 (mapped, translated, tunnelled) never does;
+ * clients can use the IPv4 address.
  */
 export function isGlobalAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -30,7 +30,7 @@ export function isGlobalAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' || matches(parsed, globalV6);
 }
 
-/** Whether an address lies in one of the networks; an IPv4-mapped one counts as the IPv4 address it is. */
+/** Returns whether an address is in one of the networks; an IPv4-mapped one counts as its IPv4 address. */
 export function isAllowed(address: string, networks: readonly AllowedNetwork[]): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);

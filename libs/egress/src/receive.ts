@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import { refusedUrl, remoteTooLarge } from './egress-error.js';
 import type { RemoteRequest, RemoteStream } from './remote-file.js';
 
-/** Judges the head of an answer and hands on its body, counted. Throws what is wrong with it. */
+/** Checks the head of a response and returns its body with a byte limit. Throws what is wrong with it. */
 export function receive(
   url: URL,
   { statusCode, headers, body }: Dispatcher.ResponseData,
@@ -37,7 +37,7 @@ function fits(contentType: string, wanted: string): boolean {
   return wanted.endsWith('/*') ? contentType.startsWith(wanted.slice(0, -1)) : contentType === wanted;
 }
 
-/** Counts as it passes on, and says what broke in our words. */
+/** Counts bytes, and translates stream errors. */
 function capped(
   body: Readable,
   { maxBytes, param, explain }: { maxBytes: number; param: string | null; explain: (error: unknown) => Error },

@@ -2,15 +2,15 @@ import type { Readable } from 'node:stream';
 
 export interface RemoteRequest {
   url: string;
-  /** Bytes of the body; one more fails with `PAYLOAD_TOO_LARGE`. */
+  /** Maximum body size in bytes; more fails with `PAYLOAD_TOO_LARGE`. */
   maxBytes: number;
-  /** `image/png`, or `image/*` for all of a kind. Default: any. */
+  /** `image/png`, or `image/*` for a whole kind. Default: any. */
   contentTypes?: readonly string[];
-  /** From the first look-up to the last byte, in ms. Default 30 s. */
+  /** From the first lookup to the last byte, in ms. Default 30 s. */
   timeoutMs?: number;
-  /** Each is judged as the first URL was. Default 3; 0 refuses any. */
+  /** Each redirect target is checked like the first URL. Default 3; 0 rejects all. */
   maxRedirects?: number;
-  /** Sent with every request of the way; nothing of the caller's own. */
+  /** Sent with every request; nothing from the client's own request. */
   headers?: Readonly<Record<string, string>>;
   /** Field to name in errors. */
   param?: string;
@@ -18,13 +18,13 @@ export interface RemoteRequest {
 }
 
 export interface RemoteStream {
-  /** Where it was found in the end. */
+  /** URL after redirects. */
   url: string;
-  /** Lower case, without parameters; empty when the server names none. */
+  /** Lower case, without parameters; empty if the server sends none. */
   contentType: string;
-  /** As the server says it; null when it does not. */
+  /** Length announced by the server; null without one. */
   totalBytes: number | null;
-  /** Fails with a `PlatformError` when it breaks off or grows too large. Destroy it when you stop early. */
+  /** Fails with a `PlatformError` when it breaks off or grows too large. Destroy it to stop early. */
   body: Readable;
 }
 

@@ -4,8 +4,8 @@ import { refusedUrl } from './egress-error.js';
 const longestUrl = 8_192;
 
 /**
- * A URL that may be asked for: http or https, a host, no user or password. The parser of the platform writes every
- * spelling of an IPv4 address (decimal, octal, hex, short) as four decimal numbers; nobody here reads spellings again.
+ * Parses a URL that may be requested: http or https, a host, no user or password. The platform's parser normalises
+ * every spelling of an IPv4 address (decimal, octal, hex, short), so no other code has to.
  */
 export function parseRemoteUrl(text: string, param: string | null): URL {
   if (text.length > longestUrl) throw refusedUrl(`is longer than ${longestUrl} characters`, param);
@@ -21,7 +21,7 @@ export function parseRemoteUrl(text: string, param: string | null): URL {
   return url;
 }
 
-/** The host of a URL without the brackets of IPv6 and the dot of an absolute name. */
+/** Returns the host of a URL without the brackets of IPv6 and the trailing dot of an absolute name. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

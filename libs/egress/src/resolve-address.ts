@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
 
-/** An address of a host as it will be dialed. */
+/** Address of a host to dial. */
 export interface HostAddress {
   address: string;
   family: 4 | 6;
 }
 
-/** Finds all addresses of a host name. Tests bring their own. Rejects when there is none. */
+/** Resolves all addresses of a host name. Tests replace it. Rejects if there is none. */
 export type Resolver = (hostname: string) => Promise<HostAddress[]>;
 
 export const systemResolver: Resolver = async (hostname) => {

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DialTarget, Egress, type HostAddress } from './index.js';
 
 /*
- * Addresses that no URL of a caller may lead to, in all spellings, by name, by redirect and by names that change their
- * mind. Resolver and dialer are replaced: what would be dialed is written down, and everything that is goes to one
- * server on this machine, which nobody may reach but by a public address.
+ * Tests that no client URL reaches an internal address: in all spellings, by name, by redirect, and by DNS rebinding.
+ * Resolver and dialer are fakes. They record what would be dialed and connect everything to one server on this machine,
+ * which is reachable only by a public address.
  */
 
 const innerV4 = [
@@ -24,7 +24,7 @@ const innerV6 = [
   ...['2001:10::1', '2001:20::1', '2001:2::1', '100::1', '3fff::1', '5f00::1', '2620:4f:8000::1', '4000::1', '1::1'],
 ];
 
-/** The spellings of an IPv4 address that browsers and C libraries know. */
+/** Spellings of an IPv4 address that browsers and C libraries accept. */
 function spellings(address: string): string[] {
   const parts = address.split('.').map(Number);
   const [a = 0, b = 0, c = 0, d = 0] = parts;
@@ -86,7 +86,7 @@ const written = [
   ...['http://zone.example/', 'http://nonsense.example/', `http://${'a'.repeat(9_000)}.example/`],
 ];
 
-/** Names as a hostile server of names would have them. */
+/** Names as a hostile DNS server would return them. */
 const names: Record<string, string[]> = {
   'public.example': [publicAddress],
   'public-v6.example': [publicV6],
@@ -103,20 +103,20 @@ const names: Record<string, string[]> = {
   'nonsense.example': ['not an address'],
 };
 
-describe('URLs that lead inside', () => {
+describe('internal URLs', () => {
   let server: Server;
   let port = 0;
   let dialed: DialTarget[] = [];
   let resolved: string[] = [];
   let locations: Map<string, { status: number; location: string }>;
-  /** Set: what names answer, one answer after the other. */
+  /** If set, the answers of successive lookups of a name. */
   let script: string[][] = [];
 
   beforeAll(async () => {
     server = createServer((request, response) => {
       const redirect = locations.get(request.url ?? '');
       if (redirect !== undefined) response.writeHead(redirect.status, { location: redirect.location }).end();
-      else response.writeHead(200, { 'content-type': 'image/png' }).end('picture');
+      else response.writeHead(200, { 'content-type': 'image/png' }).end('image');
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     port = (server.address() as AddressInfo).port;
@@ -145,7 +145,7 @@ describe('URLs that lead inside', () => {
   const read = (url: string) => egress.read({ url, maxBytes: 1_000, param: 'image_url' });
   const refused = { code: 'INVALID_REQUEST', param: 'image_url' };
 
-  /** Everything dialed was one of the two public addresses. */
+  /** Asserts that only the two public addresses were dialed. */
   const expectDialed = (count: number): void => {
     expect(
       dialed.map(({ address }) => address).filter((address) => ![publicAddress, publicV6].includes(address)),
@@ -153,29 +153,29 @@ describe('URLs that lead inside', () => {
     expect(dialed).toHaveLength(count);
   };
 
-  it('are some hundreds', () => {
+  it('number several hundred', () => {
     expect(new Set([...addressed, ...written]).size).toBeGreaterThan(800);
   });
 
-  it('are refused before anything is dialed or asked for, in every spelling of the address', async () => {
+  it('are rejected in every spelling of the address before anything is dialed or requested', async () => {
     for (const url of addressed) await expect(read(url), url).rejects.toMatchObject(refused);
     expectDialed(0);
     expect(resolved).toEqual([]);
   });
 
-  it('are refused by scheme, by form, and by the names that lead there', async () => {
+  it('are rejected by scheme, by form, and by names that resolve to them', async () => {
     for (const url of written) await expect(read(url), url).rejects.toMatchObject(refused);
     expectDialed(0);
   });
 
-  it('never show the caller what was found inside', async () => {
+  it('never reveal internal content to the client', async () => {
     for (const url of ['http://10.0.0.1.nip.example/', 'http://nobody.example/', 'http://127.0.0.1/']) {
       const error: unknown = await read(url).catch((reason: unknown) => reason);
       expect((error as Error).message).not.toMatch(/\d+\.\d+\.\d+/);
     }
   });
 
-  it('do not hide behind a name that looks like one of theirs', async () => {
+  it('are not hidden by a name that looks like one', async () => {
     for (const url of [
       'http://public.example#@127.0.0.1/',
       'http://public.example/\\@127.0.0.1/',
@@ -184,7 +184,7 @@ describe('URLs that lead inside', () => {
       `http://[${publicV6}]/`,
       `http://${publicAddress}/`,
     ]) {
-      expect((await read(url)).bytes.toString(), url).toBe('picture');
+      expect((await read(url)).bytes.toString(), url).toBe('image');
     }
     expectDialed(6);
   });
@@ -198,7 +198,7 @@ describe('URLs that lead inside', () => {
   ];
   const outer = ['file:///etc/passwd', 'gopher://127.0.0.1/', '//127.0.0.1/', 'http://u:p@public.example/', 'data:,x'];
 
-  it.each([301, 302, 303, 307, 308])('are not followed when a %i leads there', async (status) => {
+  it.each([301, 302, 303, 307, 308])('are not followed when a %i redirects there', async (status) => {
     for (const [index, location] of [...inner, ...outer].entries()) {
       const path = `/${status}/${index}`;
       locations.set(path, { status, location });
@@ -207,7 +207,7 @@ describe('URLs that lead inside', () => {
     expectDialed(inner.length + outer.length);
   });
 
-  it('are found behind several redirects, and redirects have an end', async () => {
+  it('are detected after several redirects, and redirects are limited', async () => {
     locations.set('/1', { status: 302, location: 'http://public-v6.example/2' });
     locations.set('/2', { status: 302, location: '/3' });
     locations.set('/3', { status: 302, location: 'http://10.0.0.1/' });
@@ -220,14 +220,14 @@ describe('URLs that lead inside', () => {
     expectDialed(7);
   });
 
-  it('are not reached by a name that changes its mind: it is asked once, and its address is kept', async () => {
+  it('are not reached by DNS rebinding: a name is resolved once and its address is used', async () => {
     script = [[publicAddress], ['127.0.0.1']];
-    expect((await read('http://rebinding.example/')).bytes.toString()).toBe('picture');
+    expect((await read('http://rebinding.example/')).bytes.toString()).toBe('image');
     expect(resolved).toEqual(['rebinding.example']);
     expectDialed(1);
   });
 
-  it('are judged anew for every redirect to the same name', async () => {
+  it('are checked again for every redirect to the same name', async () => {
     locations.set('/again', { status: 307, location: '/inside' });
     script = [[publicAddress], ['127.0.0.1']];
     await expect(read('http://rebinding.example/again')).rejects.toMatchObject(refused);
@@ -235,7 +235,7 @@ describe('URLs that lead inside', () => {
     expectDialed(1);
   });
 
-  it('may be let in by the operator, network by network', async () => {
+  it('can be allowed by the operator per network', async () => {
     const open = new Egress({
       resolver,
       dialer: (target) => {
@@ -245,7 +245,7 @@ describe('URLs that lead inside', () => {
       allowedNetworks: ['127.0.0.0/8', 'fd00::/8'],
     });
     for (const url of ['http://127.0.0.1/', 'http://[::ffff:127.0.0.1]/', 'http://[fd00::1]/', 'http://a.localhost/']) {
-      expect((await open.read({ url, maxBytes: 1_000 })).bytes.toString(), url).toBe('picture');
+      expect((await open.read({ url, maxBytes: 1_000 })).bytes.toString(), url).toBe('image');
     }
     dialed = [];
     for (const url of ['http://10.0.0.1/', 'http://[::1]/', 'http://localhost/']) {

@@ -45,7 +45,7 @@ const echoJob = defineJob({
   policy: { attempts: 1, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 0, concurrency: 4 },
 });
 
-/** The queue itself runs it again, twice. */
+/** The queue itself retries it, twice. */
 const waitingJob = defineJob({ ...echoJob, policy: { ...echoJob.policy, attempts: 3 } });
 
 const definitions = new Map([['echo', echoJob]]);
@@ -182,7 +182,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   const processor = (closing: ClosingStep[] = []) =>
     new JobResultProcessor({ closer: new JobCloser(jobs, closing), logger });
 
-  const requeue = (wishes: Partial<RequeueLostOptions> = {}) =>
+  const requeue = (given: Partial<RequeueLostOptions> = {}) =>
     new RequeueLostSweep({
       jobs,
       producer: transport.producer,
@@ -192,10 +192,10 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       lostAfterMs: 0,
       confirmMs: 0,
       resultBacklog: async () => true,
-      ...wishes,
+      ...given,
     });
 
-  it('brings a job from admission over a worker to a closed row without its payload', async () => {
+  it('takes a job from admission through a worker to a closed row without its payload', async () => {
     const opened = request();
     const seen: unknown[] = [];
     await consume(opened.modelId, (job) => {
@@ -234,7 +234,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
   });
 
-  it('closes the row, and runs the closing steps, when the queue does not take the job', async () => {
+  it('closes the row, and runs the closing steps, when the queue does not accept the job', async () => {
     const opened = request();
     const released: string[] = [];
     const step: ClosingStep = {
@@ -261,12 +261,12 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request();
     await admission().open(opened);
     await expect(admission().open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
-    // It is not the refused one's row: nobody may close it.
+    // The refused request does not own the row: nothing may close it.
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await row(opened.requestId)).toMatchObject({ state: 'queued', attempt: 1 });
   });
 
-  it('answers MODEL_AT_CAPACITY when enough jobs of that model wait', async () => {
+  it('rejects with MODEL_AT_CAPACITY when enough jobs of that model wait', async () => {
     const service = admission({ queueLimit: 2 });
     const first = request();
     await service.open(first);
@@ -277,7 +277,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await service.open(request());
   });
 
-  it('lets no more of a burst in than may wait', async () => {
+  it('admits no more of a burst than may wait', async () => {
     const service = admission({ queueLimit: 2 });
     const { modelId } = request();
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => service.open(request({ modelId }))));
@@ -285,7 +285,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await transport.producer.counts('echo', modelId)).toMatchObject({ waiting: 2 });
   });
 
-  it('takes a waiting job back when it is cancelled, and closes it without usage', async () => {
+  it('removes a waiting job when it is cancelled, and closes it without usage', async () => {
     const opened = request();
     await admission().open(opened);
     await processResults();
@@ -299,7 +299,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
   });
 
-  it('tells again what it took back, and workers at once, where the queue does not hear it', async () => {
+  it('reports a cancelled job again, and to workers at once, while the queue does not accept it', async () => {
     const opened = request();
     await admission().open(opened);
     await processResults();
@@ -316,12 +316,12 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const full = { results: { value: results }, cancelBus: { value: cancelBus } };
     const over = Object.create(transport, full) as QueueTransport;
     await new JobsService({ jobs, transport: over, logger }).cancel(opened.requestId);
-    // Behind the two that failed, and behind the one that came late.
+    // After the two that failed, and after the late one.
     expect(cancelled).toEqual(Array(3).fill(opened.requestId));
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
   });
 
-  it('outlives a bus that is away when it cancels', async () => {
+  it('survives a bus that is unavailable when it cancels', async () => {
     const opened = request();
     let hasStarted = false;
     await consume(opened.modelId, async ({ signal }) => {
@@ -332,14 +332,14 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await expect.poll(() => hasStarted, { timeout: 20_000 }).toBe(true);
     const cancelBus = { cancel: () => Promise.reject(new Error('away')) };
     const stalledConsumers = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
-    // Whatever rejects first: it must be this call, and nothing behind it.
+    // Whichever rejects first must be this call, and nothing behind it.
     await expect(
       new JobsService({ jobs, transport: stalledConsumers, logger }).cancel(opened.requestId),
     ).rejects.toThrow('away');
     await transport.cancelBus.cancel(opened.requestId);
   });
 
-  it('tells the worker when a running job is cancelled', async () => {
+  it('notifies the worker when a running job is cancelled', async () => {
     const opened = request();
     const service = new JobsService({ jobs, transport, logger });
     await consume(opened.modelId, async (job) => {
@@ -356,7 +356,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await service.close();
   });
 
-  it('leaves closed and unknown jobs alone when they are cancelled', async () => {
+  it('leaves closed and unknown jobs unchanged when they are cancelled', async () => {
     const opened = request();
     await admission().open(opened);
     await processor().process(result(opened.requestId));
@@ -366,7 +366,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded' });
   });
 
-  it('closes a row once, however often and wherever its outcome arrives', async () => {
+  it('closes a row once, however often and wherever its result arrives', async () => {
     const opened = request();
     await admission().open(opened);
     let settled = 0;
@@ -377,7 +377,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', completion_tokens: 5 });
   });
 
-  it('closes nothing when a closing step fails, and all of it when the outcome comes again', async () => {
+  it('closes nothing when a closing step fails, and everything when the result is delivered again', async () => {
     const opened = request();
     await admission().open(opened);
     const step: ClosingStep = { close: () => Promise.reject(new Error('ledger is away')) };
@@ -388,7 +388,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', payloads: 0 });
   });
 
-  it('fences off a zombie: the outcome of an attempt that was given up changes nothing', async () => {
+  it('rejects a zombie: the result of an abandoned attempt changes nothing', async () => {
     const opened = request();
     await admission().open(opened);
     await transport.producer.remove('echo', opened.modelId, opened.requestId);
@@ -400,7 +400,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
-  it('closes a row whose job the queue ran again by itself, and fences off such a delivery once it was given up', async () => {
+  it('closes a row whose job the queue retried by itself, and rejects such a delivery once it was abandoned', async () => {
     const opened = request({ definition: waitingJob });
     const reported: JobResult[] = [];
     let runs = 0;
@@ -418,18 +418,18 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(lost);
     await transport.producer.remove('echo', lost.modelId, lost.requestId);
     await requeue().run();
-    // However often the queue has retried the delivery that was given up, its outcome is older than the row.
+    // However often the queue has retried the abandoned delivery, its result is older than the row.
     await processor().process(result(lost.requestId, { attempt: 1, retries: 2 }));
     expect(await row(lost.requestId)).toMatchObject({ state: 'queued', attempt: 2, payloads: 1 });
     await processor().process(result(lost.requestId, { attempt: 2 }));
     expect(await row(lost.requestId)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
-  it('brings a job back that the queue has lost, once, with its payload', async () => {
+  it('re-enqueues a job that the queue has lost, once, with its payload', async () => {
     const opened = request({ payload: { text: 'still here' } });
     await admission().open(opened);
     await transport.producer.remove('echo', opened.modelId, opened.requestId);
-    // Old enough for one more attempt: the sweep that comes second finds a row that was enqueued just now.
+    // Old enough for one more attempt: the second sweep finds a row that was just enqueued.
     await client.query(`UPDATE jobs SET enqueued_at = now() - interval '1 minute' WHERE request_id = $1`, [
       opened.requestId,
     ]);
@@ -458,7 +458,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       }
     });
 
-  it('finds a lost job behind any number of older ones that wait', async () => {
+  it('finds a lost job behind any number of older waiting ones', async () => {
     const lost = request();
     const waiting = Array.from({ length: 5 }, () => request());
     for (const each of [...waiting, lost]) await admission().open(each);
@@ -476,7 +476,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     for (const { requestId } of waiting) expect(await row(requestId)).toMatchObject({ attempt: 1 });
   });
 
-  it('fails a lost job behind any number of older ones that run, and expires all that are overdue', async () => {
+  it('fails a lost job behind any number of older running ones, and expires all that are overdue', async () => {
     const lost = request();
     const running = Array.from({ length: 4 }, () => request());
     const all = [...running, lost].map(({ requestId }) => requestId);
@@ -510,7 +510,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect((await row(missing.requestId))?.attempt).toBe(attemptBefore);
   });
 
-  it('expires rows past their deadline, and tells whoever waits', async () => {
+  it('expires rows past their deadline, and notifies the waiting reader', async () => {
     const requestId = newRequestId('TST');
     const slot = transport.replies.open(requestId);
     await admission().open(request({ requestId, deadlineMs: 1, replyTo: transport.replies.address }));
@@ -525,7 +525,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     slot.close();
   });
 
-  it('leaves no row open whose commit was answered by a lost connection', async () => {
+  it('leaves no row open whose commit ended in a lost connection', async () => {
     const opened = request();
     const stalledConsumers = Object.create(jobs) as JobsRepository;
     stalledConsumers.transaction = async (work) => {
@@ -547,18 +547,18 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', payloads: 0 });
   });
 
-  it('leaves no row open that was written all the same before another try was refused', async () => {
+  it('leaves no row open that was written before a retry was refused', async () => {
     const { modelId } = request();
     const both = [request({ modelId }), request({ modelId })];
     let tries = 0;
     const stalledConsumers = Object.create(jobs) as JobsRepository;
     stalledConsumers.transaction = async (work) => {
       const result = await jobs.transaction(work);
-      // The two are one group; then each is tried alone.
+      // The two are one group; then each is retried alone.
       if (tries === 1) throw new Error('the connection was lost');
       return result;
     };
-    const refused = () => new PlatformError('IDEMPOTENCY_KEY_IN_USE', 'Its caller has left.');
+    const refused = () => new PlatformError('IDEMPOTENCY_KEY_IN_USE', 'Its client has disconnected.');
     const step: AdmissionStep = {
       admit: (_transaction, admissions) => {
         tries += 1;
@@ -600,7 +600,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
   });
 
-  it('gives reserved tokens back once, by the row where one may have been written', async () => {
+  it('refunds reserved tokens once, by the row where one may have been written', async () => {
     const given: string[] = [];
     const reservation = (name: string) => new TokenReservation(7, 100, () => void given.push(name));
     const byRow: string[] = [];
@@ -613,7 +613,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       const tokens = reservation(name);
       const opened = request({ tokenReservation: tokens });
       await new AdmissionService({ ...common, queueLimit: 1_000 }).open(opened).catch(() => undefined);
-      // The request has its answer.
+      // The request has its response.
       tokens.release();
       return opened.requestId;
     };
@@ -630,7 +630,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(byRow).toEqual([doubtful]);
   });
 
-  it('fails a running job that no worker holds any more', async () => {
+  it('fails a running job that no worker runs any more', async () => {
     const opened = request({ replyTo: transport.replies.address });
     await admission().open(opened);
     await jobs.markRunning([opened.requestId]);
@@ -643,7 +643,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await row(opened.requestId)).toMatchObject({ error_code: 'DEVICE_LOST', payloads: 0 });
   });
 
-  it('overtakes no outcome that waits to be tried again, whichever replica failed to write it', async () => {
+  it('overtakes no result that waits for a retry, whichever replica failed to write it', async () => {
     const [queued, running, overdue] = [request(), request(), request({ deadlineMs: 1 })];
     const all = [queued, running, overdue];
     for (const each of all) {
@@ -654,7 +654,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     let isAway = true;
     await processResults([{ close: async () => (isAway ? Promise.reject(new Error('database is away')) : undefined) }]);
     await Promise.all(all.map(({ requestId }) => transport.results.report(result(requestId))));
-    // Another replica, which has just started. What is tried at this moment waits as well.
+    // Another replica, just started. What is being retried at this moment waits as well.
     const flow = new ResultBacklog(transport.results, { slowMs: 0 });
     const resultBacklog = () => flow.flows();
     await expect.poll(resultBacklog).toBe(false);
@@ -671,7 +671,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     }
   });
 
-  it('confirms nothing by what it saw before outcomes had to wait or a look failed', async () => {
+  it('confirms nothing by what it saw before results had to wait or a check failed', async () => {
     const opened = request();
     await admission().open(opened);
     await transport.producer.remove('echo', opened.modelId, opened.requestId);
@@ -697,7 +697,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(attempts).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
-  it('leaves a whole answer to the next worker that no worker is there for, and not a stream', async () => {
+  it('leaves a non-streamed response to the next worker when no worker is there for it, and not a stream', async () => {
     const whole = request({ replyTo: transport.replies.address });
     const stream = request({ replyTo: transport.replies.address, stream: true });
     for (const each of [whole, stream]) await admission().open(each);
@@ -711,7 +711,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 });
 
-/** Methods live on the prototype, which a spread leaves behind. */
+/** Methods live on the prototype, which a spread does not copy. */
 function bound(producer: QueueTransport['producer']): QueueTransport['producer'] {
   return {
     requireRoom: () => producer.requireRoom(),

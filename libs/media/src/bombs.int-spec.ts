@@ -12,7 +12,7 @@ import { writeWavHeader } from './audio/wav-header.js';
 
 const megabyte = 1_000_000;
 
-/** Zeros, packed, without ever holding them. */
+/** Compresses zeros without ever holding them in memory. */
 async function packedZeros(bytes: number): Promise<Buffer> {
   const packer = createDeflate({ level: 9 });
   const parts: Buffer[] = [];
@@ -63,8 +63,8 @@ describe('bombs', () => {
     const script = sourcePath('test/harness/bomb-gauge.ts');
     child = fork(script, { execArgv: ['--expose-gc', ...runSourceArguments] });
     await once(child, 'message');
-    // Libraries are loaded at the first use; that is no bomb's doing.
-    await gauge('picture', png({ width: 8, height: 8, bits: 8 }, chunk('IDAT', deflateSync(Buffer.alloc(72)))));
+    // Loads the libraries first, because their memory is not part of the measurement.
+    await gauge('image', png({ width: 8, height: 8, bits: 8 }, chunk('IDAT', deflateSync(Buffer.alloc(72)))));
   });
   afterAll(async () => {
     child.kill('SIGKILL');
@@ -85,47 +85,47 @@ describe('bombs', () => {
     expect(grownBytes / megabyte).toBeLessThan(64);
   }
 
-  it('of 50,000 × 50,000 pixels do not go off', async () => {
+  it('of 50,000 × 50,000 pixels are rejected in bounded memory', async () => {
     const pixels = await packedZeros(50_000 * 6_251);
     await expectHarmless(
-      'picture',
+      'image',
       png({ width: 50_000, height: 50_000, bits: 1 }, chunk('IDAT', pixels)),
       'IMAGE_TOO_LARGE',
     );
   });
 
-  it('in what comes with a picture do not go off', async () => {
+  it('in the metadata of an image are rejected in bounded memory', async () => {
     const zeros = await packedZeros(1_000 * megabyte);
     const pixels = chunk('IDAT', deflateSync(Buffer.alloc(72)));
     const named = Buffer.concat([Buffer.from('name\0\0', 'latin1'), zeros]);
     for (const name of ['iCCP', 'zTXt']) {
-      const { grownBytes } = await gauge('picture', png({ width: 8, height: 8, bits: 8 }, chunk(name, named), pixels));
+      const { grownBytes } = await gauge('image', png({ width: 8, height: 8, bits: 8 }, chunk(name, named), pixels));
       expect(grownBytes / megabyte, name).toBeLessThan(64);
     }
   });
 
-  it('in vector graphics do not go off', async () => {
+  it('in vector graphics are rejected in bounded memory', async () => {
     const laughs = Array.from({ length: 20 }, (_, index) => `<!ENTITY l${index + 1} "${`&l${index};`.repeat(10)}">`);
     const svg = `<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY l0 "ha">${laughs.join('')}]><svg>&l20;</svg>`;
-    await expectHarmless('picture', Buffer.from(svg), 'CORRUPTED_IMAGE');
+    await expectHarmless('image', Buffer.from(svg), 'CORRUPTED_IMAGE');
   });
 
-  it('that claim to play for a day do not go off', async () => {
+  it('that claim a day of audio are rejected in bounded memory', async () => {
     const header = writeWavHeader({ sampleRate: 8_000, channels: 1, samples: 86_400 * 8_000 });
-    await expectHarmless('sound', Buffer.concat([header, Buffer.alloc(1_000)]), 'PAYLOAD_TOO_LARGE');
+    await expectHarmless('audio', Buffer.concat([header, Buffer.alloc(1_000)]), 'PAYLOAD_TOO_LARGE');
   });
 
-  it('that claim it in a packed format do not go off', async () => {
+  it('that claim it in a compressed format are rejected in bounded memory', async () => {
     const path = join(folder, 'second.flac');
     const silence = ['-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono', '-t', '1', '-c:a', 'flac', path];
     await promisify(execFile)('ffmpeg', ['-loglevel', 'error', ...silence]);
     const flac = await readFile(path);
-    // The number of samples: 36 bits from the middle of byte 21 on.
+    // Sample count: 36 bits from the middle of byte 21 on.
     flac.writeUInt32BE(86_400 * 8_000, 22);
-    await expectHarmless('sound', flac, 'PAYLOAD_TOO_LARGE');
+    await expectHarmless('audio', flac, 'PAYLOAD_TOO_LARGE');
   });
 
-  it('of base64 do not go off', async () => {
+  it('of base64 are rejected in bounded memory', async () => {
     await expectHarmless('base64', Buffer.alloc(100 * megabyte, 'A'), 'PAYLOAD_TOO_LARGE');
   });
 });

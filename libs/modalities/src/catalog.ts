@@ -17,10 +17,9 @@ import { transcriptionJob, transcriptionUnits } from '#modalities/transcription/
 import { videoJob, videoUnits } from '#modalities/video/contract';
 
 /**
- * Every kind of work the house does. A new slice is a folder and a line here; the compiler then asks both sides for
- * their part: `satisfies` on the record below names a slice that has no job, `ProcessorsOf` and `ControllersOf` make
- * each app's own record complete. Only contracts are imported, so that the api pulls no processor and the worker no
- * controller.
+ * Every kind of job. A new slice is a folder and a line here; the compiler then asks both sides for their part:
+ * `satisfies` on the record below names a slice without a job, `ProcessorsOf` and `ControllersOf` make the records of
+ * the apps complete. Only contracts are imported, so that the api loads no processor and the worker no controller.
  */
 export const catalog = {
   audio: audioJob,
@@ -34,7 +33,7 @@ export const catalog = {
 
 export type ModalityName = keyof typeof catalog;
 
-/** What has been used, and the price list it is billed by. */
+/** What was used, and the price list it is billed by. */
 interface MeteredUsage {
   modality: string;
   modelId: string;
@@ -53,19 +52,19 @@ const meters: Record<ModalityName, (usage: JobUsage, pricing: Pricing | null) =>
   video: videoUnits,
 };
 
-/** The positions a job is charged for, by the meter of its slice. */
+/** Returns the charge lines of a job, by the meter of its slice. */
 export function meterJob({ modality, modelId, usage, pricing }: MeteredUsage): ChargeLine[] {
-  // A row of a slice that is gone can be closed, but nobody knows its prices.
+  // A row of a removed slice can still be closed, but its prices are unknown.
   return isModality(modality) ? chargeLines(modelId, meters[modality](usage, pricing), pricing) : [];
 }
 
-/** What a worker must have: something for each slice, and nothing else. */
+/** Requires one processor per slice, and no other. */
 export type ProcessorsOf<Processor> = { readonly [Name in ModalityName]: Processor };
 
-/** What the api must have: the controllers of each slice. */
+/** Requires the controllers of every slice. */
 export type ControllersOf<Controller> = { readonly [Name in ModalityName]: Controller };
 
-/** The slices whose jobs a model of a type runs; a model may serve several, as a voice does short and long texts. */
+/** The slices that serve a model of each type; a model may serve several, as a voice does short and long texts. */
 const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   text: ['chat'],
   embedding: ['embedding'],

@@ -11,7 +11,7 @@ const config = Buffer.from(JSON.stringify({ model_type: 'llama', max_position_em
 const graph = Buffer.from('a graph');
 
 describe('draftManifest', () => {
-  it('pins a package by its SRI and every wanted file by its sha256', async () => {
+  it('pins a package by its SRI and every file by its sha256', async () => {
     const { integrity } = await server.addPackage('@team/tiny-onnx', '2.0.0', {
       'package.json': Buffer.from('{"name":"@team/tiny-onnx"}'),
       'config.json': config,
@@ -48,7 +48,7 @@ describe('draftManifest', () => {
       { temperature: 1, top_p: 1 },
     ],
     [null, { temperature: 1, top_p: 1 }],
-  ])('takes the sampling of generation_config.json %j', async (generation, sampling) => {
+  ])('uses the sampling of generation_config.json %j', async (generation, sampling) => {
     await server.addPackage('sampled', '1.0.0', {
       'config.json': config,
       'onnx/model.onnx': graph,
@@ -59,7 +59,7 @@ describe('draftManifest', () => {
     expect(constraints).toEqual(Object.fromEntries(expected));
   });
 
-  it('takes the sampling of a hub repository', async () => {
+  it('uses the sampling of a hub repository', async () => {
     const generation = Buffer.from(JSON.stringify({ temperature: 0.6 }));
     const files = { 'config.json': config, 'generation_config.json': generation, 'onnx/model.onnx': graph };
     server.addRepository('team/tiny', 'c'.repeat(40), files);
@@ -75,7 +75,7 @@ describe('draftManifest', () => {
     [{ model_type: 'xlm-roberta', architectures: ['XLMRobertaModel'], max_position_embeddings: 514 }, 512],
     [{ model_type: 'mpnet', architectures: ['MPNetForMaskedLM'], max_position_embeddings: 514 }, 512],
     [{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], max_position_embeddings: 16_384 }, 8_192],
-  ])('drafts an encoder with the graph whose vectors do not depend on their neighbours: %j', async (encoder, max) => {
+  ])('drafts an encoder with the graph whose vectors do not depend on the batch: %j', async (encoder, max) => {
     const files = {
       'config.json': Buffer.from(JSON.stringify({ ...encoder, hidden_size: 384 })),
       'tokenizer.json': Buffer.from('{}'),
@@ -111,7 +111,7 @@ describe('draftManifest', () => {
     'CLIPModel',
     'BertForSequenceClassification',
     'T5ForConditionalGeneration',
-  ])('refuses a %s, which is neither decoder nor encoder', async (architecture) => {
+  ])('rejects a %s, which is neither decoder nor encoder', async (architecture) => {
     const files = {
       'config.json': Buffer.from(JSON.stringify({ architectures: [architecture], hidden_size: 8 })),
       'onnx/model.onnx': graph,
@@ -125,14 +125,14 @@ describe('draftManifest', () => {
     await expect(fromPackage).rejects.toMatchObject(refusal);
   });
 
-  it.each(['LlamaForCausalLM', 'GPT2LMHeadModel'])('takes a %s for a decoder', async (architecture) => {
+  it.each(['LlamaForCausalLM', 'GPT2LMHeadModel'])('treats a %s as a decoder', async (architecture) => {
     const decoder = Buffer.from(JSON.stringify({ architectures: [architecture] }));
     await server.addPackage('decoder', '1.0.0', { 'config.json': decoder, 'onnx/model.onnx': graph });
     const drafted = await draftManifest('npm:decoder@1.0.0', { npm: { registry: server.url } });
     expect(drafted).toMatchObject({ type: 'text', family: 'decoder' });
   });
 
-  it('refuses what holds no graph, no configuration, or is no container of weights', async () => {
+  it('rejects a source without a graph or configuration, or of an unsupported kind', async () => {
     await server.addPackage('plain', '1.0.0', { 'config.json': config, 'index.js': graph });
     await server.addPackage('bare', '1.0.0', { 'onnx/model.onnx': graph });
     const settings = { npm: { registry: server.url, fetchRetries: 0 } };

@@ -1,7 +1,7 @@
 import { type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
 import type { SourceSettings } from './source/source-settings.js';
 
-/** What an operator may say about a model that comes without a manifest. */
+/** Operator settings for a model without a manifest. */
 export interface DraftOptions {
   id?: string;
   name?: string;
@@ -11,13 +11,13 @@ export interface DraftOptions {
   outputPriceUsd?: number;
 }
 
-/** Longer contexts cost memory for every slot; an operator who wants one says so in the manifest. */
+/** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
 const defaultContextLimit = 8_192;
 
 /**
- * A manifest for a text or embedding model on the hub or in a package, from what is found there. A start to edit, not a
- * judgement: prices are those given (default 0), the context is what `config.json` says up to 8,192 tokens, the sampling
- * what `generation_config.json` says.
+ * Drafts a manifest for a text or embedding model on the hub or in a package. It is a starting point for the operator.
+ * Prices are those given (default 0). The context is that of `config.json`, at most 8,192 tokens. The sampling is that
+ * of `generation_config.json`.
  */
 export async function draftManifest(
   uri: string,
@@ -64,10 +64,10 @@ export async function draftManifest(
   return validateManifest({ ...draft, ...(found.kind === 'encoder' ? encoder : decoder) }, uri);
 }
 
-/** Requests whose texts may share a batch. */
+/** Number of requests whose texts may share a batch. */
 const encoderSlots = 64;
 
-/** Positions of RoBERTa and its kin begin behind the id of their padding. */
+/** Model types whose positions start after the padding id (RoBERTa and similar). */
 const offsetTypes = ['roberta', 'xlm-roberta', 'camembert', 'mpnet'];
 
 function encoderMembers(config: Record<string, unknown>, positions: number): object {
@@ -81,8 +81,8 @@ function encoderMembers(config: Record<string, unknown>, positions: number): obj
 }
 
 /**
- * The sampling its authors recommend, read as the model host reads it: the api sends these defaults with requests that
- * name none, so anything else would silently replace it. What the file does not say is neutral.
+ * Returns the sampling recommended by the authors, read as the model host reads it. The api sends these defaults with
+ * requests that set none, so any other value would silently override it. Missing values are neutral.
  */
 function constraintsOf(generation: Record<string, unknown>): TextConstraints {
   const temperature = generation['do_sample'] === false ? 0 : numberOr(generation['temperature'], 1);
@@ -109,7 +109,7 @@ function price(usd = 0): { usd: number; diem: number } {
   return { usd, diem: usd };
 }
 
-/** By size on disk, as a first guess: it decides the rate limits. */
+/** Guesses the rate-limit tier from the size on disk. */
 function tierOf(bytes: number): ModelManifest['tier'] {
   if (bytes < 5e8) return 'XS';
   if (bytes < 8e9) return 'S';

@@ -1,6 +1,6 @@
 export { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
 export { type ProgressReporter, silentReporter } from './pull/progress.js';
-export { pullModels, type PullOutcome } from './pull/pull-models.js';
+export { pullModels, type PullResult } from './pull/pull-models.js';
 export type { SourceSettings } from './source/source-settings.js';
 export {
   type DecoderOptions,

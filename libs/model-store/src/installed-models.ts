@@ -12,7 +12,7 @@ export interface InstalledModel {
   folder: string;
 }
 
-/** All complete models under `<home>/models`, by id. What is half installed or unreadable is not among them. */
+/** Returns all complete models under `<home>/models`, by id. Incomplete and unreadable ones are left out. */
 export async function listInstalledModels(home: string): Promise<InstalledModel[]> {
   if (!existsSync(modelsFolder(home))) return [];
   const names = (await readdir(modelsFolder(home))).filter((name) => !name.startsWith('.')).sort();
@@ -20,7 +20,7 @@ export async function listInstalledModels(home: string): Promise<InstalledModel[
   return models.filter((model) => model !== null);
 }
 
-/** Null when the model is not there, or its records cannot be read. */
+/** Returns null if the model does not exist or its records cannot be read. */
 export async function readInstalledModel(home: string, modelId: string): Promise<InstalledModel | null> {
   const folder = modelFolder(home, modelId);
   try {
@@ -28,12 +28,12 @@ export async function readInstalledModel(home: string, modelId: string): Promise
     const value: unknown = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));
     return { manifest: readStoredManifest(value, `${modelId}/manifest.json`), record, folder };
   } catch {
-    // No model, or one that an older version wrote: a pull installs it anew.
+    // No model, or one written by an older version, which a pull reinstalls.
     return null;
   }
 }
 
-/** True when this release installed the model from these sources, and no file has changed its size since. */
+/** Returns true if this release installed the model from these sources and no file has changed its size since. */
 export async function isIntact({ record, folder }: InstalledModel, manifest: ModelManifest): Promise<boolean> {
   if (record.fingerprint !== fingerprintManifest(manifest)) return false;
   if (!isCurrentConversion(manifest.converter.kind, record.converter)) return false;

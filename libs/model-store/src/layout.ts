@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 
 /*
- * Where installed models lie. A model is complete when its folder exists: pulls and conversions work in a sibling
- * (`.partial-…`) and rename at the end, so that a reader never sees half a model.
+ * Folder layout of installed models. A model is complete when its folder exists: pulls and conversions work in a
+ * sibling (`.partial-…`) and rename it at the end, so that a reader never sees an incomplete model.
  *
- *   <home>/models/<id>/manifest.json   the manifest it was installed from
- *   <home>/models/<id>/installed.json  every file with bytes and sha256, when, and by which converter
- *   <home>/models/<id>/<files>         config.json, tokenizer.json, …, and the graph
- *   <home>/downloads/                  resumable downloads
+ * - `<home>/models/<id>/manifest.json`: the manifest it was installed from
+ * - `<home>/models/<id>/installed.json`: every file with bytes and sha256, the time, and the converter
+ * - `<home>/models/<id>/<files>`: config.json, tokenizer.json, …, and the graph
+ * - `<home>/downloads/`: resumable downloads
  */
 
 export function modelsFolder(home: string): string {
@@ -22,20 +22,23 @@ export function downloadsFolder(home: string): string {
   return join(home, 'downloads');
 }
 
-/** Where a pull works until its model is complete; the same for every try, so that the next one goes on. */
+/** Working folder of a pull; the same for every try, so that the next one resumes. */
 export function partialModelFolder(home: string, modelId: string): string {
   return join(modelsFolder(home), `.partial-${modelId}`);
 }
 
-/** Held by the process that installs or removes the model. */
+/** Lock of the process that installs or removes the model. */
 export function modelLockFile(home: string, modelId: string): string {
   return join(modelsFolder(home), `.lock-${modelId}`);
 }
 
-/** Contents of `installed.json`. */
+/** Content of `installed.json`. */
 export interface InstalledRecord {
   modelId: string;
-  /** Of the manifest's sources and converter (`fingerprintManifest`): another one means another installation. */
+  /**
+   * Fingerprint of the manifest's sources and converter (`fingerprintManifest`); a different one requires a new
+   * installation.
+   */
   fingerprint?: string;
   /** ISO. */
   installedAt: string;

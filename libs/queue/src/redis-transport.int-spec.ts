@@ -66,7 +66,7 @@ if (redisAvailable) {
       await transport.close();
     });
 
-    it('refuses new work and says that it is not ready at its memory limit, and heals by itself', async () => {
+    it('refuses new work and reports not ready at its memory limit, and recovers by itself', async () => {
       const transport = await open();
       const envelope = {
         requestId: 'r1',
@@ -87,7 +87,7 @@ if (redisAvailable) {
       await transport.close();
     });
 
-    it('keeps what runs, and its lock, while it is at its limit', async () => {
+    it('keeps running jobs and their locks while it is at its limit', async () => {
       const [api, worker] = [await open(), await open()];
       const ended: JobResult[] = [];
       await api.results.process(async (result) => void ended.push(result));
@@ -125,7 +125,7 @@ if (redisAvailable) {
       await Promise.all([api.close(), worker.close()]);
     });
 
-    it('is not ready while the server evicts at its limit, and says what to set', async () => {
+    it('is not ready while the server evicts at its limit, and says what to configure', async () => {
       const transport = await open();
       await admin.config('SET', 'maxmemory', '1gb', 'maxmemory-policy', 'volatile-lru');
       await expect(transport.ping()).rejects.toMatchObject({

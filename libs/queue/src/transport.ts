@@ -4,7 +4,7 @@ import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
 import type { ClusterMembership } from './heartbeats/heartbeat.js';
 
 /*
- * The queue in interfaces, these and those of `presence-beat.ts` and `desired-placements.ts`. Two transports implement all
+ * The queue as interfaces, these and those of `heartbeat.ts` and `desired-placements.ts`. Two transports implement all
  * of them, Redis and Postgres, and one conformance suite (`transport.conformance.ts`) proves both. Nothing outside this
  * library imports bullmq.
  */
@@ -16,13 +16,15 @@ export interface TransportOptions {
   namespace: string;
   /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
   clientName: string;
-  /** Hears what an operator should: lost connections, a server set up to lose jobs. The log when absent. */
+  /** Receives warnings for operators: lost connections, a server set up to lose jobs. Default: the log. */
   warn?: (message: string, error?: unknown) => void;
-  /** Heartbeats of the presence bus; tests shorten them. */
+  /** Timing of heartbeats; tests shorten it. */
   membership?: { heartbeatMs: number; lostAfterMs: number };
-  /** How long a process may stand still before another one takes over its outcomes, in ms; 10 s when absent, tests shorten it. */
+  /**
+   * How long a process may be blocked before another one takes over its results, in ms; default 10 s, tests shorten it.
+   */
   resultLockMs?: number;
-  /** Bytes one mailbox slot holds for a slow reader; 4 MiB when absent. */
+  /** Bytes one reply stream buffers for a slow reader; default 4 MiB. */
   replyBufferBytes?: number;
   /** For producers: jobs with equal route keys go to the same worker. No job is sticky when absent. */
   affinity?: AffinityOptions;
@@ -31,7 +33,7 @@ export interface TransportOptions {
 export interface AffinityOptions {
   /** How long a job waits for its preferred worker, in ms, at most 1,000; then any worker may take it. */
   stickyMs: number;
-  /** Told of every job with a route key. Must not throw. */
+  /** Called for every job with a route key. Must not throw. */
   onDecision?: (decision: AffinityDecision) => void;
 }
 
@@ -52,27 +54,33 @@ export abstract class QueueTransport {
   abstract readonly progress: ProgressBus;
   abstract readonly placements: PlacementBus;
   abstract readonly results: JobResultQueue;
-  /** Operations on queues that failed since the start, or were not tried because the store is away. */
+  /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
   abstract readonly failedCalls: number;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   abstract consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer>;
-  /** Resolves when the store answers and takes work; rejects with its error, a `PlatformError` where it says why. For readiness. */
+  /**
+   * Resolves when the store responds and accepts work; rejects with its error, a `PlatformError` where it says why. For
+   * readiness.
+   */
   abstract ping(): Promise<void>;
   abstract close(): Promise<void>;
 }
 
 export interface JobProducer {
-  /** Throws `SERVICE_UNAVAILABLE` while what room the store has is for what runs; asked before anything is written. */
+  /**
+   * Throws `SERVICE_UNAVAILABLE` while the store's remaining memory is reserved for running jobs; called before
+   * anything is written.
+   */
   requireRoom(): void;
   /** Adds the job; a repeated request id (same attempt) adds nothing. */
   enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope, options?: EnqueueOptions): Promise<void>;
   /** Adds many jobs of one queue in one round trip. */
   enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void>;
-  /** Takes back a job no worker has picked up; false when it is running, finished or unknown. */
+  /** Removes a job that no worker has picked up; false when it is running, finished or unknown. */
   remove(modality: string, modelId: string, requestId: string): Promise<boolean>;
-  /** Has a job that a worker holds dropped as cancelled, should it come back to the queue because its worker was lost. */
+  /** Marks a running job, so that it is dropped as cancelled if it returns to the queue because its worker was lost. */
   withdraw(modality: string, modelId: string, requestId: string): Promise<void>;
   /** True while the queue still holds the job, waiting or running. */
   holds(modality: string, modelId: string, requestId: string): Promise<boolean>;
@@ -81,8 +89,8 @@ export interface JobProducer {
 
 export interface EnqueueOptions {
   /**
-   * Jobs with equal keys go to the same worker while it has room. Called only when more than one could be chosen; not for
-   * jobs without a mailbox. Scope it: whatever must not share a key must not have equal ones.
+   * Jobs with equal keys go to the same worker while it has capacity. Called only when more than one could be chosen;
+   * not for jobs without a reply channel. Scope it: whatever must not share a key must not have equal ones.
    */
   routeKey?: () => string;
 }
@@ -91,7 +99,7 @@ export interface QueueCounts {
   /** Includes sticky jobs that wait for their worker. */
   waiting: number;
   active: number;
-  /** Not before the next second: those that are tried again later. */
+  /** Not before the next second: jobs that are retried later. */
   delayed: number;
   prioritized: number;
 }
@@ -102,11 +110,13 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
   handler: (job: RunningJob<Payload>) => Promise<JobReport>;
   /** Overrides the policy's concurrency, for hosts with fewer slots. */
   concurrency?: number;
-  /** Told for each job at its first delivery: ms from enqueueing, by the clocks of both hosts, to now. Must not throw. */
+  /**
+   * Called for each job at its first delivery: ms from enqueueing to now, by the clocks of both hosts. Must not throw.
+   */
   onPickup?: (waitedMs: number) => void;
   /**
-   * How long jobs may wait while this consumer has room and takes none, in ms; then its connections are opened anew, and
-   * if that does not help, `isDeaf` says so. Absent: nobody watches.
+   * How long jobs may wait while this consumer has capacity and takes none, in ms; then its connections are reopened,
+   * and if that does not help, `isStalled` says so. Absent: no watchdog.
    */
   pickupTimeoutMs?: number;
   /** Called with what became of each sticky job that this process took or was told to claim. Must not throw. */
@@ -114,42 +124,42 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
 }
 
 /**
- * `claimed`: this process runs a job that prefers it. `taken-over`: it runs a job that prefers another worker. `given-back`: it
+ * `claimed`: this process runs a job that prefers it. `taken-over`: it runs a job that prefers another worker. `returned`: it
  * released a job because it has no room or stops. `too-late`: the job was gone when it tried to claim it.
  */
-export type StickyJobEnd = 'claimed' | 'given-back' | 'too-late' | 'taken-over';
+export type StickyJobEnd = 'claimed' | 'returned' | 'too-late' | 'taken-over';
 
 /** A job in a worker's hands. */
 export interface RunningJob<Payload extends object = object> {
   readonly envelope: JobEnvelope<Payload>;
   /** Aborts when the caller cancels, its api replica is gone, the deadline passes, or the worker stops. */
   readonly signal: AbortSignal;
-  /** Where the caller listens; sends are ordered and never wait. A no-op for async jobs. */
+  /** Sends to the caller; sends are ordered and never wait. A no-op for async jobs. */
   readonly replies: ReplyWriter;
-  /** Tells how far an async job has come, 0 to 100; call it as often as you like. A no-op for jobs with a mailbox. */
+  /** Reports the progress of an async job, 0 to 100, as often as needed. A no-op for jobs with a reply channel. */
   progress(percent: number): void;
 }
 
-/** What a handler reports when it ends well: the consumer turns it into an outcome before completing the job. */
+/** What a handler reports when it succeeds: the consumer turns it into a result before completing the job. */
 export interface JobReport {
   usage: JobUsage | null;
   /** True when the job ended early because its signal aborted; what was produced is in `usage`. */
   cancelled: boolean;
-  /** Ms the engine worked on it. */
+  /** Run time of the engine, in ms. */
   executionMs: number;
-  /** Ids of the artifacts that are its result, of async jobs. */
+  /** Async jobs: ids of the artifacts that are its result. */
   artifacts?: readonly string[];
 }
 
 export interface JobConsumer {
   readonly modelId: string;
-  /** How often its connections were opened anew because it took no job although it should have. */
+  /** How often its connections were reopened because it took no job although it should have. */
   readonly restarts: number;
   /** True when that did not help: only another process will. */
   readonly isStalled: boolean;
   /** Takes no more jobs, sticky ones included, until `resume`; running jobs continue. Returns at once. */
   pause(): void;
-  /** Takes jobs again; of no effect on one that is not paused, or was closed. */
+  /** Takes jobs again; has no effect unless it is paused, nor after it was closed. */
   resume(): void;
   /** Stops taking jobs; resolves when running ones have ended or `graceMs` is over. */
   close(graceMs: number): Promise<void>;
@@ -158,9 +168,9 @@ export interface JobConsumer {
 /** How a request ended, once per attempt; `libs/jobs` closes the row with it. */
 export interface JobResult {
   requestId: string;
-  /** The attempt of the envelope: the row takes the outcome of its current attempt and of no other. */
+  /** The attempt of the envelope: the row accepts the result of its current attempt and of no other. */
   attempt: number;
-  /** How often the queue itself ran this attempt again before it ended so. */
+  /** How often the queue itself retried this attempt before it ended. */
   retries: number;
   status: 'succeeded' | 'failed' | 'cancelled';
   error: WireError | null;
@@ -172,20 +182,20 @@ export interface JobResult {
   finishedAtMs: number;
 }
 
-/** Outcomes that wait, by names of their batches: one keeps its name until all in it are processed. */
+/** Waiting results, by names of their batches: a batch keeps its name until everything in it is processed. */
 export interface PendingResults {
-  /** A handler rejected one of these: they are tried again later. */
+  /** A handler rejected one of these: they are retried later. */
   postponed: readonly string[];
   /** To be handled next, or being handled, for the first time or again. The oldest are named. */
   underWay: readonly string[];
 }
 
-/** Durable: a reported outcome is processed at least once, whatever dies in between. */
+/** Durable: a reported result is processed at least once, whatever dies in between. */
 export interface JobResultQueue {
   report(result: JobResult): Promise<void>;
-  /** What was reported and is not processed yet. One cheap look, which names no more than 1,000 of each kind. */
+  /** What was reported and is not processed yet. One cheap check, which names at most 1,000 of each kind. */
   pending(): Promise<PendingResults>;
-  /** Runs `handler` for each outcome until closed; a rejection is retried with back-off, without end. */
+  /** Runs `handler` for each result until closed; a rejection is retried with back-off, without limit. */
   process(handler: (result: JobResult) => Promise<void>): Promise<{ close(): Promise<void> }>;
 }
 
@@ -211,18 +221,18 @@ export interface JobFailedEvent extends ReplyEvent {
   error: WireError;
 }
 
-/** Worker side of a mailbox. */
+/** Sending side of a reply channel. */
 export interface ReplyWriter {
   /** Queues events for sending; events of all requests of one replica share a message. Never throws. */
   send(...events: ReplyEvent[]): void;
 }
 
-/** Api side: one blocking reader per process, one slot per request. */
+/** Api side: one blocking reader per process, one reply stream per request. */
 export interface ReplyChannel {
   /** Where workers send to; goes into `JobEnvelope.replyTo`. Valid once `start` has resolved. */
   readonly address: string;
   start(): Promise<void>;
-  /** Opens the slot of a request; open it before enqueueing. */
+  /** Opens the reply stream of a request; open it before enqueueing. */
   open(requestId: string): ReplyStream;
   writer(address: string, requestId: string): ReplyWriter;
 }
@@ -233,27 +243,29 @@ export interface ReplyChannel {
  */
 export interface ReplyStream extends AsyncIterable<ReplyEvent> {
   close(): void;
-  /** Ends the iteration with an error, after what is already buffered; of no effect when that holds the final event. */
+  /**
+   * Ends the iteration with an error, after what is already buffered; has no effect when that includes the final event.
+   */
   fail(error: PlatformError): void;
 }
 
-/** How far an async job has come. */
+/** The progress of an async job. */
 export interface JobProgress {
   requestId: string;
   attempt: number;
-  /** 0 to 100; 0 means that a worker has begun. */
+  /** 0 to 100; 0 means that a worker has started. */
   percent: number;
 }
 
-/** What workers tell of their async jobs, for whoever keeps the rows. Lossy: the next one makes good for a lost one. */
+/** Progress reports of workers for async jobs. Lossy: the next one makes up for a lost one. */
 export interface ProgressBus {
-  /** Never throws and never waits; at most one a second and job leaves this process. */
+  /** Never throws and never waits; sends at most one report per second and job from this process. */
   report(progress: JobProgress): void;
   /** Called for every report; the returned function unsubscribes. */
   subscribe(listener: (progress: JobProgress) => void): () => void;
 }
 
-/** Tells every worker to stop a request. Lossy by nature: the deadline and the presence check stand behind it. */
+/** Tells every worker to stop a request. Lossy: the deadline and cluster membership cover lost messages. */
 export interface CancelBus {
   cancel(requestId: string): Promise<void>;
   /** Called for every cancel; the returned function unsubscribes. */

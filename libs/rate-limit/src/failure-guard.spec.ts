@@ -21,7 +21,7 @@ function setUp(answers: FailAnswer[], over: { rule?: null } = {}) {
 }
 
 describe('FailureGuard', () => {
-  it('remembers a block for as long as it lasts, by a clock that nobody sets', async () => {
+  it('remembers a block for as long as it lasts, on a monotonic clock', async () => {
     const { guard, pass } = setUp([
       { blockedMs: 0, began: false, nowMs: 1_000 },
       { blockedMs: 30_000, began: true, nowMs: 2_000 },
@@ -45,7 +45,7 @@ describe('FailureGuard', () => {
     expect(retry).toEqual({ afterSeconds: 12 });
   });
 
-  it('counts nothing while the store is away, nor without a rule', async () => {
+  it('counts nothing while the store is unavailable, nor without a rule', async () => {
     expect(await setUp([]).guard.failed('g')).toBeNull();
     const { guard, calls } = setUp([], { rule: null });
     expect(await guard.failed('g')).toBeNull();

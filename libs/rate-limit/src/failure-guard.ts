@@ -2,7 +2,7 @@ import { type Clock, PlatformError, systemClock } from '#common';
 import { refusedForFailures } from './refusal.js';
 import type { FailureRule, LimitStore } from './store/limit-store.js';
 
-/** Blocks this process remembers; the store knows them all. */
+/** Blocks this process remembers; the store knows all of them. */
 const maxRemembered = 10_000;
 
 /** How long a guard stays blocked. */
@@ -13,22 +13,22 @@ export interface Block {
 }
 
 /**
- * Blocks callers whose requests fail too often. A guard is who is held to it: a key, or an address that sends none.
- * The process that saw the last failure refuses from memory at once; others learn of the block with their next step at
- * the store.
+ * Blocks callers whose requests fail too often. A guard is the subject of the rule: a key, or an address that sends
+ * none. The process that saw the last failure refuses from memory immediately; others learn of the block with their
+ * next call to the store.
  */
 export class FailureGuard {
   /** With the end on the monotonic clock. */
   private readonly blocks = new Map<string, { untilMs: number; endsAtMs: number }>();
 
-  /** Without a rule nobody is ever blocked. */
+  /** Without a rule nothing is ever blocked. */
   constructor(
     private readonly store: LimitStore,
     private readonly rule: FailureRule | null,
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** The block of a guard, as far as this process knows. */
+  /** Returns the block of a guard, as far as this process knows. */
   block(guard: string): Block | null {
     const known = this.blocks.get(guard);
     if (known === undefined) return null;
@@ -38,13 +38,13 @@ export class FailureGuard {
     return null;
   }
 
-  /** The answer to whoever is blocked. */
+  /** Returns the response to a blocked caller. */
   refusal(blockedMs: number): PlatformError {
     if (this.rule === null) throw new Error('Nobody is blocked without a rule.');
     return refusedForFailures(this.rule, blockedMs);
   }
 
-  /** Counts a failure; resolves to the time of the block it began, in ms since the epoch, or null. Never rejects. */
+  /** Counts a failure; resolves to the time of the block it started, in ms since the epoch, or null. Never rejects. */
   async failed(guard: string): Promise<{ beganAtMs: number } | null> {
     if (this.rule === null) return null;
     try {
@@ -52,12 +52,12 @@ export class FailureGuard {
       if (answer.blockedMs > 0) this.learn(guard, answer);
       return answer.began ? { beganAtMs: answer.nowMs } : null;
     } catch {
-      // A store that is away counts nothing; the failure itself has been answered.
+      // An unavailable store counts nothing; the failure itself has been reported.
       return null;
     }
   }
 
-  /** Remembers what the store said of a guard that is blocked. */
+  /** Remembers what the store reports about a blocked guard. */
   learn(guard: string, { blockedMs, nowMs }: { blockedMs: number; nowMs: number }): Block {
     const block = { untilMs: this.clock.monotonicMs() + blockedMs, endsAtMs: nowMs + blockedMs };
     this.blocks.delete(guard);
@@ -69,6 +69,6 @@ export class FailureGuard {
   }
 }
 
-/** The guard of a key, and of an address. */
+/** Returns the guard of a key, or of an address. */
 export const guardOfKey = (apiKeyId: string): string => `failures:key:${apiKeyId}`;
 export const guardOfAddress = (address: string): string => `failures:address:${address}`;

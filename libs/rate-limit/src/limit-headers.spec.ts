@@ -34,13 +34,13 @@ describe('limitHeaders', () => {
     });
   });
 
-  it('says nothing of tokens where none are counted', () => {
+  it('omits tokens when none are counted', () => {
     expect(Object.keys(limitHeaders([window(plain)], nowMs, null)).filter((name) => name.includes('tokens'))).toEqual(
       [],
     );
   });
 
-  it('tells of the window with the least room, requests and tokens each by itself', () => {
+  it('describe the window with the least capacity, requests and tokens separately', () => {
     const account = window({});
     const key = window({ scope: 'api_key', limits: { requests: 4, tokens: null } });
     const all = window({ scope: 'global', limits: { requests: null, tokens: 800 } });
@@ -53,7 +53,7 @@ describe('limitHeaders', () => {
     });
   });
 
-  it('says after a refusal when the same request fits, and whose limit it was', () => {
+  it('say after a refusal when the same request fits, and whose limit it was', () => {
     const account = window({});
     const all = window({ scope: 'global', state: { requests: 12, lacking: 'requests', waitMs: 1_200 } });
     expect(limitHeaders([account, all], nowMs, all)).toMatchObject({

@@ -1,21 +1,21 @@
 import type { Limits } from './limits/limit-table.js';
 import type { WindowState } from './store/limit-store.js';
 
-/** Whose limit a window is; what `x-ratelimit-type` says. */
+/** The owner of a window, as `x-ratelimit-type` reports it. */
 export type LimitScope = 'user' | 'api_key' | 'global';
 
-/** A window after the store's answer. */
+/** A window after the store's decision. */
 export interface MeasuredWindow {
   scope: LimitScope;
   limits: Limits;
-  /** With what this request has taken, if it was granted. */
+  /** Includes what this request has taken, if it was granted. */
   state: WindowState;
 }
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 const unixSeconds = (nowMs: number, ms: number): string => String(Math.ceil((nowMs + ms) / 1000));
 
-/** Of windows with a limit, the one with the least room. */
+/** Returns the window with the least capacity among those with a limit. */
 function tightest(windows: readonly MeasuredWindow[], kind: 'requests' | 'tokens'): MeasuredWindow | null {
   const limited = windows.filter(({ limits }) => limits[kind] !== null);
   const room = ({ limits, state }: MeasuredWindow): number => (limits[kind] ?? 0) - state[kind];
@@ -26,9 +26,9 @@ function tightest(windows: readonly MeasuredWindow[], kind: 'requests' | 'tokens
 }
 
 /**
- * The `x-ratelimit-*` headers (contract 19): of the window that refused, else of the one with the least room. Requests
- * are reset at a unix time, tokens in seconds. After a refusal both say when the same request fits again; else when the
- * oldest of what was used leaves the window.
+ * Returns the `x-ratelimit-*` headers of the window that refused, else of the one with the least capacity. Requests
+ * reset at a unix time, tokens in seconds. After a refusal both say when the same request fits again; otherwise when
+ * the oldest use leaves the window.
  */
 export function limitHeaders(
   windows: readonly MeasuredWindow[],

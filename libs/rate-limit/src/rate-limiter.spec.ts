@@ -15,7 +15,7 @@ const small = { modelId: 'm', limitClass: 'S' } as const;
 const nowMs = 1_795_000_000_000;
 const slot = nowMs / 500;
 
-/** A limiter over a store that answers as it is told. */
+/** A limiter over a scripted store. */
 function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {}) {
   const demands: TakeDemand[] = [];
   const corrections: unknown[] = [];
@@ -82,7 +82,7 @@ describe('RateLimiter', () => {
     expect(full.demands[1]?.windows).toContainEqual({ key: 'all', requests: null, tokens: 9 });
   });
 
-  it('tells what is left with this request in it', async () => {
+  it('reports what is left including this request', async () => {
     const { limiter, told } = setUp();
     told.states = [{ requests: 4, tokens: 1_000, requestsResetMs: 2_000 }];
     const decision = await limiter.admitModel(caller, { ...small, tokens: { min: 500, max: 500 } });
@@ -96,13 +96,13 @@ describe('RateLimiter', () => {
     expect(decision).toMatchObject({ refusal: null, tokens: 500, reservation: { slot, tokens: 500 } });
   });
 
-  it('holds a request whose output is ours to bound to a minute of the limit', async () => {
+  it('reduces a request with a free output limit to a minute of the limit', async () => {
     const { limiter, demands } = setUp();
     const held = await limiter.admitModel(caller, { ...small, tokens: { min: 600, max: 900_000 } });
     expect([held.tokens, demands[0]?.tokens]).toEqual([750_000, 750_000]);
   });
 
-  it('says never to a request that no minute could take', async () => {
+  it('refuses a request for good that no minute could take', async () => {
     const { limiter, told, refused, written } = setUp();
     told.states = [{ lacking: 'tokens', waitMs: 60_000 }];
     const { refusal, headers } = await limiter.admitModel(caller, {
@@ -140,7 +140,7 @@ describe('RateLimiter', () => {
     expect(await written()).toMatchObject([{ type: 'RPM', modelId: 'm' }]);
   });
 
-  it('gives back what a request reserved that never became a job', async () => {
+  it('refunds what a request reserved that never became a job', async () => {
     const { limiter, corrections } = setUp();
     const { reservation } = await limiter.admitModel(caller, { ...small, tokens: { min: 90, max: 90 } });
     reservation?.release();
@@ -148,7 +148,7 @@ describe('RateLimiter', () => {
     expect(corrections).toEqual([[['model:a:m', 'key:k', 'all'], slot, -90]]);
   });
 
-  it('blocks whose requests fail too often, from memory here and by word of the store elsewhere', async () => {
+  it('blocks callers whose requests fail too often, from memory here and through the store elsewhere', async () => {
     const { limiter, told, refused, written, demands } = setUp();
     expect(await limiter.blocked(caller)).toBeNull();
     await limiter.failed(caller, '192.0.2.1');
@@ -166,7 +166,7 @@ describe('RateLimiter', () => {
     expect([refused, demands, told.blockedMs]).toEqual([['failures'], [], 0]);
   });
 
-  it('blocks strangers by their address, and logs nothing, because nobody could read it', async () => {
+  it('blocks unauthenticated clients by their address, and logs nothing, since nobody could read it', async () => {
     const { limiter, written } = setUp();
     await limiter.failed(null, '192.0.2.1');
     expect(limiter.blockedAddress('192.0.2.1')).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });

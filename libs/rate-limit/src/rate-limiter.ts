@@ -11,7 +11,7 @@ import { msUntilSlotLeaves, minuteWindow } from './store/limit-window.js';
 import { type TokenCorrector, TokenReservation } from './token-reservation.js';
 import { accountWindow, installationWindow, keyWindow, modelWindow } from './window-keys.js';
 
-/** Who is asking, as far as limits go. */
+/** The requester, as far as limits are concerned. */
 export interface LimitedCaller {
   accountId: string;
   apiKeyId: string;
@@ -23,18 +23,18 @@ export interface ModelUse {
   modelId: string;
   limitClass: LimitClass;
   /**
-   * Tokens it will use at most. A request whose bound was not the caller's own choice can be held to less, down to
-   * `least`, where a whole minute of the limit would not cover it.
+   * Maximum tokens it will use. A request whose limit was not the caller's own choice can be reduced, down to `min`,
+   * where a whole minute of the limit would not cover it.
    */
   tokens?: { min: number; max: number };
 }
 
 export interface LimitDecision {
-  /** `x-ratelimit-*`, for the answer whatever it is. Empty where no limit holds. */
+  /** `x-ratelimit-*`, for any response. Empty where no limit applies. */
   headers: Record<string, string>;
-  /** What to answer instead; null: go on. */
+  /** The refusal to return; null: continue. */
   refusal: PlatformError | null;
-  /** Tokens the request may use; what it asked for at most, or less. */
+  /** Tokens the request may use: its maximum, or fewer. */
   tokens: number;
   /** Null where no tokens are counted. */
   reservation: TokenReservation | null;
@@ -59,11 +59,11 @@ interface Window {
 
 const unlimited: LimitDecision = { headers: {}, refusal: null, tokens: Infinity, reservation: null };
 
-/** What every request has to pass: the limits of its account, of its key and of the installation, in one step. */
+/** Checks every request against the limits of its account, its key and the installation, in one step. */
 export class RateLimiter {
   constructor(private readonly options: RateLimiterOptions) {}
 
-  /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is away. */
+  /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
   async admitModel(caller: LimitedCaller, use: ModelUse): Promise<LimitDecision> {
     if (!this.options.enabled) return { ...unlimited, tokens: use.tokens?.max ?? 0 };
     const page = await this.options.limitConfig.page();
@@ -80,14 +80,14 @@ export class RateLimiter {
     return await this.admit(caller, null, windowsOf(page, caller, own));
   }
 
-  /** The verdict on a caller who is known to be blocked; null for all others. */
+  /** Returns the refusal for a caller known to be blocked; null for all others. */
   async blocked(caller: LimitedCaller): Promise<LimitDecision | null> {
     const block = this.options.enabled ? this.options.guard.block(guardOfKey(caller.apiKeyId)) : null;
     if (block === null) return null;
     return this.turnAway((await this.options.limitConfig.page()).ofPlainRequests(caller.accountId), block);
   }
 
-  /** The answer to somebody without a key at an address that is known to be blocked; null for all others. */
+  /** Returns the response for an unauthenticated client at an address known to be blocked; null for all others. */
   blockedAddress(address: string): PlatformError | null {
     const block = this.options.enabled ? this.options.guard.block(guardOfAddress(address)) : null;
     if (block === null) return null;
@@ -95,11 +95,11 @@ export class RateLimiter {
     return this.options.guard.refusal(block.leftMs);
   }
 
-  /** Counts a request that was answered with a failure, for the block; never rejects. */
+  /** Counts a failed request towards the block; never rejects. */
   async failed(caller: LimitedCaller | null, address: string): Promise<void> {
     const { enabled, guard, log } = this.options;
     const guardKey = caller === null ? guardOfAddress(address) : guardOfKey(caller.apiKeyId);
-    // Answers to whoever is blocked are the block's own.
+    // Responses to blocked callers do not count as new failures.
     if (!enabled || guard.block(guardKey) !== null) return;
     const began = await guard.failed(guardKey);
     if (began === null || caller === null) return;
@@ -114,7 +114,7 @@ export class RateLimiter {
     const answer = await store.take({
       guard: guardKey,
       tokens,
-      // A window may hold more than its limit; who adds nothing is not held back by that.
+      // A window may hold more than its limit; a request that adds nothing is not refused for that.
       windows: windows.map(({ key, limits }) => ({ key, ...limits, ...(tokens === 0 && { tokens: null }) })),
     });
     if (answer.blockedMs > 0) {
@@ -183,21 +183,24 @@ export class RateLimiter {
   }
 }
 
-/** In one order everywhere, as the store asks. Keys and installations without a limit cost nothing. */
+/** In one order everywhere, as the store requires. Keys and installations without a limit cost nothing. */
 function windowsOf(page: LimitSnapshot, caller: LimitedCaller, own: Window): Window[] {
   const key: Window = { scope: 'api_key', key: keyWindow(caller), limits: page.ofKey(caller.apiKeyId) };
   const all: Window = { scope: 'global', key: installationWindow, limits: page.ofInstallation() };
   return [own, ...[key, all].filter(({ limits }) => limits.requests !== null || limits.tokens !== null)];
 }
 
-/** What is asked of the windows: no more than a whole minute of the narrowest, if the request can be held to that. */
+/**
+ * Returns what is requested of the windows: at most a whole minute of the narrowest, if the request can be reduced to
+ * that.
+ */
 function heldTokens(tokens: ModelUse['tokens'], windows: Window[]): number {
   if (tokens === undefined) return 0;
   const minute = Math.min(...windows.map(({ limits }) => limits.tokens ?? Infinity));
   return Math.max(tokens.min, Math.min(tokens.max, minute));
 }
 
-/** A request that no window could ever take, however empty. */
+/** Recognizes a request that no window could ever take, however empty. */
 function isHopeless({ limits, state }: Pick<MeasuredWindow, 'limits' | 'state'>, tokens: number): boolean {
   return state.lacking === 'tokens' ? tokens > (limits.tokens ?? Infinity) : limits.requests === 0;
 }
@@ -206,7 +209,7 @@ function stateAfter({ granted, states, slot, nowMs }: TakeAnswer, index: number,
   const before = states[index];
   if (before === undefined) throw new Error('The store left a window out.');
   if (!granted) return before;
-  // What was first taken is now the oldest there is.
+  // What was taken first is now the oldest.
   const leavesMs = msUntilSlotLeaves(slot, nowMs, minuteWindow);
   return {
     ...before,

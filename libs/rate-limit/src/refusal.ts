@@ -3,14 +3,14 @@ import type { LimitScope } from './limit-headers.js';
 import type { Limits } from './limits/limit-table.js';
 import type { FailureRule } from './store/limit-store.js';
 
-/** Why a request was turned away; a closed set, for the metrics. */
+/** Why a request was refused; a closed set, for the metrics. */
 export type RefusalReason = `${LimitScope}_requests` | `${LimitScope}_tokens` | 'failures';
 
 export interface WindowRefusal {
   scope: LimitScope;
   kind: 'requests' | 'tokens';
   limits: Limits;
-  /** Ms until the same request fits, if nobody else comes; null: it never does. */
+  /** Ms until the same request fits, without other requests; null: never. */
   waitMs: number | null;
   /** Tokens the request asks for. */
   tokens: number;
@@ -29,7 +29,7 @@ export function secondsOf(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
 
-/** `RATE_LIMIT_EXCEEDED`, with what to wait for. */
+/** Returns `RATE_LIMIT_EXCEEDED`, naming the limit and the wait. */
 export function refusedByWindow({ scope, kind, limits, waitMs, tokens, modelId }: WindowRefusal): PlatformError {
   const model = modelId === null || scope !== 'user' ? '' : ` for the model ${modelId}`;
   const limit = `${count(limits[kind])} ${kind} per minute${model}`;
@@ -45,7 +45,7 @@ export function refusedByWindow({ scope, kind, limits, waitMs, tokens, modelId }
   return limitError(text, { afterSeconds });
 }
 
-/** `RATE_LIMIT_EXCEEDED` for a caller whose requests failed too often; names the threshold and the wait. */
+/** Returns `RATE_LIMIT_EXCEEDED` for a caller whose requests failed too often; names the threshold and the wait. */
 export function refusedForFailures({ max, window, blockMs }: FailureRule, blockedMs: number): PlatformError {
   const afterSeconds = secondsOf(blockedMs);
   const text =

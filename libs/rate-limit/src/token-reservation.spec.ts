@@ -7,7 +7,7 @@ function reserve() {
 }
 
 describe('TokenReservation', () => {
-  it('is given back once nobody holds it', () => {
+  it('is refunded once nothing holds it', () => {
     const { given, reservation } = reserve();
     reservation.release();
     expect(given.back).toBe(1);
@@ -21,7 +21,7 @@ describe('TokenReservation', () => {
     expect(given.back).toBe(0);
   });
 
-  it('survives admissions that failed as long as the request lives', () => {
+  it('survives failed admissions as long as the request lives', () => {
     const { given, reservation } = reserve();
     for (let tries = 0; tries < 3; tries += 1) {
       expect(reservation.hold()).toBe(true);
@@ -36,7 +36,7 @@ describe('TokenReservation', () => {
 describe('TokenCorrector', () => {
   const job = { accountId: 'a', apiKeyId: 'k', modelId: 'm' };
 
-  it('moves what was reserved to what was used, in every window of the request', async () => {
+  it('changes what was reserved to what was used, in every window of the request', async () => {
     const calls: unknown[] = [];
     const corrector = new TokenCorrector(
       { correct: (...call) => Promise.resolve(void calls.push(call)) },

@@ -1,18 +1,18 @@
 import type { LimitStore } from './store/limit-store.js';
 import { installationWindow, keyWindow, modelWindow } from './window-keys.js';
 
-/** Where the tokens of a request stand in its windows. */
+/** Position of a request's tokens in its windows. */
 export interface ReservedTokens {
   slot: number;
   tokens: number;
 }
 
 /**
- * Tokens reserved of the minute for one request. The request holds them until its answer is out, its admission while it
- * lasts, and its job for good: from then on the job's closing puts them right. Those that nobody holds are given back.
+ * Tokens of the minute reserved for one request. The request holds them until its response is sent, its admission while
+ * it lasts, and its job for good: from then on, closing the job corrects them. Tokens that nothing holds are refunded.
  */
 export class TokenReservation implements ReservedTokens {
-  /** The first is the request. */
+  /** The first holder is the request. */
   private replicas = 1;
 
   constructor(
@@ -21,7 +21,7 @@ export class TokenReservation implements ReservedTokens {
     private readonly refund: () => void,
   ) {}
 
-  /** False when they were given back before. */
+  /** Returns false when they were refunded before. */
   hold(): boolean {
     if (this.replicas === 0) return false;
     this.replicas += 1;
@@ -34,14 +34,14 @@ export class TokenReservation implements ReservedTokens {
   }
 }
 
-/** Puts reservations right. One that nobody corrects stays as it was until its slot leaves the window. */
+/** Corrects reservations. An uncorrected one stays until its slot leaves the window. */
 export class TokenCorrector {
   constructor(
     private readonly store: Pick<LimitStore, 'correct'>,
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
-  /** `used` is what was used in truth. Never rejects: a minute later the reservation is gone by itself. */
+  /** `used` is the actual usage. Never rejects: a minute later the reservation is gone by itself. */
   async correct(
     job: { accountId: string; apiKeyId: string; modelId: string },
     { slot, tokens }: ReservedTokens,

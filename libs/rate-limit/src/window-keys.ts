@@ -1,8 +1,8 @@
 import type { LimitClass } from './limits/limit-table.js';
 
-/* Names of windows. A model id holds no `:`, so that none of them can be another. */
+/* Names of windows. A model id holds no `:`, so names cannot collide. */
 
-/** Of an account for one model; asking how a job is doing has a window of its own beside running it. */
+/** Window of an account for one model; polling a job has a window of its own, separate from running it. */
 export function modelWindow(
   { accountId }: { accountId: string },
   { modelId, limitClass }: { modelId: string; limitClass?: LimitClass },
@@ -10,7 +10,7 @@ export function modelWindow(
   return limitClass === 'retrieve' ? `retrieve:${accountId}:${modelId}` : `model:${accountId}:${modelId}`;
 }
 
-/** Of an account for what runs no model. */
+/** Window of an account for requests that run no model. */
 export const accountWindow = ({ accountId }: { accountId: string }): string => `account:${accountId}`;
 
 export const keyWindow = ({ apiKeyId }: { apiKeyId: string }): string => `key:${apiKeyId}`;

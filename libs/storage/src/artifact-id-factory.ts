@@ -2,10 +2,10 @@ import { type Clock, systemClock } from '#common';
 import { type ArtifactKind, type ArtifactRecord, newArtifactId, parseArtifactId } from './artifact.js';
 import { mediaNotFound } from './storage-error.js';
 
-/** How long an artifact lives when nobody says otherwise. */
+/** Default lifetime of an artifact. */
 export const defaultLifetimeMs = 86_400_000;
 
-/** Gives ids and judges them: what every kind of store does alike. */
+/** Creates and validates artifact ids; shared by all kinds of stores. */
 export class ArtifactIdFactory {
   constructor(
     private readonly lifetimeMs = defaultLifetimeMs,
@@ -16,7 +16,7 @@ export class ArtifactIdFactory {
     return newArtifactId(kind, this.clock.nowMs() + lifetimeMs);
   }
 
-  /** Expiry of an id that is still good. Throws `MEDIA_NOT_FOUND` for any other. */
+  /** Returns the expiry of a valid id. Throws `MEDIA_NOT_FOUND` for any other. */
   expiryOf(id: string): number {
     const parsed = parseArtifactId(id);
     if (parsed === null || parsed.expiresAtMs <= this.clock.nowMs()) throw mediaNotFound();

@@ -6,7 +6,7 @@ import type { Clock } from '#common';
 import type { ArtifactStore } from './artifact-store.js';
 import { parseArtifactId } from './artifact.js';
 
-/** A clock that tests move. */
+/** A clock controlled by tests. */
 export class MovableClock implements Clock {
   private movedMs = 0;
 
@@ -26,14 +26,14 @@ export class MovableClock implements Clock {
 export interface StoreUnderTest {
   store: ArtifactStore;
   clock: MovableClock;
-  /** How many files or objects there are, records and leftovers too. */
+  /** Returns the number of files or objects, including records and leftovers. */
   count(): Promise<number>;
   close(): Promise<void>;
 }
 
 const missing = { code: 'MEDIA_NOT_FOUND' };
 
-/** What every store of artifacts promises (`artifact-store.ts`). */
+/** Conformance tests for every artifact store (`artifact-store.ts`). */
 export function describeArtifactStore(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`artifacts in ${name}`, () => {
     let world: StoreUnderTest;
@@ -48,7 +48,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
     const put = (bytes: Uint8Array | AsyncIterable<Uint8Array>, lifetimeMs?: number) =>
       store.put(bytes, { kind: 'result', contentType: 'video/mp4', lifetimeMs });
 
-    it('come back as they went in, with what is known of them', async () => {
+    it('are returned unchanged, with their record', async () => {
       const bytes = randomBytes(100_000);
       const record = await put(bytes);
       expect(record).toMatchObject({
@@ -63,7 +63,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       expect((await store.read(record.id, 100_000)).bytes.equals(bytes)).toBe(true);
     });
 
-    it('stream in and out, larger than any part of them that is held', async () => {
+    it('are streamed in and out without holding them in memory', async () => {
       const piece = randomBytes(1_000_000);
       const hash = createHash('sha256');
       async function* pieces() {
@@ -80,7 +80,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       await store.delete(record.id);
     });
 
-    it('give out a part when asked for it', async () => {
+    it('are readable by range', async () => {
       const { id } = await put(Buffer.from('0123456789'));
       const { stream, record } = await store.open(id, { first: 2, last: 5 });
       const parts: Buffer[] = [];
@@ -89,12 +89,12 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       expect(record.bytes).toBe(10);
     });
 
-    it('may be empty, and hold any bytes', async () => {
+    it('may be empty, and contain any bytes', async () => {
       const { id } = await put(new Uint8Array(0));
       expect((await store.read(id, 0)).bytes).toHaveLength(0);
     });
 
-    it('are bounded on their way in and out, and leave nothing when they are too large', async () => {
+    it('are limited on write and read, and leave nothing when they are too large', async () => {
       const before = await world.count();
       const options = { kind: 'input', contentType: 'image/png', maxBytes: 9_000_000 } as const;
       async function* endless() {
@@ -107,7 +107,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       await expect(store.read(id, 10)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
     });
 
-    it('leave nothing when their source breaks or nobody wants them any more', async () => {
+    it('leave nothing when their source fails or the write is aborted', async () => {
       const before = await world.count();
       async function* broken() {
         yield Buffer.alloc(9_000_000);
@@ -125,7 +125,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       expect(await world.count()).toBe(before);
     });
 
-    it('can be named before they exist, and be made again', async () => {
+    it('can be reserved before they exist, and be replaced', async () => {
       const id = store.reserve('result');
       expect(await store.find(id)).toBeNull();
       await expect(store.open(id)).rejects.toMatchObject(missing);
@@ -138,10 +138,10 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       ).rejects.toMatchObject(missing);
     });
 
-    it('are lent as files', async () => {
-      const { id } = await put(Buffer.from('film'));
+    it('are available as files', async () => {
+      const { id } = await put(Buffer.from('video'));
       const path = await store.withFile(id, async (path, record) => {
-        expect([(await readFile(path)).toString(), record.id]).toEqual(['film', id]);
+        expect([(await readFile(path)).toString(), record.id]).toEqual(['video', id]);
         return path;
       });
       await store.delete(id);
@@ -149,7 +149,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       await expect(store.withFile(id, () => Promise.resolve())).rejects.toMatchObject(missing);
     });
 
-    it('are copied to a life of their own', async () => {
+    it('are copied with an independent lifetime', async () => {
       const first = await put(Buffer.from('voice'), 60_000);
       const copy = await store.copy(first.id, { kind: 'input', lifetimeMs: 86_400_000 });
       expect(copy).toMatchObject({ kind: 'input', contentType: 'video/mp4', bytes: 5, sha256: first.sha256 });
@@ -158,7 +158,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       await expect(store.copy(first.id, { kind: 'input' })).rejects.toMatchObject(missing);
     });
 
-    it('are gone when they are deleted, however often', async () => {
+    it('are removed on delete, however often', async () => {
       const { id } = await put(Buffer.from('x'));
       await store.delete(id);
       await store.delete(id);
@@ -170,7 +170,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       }
     });
 
-    it('count as missing once they have expired, and are swept away then', async () => {
+    it('count as missing once they have expired, and are then deleted by a sweep', async () => {
       const short = await put(Buffer.from('short'), 5_000);
       const long = await put(Buffer.from('long'), 7_200_000);
       const before = await world.count();
@@ -188,7 +188,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
       world.clock.move(-86_400_000 * 2 - 7_206_000);
     });
 
-    it('are kept by a store that answers', async () => {
+    it('are stored by a store that is available', async () => {
       await expect(store.ping()).resolves.toBeUndefined();
     });
   });

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 
-/** What an artifact is to its job: something the caller sent, or something the job made. */
+/** Role of an artifact in its job: input from the client, or result of the job. */
 export type ArtifactKind = 'input' | 'result';
 
-/** What is known of an artifact without reading it. */
+/** Metadata of an artifact. */
 export interface ArtifactRecord {
   id: string;
   kind: ArtifactKind;
-  /** As an answer would name it: `video/mp4`. */
+  /** Content type of a response: `video/mp4`. */
   contentType: string;
   bytes: number;
   /** Hex. */
@@ -22,15 +22,15 @@ const letters: Record<ArtifactKind, string> = { input: 'i', result: 'r' };
 const shape = /^([ir])([0-9a-z]{6,9})-([0-9a-f]{40})$/;
 
 /**
- * A new id: kind, expiry in seconds (base 36) and 160 random bits. Whoever holds the id needs no database to know when
- * the artifact ends, and a sweep needs to open no file. Letters, digits and one `-`: it is a file name, a key of an
- * object store and a part of a URL as it stands.
+ * Creates an id: kind, expiry in seconds (base 36) and 160 random bits. The expiry is known without a database, and a
+ * sweep opens no file. It consists of letters, digits and one `-`, so it is valid as a file name, an object key and a
+ * part of a URL.
  */
 export function newArtifactId(kind: ArtifactKind, expiresAtMs: number): string {
   return `${letters[kind]}${Math.ceil(expiresAtMs / 1000).toString(36)}-${randomBytes(20).toString('hex')}`;
 }
 
-/** What an id says of itself; null for what is no id. */
+/** Parses an id; null if it is malformed. */
 export function parseArtifactId(id: string): { kind: ArtifactKind; expiresAtMs: number } | null {
   const [, letter, expiry] = shape.exec(id) ?? [];
   if (letter === undefined || expiry === undefined) return null;
@@ -39,12 +39,15 @@ export function parseArtifactId(id: string): { kind: ArtifactKind; expiresAtMs: 
 
 const hourMs = 3_600_000;
 
-/** Where an artifact lies below the root of its store: by the hour it expires in, so that sweeps look at what is due. */
+/**
+ * Returns the path of an artifact below the root of its store, by its hour of expiry, so that sweeps only visit what is
+ * due.
+ */
 export function artifactPath(id: string, expiresAtMs: number): string {
   return `${hourOf(expiresAtMs)}/${id}`;
 }
 
-/** Folder of all artifacts that expire in the hour of `atMs`: hours since the epoch. */
+/** Returns the folder of all artifacts that expire in the hour of `atMs`: hours since the epoch. */
 export function hourOf(atMs: number): string {
   return String(Math.floor(atMs / hourMs)).padStart(8, '0');
 }

@@ -3,14 +3,14 @@ import { Transform, type TransformCallback } from 'node:stream';
 import type { ArtifactContent } from './artifact-store.js';
 import { damaged, tooLarge } from './storage-error.js';
 
-/** Counts and hashes bytes as they pass. */
+/** Counts and hashes a byte stream. */
 export class ContentMeter {
   bytes = 0;
   private readonly hash: Hash = createHash('sha256');
 
   constructor(private readonly maxBytes = Number.POSITIVE_INFINITY) {}
 
-  /** Throws `PAYLOAD_TOO_LARGE` at the first byte too many. */
+  /** Throws `PAYLOAD_TOO_LARGE` at the first byte over the limit. */
   add(chunk: Uint8Array): void {
     this.bytes += chunk.length;
     if (this.bytes > this.maxBytes) throw tooLarge(this.maxBytes);
@@ -22,7 +22,7 @@ export class ContentMeter {
   }
 }
 
-/** The parts of a content, whichever way it comes. */
+/** Yields the parts of a content in either form. */
 export async function* chunksOf(content: ArtifactContent, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted();
   if (content instanceof Uint8Array) {
@@ -35,7 +35,7 @@ export async function* chunksOf(content: ArtifactContent, signal?: AbortSignal):
   }
 }
 
-/** Passes bytes on and fails at their end when they are not what the record promises. */
+/** Passes bytes on and fails at their end if they do not match the record. */
 export class ContentCheck extends Transform {
   private readonly meter = new ContentMeter();
 

@@ -6,25 +6,25 @@ import { FolderStore } from './folder.store.js';
 import { Bucket, type S3Settings } from './s3/bucket.js';
 import { S3Store } from './s3/s3.store.js';
 
-/** As the configuration of every process has it (`config.storage`). */
+/** Storage configuration of every process (`config.storage`). */
 export interface StorageSettings {
   /** Absolute path of the home of this installation. */
   home: string;
   /** `file:///path` or `s3://bucket/prefix`; default: the folder `artifacts` of the home. */
   url?: string;
-  /** How long artifacts live when their owner says nothing, in ms. Default: a day. */
+  /** Default lifetime of artifacts, in ms. Default: a day. */
   lifetimeMs?: number;
-  /** For `s3:` alone. */
+  /** Only for `s3:`. */
   s3?: S3Settings;
 }
 
-/** The store that the configuration names. Nothing is asked of it yet. */
+/** Creates the configured store without contacting it. */
 export function createArtifactStore({ home, url, lifetimeMs = defaultLifetimeMs, s3 }: StorageSettings): ArtifactStore {
   const artifactIds = new ArtifactIdFactory(lifetimeMs);
   if (url === undefined) return new FolderStore(join(home, 'artifacts'), artifactIds);
   const { protocol, hostname, pathname } = new URL(url);
   if (protocol === 'file:') return new FolderStore(fileURLToPath(url), artifactIds);
-  if (protocol !== 's3:') throw new TypeError(`${protocol} is no kind of storage.`);
+  if (protocol !== 's3:') throw new TypeError(`${protocol} is not a supported storage.`);
   const prefix = pathname.replaceAll(/^\/+|\/+$/g, '');
   return new S3Store(
     new Bucket(hostname, s3 ?? { region: 'us-east-1' }),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { discard } from './discard.js';
 
-it('what nobody needs any more is deleted as far as that goes, and no failure of it reaches anybody', async () => {
+it('deletes unneeded artifacts where possible and never fails', async () => {
   const deleted: string[] = [];
   const store = {
     delete: async (id: string) => {

@@ -3,21 +3,20 @@ import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
 import { parseArtifactId } from './artifact.js';
 import { mediaNotFound } from './storage-error.js';
 
-/** What a good link leads to. */
+/** Target of a valid link. */
 export interface LinkTarget {
   artifactId: string;
   expiresAtMs: number;
 }
 
 /**
- * Links that need no credentials: the artifact's id and a signature over it. Every replica makes and reads the same
- * ones, before and after a restart; a link ends when its artifact does. Whether it was revoked or used up knows the
- * database.
+ * Download links without credentials: the artifact's id and a signature. Every replica creates and accepts the same
+ * ones, across restarts; a link ends with its artifact. The database knows whether it was revoked or used up.
  */
 export class DownloadLinks {
   private readonly key: Buffer;
 
-  /** `secretKey`: the installation's, 64 hex digits. */
+  /** `secretKey`: the installation's key, 64 hex digits. */
   constructor(
     secretKey: string,
     private readonly clock: Clock = systemClock,
@@ -25,12 +24,12 @@ export class DownloadLinks {
     this.key = deriveKey(secretKey, 'download links');
   }
 
-  /** The last part of the link's path. */
+  /** Returns the last part of the link's path. */
   tokenFor(artifactId: string): string {
     return `${artifactId}.${this.sign(artifactId)}`;
   }
 
-  /** Throws `MEDIA_NOT_FOUND` for a token that is not ours, `MEDIA_EXPIRED` for one whose time is over. */
+  /** Throws `MEDIA_NOT_FOUND` for an invalid token, `MEDIA_EXPIRED` for an expired one. */
   read(token: string): LinkTarget {
     const [, artifactId = '', signature = ''] = /^([^.]{1,64})\.([A-Za-z0-9_-]{43})$/.exec(token) ?? [];
     const parsed = parseArtifactId(artifactId);

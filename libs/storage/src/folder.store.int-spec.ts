@@ -37,7 +37,7 @@ describe('a folder of artifacts', () => {
 
   const put = (text: string) => store.put(Buffer.from(text), { kind: 'input', contentType: 'text/plain' });
 
-  it('tells when somebody has changed the bytes', async () => {
+  it('detects changed bytes', async () => {
     const { id } = await put('what was stored');
     const path = (await filesBelow(root)).find((file) => file.endsWith(id)) ?? '';
     await writeFile(path, 'what was written');
@@ -46,7 +46,7 @@ describe('a folder of artifacts', () => {
     await expect(stream.toArray()).rejects.toMatchObject({ code: 'UNKNOWN_ERROR' });
   });
 
-  it('forgets what a killed process was writing after an hour', async () => {
+  it('deletes the partial write of a killed process after an hour', async () => {
     await put('whole');
     const old = join(root, 'partial', 'i0-old');
     const young = join(root, 'partial', 'i0-young');
@@ -58,7 +58,7 @@ describe('a folder of artifacts', () => {
     expect(await readdir(join(root, 'partial'))).toEqual(['i0-young']);
   });
 
-  it('says so when the place cannot be written to', async () => {
+  it('reports that its folder cannot be written to', async () => {
     const file = join(root, 'file');
     await writeFile(file, '');
     const blocked = new FolderStore(join(file, 'artifacts'));
@@ -68,9 +68,9 @@ describe('a folder of artifacts', () => {
     });
   });
 
-  it('says that it is full when it is, and keeps nothing of what did not fit', async () => {
+  it('reports a full disk, and keeps nothing of a write that did not fit', async () => {
     const script = sourcePath('test/harness/artifact-writer.ts');
-    // The kernel refuses every byte of a file beyond the limit, as a full disk or a quota does.
+    // The kernel rejects every byte of a file beyond the limit, like a full disk or a quota.
     const write = async (blocks: string, ...more: string[]): Promise<string> => {
       const args = [
         '-c',

@@ -16,18 +16,18 @@ import type {
 import { chunksOf, ContentCheck, ContentMeter } from './content-reader.js';
 import { damaged, folderError, isMissingFile, mediaNotFound, tooLarge } from './storage-error.js';
 
-/** Age at which a half-written file belongs to nobody: its writer was killed. */
+/** Age above which a partial write is orphaned: its writer was killed. */
 const abandonedMs = 3_600_000;
 
-/** What a store that can be written takes. */
+/** Content of the write test for readiness. */
 const probeBytes = 4_096;
 
 /**
  * Artifacts in a folder of this machine, which every process of the installation must share.
  *
- *   <root>/<hour>/<id>        the bytes, by the hour they expire in
- *   <root>/<hour>/<id>.json   the record; written last, so that what has one is whole
- *   <root>/partial/           what is being written
+ * - `<root>/<hour>/<id>`: the bytes, by their hour of expiry
+ * - `<root>/<hour>/<id>.json`: the record; written last, so that an artifact with a record is complete
+ * - `<root>/partial/`: partial writes
  */
 export class FolderStore implements ArtifactStore {
   private readonly partial: string;
@@ -78,7 +78,7 @@ export class FolderStore implements ArtifactStore {
       return { record, stream: createReadStream(path, { start: range.first, end: range.last }) };
     }
     const check = new ContentCheck(record);
-    // Errors of either end destroy both; who reads the check sees them.
+    // An error of either end destroys both; the reader of the check sees it.
     return { record, stream: pipeline(createReadStream(path), check, () => undefined) };
   }
 
@@ -143,7 +143,7 @@ export class FolderStore implements ArtifactStore {
     const probe = join(this.partial, `ping.${randomBytes(6).toString('hex')}`);
     try {
       await mkdir(this.partial, { recursive: true, mode: 0o700 });
-      // A full disk still takes files of no bytes.
+      // A full disk still accepts empty files.
       await writeFile(probe, Buffer.alloc(probeBytes));
       await rm(probe);
     } catch (error) {
@@ -166,13 +166,13 @@ export class FolderStore implements ArtifactStore {
     return { record, path: this.pathOf(id, record.expiresAtMs) };
   }
 
-  /** Gives finished bytes their place, then their record; until it is there nobody finds them. */
-  private async keep(record: ArtifactRecord, place: (target: string) => Promise<void>): Promise<ArtifactRecord> {
+  /** Moves complete bytes into place, then their record, which makes them visible. */
+  private async keep(record: ArtifactRecord, writeContent: (target: string) => Promise<void>): Promise<ArtifactRecord> {
     const path = this.pathOf(record.id, record.expiresAtMs);
     const part = join(this.partial, `${record.id}.${randomBytes(6).toString('hex')}.json`);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
-      await place(path);
+      await writeContent(path);
       await writeFile(part, JSON.stringify(record), { mode: 0o600, flush: true });
       await rename(part, `${path}.json`);
     } catch (error) {
@@ -214,7 +214,7 @@ async function listFolder(path: string): Promise<string[]> {
   }
 }
 
-/** Writes to the disk itself, so that a rename after it never shows an empty file. */
+/** Syncs to the disk, so that a rename after it never shows an empty file. */
 async function writeWhole(
   path: string,
   content: ArtifactContent,

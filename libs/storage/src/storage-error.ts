@@ -1,14 +1,14 @@
 import { PlatformError } from '#common';
 
 export function mediaNotFound(): PlatformError {
-  return new PlatformError('MEDIA_NOT_FOUND', 'There is no such media (any more).');
+  return new PlatformError('MEDIA_NOT_FOUND', 'This media does not exist or has expired.');
 }
 
 export function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError('PAYLOAD_TOO_LARGE', `The media is larger than ${maxBytes} bytes.`);
 }
 
-/** Bytes that are not the ones that were stored: a disk fault, or somebody wrote to the store. */
+/** The stored bytes differ from those written: a disk fault, or a foreign write to the store. */
 export function damaged(): PlatformError {
   return new PlatformError('UNKNOWN_ERROR', 'The stored media is damaged.');
 }
@@ -27,7 +27,7 @@ export function isMissingFile(error: unknown): boolean {
   return codeOf(error) === 'ENOENT';
 }
 
-/** What the disk said, as what a caller may read. */
+/** Maps a disk error to a message for clients. */
 export function folderError(error: unknown): Error {
   if (error instanceof PlatformError) return error;
   if (error instanceof Error && error.name === 'AbortError') return error;
@@ -39,7 +39,7 @@ export function unavailable(cause: unknown): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The media storage does not answer at the moment.', null, { cause });
 }
 
-/** Object stores that are out of room say so in several ways. */
+/** Error codes by which object stores report that they are full. */
 export function objectStoreError(error: unknown): Error {
   if (error instanceof PlatformError) return error;
   if (!(error instanceof Error)) return unavailable(error);

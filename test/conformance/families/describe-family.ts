@@ -12,7 +12,7 @@ export interface FamilyCase {
   load: EngineLoader;
   /** Writes a complete model into the folder. */
   build: (folder: string) => Promise<ModelManifest>;
-  /** Greedy continuation of `goldenPrompt` over 24 tokens; null where the number format decides near ties. */
+  /** Greedy continuation of `goldenPrompt` over 24 tokens; null if the number format decides near ties. */
   golden: string | null;
 }
 
@@ -21,7 +21,7 @@ const goldenTokens = 24;
 
 const prompts = ['Hello', 'The river was happy', 'Tell me about 水 and 🌊', 'a b c d e f g', goldenPrompt];
 
-/** What every family owes, whatever its graph: the same suite for all. */
+/** The conformance suite of every family, whatever its graph. */
 export function describeFamily({ name, load, build, golden }: FamilyCase): void {
   describe(`a model of the family ${name}`, () => {
     let folder: string;
@@ -56,26 +56,26 @@ export function describeFamily({ name, load, build, golden }: FamilyCase): void 
         expect(texts).toEqual([golden]);
       });
 
-    it('writes in a full batch what it writes alone', async () => {
+    it('generates the same text in a full batch as alone', async () => {
       const alone: string[] = [];
       for (const prompt of prompts) alone.push((await run.ask(prompt, { maxTokens: 20 })).texts.join());
       const together = await Promise.all(prompts.map((prompt) => run.ask(prompt, { maxTokens: 20 })));
       expect(together.map(({ texts }) => texts.join())).toEqual(alone);
     });
 
-    it('gives the same text for the same seed, whatever else is in the batch', async () => {
-      const wishes = { maxTokens: 16, sampling: { temperature: 1, topP: 0.9, seed: 11 } };
-      const alone = await run.ask('Hello', wishes);
+    it('generates the same text for the same seed, whatever else is in the batch', async () => {
+      const overrides = { maxTokens: 16, sampling: { temperature: 1, topP: 0.9, seed: 11 } };
+      const alone = await run.ask('Hello', overrides);
       const [again] = await Promise.all([
-        run.ask('Hello', wishes),
+        run.ask('Hello', overrides),
         ...prompts.map((prompt) => run.ask(prompt, { maxTokens: 16, sampling: { temperature: 1, seed: 5 } })),
       ]);
       expect(again?.texts).toEqual(alone.texts);
-      const other = await run.ask('Hello', { ...wishes, sampling: { ...wishes.sampling, seed: 12 } });
+      const other = await run.ask('Hello', { ...overrides, sampling: { ...overrides.sampling, seed: 12 } });
       expect(other.texts).not.toEqual(alone.texts);
     });
 
-    it('answers n choices from one prompt, each with the seed of its index', async () => {
+    it('generates n choices from one prompt, each with the seed of its index', async () => {
       const sampling = { temperature: 1, seed: 20 };
       const { texts, usage } = await run.ask('Hello', { n: 3, maxTokens: 8, sampling });
       const second = await run.ask('Hello', { maxTokens: 8, sampling: { temperature: 1, seed: 21 } });
@@ -85,7 +85,7 @@ export function describeFamily({ name, load, build, golden }: FamilyCase): void 
       expect(usage.completionTokens).toBeLessThanOrEqual(24);
     });
 
-    it('ends at the end of the context and says length', async () => {
+    it('ends at the end of the context with finish reason length', async () => {
       const neverStop = { sampling: { temperature: 0 }, maxTokens: 100_000 };
       const { finishReasons, usage } = await run.ask('Hello', neverStop);
       if (finishReasons[0] === 'stop')
@@ -105,7 +105,7 @@ export function describeFamily({ name, load, build, golden }: FamilyCase): void 
     it('stops within two tokens of a cancel', async () => {
       const generated = () => run.engine.stats().generatedTokensTotal;
       let atCancel = 0;
-      // At the first text: what follows it may come together, and with a tiny model at once.
+      // At the first text: later text may arrive with it, immediately on a tiny model.
       const { cancelled } = await run.ask('Hello', { maxTokens: 150 }, (cancel) => {
         if (atCancel > 0) return;
         atCancel = generated();
@@ -115,7 +115,7 @@ export function describeFamily({ name, load, build, golden }: FamilyCase): void 
       expect(generated() - atCancel).toBeLessThanOrEqual(2);
     });
 
-    it('refuses a prompt longer than the context', async () => {
+    it('rejects a prompt longer than the context', async () => {
       await expect(run.ask('river '.repeat(manifest.contextLength ?? 0))).rejects.toThrow(/^TOO_MANY_TOKENS/);
     });
   });

@@ -9,7 +9,7 @@ import type {
 } from '#inference/host';
 
 /** How one request of a conformance suite ended. */
-export interface FamilyAnswer {
+export interface FamilyResult {
   /** Text of each choice. */
   texts: string[];
   finishReasons: (string | undefined)[];
@@ -17,7 +17,7 @@ export interface FamilyAnswer {
   cancelled: boolean;
 }
 
-/** A loaded model that answers requests one promise each. */
+/** A loaded model with one promise per request. */
 export class FamilyRun {
   private readonly listeners = new Map<string, (event: TextGenerationEvent) => void>();
   private loaded: LoadedEngine | null = null;
@@ -38,12 +38,12 @@ export class FamilyRun {
     return this.loaded.engine as TextGenerationEngine;
   }
 
-  /** `onDelta` may cancel: it is given the way to. */
+  /** `onDelta` gets a function that cancels the request. */
   ask(
     content: string,
-    wishes: Partial<TextGenerationRequest> = {},
+    overrides: Partial<TextGenerationRequest> = {},
     onDelta: (cancel: () => void) => void = () => undefined,
-  ): Promise<FamilyAnswer> {
+  ): Promise<FamilyResult> {
     const id = `request-${++this.count}`;
     const texts: string[] = [];
     const finishReasons: (string | undefined)[] = [];
@@ -66,7 +66,7 @@ export class FamilyRun {
         stop: [],
         stopTokenIds: [],
         topLogprobs: null,
-        ...wishes,
+        ...overrides,
       });
     });
   }

@@ -2,7 +2,7 @@ import type { EngineEvent, EngineLoader, LoadedEngine, TaskEngine } from '#infer
 import { type RecognitionInput, type RecognitionOutput, recognitionTask } from '#inference/tasks';
 import type { ModelManifest } from '#model-registry/manifest';
 
-/** A loaded recogniser that answers blocks one promise each. */
+/** A loaded recognizer with one promise per block. */
 export class RecognizerRun {
   private readonly listeners = new Map<string, (event: EngineEvent) => void>();
   private loaded: LoadedEngine | null = null;
@@ -23,9 +23,9 @@ export class RecognizerRun {
     return run;
   }
 
-  /** `onStart` may cancel: it is given the way to. */
+  /** `onStart` gets a function that cancels the task. */
   recognize(
-    wishes: Partial<RecognitionInput> & Pick<RecognitionInput, 'samples'>,
+    overrides: Partial<RecognitionInput> & Pick<RecognitionInput, 'samples'>,
     onStart: (cancel: () => void) => void = () => undefined,
   ): Promise<RecognitionOutput> {
     const id = `block-${++this.count}`;
@@ -36,7 +36,7 @@ export class RecognizerRun {
       temperature: null,
       timestamps: 'none',
       memory: null,
-      ...wishes,
+      ...overrides,
     };
     return new Promise((resolve, reject) => {
       this.listeners.set(id, (event) => {
@@ -51,7 +51,7 @@ export class RecognizerRun {
     });
   }
 
-  /** Runs of the graphs so far. */
+  /** Graph runs so far. */
   steps(): number {
     return this.engine.stats().stepsTotal;
   }

@@ -9,7 +9,7 @@ export function largestDifference(left: Float32Array, right: Float32Array): numb
   return left.reduce((largest, value, index) => Math.max(largest, Math.abs(value - (right[index] ?? NaN))), 0);
 }
 
-/** The logits of every step of a greedy continuation. */
+/** Logits of every step of a greedy continuation. */
 export async function greedySteps(runner: SequenceRunner, prompt: number[], steps: number): Promise<Float32Array[]> {
   const rows: Float32Array[] = [];
   let next = prompt;

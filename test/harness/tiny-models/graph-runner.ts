@@ -1,6 +1,6 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
-/** Key and value buffers of one sequence of a split graph, and how many positions they hold. */
+/** Key and value buffers of one sequence of a split graph, and the number of stored positions. */
 interface SplitCache {
   length: number;
   buffers: Float32Array[];
@@ -13,14 +13,14 @@ export interface RunnerShape {
   vocabularySize: number;
 }
 
-/** What one run says about the next token. `top` and `logSumExp` come from graphs that compute them. */
+/** Result of one run for the next token. `top` and `logSumExp` come from graphs that compute them. */
 export interface NextToken {
   logits: Float32Array;
   top?: { values: Float32Array; ids: number[] };
   logSumExp?: number;
 }
 
-/** Feeds one sequence to a graph, some tokens at a time: the plainest reading of a layout, to compare layouts by. */
+/** Feeds one sequence to a graph, some tokens at a time: a minimal implementation for comparing layouts. */
 export interface SequenceRunner {
   append(tokenIds: number[]): Promise<NextToken>;
   release(): Promise<void>;
@@ -38,7 +38,7 @@ const cacheNames = (layers: number) =>
 
 const int64 = (values: number[], dims: number[]) => new Tensor('int64', BigInt64Array.from(values, BigInt), dims);
 
-/** `capacity` 0 gives a graph without a past: one `append`, whose keys and values are dropped. */
+/** `capacity` 0 is for a graph without a past: one `append`, whose keys and values are dropped. */
 export async function openSplitRunner(path: string, shape: RunnerShape, capacity: number): Promise<SequenceRunner> {
   const session = await InferenceSession.create(path, sessionOptions);
   const { layers, keyValueHeads, headSize } = shape;
@@ -90,7 +90,7 @@ function scatter(cache: SplitCache, values: Float32Array, positions: NewPosition
   cache.length += count;
 }
 
-/** Reads the plain layout and GroupQueryAttention exports alike, in float32 and float16. */
+/** Supports the plain layout and GroupQueryAttention exports, in float32 and float16. */
 export async function openConcatRunner(path: string, shape: RunnerShape): Promise<SequenceRunner> {
   const session = await InferenceSession.create(path, sessionOptions);
   const { layers, keyValueHeads, headSize, vocabularySize } = shape;

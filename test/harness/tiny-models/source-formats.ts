@@ -2,11 +2,11 @@ import { weightNames, type DecoderShape, type LayerPart, type WeightSource } fro
 import type { TinyDecoder } from './tiny-shapes.js';
 
 /*
- * Tiny models in the formats that the converters read, written from the same weights as `buildTinyModel`, so that a
- * converted model can be compared with one that never was in that format.
+ * Tiny models in the source formats of the converters, with the same weights as `buildTinyModel`, so that a converted
+ * model can be compared with the original.
  */
 
-/** `model.bin` (version 0) and `tokenizer.bin` of llama2.c. Takes the `llama` shape. */
+/** `model.bin` (version 0) and `tokenizer.bin` of llama2.c. Requires the `llama` shape. */
 export async function llama2cFiles(decoder: TinyDecoder): Promise<{ checkpoint: Buffer; tokenizer: Buffer }> {
   const { shape, weights } = decoder;
   const { layers, hiddenSize, heads, keyValueHeads, headSize, feedForward, vocabularySize, contextLength } = shape;
@@ -27,7 +27,7 @@ function joined(pieces: ArrayBufferView[]): Buffer {
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)));
 }
 
-/** Pieces in id order; their scores say the order of the merges that made them. */
+/** Pieces in id order; their scores encode the merge order. */
 export function sentencePieces({ tokenizer }: TinyDecoder): { pieces: string[]; scores: number[] } {
   const model = tokenizer.tokenizerJson.model as { vocab: Record<string, number>; merges: string[] };
   const pieces: string[] = [];
@@ -201,7 +201,7 @@ async function plainPart(shape: DecoderShape, weights: WeightSource, layer: numb
   return rows === null ? weights.vector(name) : weights.rows(name, 0, rows);
 }
 
-/** As `plainPart`, with the two values of each rotary pair of queries and keys side by side. */
+/** Like `plainPart`, but with interleaved rotary pairs in queries and keys. */
 async function interleavedPart(shape: DecoderShape, weights: WeightSource, layer: number, part: LayerPart) {
   const values = await plainPart(shape, weights, layer, part);
   if (part !== 'query' && part !== 'key') return values;

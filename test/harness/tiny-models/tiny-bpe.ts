@@ -1,19 +1,19 @@
-/** A trained byte-pair encoding: symbols in the order they were made, and the pairs that made them. */
+/** A trained byte-pair encoding: symbols in creation order, and the pairs they were merged from. */
 export interface TrainedBpe {
   symbols: string[];
   merges: [string, string][];
 }
 
 /**
- * Learns byte-pair merges: the pair that stands side by side most often becomes a symbol, `mergeCount` times. Ties go
- * to the pair that comes first in code-point order, so that the same words always give the same merges.
+ * Learns `mergeCount` byte-pair merges: the most frequent adjacent pair becomes a symbol. Ties go to the first pair in
+ * code-point order, so that the result is deterministic.
  */
 export function trainBpe(words: string[][], mergeCount: number): TrainedBpe {
   let sequences = words;
   const symbols = [...new Set(words.flat())].sort();
   const merges: [string, string][] = [];
   while (merges.length < mergeCount) {
-    const best = maxFrequentPair(sequences);
+    const best = mostFrequentPair(sequences);
     if (!best) break;
     const joined = best[0] + best[1];
     merges.push(best);
@@ -23,7 +23,7 @@ export function trainBpe(words: string[][], mergeCount: number): TrainedBpe {
   return { symbols, merges };
 }
 
-function maxFrequentPair(sequences: string[][]): [string, string] | null {
+function mostFrequentPair(sequences: string[][]): [string, string] | null {
   const counts = new Map<string, number>();
   for (const sequence of sequences) {
     for (let index = 0; index + 1 < sequence.length; index++) {

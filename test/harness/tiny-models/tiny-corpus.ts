@@ -1,4 +1,4 @@
-/** What the tiny tokenizers are trained on: our own words, enough for a few hundred merges. */
+/** Training text of the tiny tokenizers, enough for a few hundred merges. */
 export const tinyCorpus = `
 Once upon a time there was a small river that ran through a green valley. The river was happy because it had many
 friends. Every day the birds came to drink, and the children came to play. One day the water said to the stones: you

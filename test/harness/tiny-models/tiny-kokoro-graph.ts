@@ -1,14 +1,14 @@
 import { GraphBuilder, type OnnxGraph } from '#model-store';
 
-/** Samples that the tiny Kokoro makes of one symbol at its own pace. */
+/** Samples per symbol of the tiny Kokoro at normal speed. */
 export const samplesPerSymbol = 600;
 
-/** Hertz of a hum, by the sample, at 24 kHz. */
+/** Frequency of the hum in cycles per sample, at 24 kHz. */
 const radiansPerSample = (2 * Math.PI * 200) / 24_000;
 
 /**
- * The inputs and the output of Kokoro, and a hum instead of a voice: 25 ms for each symbol, longer when it is slow, as
- * loud as the first number of the style says.
+ * Inputs and output of Kokoro with a hum as the voice: 25 ms per symbol, longer at low speed, with the first number of
+ * the style as volume.
  */
 export function tinyKokoroGraph(): OnnxGraph {
   const graph = new GraphBuilder('tiny-kokoro');

@@ -1,6 +1,6 @@
 import { seededRandom } from '../seeded-random.js';
 
-/** A stream of numbers that depends on the seed and the name alone, so that weights do not depend on their order. */
+/** A random stream that depends only on seed and name, so that weights do not depend on their order. */
 export function namedRandom(seed: number, name: string): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0;
   for (const character of name) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;

@@ -68,7 +68,7 @@ export interface TinyDecoder {
   config: Record<string, unknown>;
 }
 
-/** The same name and seed give the same weights, whatever the layout and the number format. */
+/** The same name and seed give the same weights, whatever the layout and number format. */
 export function tinyDecoder(name: TinyShapeName, seed: number): TinyDecoder {
   const tokenizer = name === 'llama' ? sentencePieceTokenizer() : byteLevelTokenizer();
   const shape: DecoderShape = { ...shapes[name], vocabularySize: tokenizer.vocabularySize };
@@ -130,7 +130,7 @@ class RandomWeights implements WeightSource {
     const rows = this.rowsOf(name);
     const isTable = name === weightNames.embedding || name === weightNames.head;
     const values = gaussians(namedRandom(this.seed, name), rows * columns, isTable ? 0.3 : 1.5 / Math.sqrt(columns));
-    // A random model would stop or write half characters all the time; these make both rare.
+    // A random model would often stop or write partial characters; these biases make both rare.
     if (isTable) {
       scaleRows(values, columns, this.tokenizer.rareIds, 0.01);
       scaleRows(values, columns, this.tokenizer.byteIds, 0.4);

@@ -1,14 +1,14 @@
 import { trainBpe } from './tiny-bpe.js';
 import { tinyCorpus } from './tiny-corpus.js';
 
-/** Files of a tokenizer, and what the generator of weights needs to know of it. */
+/** Files of a tokenizer, and the token data that the weight generator needs. */
 export interface TinyTokenizer {
   tokenizerJson: Record<string, unknown>;
   tokenizerConfig: Record<string, unknown>;
   vocabularySize: number;
   bosTokenId: number | null;
   eosTokenIds: number[];
-  /** Tokens a random model should rarely choose: specials, which end texts. */
+  /** Tokens that a random model should rarely choose: special tokens that end texts. */
   rareIds: number[];
   /** Tokens that are not whole characters. */
   byteIds: number[];
@@ -16,7 +16,7 @@ export interface TinyTokenizer {
 
 const mergeCount = 400;
 
-/** As SentencePiece exports have it: spaces are `▁`, unknown characters fall back to `<0xNN>`, BOS in front. */
+/** Like SentencePiece exports: spaces are `▁`, unknown characters fall back to `<0xNN>`, BOS in front. */
 export function sentencePieceTokenizer(): TinyTokenizer {
   const words = tinyCorpus.split(/\s+/).filter(Boolean);
   const bpe = trainBpe(
@@ -75,7 +75,7 @@ export function sentencePieceTokenizer(): TinyTokenizer {
   };
 }
 
-/** As GPT-2 and its heirs have it: bytes written as letters, words split by a pattern, ChatML, two end tokens. */
+/** Like GPT-2 and its descendants: bytes mapped to letters, words split by a pattern, ChatML, two end tokens. */
 export function byteLevelTokenizer(): TinyTokenizer {
   const letters = byteLetters();
   const spell = (text: string) => [...Buffer.from(text, 'utf8')].map((byte) => letters[byte] ?? '');
@@ -154,7 +154,7 @@ function beginWith(token: string, id: number) {
   };
 }
 
-/** GPT-2's table: printable bytes are themselves, the others the letters from U+0100 on. */
+/** GPT-2's byte table: printable bytes map to themselves, the others to letters from U+0100 on. */
 function byteLetters(): string[] {
   const isPrintable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
   let next = 256;

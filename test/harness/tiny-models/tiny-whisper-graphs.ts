@@ -4,7 +4,7 @@ import type { TinyWhisperTokens } from './tiny-whisper-tokens.js';
 const states = 8;
 const positions = 1_500;
 const headSize = 4;
-/** Positions from one token to the next where the attention points. */
+/** Attention positions from one token to the next. */
 const positionsPerToken = 10;
 
 /** Every other frame of the first mel bands. */
@@ -19,7 +19,7 @@ export function tinyWhisperEncoder(): OnnxGraph {
   return graph.build();
 }
 
-/** The likeliest token is the one that follows; the end comes next. Its attention moves on evenly. */
+/** The most likely token is the next one in the chain, then the end token. Its attention advances evenly. */
 export function tinyWhisperDecoder({ next, vocabularySize, endOfText }: TinyWhisperTokens): OnnxGraph {
   const graph = new GraphBuilder('tiny-whisper-decoder');
   const ids = graph.input('input_ids', 'int64', ['batch_size', 'tokens']);
@@ -48,7 +48,7 @@ export function tinyWhisperDecoder({ next, vocabularySize, endOfText }: TinyWhis
   return graph.build();
 }
 
-/** Speech is what is louder than a whisper. */
+/** Speech is any sound above a threshold. */
 export function tinyVoiceGraph(): OnnxGraph {
   const graph = new GraphBuilder('tiny-voice');
   const input = graph.input('input', 'float32', ['batch', 'samples']);
@@ -76,7 +76,7 @@ function cacheInputs(graph: GraphBuilder): CacheInputs {
   return cached;
 }
 
-/** What a real one would remember of the tokens; here only how many there were. */
+/** A real decoder caches the tokens; this one caches only their number. */
 function growCache(graph: GraphBuilder, cached: CacheInputs, count: string): void {
   const one = graph.integers([1]);
   const shape = graph.node('Concat', [one, one, count, graph.integers([headSize])], { axis: 0 });
@@ -102,7 +102,7 @@ function attend(graph: GraphBuilder, { count, past }: { count: string; past: str
   graph.output('cross_attentions.0', 'float32', ['batch_size', 1, 'tokens', positions]);
 }
 
-/** One dimension as a vector of one. */
+/** One dimension as a vector of length one. */
 function dimension(graph: GraphBuilder, value: string, axis: number): string {
   return graph.node('Gather', [graph.node('Shape', [value]), graph.integers([axis])]);
 }

@@ -1,11 +1,11 @@
 import { byteLevelTokenizer } from './tiny-tokenizer.js';
 
-/** Tokens of a tiny Whisper, and what comes after what. */
+/** Tokens of a tiny Whisper and their successors. */
 export interface TinyWhisperTokens {
   files: Record<string, object>;
   vocabularySize: number;
   endOfText: number;
-  /** By token: the one that follows it; the end where nothing does. */
+  /** Successor by token; the end token if there is none. */
   next: number[];
 }
 
@@ -13,8 +13,8 @@ const timestamps = 1_501;
 const heads = ['<|startoftranscript|>', '<|en|>', '<|de|>', '<|transcribe|>', '<|startofprev|>', '<|nospeech|>'];
 
 /**
- * The byte-level tokenizer with Whisper's marks and one token per word of `text`. Every token has one follower: the
- * start leads to English, from there to the words, to the time at which they end, and to the end.
+ * The byte-level tokenizer with Whisper's special tokens and one token per word of `text`. Every token has one
+ * successor: from the start to English, the words, their end time, and the end.
  */
 export function tinyWhisperTokens(text: string, seconds: number): TinyWhisperTokens {
   const base = byteLevelTokenizer();
@@ -35,7 +35,7 @@ export function tinyWhisperTokens(text: string, seconds: number): TinyWhisperTok
   for (const [index, token] of path.entries()) next[token] = path[index + 1] ?? endOfText;
   next[idOf('<|notimestamps|>')] = words[0]?.id ?? endOfText;
   const model = base.tokenizerJson.model as { vocab: Record<string, number> };
-  // The base's own marks would be taken for Whisper's end.
+  // The special tokens of the base would be mistaken for Whisper's end.
   const vocab = Object.fromEntries(
     Object.entries(model.vocab).map(([token, id]) => [token === '<|endoftext|>' ? '<|base-end|>' : token, id]),
   );

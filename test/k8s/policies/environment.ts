@@ -8,7 +8,7 @@ import { firstContainer } from './planting.js';
 
 type ConfigClass = new () => object;
 
-/** What reads the environment of a process. */
+/** Config classes of the environment of each process. */
 export const configOfComponent: Record<string, ConfigClass> = {
   api: ApiConfig,
   ops: OpsConfig,
@@ -17,7 +17,7 @@ export const configOfComponent: Record<string, ConfigClass> = {
   models: CliConfig,
 };
 
-/** What a secret may look like, by the variable that names its file. */
+/** Example secret value, by the variable that names its file. */
 const samples: Record<string, string> = {
   DATABASE_URL: 'postgresql://user:password@host:5432/database',
   REDIS_URL: 'redis://host:6379',
@@ -28,7 +28,7 @@ const samples: Record<string, string> = {
 
 let folder: string | null = null;
 
-/** The file that a secret is handed out as; in a pod it is the volume's. */
+/** File path of a mounted secret; in a pod it is part of a volume. */
 function sampleFile(variable: string): string {
   folder ??= mkdtempSync(join(tmpdir(), 'sluice-k8s-secrets-'));
   const path = join(folder, variable);
@@ -36,7 +36,7 @@ function sampleFile(variable: string): string {
   return path;
 }
 
-/** The environment as a container gets it, settings first, secrets as files. */
+/** The environment of a container: settings first, secrets as files. */
 export function environmentOf(container: Container, manifests: readonly Manifest[]): Record<string, string> {
   const maps = new Map(ofKind(manifests, 'ConfigMap').map(({ metadata, data }) => [metadata.name, data ?? {}]));
   const settings = (container.envFrom ?? []).map((from) => maps.get(from.configMapRef?.name ?? '') ?? {});
@@ -50,10 +50,10 @@ function unread(environment: Record<string, string>, configClass: ConfigClass): 
   const names = new Set(variables.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name])));
   return Object.keys(environment)
     .filter((name) => !names.has(name))
-    .map((name) => `${name} is read by nothing`);
+    .map((name) => `${name} is not read by any process`);
 }
 
-/** What the process itself would say to this environment. */
+/** Configuration errors that the process itself reports for this environment. */
 function refused(environment: Record<string, string>, configClass: ConfigClass): string[] {
   const files = Object.keys(environment)
     .filter((name) => name.endsWith('_FILE'))
@@ -67,8 +67,8 @@ function refused(environment: Record<string, string>, configClass: ConfigClass):
   }
 }
 
-/** Every process of the overlay with what is wrong with its environment by `judge`. */
-function judged(
+/** Every process of the overlay with the environment errors that `judge` returns. */
+function findEnvironmentErrors(
   manifests: readonly Manifest[],
   safetyClassifier: (environment: Record<string, string>, configClass: ConfigClass) => string[],
 ): string[] {
@@ -86,12 +86,12 @@ function judged(
 export const environmentPolicies: Policy[] = [
   {
     name: 'sets only variables that the process reads',
-    offences: (manifests) => judged(manifests, unread),
+    violations: (manifests) => findEnvironmentErrors(manifests, unread),
     plant: (manifests) => firstContainer(manifests, 'worker').env?.push({ name: 'SLUICE_QUEUE_LIMIT', value: '5' }),
   },
   {
-    name: 'gives every process an environment that it starts with',
-    offences: (manifests) => judged(manifests, refused),
+    name: 'gives every process a valid environment',
+    violations: (manifests) => findEnvironmentErrors(manifests, refused),
     plant: (manifests) => {
       const { env } = firstContainer(manifests, 'ops');
       env!.find(({ name }) => name === 'SLUICE_OPS_PORT')!.value = 'many';
@@ -99,7 +99,7 @@ export const environmentPolicies: Policy[] = [
   },
   {
     name: 'mounts every file that a variable names',
-    offences: (manifests) =>
+    violations: (manifests) =>
       workloadsOf(manifests).flatMap(({ id, pod, containers }) =>
         containers.flatMap(({ env = [], volumeMounts = [] }) => {
           const files = volumeMounts.flatMap(({ name, mountPath }) => {

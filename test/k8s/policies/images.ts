@@ -10,16 +10,16 @@ function imagesOf(manifests: readonly Manifest[]): { place: string; image: strin
 
 export const imagePolicies: Policy[] = [
   {
-    name: 'runs no image that may be another one tomorrow',
-    offences: (manifests) =>
+    name: 'pins every image',
+    violations: (manifests) =>
       imagesOf(manifests)
         .filter(({ image }) => !/(:v?\d[\w.-]*|:RELEASE\.[\w-]+|@sha256:[0-9a-f]{64})$/.test(image))
         .map(({ place, image }) => `${place}: ${image}`),
     plant: (manifests) => (firstContainer(manifests, 'api').image = 'sluice-api:latest'),
   },
   {
-    name: 'runs every process in an image of its own kind',
-    offences: (manifests) =>
+    name: 'runs every process in the image of its role',
+    violations: (manifests) =>
       workloadsOf(manifests).flatMap(({ id, component, containers }) => {
         const expected = component === undefined ? /./ : imageOfComponent[component];
         return containers.filter(({ image }) => !expected?.test(image)).map(({ image }) => `${id}: ${image}`);

@@ -3,10 +3,12 @@ import type { Policy } from '../policy.js';
 import { environmentOf } from './environment.js';
 import { firstContainer, firstWorkload } from './planting.js';
 
-/** What a process needs after its drain to tell its last words, give back what is left, and close its stores, in s. */
+/**
+ * Time that a process needs after its drain to send final replies, release what it holds and close its stores, in s.
+ */
 const closingSeconds = 10;
 
-/** Which variable bounds the drain, in ms. */
+/** Variable that limits the drain, in ms. */
 const drainOf: Record<string, string> = { api: 'SLUICE_SHUTDOWN_GRACE_MS', worker: 'SLUICE_DRAIN_MS' };
 
 function killedEarly(manifests: readonly Manifest[]): string[] {
@@ -18,7 +20,7 @@ function killedEarly(manifests: readonly Manifest[]): string[] {
       const sleep = container.lifecycle?.preStop?.exec?.command.at(-1) ?? '0';
       const needed = Number(sleep) + drainMs / 1_000 + closingSeconds;
       const given = pod.terminationGracePeriodSeconds ?? 30;
-      // A variable that is not set must not pass because NaN is less than nothing.
+      // Comparing NaN is always false, so an unset variable must not pass.
       return given >= needed ? [] : [`${id}: ${given} s, needs ${needed} s`];
     });
   });
@@ -49,12 +51,12 @@ function wrongProbes(manifests: readonly Manifest[]): string[] {
 export const lifecyclePolicies: Policy[] = [
   {
     name: 'kills no process before its drain can be over',
-    offences: killedEarly,
+    violations: killedEarly,
     plant: (manifests) => (firstWorkload(manifests, 'worker').pod.terminationGracePeriodSeconds = 30),
   },
   {
-    name: 'sends no request to an api that has gone: it waits for the proxies first',
-    offences: (manifests) =>
+    name: 'sends no request to a stopped API: it waits for the proxies first',
+    violations: (manifests) =>
       workloadsOf(manifests)
         .filter(({ component, pod }) => {
           const sleeps = pod.containers.every(({ lifecycle }) => lifecycle?.preStop?.exec?.command[0] === 'sleep');
@@ -64,8 +66,8 @@ export const lifecyclePolicies: Policy[] = [
     plant: (manifests) => delete firstContainer(manifests, 'api').lifecycle,
   },
   {
-    name: 'judges life without the stores and readiness with them',
-    offences: wrongProbes,
+    name: 'checks liveness without the stores and readiness with them',
+    violations: wrongProbes,
     plant: (manifests) => (firstContainer(manifests, 'worker').livenessProbe!.httpGet!.path = '/health/ready'),
   },
 ];

@@ -2,30 +2,30 @@ import { type Manifest, ofKind, type Peer, selects, type Workload, workloadsOf }
 import type { Policy } from '../policy.js';
 import { named } from './planting.js';
 
-interface Way {
+interface EgressRule {
   peer: Peer | 'anywhere';
   port: number | 'any';
 }
 
-/** Where a workload may connect to, over all policies that mean it. */
-function waysOut({ labels }: Workload, manifests: readonly Manifest[]): Way[] {
+/** Allowed egress of a workload over all policies that select it. */
+function egressRules({ labels }: Workload, manifests: readonly Manifest[]): EgressRule[] {
   return ofKind(manifests, 'NetworkPolicy')
     .filter(({ spec }) => spec?.policyTypes?.includes('Egress') && selects(spec.podSelector ?? {}, labels))
     .flatMap(({ spec }) => spec?.egress ?? [])
     .flatMap(({ to, ports }) => {
-      const peers: Way['peer'][] = to && to.length > 0 ? to : ['anywhere'];
+      const peers: EgressRule['peer'][] = to && to.length > 0 ? to : ['anywhere'];
       const numbers = ports && ports.length > 0 ? ports.map(({ port }) => port ?? ('any' as const)) : ['any' as const];
       return peers.flatMap((peer) => numbers.map((port) => ({ peer, port })));
     });
 }
 
-/** Where a node that keeps a cache of names answers for them, as the usual installers set it up. */
+/** Addresses of a node-local DNS cache in common installations. */
 const nodeCaches = ['169.254.20.10/32', '169.254.25.10/32'];
 
 const storePorts = { queue: 6379, artifacts: [9000, 443], names: 53 };
 
-/** Names of the cluster, the queue, the artifact store. */
-function isWorkersWay({ peer, port }: Way): boolean {
+/** Cluster DNS, the queue and the artifact store. */
+function isAllowedForWorkers({ peer, port }: EgressRule): boolean {
   if (peer === 'anywhere') return false;
   const { cidr } = peer.ipBlock ?? {};
   if (port === storePorts.names) return peer.namespaceSelector !== undefined || nodeCaches.includes(cidr ?? '');
@@ -35,10 +35,10 @@ function isWorkersWay({ peer, port }: Way): boolean {
   return (store === 'queue' || store === 'artifacts') && isStorePort(port);
 }
 
-const isStorePort = (port: Way['port']) =>
+const isStorePort = (port: EgressRule['port']) =>
   port === storePorts.queue || (typeof port === 'number' && storePorts.artifacts.includes(port));
 
-/** A policy for all pods that allows nothing: what no other policy opens stays closed, also for pods of tomorrow. */
+/** A default-deny policy for all pods, including future ones. */
 function closes({ spec }: Manifest): boolean {
   const { podSelector = {}, policyTypes = [], ingress = [], egress = [] } = spec ?? {};
   const isForAll = Object.keys(podSelector).length === 0;
@@ -47,18 +47,19 @@ function closes({ spec }: Manifest): boolean {
 
 export const networkPolicies: Policy[] = [
   {
-    name: 'closes every pod in both directions before it opens what is needed',
-    offences: (manifests) => (ofKind(manifests, 'NetworkPolicy').some(closes) ? [] : ['nothing is closed']),
+    name: 'denies all traffic of every pod before it allows what is needed',
+    violations: (manifests) =>
+      ofKind(manifests, 'NetworkPolicy').some(closes) ? [] : ['there is no default-deny policy'],
     plant: (manifests) => manifests.splice(manifests.indexOf(named(manifests, 'NetworkPolicy', /default-deny/)), 1),
   },
   {
-    name: 'lets workers reach the queue and the artifacts, and no database and no internet',
-    offences: (manifests) =>
+    name: 'lets workers reach the queue and the artifacts, but no database and no internet',
+    violations: (manifests) =>
       workloadsOf(manifests)
         .filter(({ component }) => component === 'worker')
         .flatMap((workload) =>
-          waysOut(workload, manifests)
-            .filter((way) => !isWorkersWay(way))
+          egressRules(workload, manifests)
+            .filter((way) => !isAllowedForWorkers(way))
             .map(({ peer, port }) => `${workload.id}: ${JSON.stringify(peer)} port ${port}`),
         ),
     plant: (manifests) => {
@@ -67,10 +68,10 @@ export const networkPolicies: Policy[] = [
     },
   },
   {
-    name: 'lets every pod ask for names, also a node that keeps a cache of them, and nothing else of a node',
-    offences: (manifests) =>
+    name: 'allows DNS for every pod, also through a node-local cache, and nothing else on a node',
+    violations: (manifests) =>
       workloadsOf(manifests).flatMap((workload) => {
-        const blocks = waysOut(workload, manifests).flatMap(({ peer, port }) =>
+        const blocks = egressRules(workload, manifests).flatMap(({ peer, port }) =>
           peer !== 'anywhere' && peer.ipBlock ? [{ ...peer.ipBlock, port }] : [],
         );
         const missing = nodeCaches.filter(
@@ -82,7 +83,7 @@ export const networkPolicies: Policy[] = [
             (cidr === '0.0.0.0/0' && !except.includes('169.254.0.0/16')),
         );
         return [
-          ...missing.map((cache) => `${workload.id}: no names of ${cache}`),
+          ...missing.map((cache) => `${workload.id}: no DNS through ${cache}`),
           ...open.map(({ cidr, port }) => `${workload.id}: ${cidr} port ${port}`),
         ];
       }),
@@ -92,8 +93,8 @@ export const networkPolicies: Policy[] = [
     },
   },
   {
-    name: 'gives workers no secret of the database or of payloads',
-    offences: (manifests) =>
+    name: 'gives workers no database or payload secret',
+    violations: (manifests) =>
       workloadsOf(manifests)
         .filter(({ component }) => component === 'worker')
         .filter(({ pod, containers }) => /sluice-(database|payloads)/.test(JSON.stringify([pod, containers])))
@@ -104,8 +105,8 @@ export const networkPolicies: Policy[] = [
     },
   },
   {
-    name: 'lets Prometheus reach the port that each process names for it',
-    offences: (manifests) => {
+    name: 'lets Prometheus reach the metrics port of each process',
+    violations: (manifests) => {
       const [scraping] = ofKind(manifests, 'NetworkPolicy').filter(({ metadata }) => metadata.name === 'metrics');
       const ports = (scraping?.spec?.ingress ?? []).flatMap((rule) => rule.ports ?? []).map(({ port }) => port);
       return workloadsOf(manifests)

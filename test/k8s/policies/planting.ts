@@ -1,6 +1,6 @@
 import { type Container, type Manifest, type Workload, workloadsOf } from '../manifest.js';
 
-/** The first workload of a component; a plant that finds none is a broken test. */
+/** The first workload of a component; a planted violation without one is a broken test. */
 export function firstWorkload(manifests: readonly Manifest[], component: string): Workload {
   const found = workloadsOf(manifests).find((workload) => workload.component === component);
   if (!found) throw new Error(`no workload is a ${component}`);

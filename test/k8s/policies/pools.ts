@@ -12,7 +12,7 @@ const bundled = new Set(
     .map((file) => file.slice(0, -'.yaml'.length)),
 );
 
-/** The models of each pool, by the Deployment's name. */
+/** Models of each pool, by Deployment name. */
 function poolsOf(manifests: readonly Manifest[]): Map<string, string[]> {
   const workers = workloadsOf(manifests).filter(({ component }) => component === 'worker');
   return new Map(
@@ -29,7 +29,7 @@ function pulledModels(manifests: readonly Manifest[]): string[] {
   return words.slice(words.indexOf('pull') + 1);
 }
 
-/** The models that a trigger asks Prometheus about. */
+/** Models in the Prometheus query of a trigger. */
 export function modelsInQuery(query: string): string[] {
   return /\bmodel=~"([^"]*)"/.exec(query)?.[1]?.split('|') ?? [];
 }
@@ -46,7 +46,7 @@ function miscounted(manifests: readonly Manifest[]): string[] {
   );
 }
 
-/** The states that a pool works off; a list of waiting jobs alone forgets those in order of priority and those that run. */
+/** Job states that make up the load of a pool: waiting jobs alone would omit prioritized and active ones. */
 const neededStates = ['waiting', 'prioritized', 'active'];
 
 function halfCounted(manifests: readonly Manifest[]): string[] {
@@ -73,8 +73,8 @@ function asleep(manifests: readonly Manifest[]): string[] {
 
 export const poolPolicies: Policy[] = [
   {
-    name: 'serves models that there are, each in one pool',
-    offences: (manifests) => {
+    name: 'serves existing models, each in one pool',
+    violations: (manifests) => {
       const served = [...poolsOf(manifests)].flatMap(([pool, models]) => models.map((model) => ({ pool, model })));
       const twice = served.filter(({ model, pool }) => served.some((o) => o.model === model && o.pool !== pool));
       const unknown = served.filter(({ model }) => !bundled.has(model));
@@ -86,8 +86,8 @@ export const poolPolicies: Policy[] = [
     },
   },
   {
-    name: 'installs what the pools with workers serve',
-    offences: (manifests) => {
+    name: 'installs the models that pools with workers serve',
+    violations: (manifests) => {
       const pulled = pulledModels(manifests);
       const idle = new Set(
         ofKind(manifests, 'Deployment')
@@ -102,32 +102,32 @@ export const poolPolicies: Policy[] = [
   },
 ];
 
-/** Of overlays that scale. */
+/** Only for overlays that scale. */
 export const scalingPolicies: Policy[] = [
   {
     name: 'counts for each pool the models that it serves',
-    offences: miscounted,
+    violations: miscounted,
     plant: (manifests) => {
       const [trigger] = named(manifests, 'ScaledObject', /text/).spec!.triggers!;
       trigger!.metadata.query = trigger!.metadata.query!.replace('stories-15m|', '');
     },
   },
   {
-    name: 'scales on jobs that wait, in order or by priority, and that run',
-    offences: halfCounted,
+    name: 'scales on waiting, prioritized and active jobs',
+    violations: halfCounted,
     plant: (manifests) => {
       const [trigger] = named(manifests, 'ScaledObject', /image/).spec!.triggers!;
       trigger!.metadata.query = trigger!.metadata.query!.replace('|active', '');
     },
   },
   {
-    name: 'wakes every pool that may sleep',
-    offences: asleep,
+    name: 'wakes every pool that can scale to zero',
+    violations: asleep,
     plant: (manifests) => named(manifests, 'ScaledObject', /video/).spec!.triggers!.pop(),
   },
   {
-    name: 'scales every pool and the api',
-    offences: (manifests) => {
+    name: 'scales every pool and the API',
+    violations: (manifests) => {
       const scaled = ofKind(manifests, 'HorizontalPodAutoscaler', 'ScaledObject').map(
         ({ spec }) => spec?.scaleTargetRef?.name,
       );

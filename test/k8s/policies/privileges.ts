@@ -2,7 +2,7 @@ import { type Container, idOf, type Manifest, ofKind, type PodSpec, workloadsOf 
 import type { Policy } from '../policy.js';
 import { firstContainer, firstWorkload, named } from './planting.js';
 
-/** Names of the pods of which `isWrong` holds. */
+/** Names of the pods that violate the check. */
 function pods(manifests: readonly Manifest[], isWrong: (pod: PodSpec) => boolean): string[] {
   return workloadsOf(manifests)
     .filter(({ pod }) => isWrong(pod))
@@ -18,20 +18,21 @@ function containers(manifests: readonly Manifest[], isWrong: (container: Contain
 export const privilegePolicies: Policy[] = [
   {
     name: 'runs nothing as root',
-    offences: (manifests) => [
+    violations: (manifests) => [
       ...pods(manifests, ({ securityContext: own }) => own?.runAsNonRoot !== true || !own.runAsUser),
       ...containers(manifests, ({ securityContext: own }) => own?.runAsUser === 0),
     ],
     plant: (manifests) => (firstWorkload(manifests, 'ops').pod.securityContext = { runAsUser: 0 }),
   },
   {
-    name: 'lets no process write where its program lies',
-    offences: (manifests) => containers(manifests, ({ securityContext: own }) => own?.readOnlyRootFilesystem !== true),
+    name: 'mounts the root file system of every process read-only',
+    violations: (manifests) =>
+      containers(manifests, ({ securityContext: own }) => own?.readOnlyRootFilesystem !== true),
     plant: (manifests) => (firstContainer(manifests, 'api').securityContext!.readOnlyRootFilesystem = false),
   },
   {
-    name: 'leaves no capability and no way to more',
-    offences: (manifests) =>
+    name: 'drops all capabilities and forbids privilege escalation',
+    violations: (manifests) =>
       containers(manifests, ({ securityContext: own }) => {
         const { allowPrivilegeEscalation, privileged, capabilities } = own ?? {};
         const dropsAll = capabilities?.drop?.includes('ALL') === true && !capabilities.add?.length;
@@ -40,14 +41,14 @@ export const privilegePolicies: Policy[] = [
     plant: (manifests) => (firstContainer(manifests, 'worker').securityContext!.capabilities = { drop: [] }),
   },
   {
-    name: 'keeps the usual filter of system calls',
-    offences: (manifests) =>
+    name: 'uses the default seccomp profile',
+    violations: (manifests) =>
       pods(manifests, ({ securityContext: own }) => own?.seccompProfile?.type !== 'RuntimeDefault'),
     plant: (manifests) => delete firstWorkload(manifests, 'api').pod.securityContext!.seccompProfile,
   },
   {
-    name: 'shares nothing of a node with its pods',
-    offences: (manifests) =>
+    name: 'shares no host namespace or path with its pods',
+    violations: (manifests) =>
       pods(
         manifests,
         ({ hostNetwork, hostPID, hostIPC, volumes = [] }) =>
@@ -56,8 +57,8 @@ export const privilegePolicies: Policy[] = [
     plant: (manifests) => (firstWorkload(manifests, 'worker').pod.hostNetwork = true),
   },
   {
-    name: 'hands out no token of the cluster',
-    offences: (manifests) => [
+    name: 'mounts no cluster token',
+    violations: (manifests) => [
       ...pods(manifests, ({ automountServiceAccountToken }) => automountServiceAccountToken !== false),
       ...ofKind(manifests, 'ServiceAccount')
         .filter(({ automountServiceAccountToken }) => automountServiceAccountToken !== false)

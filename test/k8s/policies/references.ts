@@ -2,7 +2,7 @@ import { type Manifest, ofKind, type PodSpec, type Workload, workloadsOf } from 
 import type { Policy } from '../policy.js';
 import { firstContainer, firstWorkload } from './planting.js';
 
-/** The Secrets a production cluster must hold, with their keys; `docs/kubernetes.md` lists them. */
+/** Secrets that a production cluster must provide, with their keys; `docs/kubernetes.md` lists them. */
 export const secrets: Record<string, string[]> = {
   'sluice-database': ['url', 'password'],
   'sluice-queue': ['url'],
@@ -10,7 +10,7 @@ export const secrets: Record<string, string[]> = {
   'sluice-artifacts': ['access-key-id', 'secret-access-key'],
 };
 
-/** Which keys of which secrets a workload mounts or reads. */
+/** Secrets and keys that a workload mounts or reads. */
 export function secretKeysOf({ pod, containers }: Workload): { name: string; key: string }[] {
   const projected = (pod.volumes ?? []).flatMap(({ projected: volume }) =>
     (volume?.sources ?? []).flatMap(({ secret }) =>
@@ -52,7 +52,7 @@ const volumeNames = (pod: PodSpec) => new Set((pod.volumes ?? []).map(({ name })
 
 const looksSecret = /(PASSWORD|SECRET|TOKEN|_KEY|DATABASE_URL|REDIS_URL|QUEUE_URL)$/;
 
-/** Secrets in the text of a manifest end up in histories and dashboards. */
+/** Secrets in manifests end up in histories and dashboards. */
 function writtenOut(manifests: readonly Manifest[]): string[] {
   const written = workloadsOf(manifests).flatMap(({ id, containers }) =>
     containers.flatMap(({ env = [] }) =>
@@ -71,21 +71,21 @@ function writtenOut(manifests: readonly Manifest[]): string[] {
 
 export const referencePolicies: Policy[] = [
   {
-    name: 'names only claims, settings, accounts and volumes that there are',
-    offences: dangling,
+    name: 'names only existing claims, config maps, accounts and volumes',
+    violations: dangling,
     plant: (manifests) => (firstWorkload(manifests, 'api').pod.serviceAccountName = 'sluice-apy'),
   },
   {
-    name: 'names only secrets that are made or listed for whoever makes them',
-    offences: danglingSecrets,
+    name: 'names only secrets that are generated or documented',
+    violations: danglingSecrets,
     plant: (manifests) => {
       const source = firstWorkload(manifests, 'ops').pod.volumes?.find(({ projected }) => projected);
       source!.projected!.sources[0]!.secret!.items![0]!.key = 'uri';
     },
   },
   {
-    name: 'writes no secret out',
-    offences: writtenOut,
+    name: 'contains no secret value',
+    violations: writtenOut,
     plant: (manifests) => firstContainer(manifests, 'api').env?.push({ name: 'SLUICE_SECRET_KEY', value: 'ab' }),
   },
 ];

@@ -16,7 +16,7 @@ function unbounded(manifests: readonly Manifest[]): string[] {
   );
 }
 
-/** A device is never shared by asking for less than is taken: Kubernetes refuses such a pod. */
+/** Kubernetes rejects a pod whose device request differs from its limit. */
 function unevenDevices(manifests: readonly Manifest[]): string[] {
   return workloadsOf(manifests).flatMap(({ id, containers }) =>
     containers.flatMap(({ resources }) => {
@@ -29,7 +29,7 @@ function unevenDevices(manifests: readonly Manifest[]): string[] {
   );
 }
 
-/** Without a device the image only falls back to processors; without the image a device lies idle. */
+/** Without a device the CUDAn image falls back to the CPU; without the image a device is unused. */
 function mismatchedDevices(manifests: readonly Manifest[]): string[] {
   return workloadsOf(manifests).flatMap(({ id, containers }) =>
     containers
@@ -43,26 +43,26 @@ function mismatchedDevices(manifests: readonly Manifest[]): string[] {
 
 export const resourcePolicies: Policy[] = [
   {
-    name: 'bounds what every process may take, and says what it needs',
-    offences: unbounded,
+    name: 'sets resource requests and limits for every process',
+    violations: unbounded,
     plant: (manifests) => delete firstContainer(manifests, 'worker').resources!.limits!.memory,
   },
   {
-    name: 'asks for as many devices as it takes',
-    offences: unevenDevices,
+    name: 'requests as many devices as its limit',
+    violations: unevenDevices,
     plant: (manifests) => (firstContainer(manifests, 'worker').resources!.limits!['nvidia.com/gpu'] = '2'),
   },
   {
-    name: 'gives a device to workers that can use one, and to no others',
-    offences: mismatchedDevices,
+    name: 'assigns devices to GPU workers and to no others',
+    violations: mismatchedDevices,
     plant: (manifests) => {
       const container = firstContainer(manifests, 'api');
       container.resources!.limits!['nvidia.com/gpu'] = '1';
     },
   },
   {
-    name: 'lets no temporary folder fill a node',
-    offences: (manifests) =>
+    name: 'limits the size of every temporary folder',
+    violations: (manifests) =>
       workloadsOf(manifests).flatMap(({ id, pod }) =>
         (pod.volumes ?? [])
           .filter(({ emptyDir }) => emptyDir && emptyDir.sizeLimit === undefined)

@@ -9,7 +9,7 @@ function selectedBy(manifest: Manifest, workloads: Workload[]): Workload[] {
   return workloads.filter(({ labels }) => selects(selector ?? {}, labels));
 }
 
-/** Each of these means the pods of one workload: fewer is a typing error, more is a mix-up. */
+/** Each selects the pods of one workload: fewer is a typo, more is a mix-up. */
 function ambiguous(manifests: readonly Manifest[]): string[] {
   const workloads = workloadsOf(manifests);
   return ofKind(manifests, ...controllers, 'Service', 'PodDisruptionBudget')
@@ -33,7 +33,7 @@ function unspread(manifests: readonly Manifest[]): string[] {
     .map(({ id }) => id);
 }
 
-/** What a budget does not cover, a drained node may take down at once. */
+/** Pods without a disruption budget may all be evicted at once when a node is drained. */
 function unprotected(manifests: readonly Manifest[]): string[] {
   const workloads = workloadsOf(manifests);
   const covered = new Set(ofKind(manifests, 'PodDisruptionBudget').flatMap((budget) => selectedBy(budget, workloads)));
@@ -45,13 +45,13 @@ function unprotected(manifests: readonly Manifest[]): string[] {
 
 export const selectorPolicies: Policy[] = [
   {
-    name: 'has selectors that mean exactly one workload each',
-    offences: ambiguous,
+    name: 'has selectors that match exactly one workload each',
+    violations: ambiguous,
     plant: (manifests) => (named(manifests, 'Service', /api/).spec!.selector = { 'app.kubernetes.io/name': 'sluice' }),
   },
   {
-    name: 'spreads its processes over zones and nodes by labels that they have',
-    offences: unspread,
+    name: 'spreads its processes over zones and nodes by existing labels',
+    violations: unspread,
     plant: (manifests) => {
       const [constraint] = firstWorkload(manifests, 'worker').pod.topologySpreadConstraints ?? [];
       constraint!.labelSelector = { matchLabels: { 'sluice/pool': 'other' } };
@@ -59,15 +59,15 @@ export const selectorPolicies: Policy[] = [
   },
   {
     name: 'has a disruption budget for every Deployment',
-    offences: unprotected,
+    violations: unprotected,
     plant: (manifests) => {
       const budget = named(manifests, 'PodDisruptionBudget', /text/);
       manifests.splice(manifests.indexOf(budget), 1);
     },
   },
   {
-    name: 'scales only what there is',
-    offences: (manifests) => {
+    name: 'scales only existing workloads',
+    violations: (manifests) => {
       const targets = new Set(ofKind(manifests, 'Deployment').map(({ metadata }) => metadata.name));
       return ofKind(manifests, 'HorizontalPodAutoscaler', 'ScaledObject')
         .filter(({ spec }) => !targets.has(spec?.scaleTargetRef?.name ?? ''))

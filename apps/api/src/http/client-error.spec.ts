@@ -15,7 +15,7 @@ describe('sendClientError', () => {
     });
     await server.listen({ host: '127.0.0.1', port: 0 });
     const address = server.server.address() as AddressInfo;
-    // A peer that keeps its half open however the other one ends.
+    // A peer that keeps its half of the connection open after the server ends.
     socket = connect({ host: '127.0.0.1', port: address.port, allowHalfOpen: true });
     received = '';
     socket.on('data', (part: Buffer) => (received += part.toString()));
@@ -28,7 +28,7 @@ describe('sendClientError', () => {
     await server.close();
   });
 
-  /** Resolves to how many connections the server has when there is none, or after 10 s. */
+  /** Resolves to the number of server connections once it is 0, or after 10 s. */
   async function connectionsLeft(): Promise<number> {
     for (let tries = 0; ; tries += 1) {
       const count = await new Promise<number>((resolve) =>
@@ -39,14 +39,14 @@ describe('sendClientError', () => {
     }
   }
 
-  it('answers and lets go of a connection whose caller never closes it', async () => {
+  it('responds and closes a connection that its client never closes', async () => {
     socket.write('no HTTP\r\n\r\n');
     await once(socket, 'end');
     expect(received).toMatch(/^HTTP\/1\.1 400 [^]*"code":"INVALID_REQUEST"/);
     expect(await connectionsLeft()).toBe(0);
   }, 20_000);
 
-  it('answers once a caller who goes on sending what is no HTTP', async () => {
+  it('responds once to a client that keeps sending invalid HTTP', async () => {
     const ended = once(socket, 'end');
     for (let part = 0; part < 20; part += 1) {
       socket.write('no HTTP\r\n\r\n');

@@ -14,17 +14,17 @@ const problems: Record<string, { status: number; message: string }> = {
   HPE_INVALID_EOF_STATE: { status: 400, message: 'The connection ended in the middle of the request.' },
 };
 
-/** How long a caller may take to read why its connection ends, in ms. */
+/** How long a client may take to read the error before its connection is destroyed, in ms. */
 const lingerMs = 1_000;
 
 const answered = new WeakSet<Socket>();
 
 /**
- * Answers what is not HTTP, or stopped being it half-way, and closes: the answer takes its leave at once, and whoever
- * keeps the other half open is cut off a moment later. No route is known then, so the answer has the plain envelope.
+ * Responds to invalid or incomplete HTTP and closes the connection. The response is flushed first; a peer that keeps
+ * its half open is disconnected shortly after. No route is known, so the response uses the plain envelope.
  */
 export function sendClientError(error: ParserError, socket: Socket, options: { site: string; version: string }): void {
-  // What else comes of it; to close under its hands could take the answer away before it is read.
+  // Ignores later errors: closing now could discard the response before it is read.
   if (answered.has(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -49,7 +49,7 @@ export function sendClientError(error: ParserError, socket: Socket, options: { s
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Answers an address that cannot be decoded: no route, no hook and no filter sees such a request. */
+/** Responds to a path that cannot be decoded. No route, hook or filter sees such a request. */
 export function sendFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
   const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
   const { status, headers, body } = errorResponse(error, '/');

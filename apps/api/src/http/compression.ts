@@ -2,9 +2,12 @@ import { constants } from 'node:zlib';
 import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
 
-/** JSON answers of a kilobyte and more, in what the caller accepts; never streams or binary (contract 0). */
+/**
+ * Compresses JSON responses of 1 KiB and more with an encoding that the client accepts. Streams and binary bodies are
+ * never compressed.
+ */
 export async function addCompression(server: FastifyInstance): Promise<void> {
-  // The plugin also packs whatever its table of types calls compressible; this header is how a request declines.
+  // The plugin also compresses other types that its table calls compressible; this header opts a request out.
   server.addHook('onSend', (request, reply, _payload, done) => {
     const type = String(reply.getHeader('content-type') ?? '');
     if (!type.startsWith('application/json')) request.headers['x-no-compression'] = 'true';
@@ -16,7 +19,7 @@ export async function addCompression(server: FastifyInstance): Promise<void> {
     threshold: 1024,
     encodings: ['br', 'gzip'],
     customTypes: /^application\/json/,
-    // The default level is made for files: it costs tens of milliseconds on an answer.
+    // The default level suits files: it costs tens of milliseconds per response.
     brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } },
   });
 }

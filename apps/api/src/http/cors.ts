@@ -1,9 +1,9 @@
-/** What the contract's routes answer to; the plugin's own default knows neither PATCH nor DELETE. */
+/** Methods that the API supports. The plugin's default lacks PATCH and DELETE. */
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 
 /**
- * What scripts of other origins may read, when an operator lets them in: every header that an answer of the api can
- * have, but those that only browsers heed and those that scripts may read anyway. `test/architecture` looks for others.
+ * Response headers exposed to allowed origins: all that the API can send, except those that only browsers use and those
+ * that are always readable. `test/architecture` checks that the list is complete.
  */
 export const exposedHeaders = [
   'accept-ranges',
@@ -43,7 +43,7 @@ export const exposedHeaders = [
   'x-should-retry',
 ] as const;
 
-/** What scripts of these origins may do and read; credentials travel in a header that they set themselves. */
+/** CORS options for the allowed origins. Credentials travel in a header that scripts set themselves, not in cookies. */
 export function corsOptions(origins: string[]) {
   return { origin: origins, methods, exposedHeaders: [...exposedHeaders] };
 }

@@ -48,7 +48,7 @@ describe('the framing guard', () => {
     ['no host', 'GET / HTTP/1.1\r\n\r\n'],
     ['no version', 'GET /\r\n\r\n'],
     ['another version', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n'],
-  ])('refuses %s, closes, and runs nothing that came behind it', async (_name, text) => {
+  ])('rejects %s, closes the connection and runs no pipelined request behind it', async (_name, text) => {
     const connection = await connected();
     connection.send(text + next);
     const answer = await connection.untilClosed();

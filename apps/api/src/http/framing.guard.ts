@@ -4,10 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import { PlatformError } from '#common';
 
 /**
- * Refuses what Node's parser takes and a proxy in front of it may read otherwise: where two disagree on where a request
- * ends, one caller's bytes become another's request. The connection is closed, and what was sent behind such a request
- * is refused as well. Node's own check for a host has to be off (`requireHostHeader`): it refuses the one request and runs
- * the next.
+ * Rejects requests that Node's parser accepts but a proxy in front of it may frame differently, which allows request
+ * smuggling. Closes the connection and rejects everything pipelined behind the request. Requires `requireHostHeader:
+ * false`: Node's own host check rejects one request and runs the next.
  */
 export function addFramingGuard(server: FastifyInstance): void {
   const distrusted = new WeakSet<Socket>();
@@ -21,7 +20,7 @@ export function addFramingGuard(server: FastifyInstance): void {
   });
 }
 
-/** Null for a request whose end everybody finds at the same place. */
+/** Returns null when the end of the request is unambiguous. */
 export function framingProblem({ httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'Only HTTP/1.1 is spoken here.';
   const coding = headers['transfer-encoding'];
@@ -34,8 +33,8 @@ export function framingProblem({ httpVersion, headers, rawHeaders }: IncomingMes
 
 function countOf(name: string, rawHeaders: readonly string[]): number {
   let count = 0;
-  for (let place = 0; place < rawHeaders.length; place += 2) {
-    if (rawHeaders[place]?.toLowerCase() === name) count++;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.toLowerCase() === name) count++;
   }
   return count;
 }

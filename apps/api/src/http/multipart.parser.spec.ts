@@ -29,10 +29,10 @@ class ImageRequest {
   @BooleanField({ description: 'Whether.' })
   safe?: boolean;
 
-  @FileField({ description: 'The picture.', orText: true })
+  @FileField({ description: 'The image.', orText: true })
   image?: UploadedFile | string;
 
-  @FileListField({ description: 'More pictures.', maxItems: 3 })
+  @FileListField({ description: 'More images.', maxItems: 3 })
   images?: UploadedFile[];
 }
 
@@ -54,7 +54,7 @@ describe('forms', () => {
       const { code, message, param } = PlatformError.from(error);
       void reply.status(400).send({ code, message, param });
     });
-    server.post('/picture', { config: { multipart: limits } }, (request) => {
+    server.post('/image', { config: { multipart: limits } }, (request) => {
       const read = readBody(ImageRequest, request);
       fingerprints.push(Buffer.from(request.fingerprint?.digest() ?? []).toString('hex'));
       return JSON.parse(
@@ -85,11 +85,11 @@ describe('forms', () => {
 
   const image = (bytes = 'pixels', name = 'cat.png') => new File([bytes], name, { type: 'image/png' });
 
-  it('become the DTO that JSON becomes', async () => {
+  it('become the same DTO as a JSON body', async () => {
     const form = formOf({ prompt: 'grüße', count: '2', strength: '0.5', safe: 'false', image: image() });
     form.append('images', image('one', 'a.png'));
     form.append('images[]', image('two', 'b.png'));
-    expect(await send('/picture', form)).toEqual({
+    expect(await send('/image', form)).toEqual({
       prompt: 'grüße',
       count: 2,
       strength: 0.5,
@@ -98,16 +98,16 @@ describe('forms', () => {
       images: ['a.png image/png one', 'b.png image/png two'],
     });
     const json = { prompt: 'x', image: 'aGVsbG8=' };
-    expect(await send('/picture', { body: JSON.stringify(json), type: 'application/json' })).toEqual(json);
+    expect(await send('/image', { body: JSON.stringify(json), type: 'application/json' })).toEqual(json);
   });
 
-  it('make a list of one file where the field is a list', async () => {
-    expect(await send('/picture', formOf({ prompt: 'x', images: image() }))).toMatchObject({
+  it('turn a single file into a list where the field is a list', async () => {
+    expect(await send('/image', formOf({ prompt: 'x', images: image() }))).toMatchObject({
       images: ['cat.png image/png pixels'],
     });
   });
 
-  it('name the field that is wrong', async () => {
+  it('name the invalid field', async () => {
     const wrong: [Record<string, string | File>, string][] = [
       [{ prompt: 'x', count: 'many' }, 'count'],
       [{ prompt: 'x', safe: 'perhaps' }, 'safe'],
@@ -116,39 +116,39 @@ describe('forms', () => {
       [{ count: '1' }, 'prompt'],
     ];
     for (const [fields, param] of wrong) {
-      expect(await send('/picture', formOf(fields))).toMatchObject({ code: 'INVALID_REQUEST', param });
+      expect(await send('/image', formOf(fields))).toMatchObject({ code: 'INVALID_REQUEST', param });
     }
     const twice = formOf({ prompt: 'x' });
     twice.append('prompt', 'y');
-    expect(await send('/picture', twice)).toMatchObject({ param: 'prompt', message: 'prompt must be given once.' });
+    expect(await send('/image', twice)).toMatchObject({ param: 'prompt', message: 'prompt must be given once.' });
   });
 
-  it('are the same request whatever lies between their parts', async () => {
+  it('have the same fingerprint whatever boundary they use', async () => {
     fingerprints.length = 0;
     const form = () => formOf({ prompt: 'x', image: image() });
-    await send('/picture', form());
-    await send('/picture', form());
-    await send('/picture', formOf({ prompt: 'x', image: image('other') }));
+    await send('/image', form());
+    await send('/image', form());
+    await send('/image', formOf({ prompt: 'x', image: image('other') }));
     expect(fingerprints[0]).toBe(fingerprints[1]);
     expect(fingerprints[0]).not.toBe(fingerprints[2]);
   });
 
-  it('are refused where they bring too much', async () => {
+  it('are rejected when they exceed a limit', async () => {
     const large = { code: 'PAYLOAD_TOO_LARGE' };
-    expect(await send('/picture', formOf({ prompt: 'x', image: image('a'.repeat(1_001)) }))).toMatchObject(large);
-    expect(await send('/picture', formOf({ prompt: 'x', image: image('a'.repeat(1_000)) }))).not.toMatchObject(large);
+    expect(await send('/image', formOf({ prompt: 'x', image: image('a'.repeat(1_001)) }))).toMatchObject(large);
+    expect(await send('/image', formOf({ prompt: 'x', image: image('a'.repeat(1_000)) }))).not.toMatchObject(large);
     const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, image()]));
-    expect(await send('/picture', formOf({ prompt: 'x', ...files }))).toMatchObject(large);
-    expect(await send('/picture', formOf({ prompt: 'a'.repeat(1_048_577) }))).toMatchObject(large);
+    expect(await send('/image', formOf({ prompt: 'x', ...files }))).toMatchObject(large);
+    expect(await send('/image', formOf({ prompt: 'a'.repeat(1_048_577) }))).toMatchObject(large);
     const fields = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, '']));
-    expect(await send('/picture', formOf(fields))).toMatchObject(large);
+    expect(await send('/image', formOf(fields))).toMatchObject(large);
     const type = 'multipart/form-data; boundary=x';
     const announced = { 'content-type': type, 'content-length': String(3_000 + 2_097_153) };
-    const answer = await server.inject({ method: 'POST', url: '/picture', payload: 'x', headers: announced });
+    const answer = await server.inject({ method: 'POST', url: '/image', payload: 'x', headers: announced });
     expect(answer.json()).toMatchObject(large);
   });
 
-  it('are refused where they are broken', async () => {
+  it('are rejected when they are malformed', async () => {
     const type = 'multipart/form-data; boundary=line';
     const part = '--line\r\ncontent-disposition: form-data; name="prompt"\r\n\r\nx\r\n';
     const broken: { body: string; type: string }[] = [
@@ -160,7 +160,7 @@ describe('forms', () => {
       { body: `${part.replace('"prompt"', '"__proto__"')}--line--\r\n`, type },
       { body: part.replace('name="prompt"', 'name="image"; filename="a.png"'), type },
     ];
-    for (const form of broken) expect(await send('/picture', form)).toMatchObject({ code: 'INVALID_REQUEST' });
+    for (const form of broken) expect(await send('/image', form)).toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
   const named = 'form-data; name="prompt"';
@@ -170,9 +170,9 @@ describe('forms', () => {
     ['with no more than a file name', [named, 'form-data; filename="a.png"']],
     ['with no more than a file name, before another', ['form-data; filename="a.png"', named]],
     ['with an empty name of its own language', [named, 'form-data; name*']],
-  ])('are refused for a part %s, and the process lives', async (_part, dispositions) => {
+  ])('with a part %s are rejected without ending the process', async (_part, dispositions) => {
     const parts = dispositions.map((text) => `--x\r\nContent-Disposition: ${text}\r\n\r\na\r\n`);
-    const answer = await send('/picture', {
+    const answer = await send('/image', {
       body: `${parts.join('')}--x--\r\n`,
       type: 'multipart/form-data; boundary=x',
     });
@@ -184,22 +184,22 @@ describe('forms', () => {
     });
   });
 
-  it('are refused for a nameless file that is cut off', async () => {
+  it('with a truncated nameless file are rejected', async () => {
     const body = '--x\r\nContent-Disposition: form-data; filename="a.png"\r\n\r\nabc';
-    const answer = await send('/picture', { body, type: 'multipart/form-data; boundary=x' });
+    const answer = await send('/image', { body, type: 'multipart/form-data; boundary=x' });
     expect(answer).toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
-  it('lack what stands in a part that says nothing of itself', async () => {
+  it('lack the fields of parts without headers', async () => {
     const type = 'multipart/form-data; boundary=x';
     const silent = '--x\r\nContent-Type: text/plain\r\n\r\na\r\n';
-    expect(await send('/picture', { body: `${silent}--x--\r\n`, type })).toMatchObject({ param: 'prompt' });
+    expect(await send('/image', { body: `${silent}--x--\r\n`, type })).toMatchObject({ param: 'prompt' });
     const spoken = `--x\r\nContent-Disposition: ${named}\r\n\r\na\r\n`;
-    expect(await send('/picture', { body: `${silent}${spoken}--x--\r\n`, type })).toEqual({ prompt: 'a' });
-    expect(await send('/picture', { body: `${spoken}${silent}--x--\r\n`, type })).toEqual({ prompt: 'a' });
+    expect(await send('/image', { body: `${silent}${spoken}--x--\r\n`, type })).toEqual({ prompt: 'a' });
+    expect(await send('/image', { body: `${spoken}${silent}--x--\r\n`, type })).toEqual({ prompt: 'a' });
   });
 
-  it('are read by routes that ask for them alone', async () => {
+  it('are accepted only on multipart routes', async () => {
     const refused = { code: 'INVALID_CONTENT_TYPE' };
     expect(await send('/json', formOf({ prompt: 'x' }))).toMatchObject(refused);
     expect(await send('/file', { body: '{}', type: 'application/json' })).toMatchObject(refused);

@@ -4,15 +4,15 @@ import { PlatformError } from '#common';
 import {
   FormBody,
   type MultipartLimits,
-  noteBody,
+  fingerprintBody,
   type RouteSettings,
   textProblem,
   UploadedFile,
 } from '#platform/http';
 
-/** Bytes of a form at most, whatever the route: three pictures and what goes with them. */
+/** Maximum size of a form on any route, in bytes: three images and their fields. */
 const maxBytes = 80 * 1024 * 1024;
-/** Room for texts and headers beside the files. */
+/** Space for text fields and headers besides the files, in bytes. */
 const textBytes = 2 * 1024 * 1024;
 const textLimits = { fieldNameSize: 100, fieldSize: 1024 * 1024, fields: 100, headerPairs: 20 } as const;
 
@@ -33,8 +33,8 @@ function tooLarge(problem: string): PlatformError {
 }
 
 /**
- * Lets routes with `@Multipart` read forms, and no others: a body that nobody will look at is refused by its headers.
- * The whole form is read before the route sees it, so that it counts as one body for an `Idempotency-Key`.
+ * Parses forms on `@Multipart` routes only; other routes reject them by their headers. The whole form is read before
+ * the handler runs, so that it counts as one body for an `Idempotency-Key`.
  */
 export function addMultipartParser(server: FastifyInstance): void {
   server.addHook('preParsing', async (request) => {
@@ -59,7 +59,7 @@ export function addMultipartParser(server: FastifyInstance): void {
 function checkHead({ headers }: FastifyRequest, limits: MultipartLimits | undefined): void {
   if (limits === undefined) throw notJson();
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new PlatformError('INVALID_CONTENT_TYPE', 'Compressed bodies are not taken.', 'content-encoding');
+    throw new PlatformError('INVALID_CONTENT_TYPE', 'Compressed bodies are not supported.', 'content-encoding');
   }
   const allowed = bytesAllowed(limits);
   if (Number(headers['content-length'] ?? 0) > allowed) throw tooLarge(`The body is larger than ${allowed} bytes.`);
@@ -88,7 +88,7 @@ function parserOf({ headers }: FastifyRequest, { maxFiles, maxFileBytes }: Multi
   }
 }
 
-/** One part in its place: the content of a file is complete only after later parts have begun. */
+/** One part at its position: the content of a file may complete after later parts have begun. */
 interface Part {
   name: string;
   value: string | UploadedFile;
@@ -97,7 +97,7 @@ interface Part {
 async function parseForm(request: FastifyRequest, body: Buffer, limits: MultipartLimits): Promise<FormBody> {
   const form = new FormBody();
   for (const { name, value } of await partsOf(parserOf(request, limits), body, limits)) {
-    noteBody(request, name, typeof value === 'string' ? value : value.bytes);
+    fingerprintBody(request, name, typeof value === 'string' ? value : value.bytes);
     form.add(name, value);
   }
   return form;
@@ -106,7 +106,7 @@ async function parseForm(request: FastifyRequest, body: Buffer, limits: Multipar
 function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Promise<Part[]> {
   const parts: Part[] = [];
   return new Promise((resolve, reject) => {
-    // Parts are told of a turn later: what is thrown there nobody would catch, and it would end the process.
+    // busboy reports parts one tick later. An exception thrown there would be uncaught and end the process.
     const attempt = (step: () => void): void => {
       try {
         step();
@@ -124,7 +124,7 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
     parser.on('file', (name, stream, filename, _encoding, contentType) => {
       const part: Part = { name, value: '' };
       const chunks: Buffer[] = [];
-      // Also where its name is refused: an error that nobody listens to would end the process.
+      // Attached even when the name is rejected: an unhandled stream error would end the process.
       stream.on('error', (error: Error) => reject(malformed('it is cut off', error)));
       stream.on('limit', () => reject(tooLarge(`A file of the form is larger than ${limits.maxFileBytes} bytes.`)));
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -146,7 +146,7 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
   });
 }
 
-/** Throws what is wrong with a part. Its name is undefined where its headers give none, whatever busboy's types say. */
+/** Throws if a part is invalid. Its name is undefined when its headers have none, despite busboy's types. */
 function checkField(name: string | undefined, value = ''): void {
   if (name === undefined) throw malformed('one of its parts has no name');
   if (name === '' || name === '__proto__') throw malformed('a field has no usable name');

@@ -22,11 +22,11 @@ function versionWith(content: string): string {
 }
 
 describe('serviceVersion', () => {
-  it('is the time of the build', () => {
+  it('is the build time', () => {
     expect(versionWith('2026-11-20T08:09:10.123Z\n')).toBe('20261120.080910');
   });
 
-  it('falls back on the time of the file where the stamp is missing or broken', () => {
+  it('falls back to the modification time of the file when the stamp is missing or invalid', () => {
     const own = serviceVersion(pathToFileURL(join(folder, 'missing')));
     expect(own).toMatch(/^\d{8}\.\d{6}$/);
     expect(versionWith('yesterday')).toBe(own);

@@ -12,7 +12,7 @@ let cut: Promise<void>;
 beforeEach(async () => {
   server = fastify();
   addSlowClientGuard(server, stalledMs);
-  // More than the buffers of the system hold.
+  // Exceeds the system's socket buffers.
   server.get('/large', (_request, reply) => {
     cut = new Promise((resolve) => reply.raw.once('close', () => resolve()));
     return 'x'.repeat(64 * 1024 * 1024);
@@ -34,8 +34,8 @@ async function connected(): Promise<RawConnection> {
   return await RawConnection.open((server.server.address() as AddressInfo).port);
 }
 
-describe('the guard against slow callers', () => {
-  it('cuts off who takes nothing of an answer', async () => {
+describe('the slow client guard', () => {
+  it('disconnects a client that reads nothing of its response', async () => {
     const connection = await connected();
     connection.pause();
     connection.send('GET /large HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -44,7 +44,7 @@ describe('the guard against slow callers', () => {
     connection.leave();
   });
 
-  it('cuts off who sends nothing of a body', async () => {
+  it('disconnects a client that sends nothing of its body', async () => {
     const connection = await connected();
     connection.send(
       'POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a"',
@@ -52,7 +52,7 @@ describe('the guard against slow callers', () => {
     expect(await connection.untilClosed()).toBe('');
   });
 
-  it('lets who waits for an answer wait', async () => {
+  it('keeps a client that waits for a response', async () => {
     const connection = await connected();
     connection.send('GET /late HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await connection.until(/here it is/)).toContain('200 OK');

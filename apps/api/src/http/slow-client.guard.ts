@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Cuts off callers who take nothing of their answer, or send nothing of their request, for `stalledMs`. Whoever is slow
- * but moves may go on, and so may who waits for an answer that is not there yet. The system counts parts of a write
- * too, so a kilobyte a second is movement.
+ * Disconnects clients that read nothing of their response, or send nothing of their request, for `stalledMs`. Slow
+ * clients that make progress stay, as do clients that wait for a response. Partial writes count, so 1 kB/s is progress.
  */
 export function addSlowClientGuard(server: FastifyInstance, stalledMs: number): void {
   server.addHook('onRequest', (request, reply, done) => {

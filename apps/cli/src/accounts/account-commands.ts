@@ -4,7 +4,7 @@ import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { showAccount } from './show-account.js';
 
-const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 const tiers: readonly AccountTier[] = ['default', 'partner'];
 
 /** `sluice accounts …` */
@@ -12,24 +12,24 @@ export function addAccountCommands(program: Command, context: CliContext): void 
   const accounts = program.command('accounts').description('accounts').helpCommand(false);
   accounts
     .command('create <name>')
-    .description('make an account')
-    .addOption(new Option('--tier <tier>', 'which rate limits it has').choices(tiers).default('default'))
+    .description('create an account')
+    .addOption(new Option('--tier <tier>', 'rate-limit tier of the account').choices(tiers).default('default'))
     .option(...jsonFlag)
     .action((name: string, options: { tier: AccountTier; json?: boolean }) => createAccount(context, name, options));
   accounts
     .command('list')
-    .description('all accounts, oldest first')
-    .addOption(new Option('--tier <tier>', 'of one tier').choices(tiers))
+    .description('list all accounts, oldest first')
+    .addOption(new Option('--tier <tier>', 'only accounts of this tier').choices(tiers))
     .option(...jsonFlag)
     .action((options: { tier?: AccountTier; json?: boolean }) => listAccounts(context, options));
   accounts
     .command('show [id]')
-    .description('an account with its balance; default: the first account')
+    .description('show an account and its balance; default: the first account')
     .option(...jsonFlag)
     .action((id: string | undefined, options: { json?: boolean }) => showAccount(context, id, options));
   accounts
     .command('set-tier <id> <tier>')
-    .description(`give an account the rate limits of a tier (${tiers.join(', ')}); takes 5 s at most`)
+    .description(`set the rate-limit tier of an account (${tiers.join(', ')}); takes effect within 5 s`)
     .option(...jsonFlag)
     .action((id: string, tier: string, options: { json?: boolean }) => setTier(context, { id, tier }, options));
 }

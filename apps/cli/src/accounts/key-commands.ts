@@ -15,8 +15,8 @@ interface CreateKeyOptions {
   json?: boolean;
 }
 
-const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
-/** As the routes have it. */
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
+/** Same limit as in the API. */
 const longestDescription = 64;
 
 /** `sluice keys …` */
@@ -24,20 +24,23 @@ export function addKeyCommands(program: Command, context: CliContext): void {
   const keys = program.command('keys').description('API keys').helpCommand(false);
   keys
     .command('create')
-    .description('make a key; it is shown once')
+    .description('create a key; it is shown once')
     .option('--kind <kind>', 'INFERENCE or ADMIN', 'INFERENCE')
-    .option('--account <id>', 'whose key; default: the first account')
-    .option('--description <text>', `to tell keys apart; ${longestDescription} characters at most`)
-    .option('--expires <date>', 'ISO date at which it ends; default: never')
-    .option('--limit-usd <amount>', 'what it may spend in USD and bundled credits; 0: nothing; default: no limit')
-    .option('--limit-diem <amount>', 'what it may spend in DIEM; 0: nothing; default: no limit')
+    .option('--account <id>', 'account that owns the key; default: the first account')
+    .option('--description <text>', `description of the key; at most ${longestDescription} characters`)
+    .option('--expires <date>', 'ISO date at which the key expires; default: never')
+    .option('--limit-usd <amount>', 'spending limit in USD and bundled credits; 0: nothing; default: no limit')
+    .option('--limit-diem <amount>', 'spending limit in DIEM; 0: nothing; default: no limit')
     .addOption(
-      new Option('--limit-period <period>', 'when limits start anew: each UTC day (EPOCH), each UTC month, never')
+      new Option(
+        '--limit-period <period>',
+        'when spending limits reset: each UTC day (EPOCH), each UTC month, or never',
+      )
         .choices(['EPOCH', 'MONTH', 'LIFETIME'])
         .default('EPOCH'),
     )
     .addOption(
-      new Option('--model-privacy <policy>', 'which models it may call')
+      new Option('--model-privacy <policy>', 'models the key may call')
         .choices(['ALL', 'PRIVATE_TEXT', 'PRIVATE_ONLY'])
         .default('ALL'),
     )
@@ -45,13 +48,13 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .action((options: CreateKeyOptions) => createKey(context, options));
   keys
     .command('list')
-    .description('all keys, revoked ones too; never the keys themselves')
-    .option('--account <id>', 'of one account')
+    .description('list all keys, including revoked ones; secrets are never shown')
+    .option('--account <id>', 'only keys of this account')
     .option(...jsonFlag)
     .action((options: { account?: string; json?: boolean }) => listKeys(context, options));
   keys
     .command('revoke <id>')
-    .description('end a key; takes 5 s at most')
+    .description('revoke a key; takes effect within 5 s')
     .option(...jsonFlag)
     .action((id: string, options: { json?: boolean }) => revokeKey(context, id, options));
 }
@@ -69,7 +72,7 @@ async function createKey(context: CliContext, options: CreateKeyOptions): Promis
   };
   const accounts = await context.requireAccounts();
   const accountId = options.account ?? (await accounts.listAccounts())[0]?.id;
-  if (accountId === undefined) throw invalid('There is no account yet. Make one with: sluice accounts create <name>');
+  if (accountId === undefined) throw invalid('There is no account yet. Create one with: sluice accounts create <name>');
   const account = await accounts.findAccount(accountId);
   const { key, record } = await accounts.createKey({ accountId: account.id, ...settings });
   if (options.json) return context.output.json({ key, ...record });
@@ -144,7 +147,7 @@ async function expiryOf(text: string | undefined): Promise<Date | null> {
   const { expiryMoment } = await import('#accounts');
   const date = expiryMoment(text);
   if (date === null) throw invalid('--expires must be an ISO date such as 2027-01-31, or 2027-01-31T12:00:00Z.');
-  if (date.getTime() <= Date.now()) throw invalid('--expires must lie in the future.');
+  if (date.getTime() <= Date.now()) throw invalid('--expires must be in the future.');
   return date;
 }
 

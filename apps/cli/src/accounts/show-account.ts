@@ -2,7 +2,7 @@ import { formatNanos } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { requireLedger, resolveAccount } from '../money/require-ledger.js';
 
-/** `sluice accounts show`: the account and what it can spend. */
+/** `sluice accounts show`: prints the account and its balances. */
 export async function showAccount(
   context: CliContext,
   id: string | undefined,

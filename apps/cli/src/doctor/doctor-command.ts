@@ -8,14 +8,17 @@ import type { MachineReport, RuntimeReport } from './machine-report.js';
 export function addDoctorCommand(program: Command, context: CliContext): void {
   program
     .command('doctor')
-    .description('what this machine offers to models: devices, providers, libraries, and what each model would use')
-    .option('--json', 'answer with one JSON document on stdout')
+    .description('show the devices, providers and libraries of this machine and what each model would use')
+    .option('--json', 'print one JSON document to stdout')
     .action((options: { json?: boolean }) => doctor(context, options));
 }
 
 async function doctor(context: CliContext, { json }: { json?: boolean }): Promise<void> {
-  const [{ examine }, { collectFindings }] = await Promise.all([import('./examine.js'), import('./findings.js')]);
-  const diagnosis = await examine(context);
+  const [{ diagnoseMachine }, { collectFindings }] = await Promise.all([
+    import('./examine.js'),
+    import('./findings.js'),
+  ]);
+  const diagnosis = await diagnoseMachine(context);
   const findings = collectFindings(diagnosis);
   if (json) return context.output.json({ ...diagnosis, findings });
   print(context, diagnosis, findings);
@@ -29,10 +32,10 @@ function print({ output }: CliContext, { machine, runtime, providers, models }: 
   output.line();
   const sizes = models.map(({ id, bytes, provider }) => [id, formatBytes(bytes), provider ?? 'nothing works']);
   if (models.length > 0) output.table(['MODEL', 'FILES', 'WOULD USE'], sizes);
-  else output.line('No model is installed here.');
+  else output.line('No model is installed.');
   output.line();
   for (const finding of findings) output.line(`! ${finding}`);
-  if (findings.length === 0) output.line('Nothing stands in the way.');
+  if (findings.length === 0) output.line('No problems found.');
 }
 
 function machineRows({ platform, node, cpu, cores, memoryBytes, nvidia, tools }: MachineReport): string[][] {
@@ -54,7 +57,7 @@ function runtimeRows({ version, cuda }: RuntimeReport): string[][] {
   const rows = [['onnxruntime', version]];
   if (cuda !== null) rows.push(['its CUDA libraries', cuda.installed ? 'installed' : 'not installed']);
   for (const { name, path } of cuda?.libraries ?? []) {
-    // Those of the system itself are always there and say nothing.
+    // System devices always exist and are left out.
     if (/^lib(cu|nv)/.test(name)) rows.push([name, path ?? 'missing']);
   }
   return rows;
@@ -65,5 +68,5 @@ function bytesText(bytes: number | null): string {
 }
 
 function slicesText(slices: readonly (number | null)[]): string {
-  return slices.length === 0 ? '' : `; cut into ${slices.map(bytesText).join(', ')}`;
+  return slices.length === 0 ? '' : `; partitioned into ${slices.map(bytesText).join(', ')}`;
 }

@@ -2,21 +2,21 @@ import { listInstalledModels } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { installedBytes } from '../models/known-models.js';
 import { type MachineReport, reportMachine, reportRuntime, type RuntimeReport } from './machine-report.js';
-import { type ProbeAnswer, probeProvider } from './provider-probe.js';
+import { type ProbeResult, probeProvider } from './provider-probe.js';
 
-export interface ProviderReport extends ProbeAnswer {
+export interface ProviderReport extends ProbeResult {
   name: string;
 }
 
 export interface ModelReport {
   id: string;
-  /** Of its files; loaded it takes somewhat more. */
+  /** Size of its files in bytes; a loaded model needs somewhat more. */
   bytes: number;
-  /** The first provider in order of preference that works here; null where none does. */
+  /** The first provider in order of preference that works on this machine; null if none does. */
   provider: string | null;
 }
 
-/** What a machine offers to models. */
+/** Inference capabilities of a machine. */
 export interface Diagnosis {
   machine: MachineReport;
   runtime: RuntimeReport;
@@ -25,11 +25,11 @@ export interface Diagnosis {
   models: ModelReport[];
 }
 
-/** Looks at this machine as a worker would that is started here. Takes seconds: every provider computes something. */
-export async function examine({ config, signal }: CliContext): Promise<Diagnosis> {
+/** Examines this machine like a worker that starts on it. Takes seconds, because every provider runs a computation. */
+export async function diagnoseMachine({ config, signal }: CliContext): Promise<Diagnosis> {
   const [machine, runtime] = await Promise.all([reportMachine(['ffmpeg', 'ffprobe']), reportRuntime()]);
   const providers: ProviderReport[] = [];
-  // One after another: two that take a device at once would tell of each other.
+  // Sequentially: two probes on one device would distort each other.
   for (const name of new Set([...config.providers, 'cpu'])) {
     providers.push({ name, ...(await probeProvider(name, signal)) });
   }

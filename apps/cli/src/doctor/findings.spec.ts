@@ -34,16 +34,16 @@ function withoutCuda(machine: Partial<Diagnosis['machine']>, cuda: Diagnosis['ru
   return collectFindings({ ...healthy, machine: { ...healthy.machine, ...machine }, runtime, providers: cudaFails });
 }
 
-describe('the findings of the doctor', () => {
-  it('are none where everything works', () => {
+describe('doctor findings', () => {
+  it('are empty when everything works', () => {
     expect(collectFindings(healthy)).toEqual([]);
   });
 
-  it('are none for who has no GPU and never wanted one', () => {
+  it('are empty without a GPU and without CUDA libraries', () => {
     expect(withoutCuda({ nvidia: null }, { installed: false, libraries: null })).toEqual([]);
   });
 
-  it('say what a GPU lacks: the driver, the device, the runtime’s libraries, or those of CUDA', () => {
+  it('name what a GPU lacks: the driver, the device, or the CUDA libraries of the runtime or the system', () => {
     const installed = { installed: true, libraries: [found] };
     expect(withoutCuda({ nvidia: null }, installed)).toEqual([expect.stringContaining('no NVIDIA driver answers')]);
     expect(withoutCuda({ nvidia: { ...nvidia, devices: [] } }, installed)[0]).toContain('no device');
@@ -56,10 +56,10 @@ describe('the findings of the doctor', () => {
     expect(withoutCuda({}, installed)[0]).toContain('does not work');
   });
 
-  it('name tools that are missing and models that cannot fit', () => {
+  it('name missing tools and models that cannot fit', () => {
     const machine = { ...healthy.machine, memoryBytes: 2 ** 29, tools: [{ name: 'ffprobe', version: null }] };
     expect(collectFindings({ ...healthy, machine })).toEqual([
-      'ffprobe is missing: sound and video are not served. Install ffmpeg.',
+      'ffprobe is missing: audio and video are not served. Install ffmpeg.',
       'small is larger than the memory of this machine.',
     ]);
   });

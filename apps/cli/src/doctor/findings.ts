@@ -2,7 +2,7 @@ import type { Diagnosis } from './examine.js';
 
 const installCuda = 'ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install';
 
-/** What stands in the way of this machine, and what to do about it, most serious first. */
+/** Lists the problems of this machine and their fixes, most serious first. */
 export function collectFindings({ machine, runtime, providers, models }: Diagnosis): string[] {
   const findings: string[] = [];
   const isUsable = (name: string): boolean => providers.some((provider) => provider.name === name && provider.usable);
@@ -10,7 +10,7 @@ export function collectFindings({ machine, runtime, providers, models }: Diagnos
   if (!isUsable('cpu')) findings.push('The runtime does not compute even on the CPU: run `npm ci` again.');
   if (isWanted('cuda') && !isUsable('cuda')) findings.push(...withoutCuda({ machine, runtime }));
   for (const { name, version } of machine.tools) {
-    if (version === null) findings.push(`${name} is missing: sound and video are not served. Install ffmpeg.`);
+    if (version === null) findings.push(`${name} is missing: audio and video are not served. Install ffmpeg.`);
   }
   for (const { id, bytes } of models) {
     if (bytes > machine.memoryBytes) findings.push(`${id} is larger than the memory of this machine.`);
@@ -21,7 +21,7 @@ export function collectFindings({ machine, runtime, providers, models }: Diagnos
 function withoutCuda({ machine, runtime }: Pick<Diagnosis, 'machine' | 'runtime'>): string[] {
   const { cuda } = runtime;
   if (machine.nvidia === null) {
-    // Nobody without a GPU wants to hear how to use one.
+    // Machines without a GPU get no findings about CUDA.
     return cuda?.installed ? ['The CUDA libraries are installed, but no NVIDIA driver answers (nvidia-smi).'] : [];
   }
   if (machine.nvidia.devices.length === 0) return ['The NVIDIA driver answers, but shows this process no device.'];

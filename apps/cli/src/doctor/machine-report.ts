@@ -13,7 +13,7 @@ export interface MachineReport {
   node: string;
   cpu: string;
   cores: number;
-  /** What models and everything else may take: the limit of the container, else what is built in. */
+  /** Memory limit in bytes: the container limit, or the physical memory. */
   memoryBytes: number;
   nvidia: GraphicsReport | null;
   tools: ToolReport[];
@@ -27,20 +27,20 @@ export interface GraphicsReport {
 
 export interface ToolReport {
   name: string;
-  /** Null: it is not there. */
+  /** Null: not installed. */
   version: string | null;
 }
 
 export interface RuntimeReport {
   version: string;
-  /** Null where it is not for this machine: the CUDA libraries exist for linux-x64 alone. */
+  /** Null on other platforms: the CUDA libraries exist for linux-x64 only. */
   cuda: CudaReport | null;
 }
 
 export interface CudaReport {
-  /** Whether the runtime's own library for CUDA is installed. */
+  /** Whether the CUDA library of the runtime is installed. */
   installed: boolean;
-  /** What that needs; null where it is not installed, or the loader cannot be asked. */
+  /** Libraries that it needs; null when it is not installed or `ldd` is unavailable. */
   libraries: NeededLibrary[] | null;
 }
 
@@ -66,7 +66,7 @@ export async function reportMachine(tools: readonly string[]): Promise<MachineRe
   };
 }
 
-/** The first line of what `-version` prints says enough. */
+/** The first line of the `-version` output contains the version. */
 async function reportTool(name: string): Promise<ToolReport> {
   try {
     const { stdout } = await execute(name, ['-version'], { env: toolEnvironment(), timeout: 10_000 });
@@ -77,7 +77,7 @@ async function reportTool(name: string): Promise<ToolReport> {
   }
 }
 
-/** The runtime that computes, as its package lies here. Rejects with `SERVICE_UNAVAILABLE` where there is none. */
+/** Returns the installed inference runtime. Rejects with `SERVICE_UNAVAILABLE` if there is none. */
 export async function reportRuntime(): Promise<RuntimeReport> {
   const folder = runtimeFolder();
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
@@ -91,7 +91,7 @@ function runtimeFolder(): string {
   try {
     return dirname(require.resolve('onnxruntime-node/package.json'));
   } catch {
-    const message = 'There is no runtime for models here, as in the image of the api: run this where a worker runs.';
+    const message = 'The inference runtime is not installed, as in the API image: run this where a worker runs.';
     throw new PlatformError('SERVICE_UNAVAILABLE', message);
   }
 }

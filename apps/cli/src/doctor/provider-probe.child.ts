@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OrtSession } from '#inference';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
-import type { ProbeAnswer } from './provider-probe.js';
+import type { ProbeResult } from './provider-probe.js';
 
-/* A process of its own: a broken driver may end it, and what a provider holds goes with it. */
+/* Runs as a separate process: a broken driver may crash it, and its memory is freed with it. */
 
 const side = 256;
 
-/** A square matrix times one whose every element is 1: each element of the product is the sum of a row. */
+/** Multiplies a square matrix by a matrix of ones: each element of the product is a row sum. */
 async function writeProbe(folder: string): Promise<string> {
   const graph = new GraphBuilder('probe');
   const rows = graph.input('rows', 'float32', [side, side]);
@@ -19,7 +19,7 @@ async function writeProbe(folder: string): Promise<string> {
   return join(folder, 'model.onnx');
 }
 
-async function probe(provider: string): Promise<ProbeAnswer> {
+async function probe(provider: string): Promise<ProbeResult> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'));
   try {
     const modelPath = await writeProbe(folder);
@@ -40,6 +40,6 @@ probe(process.argv[2] ?? 'cpu').then(
   (answer) => process.send?.(answer, () => process.exit(0)),
   (error: unknown) => {
     const note = error instanceof Error ? error.message : String(error);
-    process.send?.({ usable: false, note } satisfies ProbeAnswer, () => process.exit(0));
+    process.send?.({ usable: false, note } satisfies ProbeResult, () => process.exit(0));
   },
 );

@@ -1,33 +1,33 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** What a provider makes of a small graph. */
-export interface ProbeAnswer {
+/** Result of running a small graph on a provider. */
+export interface ProbeResult {
   usable: boolean;
-  /** Why it is of no use here; null where it is. */
+  /** Why the provider does not work here; null if it does. */
   note: string | null;
 }
 
 const timeoutMs = 60_000;
 const childModule = fileURLToPath(new URL('./provider-probe.child.js', import.meta.url));
 
-/** Multiplies two matrices on an execution provider, in a process of its own: libraries that crash end only that. */
-export function probeProvider(provider: string, signal: AbortSignal): Promise<ProbeAnswer> {
+/** Multiplies two matrices on an execution provider, in a child process because its libraries may crash. */
+export function probeProvider(provider: string, signal: AbortSignal): Promise<ProbeResult> {
   return new Promise((resolve, reject) => {
-    // Stopped with the command, and with it alone.
+    // Ends with the command and no earlier.
     const child = fork(childModule, [provider], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], timeout: timeoutMs });
     const stop = (): void => void child.kill('SIGKILL');
-    const finish = (answer: ProbeAnswer): void => {
+    const finish = (result: ProbeResult): void => {
       signal.removeEventListener('abort', stop);
       if (signal.aborted) reject(signal.reason as Error);
-      else resolve(answer);
+      else resolve(result);
     };
     signal.addEventListener('abort', stop, { once: true });
-    child.once('message', (answer) => finish(answer as ProbeAnswer));
+    child.once('message', (result) => finish(result as ProbeResult));
     child.once('error', (error) => finish({ usable: false, note: error.message }));
     child.once('exit', (code, ended) => {
       const how = ended === null ? `exit code ${code}` : `signal ${ended}`;
-      finish({ usable: false, note: `${provider} ended the process that tried it (${how})` });
+      finish({ usable: false, note: `${provider} crashed the probe process (${how})` });
     });
   });
 }

@@ -27,7 +27,7 @@ const run = (...line: string[]) => runCommandLine(['limits', ...line], { DATABAS
 const overrides = async () => (JSON.parse(await run('list', '--json')) as { overrides: object[] }).overrides;
 
 describe('sluice limits', () => {
-  it('sets limits of an account, a model, a key and everybody, and takes them back', async () => {
+  it('sets and removes limits of an account, a model, a key and the installation', async () => {
     await run('set', '--rpm', '100');
     await run('set', '--rpm', '200', '--tpm', '5000');
     await run('set', '--account', accountId, '--model', 'tiny', '--tpm', '7');
@@ -72,12 +72,12 @@ describe('sluice limits', () => {
     [['set', '--model', 'tinny', '--rpm', '1']],
     [['set', '--model', 'small', '--rpm', '1']],
     [['set', '--model', 'fastest', '--rpm', '1']],
-  ])('refuses %j and changes nothing', async (line) => {
+  ])('rejects %j and changes nothing', async (line) => {
     await expect(run(...line)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     expect(await overrides()).toEqual([]);
   });
 
-  it('says whose other name a model was given by', async () => {
+  it('names the model when an alias is given', async () => {
     const refusal = { param: 'model', message: expect.stringContaining('another name of tiny') as string };
     await expect(run('set', '--model', 'small', '--rpm', '1')).rejects.toMatchObject(refusal);
   });
@@ -86,7 +86,7 @@ describe('sluice limits', () => {
     ['--account', '00000000-0000-4000-8000-000000000000'],
     ['--key', '00000000-0000-4000-8000-000000000000'],
     ['--key', 'not-an-id'],
-  ])('knows no %s %s', async (name, id) => {
+  ])('rejects the unknown %s %s', async (name, id) => {
     await expect(run('set', name, id, '--rpm', '1')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await overrides()).toEqual([]);
   });

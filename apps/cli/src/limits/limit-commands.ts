@@ -5,7 +5,7 @@ import type { CliContext } from '../cli-context.js';
 import { resolveAccount } from '../money/require-ledger.js';
 import { listLimits } from './list-limits.js';
 
-const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 
 interface TargetOptions {
   account?: string;
@@ -20,29 +20,29 @@ interface TargetOptions {
 export function addLimitCommands(program: Command, context: CliContext): void {
   const limits = program
     .command('limits')
-    .description('rate limits of accounts, keys and everybody')
+    .description('rate limits of accounts, keys and the installation')
     .helpCommand(false);
   const withTarget = (command: Command): Command =>
     command
-      .option('--account <id>', 'of an account; default: the first account')
-      .option('--key <id>', 'of one API key, over all models')
-      .option('--global', 'of the whole installation')
-      .option('--model <id>', 'of an account: for one model')
+      .option('--account <id>', 'limits of an account; default: the first account')
+      .option('--key <id>', 'limits of one API key, over all models')
+      .option('--global', 'limits of the whole installation')
+      .option('--model <id>', 'with an account: for one model')
       .option(
         '--class <class>',
-        'of an account: for XS, S, M, L, image, audio, embedding, video_queue, retrieve, other',
+        'with an account: for XS, S, M, L, image, audio, embedding, video_queue, retrieve, other',
       )
       .option(...jsonFlag);
-  withTarget(limits.command('set').description('set limits instead of those of the table; takes 5 s at most'))
+  withTarget(limits.command('set').description('override the default limits; takes effect within 5 s'))
     .option('--rpm <count>', 'requests per minute')
     .option('--tpm <count>', 'tokens per minute')
     .action((options: TargetOptions & { rpm?: string; tpm?: string }) => setLimits(context, options));
-  withTarget(limits.command('remove').description('go back to the table')).action((options: TargetOptions) =>
+  withTarget(limits.command('remove').description('remove an override')).action((options: TargetOptions) =>
     removeLimits(context, options),
   );
   limits
     .command('list')
-    .description('the table, and what was set instead of it')
+    .description('list the default limits and their overrides')
     .option(...jsonFlag)
     .action((options: { json?: boolean }) => listLimits(context, options));
 }
@@ -60,7 +60,7 @@ async function setLimits(context: CliContext, options: TargetOptions & { rpm?: s
   context.output.line(`${nameOf(override)}: ${parts.join(' and ')} per minute`);
 }
 
-/** Limits are looked up by the id of a model alone: under another name nobody would ever read them. */
+/** Rate limits are looked up by model id only; one set for an alias would never apply. */
 async function assertModel(context: CliContext, name: string): Promise<void> {
   const manifests = (await (await context.requireRegistry()).inventory()).map(({ manifest }) => manifest);
   if (manifests.some(({ id }) => id === name)) return;
@@ -107,7 +107,7 @@ async function subjectOf(context: CliContext, options: TargetOptions): Promise<S
   return { accountId: global ? null : await resolveAccount(context, account), apiKeyId: null, target };
 }
 
-/** A whole number as it is written; what else stands there is refused, not read around. */
+/** Parses a whole number and rejects any other characters. */
 function countOf(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
@@ -115,6 +115,6 @@ function countOf(name: string, text: string | undefined): number | null {
 }
 
 function nameOf({ accountId, apiKeyId, target }: Subject): string {
-  const whose = apiKeyId === null ? (accountId ?? 'the whole installation') : `key ${apiKeyId}`;
-  return target === '*' ? whose : `${whose}, ${target}`;
+  const ownerName = apiKeyId === null ? (accountId ?? 'the whole installation') : `key ${apiKeyId}`;
+  return target === '*' ? ownerName : `${ownerName}, ${target}`;
 }

@@ -1,6 +1,6 @@
 import type { CliContext } from '../cli-context.js';
 
-/** `sluice limits list`: the table of the contract, and over it what was set. */
+/** `sluice limits list`: the default limits and their overrides. */
 export async function listLimits(context: CliContext, { json }: { json?: boolean }): Promise<void> {
   const prisma = await context.requireDatabase();
   const { limitClasses, LimitOverridesRepository, limitTable } = await import('#rate-limit');

@@ -19,7 +19,7 @@ export interface AddOptions {
   json?: boolean;
 }
 
-/** Registers a model from a manifest file, or from a source that is looked at first. */
+/** Registers a model from a manifest file or from a remote source, which is inspected first. */
 export async function addModel(context: CliContext, source: string, options: AddOptions): Promise<void> {
   const isSource = /^(hf|npm):/.test(source);
   const manifest = isSource ? await draft(context, source, options) : await readManifestFile(source);
@@ -33,7 +33,7 @@ export async function addModel(context: CliContext, source: string, options: Add
   const failure = results.find((result) => result.status === 'failed');
   if (failure?.status === 'failed') throw failure.error;
   if (options.json) return context.output.json({ id: manifest.id, changed, pulled: results.length > 0, manifest });
-  context.output.line(`${manifest.id}: ${changed ? 'registered' : 'was registered already, unchanged'}`);
+  context.output.line(`${manifest.id}: ${changed ? 'registered' : 'already registered, unchanged'}`);
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
@@ -47,7 +47,7 @@ function draft(context: CliContext, source: string, options: AddOptions): Promis
   });
 }
 
-/** Relative `file:` sources lie beside the manifest; the registry, which has no place of its own, needs them whole. */
+/** Resolves relative `file:` sources against the manifest. The registry needs absolute ones. */
 async function readManifestFile(path: string): Promise<ModelManifest> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw new PlatformError('INVALID_MANIFEST', `There is no file ${path}.`);

@@ -5,25 +5,25 @@ import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, withCheckHost } from './check-host.js';
 
-/** What embedding known sentences showed. */
+/** Result of embedding known sentences. */
 interface EmbeddingCheck {
   provider: string;
-  /** Why it does not run as it could; null where it does. */
+  /** Why the model runs slower than possible; null when it does not. */
   note: string | null;
   loadMs: number;
   dimensions: number;
   tokensPerSecond: number;
-  /** Of two sentences that mean the same, and of two that have nothing to do with each other. */
-  cosines: { alike: number; unlike: number };
+  /** Cosines of two sentences with the same meaning and of two unrelated ones. */
+  cosines: { similar: number; dissimilar: number };
 }
 
 const sentence = 'A man is eating a piece of bread.';
-const alike = 'Someone eats some bread.';
-const unlike = 'The parliament voted on the budget.';
+const similar = 'Someone eats some bread.';
+const dissimilar = 'The parliament voted on the budget.';
 /** Enough texts for several full batches. */
 const copies = 64;
 
-/** Embeds sentences whose likeness is known and tells how fast. */
+/** Embeds sentences of known similarity and measures the speed. */
 export async function checkEmbedding(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const check = await withCheckHost(model, { options, signal }, (host) => run(host, signal));
@@ -33,12 +33,12 @@ export async function checkEmbedding(context: CliContext, model: InstalledModel,
   output.line(`${id} on ${check.provider}${note}, loaded in ${Math.round(check.loadMs)} ms`);
   output.line(`${check.dimensions} dimensions, ${Math.round(check.tokensPerSecond)} tokens/s`);
   output.line(`cosine of "${sentence}"`);
-  output.line(`  ${check.cosines.alike.toFixed(3)} with "${alike}"`);
-  output.line(`  ${check.cosines.unlike.toFixed(3)} with "${unlike}"`);
+  output.line(`  ${check.cosines.similar.toFixed(3)} with "${similar}"`);
+  output.line(`  ${check.cosines.dissimilar.toFixed(3)} with "${dissimilar}"`);
 }
 
 async function run(host: HostSupervisor, signal: AbortSignal): Promise<EmbeddingCheck> {
-  const texts = Array.from({ length: copies }, () => [sentence, alike, unlike]).flat();
+  const texts = Array.from({ length: copies }, () => [sentence, similar, dissimilar]).flat();
   const input: EmbeddingInput = { texts, dimensions: null };
   const vectors: Float32Array[] = [];
   const startMs = performance.now();
@@ -55,7 +55,7 @@ async function run(host: HostSupervisor, signal: AbortSignal): Promise<Embedding
     loadMs: host.report?.loadMs ?? 0,
     dimensions: first?.length ?? 0,
     tokensPerSecond: (output as EmbeddingOutput).tokens / seconds,
-    cosines: { alike: cosine(first, second), unlike: cosine(first, third) },
+    cosines: { similar: cosine(first, second), dissimilar: cosine(first, third) },
   };
 }
 

@@ -3,22 +3,22 @@ import { PlatformError } from '#common';
 import { forkHost, hostLoadOptions, type HostLoadOptions, HostSupervisor } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 
-/** How a model is to be loaded to be checked. */
+/** How to load the model for a check. */
 export interface CheckHostOptions {
   threads?: string;
   provider: string;
 }
 
-/** As the command line gives them. */
+/** Options as given on the command line. */
 export interface CheckOptions extends CheckHostOptions {
   prompt: string;
   maxTokens: string;
-  /** Where a picture is written; default: named after the model, in the current folder. */
+  /** Path of the output image; default: named after the model, in the current folder. */
   output?: string;
   json?: boolean;
 }
 
-/** Works on a model in a host of its own, loaded as a worker would; the host is gone when this ends. */
+/** Runs `work` on a model in a host process of its own, loaded as in a worker. The host ends afterwards. */
 export async function withCheckHost<Result>(
   model: InstalledModel,
   { options, signal }: { options: CheckHostOptions; signal: AbortSignal },
@@ -42,7 +42,7 @@ export function wholeNumber(text: string, option: string): number {
   return value;
 }
 
-/** A model that cannot load never gets better by trying again here: the first reason is the answer. */
+/** Reports the first load error. Retrying would not help here. */
 function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     host.onChange(({ state, reason }) => {
@@ -56,7 +56,7 @@ function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** One sequence, and a cache for no more. */
+/** One sequence and a KV cache for it only. */
 function loadOptions({ manifest, folder }: InstalledModel, { provider, threads }: CheckHostOptions): HostLoadOptions {
   const load = hostLoadOptions(
     { manifest, directory: folder },

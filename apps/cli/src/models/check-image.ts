@@ -14,19 +14,19 @@ import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, withCheckHost } from './check-host.js';
 import { writeCheckOutput } from './check-output.js';
-import { checkeredDisc, gapInTheMiddle } from './check-scene.js';
+import { checkeredDisc, centerMask } from './check-scene.js';
 
-/** What a run of one picture showed. */
+/** Result of one image run. */
 interface ImageCheck {
   provider: string;
   loadMs: number;
   runMs: number;
-  /** Of one step of a network that works in steps; null for others. */
+  /** Time of one denoising step; null for families without steps. */
   stepMs: number | null;
   image: Pixels;
 }
 
-/** What a family is asked. */
+/** The request sent to a family. */
 interface ImageOptions {
   task: string;
   input: object;
@@ -34,34 +34,34 @@ interface ImageOptions {
 
 const side = 256;
 const generatedSide = 512;
-/** The same picture at every check. */
+/** Fixed seed, so that every check gives the same image. */
 const seed = 1;
 
 type OptionsOf = (model: InstalledModel, options: CheckOptions) => ImageOptions;
 
 const matting: OptionsOf = () => ({ task: 'matte', input: { image: checkeredDisc(side) } satisfies MatteInput });
 
-const wishes: Readonly<Record<string, OptionsOf>> = {
+const optionsByFamily: Readonly<Record<string, OptionsOf>> = {
   esrgan: () => ({ task: 'upscale', input: { image: checkeredDisc(side), scale: 2 } satisfies UpscaleInput }),
   modnet: matting,
   u2net: matting,
   migan: () => ({
     task: 'inpaint',
-    input: { image: checkeredDisc(side), mask: gapInTheMiddle(side) } satisfies InpaintInput,
+    input: { image: checkeredDisc(side), mask: centerMask(side) } satisfies InpaintInput,
   }),
   'stable-diffusion': ({ manifest }, { prompt }) => ({ task: 'generate', input: generateInput(manifest, prompt) }),
 };
 
 export function isImageFamily(family: string): boolean {
-  return Object.hasOwn(wishes, family);
+  return Object.hasOwn(optionsByFamily, family);
 }
 
-/** Has a model of a picture family work once on a known picture or prompt, writes the result and tells how long it took. */
+/** Runs an image model once on a known image or prompt, writes the result and reports the timing. */
 export async function checkImage(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const { id, family } = model.manifest;
-  const task = wishes[family]?.(model, options);
-  if (task === undefined) throw new PlatformError('INVALID_MODEL', `The family ${family} makes no pictures.`);
+  const task = optionsByFamily[family]?.(model, options);
+  if (task === undefined) throw new PlatformError('INVALID_MODEL', `The family ${family} generates no images.`);
   const check = await withCheckHost(model, { options, signal }, (host) => run(host, task, signal));
   const content = await encodeImage(check.image, { format: 'png' });
   const path = await writeCheckOutput(options.output ?? `${id}.png`, content);
@@ -85,17 +85,17 @@ async function run(host: HostSupervisor, { task, input }: ImageOptions, signal: 
     provider: host.report?.provider ?? 'cpu',
     loadMs: host.report?.loadMs ?? 0,
     runMs,
-    stepMs: task === 'generate' ? meanGap([startMs, ...progressMs]) : null,
+    stepMs: task === 'generate' ? meanInterval([startMs, ...progressMs]) : null,
     image: imageOf(input, output),
   };
 }
 
-function meanGap(times: readonly number[]): number | null {
+function meanInterval(times: readonly number[]): number | null {
   const [first = 0] = times;
   return times.length < 2 ? null : ((times.at(-1) ?? first) - first) / (times.length - 1);
 }
 
-/** What was cut out keeps its colours; the matte is its transparency. */
+/** The cutout keeps its colours; the matte becomes the alpha channel. */
 function imageOf(input: object, output: object): Pixels {
   if (!('alpha' in output)) return { ...(output as ImageOutput).image, channels: 3 };
   const { width, height, alpha } = output as MatteOutput;

@@ -8,7 +8,10 @@ import { checkImage, isImageFamily } from './check-image.js';
 import { checkText } from './check-text.js';
 import { findKnownModel } from './known-models.js';
 
-/** Loads an installed model as a worker would, in a host of its own, and runs one prompt or one picture, or a few seconds of sound or film. */
+/**
+ * Loads an installed model in a host of its own, as a worker would, and runs one prompt, image, or a few seconds of
+ * audio or video.
+ */
 export async function checkModel(context: CliContext, name: string, options: CheckOptions): Promise<void> {
   const { manifest, installed } = await findKnownModel(context, name);
   if (!installed) {
@@ -20,6 +23,6 @@ export async function checkModel(context: CliContext, name: string, options: Che
   if (manifest.type === 'music') return await checkMusic(context, installed, options);
   if (manifest.family === videoFamily) return await checkVideo(context, installed, options);
   if (isImageFamily(manifest.family)) return await checkImage(context, installed, options);
-  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only models of text, embeddings, single pictures, music and videos from words can.`;
+  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, image, music and text-to-video models can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }

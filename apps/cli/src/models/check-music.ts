@@ -7,17 +7,21 @@ import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, withCheckHost } from './check-host.js';
 import { writeCheckOutput } from './check-output.js';
 
-/** Enough to hear whether it is music. */
-const usualSeconds = 5;
-/** The same piece at every check. */
+/** Long enough to recognize music. */
+const defaultSeconds = 5;
+/** Fixed seed, so that every check gives the same music. */
 const seed = 1;
 
-/** Has a music model make a few seconds of a prompt, writes them as WAV and tells how long it took. */
+/** Generates a few seconds of music from a prompt, writes them as WAV and reports the timing. */
 export async function checkMusic(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const { id, kindMembers } = model.manifest;
   const { max_duration: max } = (kindMembers ?? {}) as { max_duration?: number };
-  const input: ComposeInput = { prompt: options.prompt, seconds: Math.min(usualSeconds, max ?? usualSeconds), seed };
+  const input: ComposeInput = {
+    prompt: options.prompt,
+    seconds: Math.min(defaultSeconds, max ?? defaultSeconds),
+    seed,
+  };
   const { samples, sampleRate, ...times } = await withCheckHost(model, { options, signal }, (host) =>
     run(host, input, signal),
   );

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { PlatformError } from '#common';
 
-/** Writes what a check made; answers the whole path. Throws `INVALID_REQUEST` where that is not possible. */
+/** Writes the output of a check and returns its absolute path. Throws `INVALID_REQUEST` if it cannot be written. */
 export async function writeCheckOutput(path: string, content: Buffer): Promise<string> {
   const whole = resolve(path);
   await writeFile(whole, content).catch((cause: unknown) => {

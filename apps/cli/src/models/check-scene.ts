@@ -2,7 +2,7 @@ import type { RgbPixels } from '#inference/tasks';
 
 const squarePixels = 8;
 
-/** A bright disc with a fine checkered pattern before a sky that darkens: something to cut out, sharpen and repair. */
+/** Draws a bright disc with a fine checkered pattern on a gradient, for cutout, upscaling and inpainting. */
 export function checkeredDisc(side: number): RgbPixels {
   const data = new Uint8Array(side * side * 3);
   for (let y = 0; y < side; y++) {
@@ -16,8 +16,8 @@ export function checkeredDisc(side: number): RgbPixels {
   return { width: side, height: side, data };
 }
 
-/** A square of a quarter of the side; 1 is to be filled. */
-export function gapInTheMiddle(side: number): Uint8Array {
+/** Mask of a square with a quarter of the side; 1 marks pixels to fill. */
+export function centerMask(side: number): Uint8Array {
   const isWithin = (at: number): boolean => Math.abs(at - side / 2) < side / 8;
   return Uint8Array.from({ length: side * side }, (_, pixel) =>
     isWithin(pixel % side) && isWithin(Math.floor(pixel / side)) ? 1 : 0,

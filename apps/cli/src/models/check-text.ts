@@ -3,7 +3,7 @@ import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, wholeNumber, withCheckHost } from './check-host.js';
 
-/** What a run of one prompt showed. */
+/** Result of one prompt. */
 interface CheckResult {
   id: string;
   provider: string;
@@ -11,12 +11,12 @@ interface CheckResult {
   promptTokens: number;
   completionTokens: number;
   firstTokenMs: number;
-  /** Between the first token and the last. */
+  /** Tokens per second between the first and the last token. */
   tokensPerSecond: number;
   text: string;
 }
 
-/** Runs one prompt and tells how fast. */
+/** Runs one prompt and measures the speed. */
 export async function checkText(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const onText = options.json ? () => undefined : (text: string) => output.write(text);
@@ -60,7 +60,7 @@ async function run(
   };
 }
 
-/** Instruction models get a conversation, models without a chat template a text to continue: the host decides. */
+/** Instruction models get a conversation, models without a chat template a text to complete. The host decides. */
 function requestOf({ manifest }: InstalledModel, options: CheckOptions): TextGenerationRequest {
   return {
     id: `check-${manifest.id}`,

@@ -9,16 +9,16 @@ import { writeCheckOutput } from './check-output.js';
 
 export const videoFamily = 'text-to-video-sd';
 
-const usualSide = 256;
+const defaultSide = 256;
 const frames = 8;
-/** The same film at every check. */
+/** Fixed seed, so that every check gives the same video. */
 const seed = 1;
 
-/** Has a text-to-video model make a few frames of a prompt, writes the last one as PNG and tells how long it took. */
+/** Generates a few frames with a text-to-video model, writes the last one as PNG and reports the timing. */
 export async function checkVideo(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const { id, familyOptions } = model.manifest;
-  const side = Number(familyOptions?.shortSide ?? usualSide);
+  const side = Number(familyOptions?.shortSide ?? defaultSide);
   const input: AnimateInput = { prompt: options.prompt, negativePrompt: '', width: side, height: side, frames, seed };
   const { image, ...times } = await withCheckHost(model, { options, signal }, (host) => run(host, input, signal));
   const content = await encodeImage({ ...image, channels: 3 }, { format: 'png' });
@@ -28,16 +28,16 @@ export async function checkVideo(context: CliContext, model: InstalledModel, opt
   output.line(`${id} on ${times.provider}, loaded in ${Math.round(times.loadMs)} ms`);
   const perStep = times.stepMs === null ? '' : `, ${Math.round(times.stepMs)} ms a step`;
   output.line(
-    `${frames} frames in ${Math.round(times.runMs)} ms${perStep}, ${Math.round(times.frameMs)} ms to draw one`,
+    `${frames} frames in ${Math.round(times.runMs)} ms${perStep}, ${Math.round(times.frameMs)} ms to decode one`,
   );
-  output.line(`the last one, ${width} × ${height} pixels, in ${path}`);
+  output.line(`last frame, ${width} × ${height} pixels, in ${path}`);
 }
 
 async function run(host: HostSupervisor, input: AnimateInput, signal: AbortSignal) {
   const startMs = performance.now();
   const progressMs: number[] = [startMs];
   const onProgress = () => void progressMs.push(performance.now());
-  const video = await host.runTask({ id: 'check-film', task: 'animate', input }, { signal, onProgress });
+  const video = await host.runTask({ id: 'check-video', task: 'animate', input }, { signal, onProgress });
   const runMs = performance.now() - startMs;
   const latents = (finished(video) as AnimateOutput).frames.at(-1) ?? {};
   const frame = await host.runTask({ id: 'check-frame', task: 'develop', input: latents }, { signal });

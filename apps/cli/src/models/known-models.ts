@@ -3,20 +3,23 @@ import { bundledManifestFolder, loadManifestFolder, type ModelManifest } from '#
 import { type InstalledModel, listInstalledModels } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 
-/** A model as this machine knows it, from up to three places. */
+/** A model as known to this machine from up to three sources. */
 export interface KnownModel {
   manifest: ModelManifest;
   bundled: boolean;
-  /** Null where no database is known. */
+  /** Null when no database is configured. */
   registered: boolean | null;
   disabled: boolean;
   installed: InstalledModel | null;
 }
 
-/** Every model of the registry, the bundled manifests and the disk, by id; the registry's manifest counts most. */
+/**
+ * Returns every model of the registry, the bundled manifests and the disk, by id. The registry's manifest takes
+ * precedence.
+ */
 export async function findKnownModels(context: CliContext): Promise<KnownModel[]> {
   const registry = await context.registry();
-  // One file of the operator's that a newer rule refuses takes no other model away.
+  // An invalid operator file must not hide the other models.
   const files = await loadManifestFolder(bundledManifestFolder(), ({ message }) =>
     context.warn(`models/${message} It is left out.`),
   );
@@ -37,7 +40,7 @@ export async function findKnownModels(context: CliContext): Promise<KnownModel[]
   });
 }
 
-/** Fails with `MODEL_NOT_FOUND` that names what there is. */
+/** Rejects with `MODEL_NOT_FOUND`, listing the known models. */
 export async function findKnownModel(context: CliContext, id: string): Promise<KnownModel> {
   const known = await findKnownModels(context);
   const found = known.find(({ manifest }) => manifest.id === id || manifest.aliases?.includes(id));

@@ -9,11 +9,14 @@ interface JsonOption {
   json?: boolean;
 }
 
-const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 
-/** `sluice models …`; each command's code is loaded when it runs. */
+/** `sluice models …`; the code of a command is loaded when it runs. */
 export function addModelCommands(program: Command, context: CliContext): void {
-  const models = program.command('models').description('manifests, weights, and what is served').helpCommand(false);
+  const models = program
+    .command('models')
+    .description('manage manifests, weights and served models')
+    .helpCommand(false);
   addReadingCommands(models, context);
   addWeightCommands(models, context);
   addRegistryCommands(models, context);
@@ -23,12 +26,12 @@ export function addModelCommands(program: Command, context: CliContext): void {
 function addReadingCommands(models: Command, context: CliContext): void {
   models
     .command('list')
-    .description('every model known here: bundled, registered, installed')
+    .description('list all known models: bundled, registered and installed')
     .option(...jsonFlag)
     .action(async (options: JsonOption) => (await import('./list-models.js')).listModels(context, options));
   models
     .command('show <id>')
-    .description('the manifest of one model and its state')
+    .description('show the manifest and state of one model')
     .option(...jsonFlag)
     .action(async (id: string, options: JsonOption) =>
       (await import('./show-model.js')).showModel(context, id, options),
@@ -38,17 +41,17 @@ function addReadingCommands(models: Command, context: CliContext): void {
 function addWeightCommands(models: Command, context: CliContext): void {
   models
     .command('pull [names...]')
-    .description('download, verify, convert and install models: ids or sets, default the set "starter"')
+    .description('download, verify, convert and install models: ids or sets; default: the set "starter"')
     .option(...jsonFlag)
     .action(async (names: string[], options: JsonOption) =>
       (await import('./pull-command.js')).pullCommand(context, names, options),
     );
   models
     .command('check <id>')
-    .description('load an installed model in a host of its own and run a prompt, a picture, some music or a film')
-    .option('--prompt <text>', 'what to ask', 'Once upon a time')
-    .option('--output <file>', 'where to write what is seen or heard; default: <id>.png or <id>.wav in this folder')
-    .option('--max-tokens <count>', 'most tokens to generate', '64')
+    .description('load an installed model in a host of its own and run a prompt, an image, some music or a video')
+    .option('--prompt <text>', 'prompt to run', 'Once upon a time')
+    .option('--output <file>', 'output file of generated media; default: <id>.png or <id>.wav in this folder')
+    .option('--max-tokens <count>', 'maximum number of tokens to generate', '64')
     .option('--threads <count>', 'threads of the model; default: one per core')
     .option('--provider <name>', 'execution provider', 'cpu')
     .option(...jsonFlag)
@@ -61,8 +64,8 @@ function addRegistryCommands(models: Command, context: CliContext): void {
   models
     .command('add <source>')
     .description('register a model: a manifest file, hf:<owner>/<repository>[@revision] or npm:<package>@<version>')
-    .option('--id <id>', 'id to give it (not with a manifest file)')
-    .option('--name <name>', 'name to show (not with a manifest file)')
+    .option('--id <id>', 'model id (not with a manifest file)')
+    .option('--name <name>', 'display name (not with a manifest file)')
     .option('--tier <tier>', 'rate-limit tier: XS, S, M or L (not with a manifest file)')
     .option('--input-price <usd>', 'USD per million input tokens (not with a manifest file)')
     .option('--output-price <usd>', 'USD per million output tokens (not with a manifest file)')
@@ -74,24 +77,24 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     );
   models
     .command('sync [folder]')
-    .description('register every manifest of a folder, default the bundled ones; a step of a deployment')
+    .description('register every manifest of a folder, default: the bundled ones; a deployment step')
     .option(...jsonFlag)
     .action(async (folder: string | undefined, options: JsonOption) =>
       (await import('./sync-models.js')).syncModels(context, folder, options),
     );
   models
     .command('remove <id>')
-    .description('take a model out of the registry and off this disk')
-    .option('--keep-files', 'leave the installed weights')
-    .option('--keep-registered', 'leave the registry entry')
+    .description('remove a model from the registry and this disk')
+    .option('--keep-files', 'keep the installed weights')
+    .option('--keep-registered', 'keep the registry entry')
     .option(...jsonFlag)
     .action(async (id: string, options: RemoveOptions) =>
       (await import('./remove-model.js')).removeModel(context, id, options),
     );
   models
     .command('offline <id>')
-    .description('refuse requests for a model (503) while it stays listed')
-    .option('--undo', 'let it back')
+    .description('reject requests for a model (503) while it stays listed')
+    .option('--undo', 'serve an offline model again')
     .option(...jsonFlag)
     .action(async (id: string, options: JsonOption & { undo?: boolean }) =>
       (await import('./set-offline.js')).setOffline(context, id, options),

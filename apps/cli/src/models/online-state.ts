@@ -1,9 +1,9 @@
-/** `online` and `offline` as the running api says; `unknown` where none answers. */
+/** `online` or `offline` as reported by the running API; `unknown` if it does not respond. */
 export type OnlineState = 'online' | 'offline' | 'unknown';
 
 const timeoutMs = 3_000;
 
-/** Asks the api which models a worker holds. An api that does not answer is no failure: much works without it. */
+/** Asks the API which models have a replica. An API that does not respond is no error. */
 export async function fetchOnlineStates(baseUrl: string | null): Promise<(modelId: string) => OnlineState> {
   if (baseUrl === null) return () => 'unknown';
   try {
@@ -13,7 +13,7 @@ export async function fetchOnlineStates(baseUrl: string | null): Promise<(modelI
     const states = new Map(data.map(({ id, model_spec }) => [id, model_spec.offline ? 'offline' : 'online'] as const));
     return (modelId) => states.get(modelId) ?? 'offline';
   } catch {
-    // Stopped, or on its way up: the registry and the disk are what is left to tell.
+    // The API is stopped or starting; the registry and the disk give the remaining state.
     return () => 'unknown';
   }
 }

@@ -1,19 +1,19 @@
 import { PlatformError } from '#common';
 import { type ModelManifest, selectManifests } from '#model-registry/manifest';
-import { pullModels, type PullOutcome } from '#model-store';
+import { pullModels, type PullResult } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { findKnownModels } from './known-models.js';
 
 export async function pullCommand(context: CliContext, names: string[], { json }: { json?: boolean }): Promise<void> {
   const known = (await findKnownModels(context)).map(({ manifest }) => manifest);
   const words = names.flatMap((name) => name.split(',')).map((word) => word.trim());
-  // As `SLUICE_MODELS` means them, which containers hand over: neither asks for a file.
+  // Same meaning as in `SLUICE_MODELS`, whose value containers pass on: neither pulls files.
   const wanted = words.filter((word) => word !== 'all' && word !== 'none');
   const selected = selectManifests(known, words.length > 0 ? wanted.join(',') : 'starter');
   if (selected.length === 0) {
     if (wanted.length === words.length) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
     if (json) return context.output.json({ models: [] });
-    return context.output.line('nothing to pull: "all" is what is installed, "none" is nothing');
+    return context.output.line('nothing to pull: "all" means what is installed, "none" means nothing');
   }
   const results = await pullManifests(context, selected);
   if (json) context.output.json({ models: results.map(describeResult) });
@@ -24,8 +24,8 @@ export async function pullCommand(context: CliContext, names: string[], { json }
   }
 }
 
-/** Pulls, and registers what is new to the registry so that callers can ask for it. */
-export async function pullManifests(context: CliContext, manifests: ModelManifest[]): Promise<PullOutcome[]> {
+/** Pulls models and registers new ones, so that clients can request them. */
+export async function pullManifests(context: CliContext, manifests: ModelManifest[]): Promise<PullResult[]> {
   const reporter = context.progress();
   try {
     const results = await pullModels({
@@ -42,7 +42,7 @@ export async function pullManifests(context: CliContext, manifests: ModelManifes
   }
 }
 
-async function registerPulled(context: CliContext, manifests: ModelManifest[], results: PullOutcome[]): Promise<void> {
+async function registerPulled(context: CliContext, manifests: ModelManifest[], results: PullResult[]): Promise<void> {
   const registry = await context.registry();
   if (!registry) return;
   const registered = new Set((await registry.inventory()).map(({ manifest }) => manifest.id));
@@ -50,12 +50,12 @@ async function registerPulled(context: CliContext, manifests: ModelManifest[], r
   await registry.upsert(manifests.filter(({ id }) => complete.has(id) && !registered.has(id)));
 }
 
-function describeResult(result: PullOutcome) {
+function describeResult(result: PullResult) {
   if (result.status !== 'failed') return result;
   return { modelId: result.modelId, status: result.status, error: result.error.message };
 }
 
-function sentenceOf(result: PullOutcome): string {
+function sentenceOf(result: PullResult): string {
   if (result.status === 'failed') return `${result.modelId}: failed: ${result.error.message}`;
   const word = result.status === 'installed' ? 'installed in' : 'is there already:';
   return `${result.modelId}: ${word} ${result.folder}`;

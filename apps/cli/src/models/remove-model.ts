@@ -21,7 +21,7 @@ export async function removeModel(context: CliContext, name: string, options: Re
   if (filesRemoved) context.output.line(`${id}: removed from this disk`);
   if (unregistered) context.output.line(`${id}: removed from the registry`);
   if (unregistered && bundled) {
-    context.output.line(`It is bundled, so the next start lists it again; "sluice models offline ${id}" is for good.`);
+    context.output.line(`It is bundled, so the next start lists it again; "sluice models offline ${id}" is permanent.`);
   }
 }
 

@@ -7,5 +7,5 @@ export async function setOffline(
 ): Promise<void> {
   await (await context.requireRegistry()).setDisabled(id, !undo);
   if (json) return context.output.json({ id, disabled: !undo });
-  context.output.line(undo ? `${id}: served again where a worker holds it` : `${id}: taken offline within 2 s`);
+  context.output.line(undo ? `${id}: online again where a worker serves it` : `${id}: offline within 2 s`);
 }

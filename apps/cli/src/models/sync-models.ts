@@ -2,8 +2,8 @@ import { bundledManifestFolder, listedManifests, loadManifestFolder } from '#mod
 import type { CliContext } from '../cli-context.js';
 
 /**
- * Registers a folder of manifests. `npm start` does it by itself; a deployment of many replicas does it once per
- * release, after the migrations, so that old and new replicas never write over each other.
+ * Registers a folder of manifests. `npm start` does this itself. A multi-replica deployment does it once per release,
+ * after the migrations, so that old and new replicas do not overwrite each other.
  */
 export async function syncModels(
   context: CliContext,

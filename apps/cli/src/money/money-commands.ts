@@ -6,7 +6,7 @@ import { requireLedger, resolveAccount } from './require-ledger.js';
 import { showLedger } from './show-ledger.js';
 import { verifyLedger } from './verify-ledger.js';
 
-const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 const maxEntries = 10_000;
 
 interface CreditOptions {
@@ -24,27 +24,27 @@ export function addMoneyCommands(program: Command, context: CliContext): void {
   addCreditCommands(program, context);
   program
     .command('diem')
-    .description('stakes, and the daily allowance they give')
+    .description('manage stakes and their daily allowance')
     .helpCommand(false)
     .command('set-stake <amount>')
-    .description('set the DIEM an account has staked; its allowance of today changes at once')
-    .option('--account <id>', 'whose; default: the first account')
+    .description('set the staked DIEM of an account; changes its allowance of today at once')
+    .option('--account <id>', 'the account; default: the first account')
     .option(...jsonFlag)
     .action((amount: string, options: { account?: string; json?: boolean }) => setStake(context, amount, options));
 }
 
 function addLedgerCommands(program: Command, context: CliContext): void {
-  const ledger = program.command('ledger').description('the proof of all money, and its entries').helpCommand(false);
+  const ledger = program.command('ledger').description('verify the ledger and show its entries').helpCommand(false);
   ledger
     .command('verify')
-    .description('prove the whole ledger in one pass; ends with 1 when anything is broken')
+    .description('verify the whole ledger in one pass; exits with 1 on any violation')
     .option(...jsonFlag)
     .action((options: { json?: boolean }) => verifyLedger(context, options));
   ledger
     .command('show')
-    .description('the entries of an account, newest first')
-    .option('--account <id>', 'whose; default: the first account')
-    .option('--limit <count>', `how many, ${maxEntries} at most`, '20')
+    .description('list the entries of an account, newest first')
+    .option('--account <id>', 'the account; default: the first account')
+    .option('--limit <count>', `number of entries, at most ${maxEntries}`, '20')
     .option(...jsonFlag)
     .action((options: { account?: string; limit: string; json?: boolean }) =>
       showLedger(context, { ...options, limit: countOf(options.limit) }),
@@ -52,22 +52,22 @@ function addLedgerCommands(program: Command, context: CliContext): void {
 }
 
 function addCreditCommands(program: Command, context: CliContext): void {
-  const credits = program.command('credits').description('credit of accounts').helpCommand(false);
+  const credits = program.command('credits').description('manage credit of accounts').helpCommand(false);
   const add = (name: string, description: string) =>
     credits
       .command(`${name} <amount>`)
       .description(description)
-      .option('--account <id>', 'whose; default: the first account')
+      .option('--account <id>', 'the account; default: the first account')
       .addOption(new Option('--currency <currency>', 'which').choices(currencies).default('USD'))
-      .option('--reference <text>', 'what it is for; the same reference counts once')
-      .option('--note <text>', 'shown beside the entry')
+      .option('--reference <text>', 'idempotency reference; the same reference counts once')
+      .option('--note <text>', 'note shown with the entry')
       .option(...jsonFlag);
   add('grant', 'give credit')
-    .option('--paid', 'it was paid for: a top-up, not a gift')
+    .option('--paid', 'mark the credit as paid: a top-up, not a promotion')
     .action((amount: string, options: CreditOptions) =>
       credit(context, options.paid ? 'top_up' : 'grant', amount, options),
     );
-  add('revoke', 'take back credit that nobody has spent or reserved').action((amount: string, options: CreditOptions) =>
+  add('revoke', 'revoke credit that is neither spent nor reserved').action((amount: string, options: CreditOptions) =>
     credit(context, 'revoke', amount, options),
   );
 }
@@ -81,7 +81,7 @@ async function credit(context: CliContext, kind: CreditKind, amount: string, opt
   if (options.json) return context.output.json({ accountId, kind, currency, amount, posted });
   const verb = kind === 'revoke' ? 'revoked' : 'granted';
   context.output.line(
-    posted ? `${accountId}: ${amount} ${currency} ${verb}` : `${accountId}: unchanged, counted before`,
+    posted ? `${accountId}: ${amount} ${currency} ${verb}` : `${accountId}: unchanged, already applied`,
   );
 }
 

@@ -8,10 +8,10 @@ export async function requireLedger(context: CliContext): Promise<LedgerService>
   return new LedgerService(prisma);
 }
 
-/** The account that was named, or the first one. */
+/** Returns the named account, or the first one. */
 export async function resolveAccount(context: CliContext, id: string | undefined): Promise<string> {
   if (id !== undefined) return id;
   const first = (await (await context.requireAccounts()).listAccounts())[0];
   if (first) return first.id;
-  throw new PlatformError('NOT_FOUND', 'There is no account yet. Make one with: sluice accounts create <name>');
+  throw new PlatformError('NOT_FOUND', 'There is no account yet. Create one with: sluice accounts create <name>');
 }

@@ -8,11 +8,11 @@ interface ShowOptions {
   json?: boolean;
 }
 
-/** `sluice ledger show`: entries of one account. */
+/** `sluice ledger show`: the entries of one account. */
 export async function showLedger(context: CliContext, { account, limit, json }: ShowOptions): Promise<void> {
   const accountId = await resolveAccount(context, account);
   const ledger = await requireLedger(context);
-  // An account without entries has an empty table; one that is not there has none.
+  // An existing account without entries gets an empty table; an unknown one an error.
   await ledger.balance(accountId);
   const entries = await ledger.entries(accountId, limit);
   if (json) return context.output.json({ accountId, entries });

@@ -7,30 +7,30 @@ const checks: Record<keyof VerifyReport['breaks'], string> = {
   unbalancedTransactions: 'transactions that do not sum to zero',
   totalNano: 'sum of all entries, in nano-USD',
   negativeBalances: 'balances below what is reserved',
-  wrongBalances: 'balances that are not the sum of their entries and holds',
-  openReservationsWithoutOpenJob: 'open holds without an open job',
-  openJobsWithoutOpenReservation: 'open jobs without an open hold',
+  wrongBalances: 'balances that are not the sum of their entries and reservations',
+  openReservationsWithoutOpenJob: 'open reservations without an open job',
+  openJobsWithoutOpenReservation: 'open jobs without an open reservation',
   jobsChargedTwice: 'jobs charged more than once',
-  wrongCharges: 'charges that are not those of their holds',
-  wrongKeySpend: 'keys whose spend is not the sum of their charges and holds',
+  wrongCharges: 'charges that differ from their reservations',
+  wrongKeySpend: 'keys whose spend is not the sum of their charges and reservations',
 };
 
-/** `sluice ledger verify`: rejects, after telling all figures, when anything is broken. */
+/** `sluice ledger verify`: prints all figures, then rejects on any violation. */
 export async function verifyLedger(context: CliContext, { json }: { json?: boolean }): Promise<void> {
   const ledger = await requireLedger(context);
   const startedMs = performance.now();
   const report = await ledger.verify();
   const elapsedMs = Math.round(performance.now() - startedMs);
-  const { isAudio } = await import('#billing');
-  const audio = isAudio(report);
-  if (json) context.output.json({ audio, elapsedMs, ...report });
+  const { isConsistent } = await import('#billing');
+  const consistent = isConsistent(report);
+  if (json) context.output.json({ consistent, elapsedMs, ...report });
   else print(context, report, elapsedMs);
-  if (!audio) throw new PlatformError('UNKNOWN_ERROR', 'The ledger is broken.');
+  if (!consistent) throw new PlatformError('UNKNOWN_ERROR', 'The ledger is broken.');
 }
 
 function print({ output }: CliContext, { figures, breaks }: VerifyReport, elapsedMs: number): void {
   const { accounts, transactions, entries, openReservations, chargedNano, heldNano } = figures;
-  output.line(`${accounts} accounts, ${transactions} transactions, ${entries} entries, read in ${elapsedMs} ms`);
+  output.line(`${accounts} accounts, ${transactions} transactions, ${entries} entries, verified in ${elapsedMs} ms`);
   output.line(
     `charged ${formatNanos(chargedNano)}, reserved ${formatNanos(heldNano)} by ${openReservations} open requests`,
   );

@@ -23,17 +23,17 @@ afterAll(async () => {
 const run = (...line: string[]) => runCommandLine(['models', ...line], { DATABASE_URL: database.url });
 
 describe('sluice models placement', () => {
-  it('says so where nothing is placed and nobody is there', async () => {
+  it('reports that no model is placed and no worker is running', async () => {
     expect(await run('placement')).toBe(
-      'nothing is placed; workers hold what their SLUICE_MODELS name\n\n' +
-        'no worker was heard of lately, or ops does not run\n',
+      'no models are placed; workers serve the models in their SLUICE_MODELS\n\n' +
+        'no worker has reported recently, or ops is not running\n',
     );
     expect(await run('place', 'one', '--pool', 'text')).toBe(
       'one: placed in the pool text; no workers are there now\n',
     );
   });
 
-  it('shows what is wanted, what each worker holds, and why one does not hold a model', async () => {
+  it('shows placements, the models of each worker and why a model is not loaded', async () => {
     const reason = 'two is not loaded: it needs about 5.0 GB on cpu';
     await new PlacementRepository(prisma).recordWorkers([
       {

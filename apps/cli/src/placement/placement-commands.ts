@@ -4,7 +4,7 @@ import type { CliContext } from '../cli-context.js';
 import { requirePlacements } from './require-placements.js';
 import { showPlacement } from './show-placement.js';
 
-const jsonFlag = ['--json', 'answer with one JSON document on stdout'] as const;
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 
 interface PlaceOptions {
   pool: string;
@@ -17,21 +17,21 @@ interface PlaceOptions {
 export function addPlacementCommands(models: Command, context: CliContext): void {
   models
     .command('place <id>')
-    .description('have the workers of a pool hold a model; said again, it replaces what was said before')
-    .requiredOption('--pool <pool>', 'a pool that workers name in SLUICE_POOL; under npm start: local')
-    .option('--pin', 'never unload it to make room for others')
-    .option('--replicas <count>', 'how many workers of the pool hold it; default: all')
+    .description('place a model in a pool; repeating the command replaces the placement')
+    .requiredOption('--pool <pool>', 'pool name from SLUICE_POOL of the workers; with npm start: local')
+    .option('--pin', 'never unload it to make room for other models')
+    .option('--replicas <count>', 'number of workers that load it; default: all')
     .option(...jsonFlag)
     .action((id: string, options: PlaceOptions) => placeModel(context, id, options));
   models
     .command('unplace <id>')
-    .description('take a model out of a pool; what runs there ends first')
+    .description('remove a model from a pool; running requests finish first')
     .option('--pool <pool>', 'the pool; default: all pools it is placed in')
     .option(...jsonFlag)
     .action((id: string, options: { pool?: string; json?: boolean }) => unplaceModel(context, id, options));
   models
     .command('placement')
-    .description('what is placed where, and what each worker holds')
+    .description('show placements and the models of each worker')
     .option(...jsonFlag)
     .action((options: { json?: boolean }) => showPlacement(context, options));
 }
@@ -42,9 +42,9 @@ async function placeModel(context: CliContext, modelId: string, options: PlaceOp
   const workers = await (await requirePlacements(context)).place(placement);
   if (json) return context.output.json({ ...placement, workers: workers.length });
   const how = [pinned ? 'pinned' : [], placement.replicas === null ? [] : `on ${placement.replicas} of its workers`];
-  const said = [`${modelId}: placed in the pool ${pool}`, ...how.flat()].join(', ');
-  const there = workers.length === 1 ? 'one worker is' : `${workers.length || 'no'} workers are`;
-  context.output.line(`${said}; ${there} there now`);
+  const summary = [`${modelId}: placed in the pool ${pool}`, ...how.flat()].join(', ');
+  const running = workers.length === 1 ? 'one worker is' : `${workers.length || 'no'} workers are`;
+  context.output.line(`${summary}; ${running} there now`);
 }
 
 async function unplaceModel(
@@ -57,7 +57,7 @@ async function unplaceModel(
   context.output.line(`${modelId}: no longer placed in ${pools.join(', ')}`);
 }
 
-/** A whole number as it is written; what else stands there is refused, not read around. */
+/** Parses a whole number and rejects any other characters. */
 function replicasOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -3,13 +3,14 @@ import { formatBytes } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { requirePlacements } from './require-placements.js';
 
-/** `sluice models placement`: what operators want, and beside it what every worker holds. */
+/** `sluice models placement`: the placements and the state of every worker. */
 export async function showPlacement(context: CliContext, { json }: { json?: boolean }): Promise<void> {
   const service = await requirePlacements(context);
   const [{ revision, placements }, workers] = [await service.desired(), await service.workers()];
   const desired = placements.map((placement) => ({ ...placement, ...countsOf(placement, workers) }));
   if (json) return context.output.json({ revision, placements: desired, workers });
-  if (desired.length === 0) context.output.line('nothing is placed; workers hold what their SLUICE_MODELS name');
+  if (desired.length === 0)
+    context.output.line('no models are placed; workers serve the models in their SLUICE_MODELS');
   else {
     context.output.table(
       ['MODEL', 'POOL', 'PINNED', 'WANTED ON', 'READY ON'],
@@ -23,7 +24,7 @@ export async function showPlacement(context: CliContext, { json }: { json?: bool
     );
   }
   context.output.line();
-  if (workers.length === 0) return context.output.line('no worker was heard of lately, or ops does not run');
+  if (workers.length === 0) return context.output.line('no worker has reported recently, or ops is not running');
   context.output.table(['WORKER', 'POOLS', 'MODEL', 'STATE', 'MEMORY', 'OF'], workers.flatMap(rowsOf));
   const reasons = workers.flatMap(({ processId, withoutReplica }) =>
     withoutReplica.map(({ reason }) => `${processId}: ${reason}`),
@@ -33,9 +34,11 @@ export async function showPlacement(context: CliContext, { json }: { json?: bool
 }
 
 function countsOf({ modelId, pool }: ModelPlacement, workers: readonly WorkerState[]) {
-  const there = workers.filter(({ pools }) => pools.includes(pool));
-  const ready = there.filter(({ models }) => models.some((held) => held.modelId === modelId && held.state === 'ready'));
-  return { workersOfPool: there.length, ready: ready.length };
+  const running = workers.filter(({ pools }) => pools.includes(pool));
+  const ready = running.filter(({ models }) =>
+    models.some((held) => held.modelId === modelId && held.state === 'ready'),
+  );
+  return { workersOfPool: running.length, ready: ready.length };
 }
 
 function rowsOf({ processId, pools, budgets, models, withoutReplica }: WorkerState): string[][] {

@@ -2,25 +2,25 @@ import { modalitiesOf } from '#modalities';
 import type { JobProducer } from '#queue';
 import type { InstalledModel } from '../models-folder.js';
 
-/** Pause between two looks at the queues, in ms. */
+/** Pause between two queue scans, in ms. */
 const checkIntervalMs = 2_000;
 
 /**
- * Jobs that wait for a model which nobody holds: admitted while somebody did, as async jobs are that a worker left behind.
- * No caller asks for them again, so they speak for their model themselves.
+ * Finds models without a replica that have waiting jobs, such as async jobs whose worker left. No client requests these
+ * models again, so the backlog does.
  */
 export class Backlog {
-  private lookedAtMs = -Infinity;
+  private scannedAtMs = -Infinity;
 
   constructor(private readonly producer: JobProducer) {}
 
-  /** Ids of the models with jobs in their queues; none when it looked just before, or where the store is away. */
+  /** Ids of models with jobs in their queues; empty right after a scan or when the store is unavailable. */
   async among(models: readonly InstalledModel[]): Promise<string[]> {
     const nowMs = performance.now();
-    if (models.length === 0 || nowMs - this.lookedAtMs < checkIntervalMs) return [];
-    this.lookedAtMs = nowMs;
-    const looks = models.map(async ({ manifest }) => ((await this.hasJobs(manifest)) ? manifest.id : null));
-    return (await Promise.all(looks)).filter((id) => id !== null);
+    if (models.length === 0 || nowMs - this.scannedAtMs < checkIntervalMs) return [];
+    this.scannedAtMs = nowMs;
+    const scans = models.map(async ({ manifest }) => ((await this.hasJobs(manifest)) ? manifest.id : null));
+    return (await Promise.all(scans)).filter((id) => id !== null);
   }
 
   private async hasJobs(manifest: InstalledModel['manifest']): Promise<boolean> {
@@ -28,7 +28,7 @@ export class Backlog {
       const counts = await Promise.all(modalitiesOf(manifest).map((name) => this.producer.counts(name, manifest.id)));
       return counts.some(({ waiting, delayed, prioritized }) => waiting + delayed + prioritized > 0);
     } catch {
-      // It looks again; while the store is away no job could be taken either.
+      // The next scan retries; no job could be consumed meanwhile either.
       return false;
     }
   }

@@ -4,58 +4,58 @@ import { DesiredModels, isChosen } from './desired-models.js';
 
 const placed = (modelId: string, pool = 'text') => ({ modelId, pool, pinned: false, replicas: null });
 
-/** A bus that hands over what a test says. */
-class PaperBus implements PlacementBus {
+/** A bus that delivers what a test publishes. */
+class FakeBus implements PlacementBus {
   listeners: PlacementListeners = {};
   asked = 0;
 
   announce = (): Promise<void> => Promise.resolve();
-  miss = (): void => undefined;
+  reportUnserved = (): void => undefined;
   ask = (): void => void this.asked++;
   subscribe(listeners: PlacementListeners): () => void {
     this.listeners = listeners;
     return () => (this.listeners = {});
   }
 
-  tell(desired: DesiredPlacements): void {
+  publish(desired: DesiredPlacements): void {
     this.listeners.onDesired?.(desired);
   }
 }
 
-function listening(pools: string[]): { bus: PaperBus; desired: DesiredModels; changes: () => number } {
-  const bus = new PaperBus();
+function listening(pools: string[]): { bus: FakeBus; desired: DesiredModels; changes: () => number } {
+  const bus = new FakeBus();
   let changes = 0;
-  const desired = new DesiredModels({ bus, pools, onChange: () => changes++, onMiss: () => undefined });
+  const desired = new DesiredModels({ bus, pools, onChange: () => changes++, onUnserved: () => undefined });
   desired.start();
   return { bus, desired, changes: () => changes };
 }
 
 describe('DesiredModels', () => {
-  it('asks when it starts, and knows what is placed in its pools', () => {
+  it('requests the placements at start and knows those of its pools', () => {
     const { bus, desired, changes } = listening(['text', 'large']);
     expect(bus.asked).toBe(1);
-    bus.tell({ revision: 1, placements: [placed('a'), placed('b', 'video'), placed('c', 'large')] });
+    bus.publish({ revision: 1, placements: [placed('a'), placed('b', 'video'), placed('c', 'large')] });
     expect([...desired.placements().keys()]).toEqual(['a', 'c']);
-    bus.tell({ revision: 1, placements: [placed('a'), placed('b', 'video'), placed('c', 'large')] });
+    bus.publish({ revision: 1, placements: [placed('a'), placed('b', 'video'), placed('c', 'large')] });
     expect(changes()).toBe(1);
     desired.stop();
     expect(bus.listeners).toEqual({});
   });
 
-  it('takes no notice of an announcement that a later one has overtaken', () => {
+  it('ignores an announcement older than the last one', () => {
     const { bus, desired } = listening(['text']);
-    bus.tell({ revision: 5, placements: [placed('new')] });
-    bus.tell({ revision: 4, placements: [placed('old')] });
+    bus.publish({ revision: 5, placements: [placed('new')] });
+    bus.publish({ revision: 4, placements: [placed('old')] });
     expect([...desired.placements().keys()]).toEqual(['new']);
-    bus.tell({ revision: 5, placements: [] });
+    bus.publish({ revision: 5, placements: [] });
     expect(desired.placements().size).toBe(0);
     desired.stop();
   });
 
-  it('asks for nothing and holds nothing placed where it has no pool', () => {
+  it('requests nothing and places nothing without a pool', () => {
     const { bus, desired } = listening([]);
     expect(bus.asked).toBe(0);
-    bus.tell({ revision: 1, placements: [placed('a')] });
+    bus.publish({ revision: 1, placements: [placed('a')] });
     expect(desired.placements().size).toBe(0);
     desired.stop();
   });
@@ -82,12 +82,12 @@ describe('isChosen', () => {
   const chosenOf = (heartbeats: Heartbeat[], placement = two) =>
     heartbeats
       .filter((own) => {
-        const canHold = own.worker?.withoutReplica.length === 0;
-        return isChosen(placement, { processId: own.processId, holds: own.models.length > 0, canHold }, heartbeats);
+        const canLoad = own.worker?.withoutReplica.length === 0;
+        return isChosen(placement, { processId: own.processId, holds: own.models.length > 0, canLoad }, heartbeats);
       })
       .map(({ processId }) => processId);
 
-  it('chooses as many workers as are wanted, all of them agreeing', () => {
+  it('assigns the requested number of workers, and all workers agree', () => {
     const heartbeats = ids.map((id) => heartbeat(id));
     expect(chosenOf(heartbeats)).toHaveLength(2);
     expect(chosenOf([...heartbeats].reverse()).sort()).toEqual(chosenOf(heartbeats).sort());
@@ -95,14 +95,14 @@ describe('isChosen', () => {
     expect(chosenOf(heartbeats.slice(0, 1))).toEqual(['w1']);
   });
 
-  it('prefers those that hold it, passes over those that cannot and those of other pools', () => {
+  it('prefers workers that have the model, and skips those that cannot load it or are in other pools', () => {
     const holding = ids.map((id) => heartbeat(id, { holds: id === 'w3' || id === 'w5' }));
     expect(chosenOf(holding)).toEqual(['w3', 'w5']);
     const limited = ids.map((id) => heartbeat(id, { cannot: id !== 'w2' && id !== 'w4' }));
     expect(chosenOf(limited)).toEqual(['w2', 'w4']);
     const elsewhere = ids.map((id) => heartbeat(id, { pools: id === 'w1' ? ['text'] : ['video'] }));
     const [first] = elsewhere;
-    expect(first && isChosen(two, { processId: 'w1', holds: false, canHold: true }, elsewhere)).toBe(true);
+    expect(first && isChosen(two, { processId: 'w1', holds: false, canLoad: true }, elsewhere)).toBe(true);
   });
 
   it('spreads models over workers', () => {

@@ -1,15 +1,20 @@
 import type { DesiredPlacements, Placement, PlacementBus, Heartbeat } from '#queue';
 
-/** Pause between two questions while nothing was heard yet, in ms. */
+/** Pause between two requests while no placements were received, in ms. */
 const askEveryMs = 2_000;
 
-/** After so long without the placements that it knows, a worker believes older ones: the database was put back. In ms. */
-const believeOlderAfterMs = 60_000;
+/**
+ * After so long without placements of its known version, a worker accepts an older one, since the database may have
+ * been restored. In ms.
+ */
+const acceptOlderAfterMs = 60_000;
 
-/** What the pools of this worker should hold, as it was last told. What it knows stays while nobody tells it anything. */
+/**
+ * Models placed in the pools of this worker, as last published. The last known state stays until a newer one arrives.
+ */
 export class DesiredModels {
   private known: DesiredPlacements = { revision: -1, placements: [] };
-  private heardAtMs = -Infinity;
+  private receivedAtMs = -Infinity;
   private timer: NodeJS.Timeout | null = null;
   private unsubscribe: () => void = () => undefined;
 
@@ -18,14 +23,14 @@ export class DesiredModels {
       bus: PlacementBus;
       pools: readonly string[];
       onChange: () => void;
-      /** A caller asked for a model that nobody held. */
-      onMiss: (modelId: string) => void;
+      /** Called when a client requested a model without a replica. */
+      onUnserved: (modelId: string) => void;
     },
   ) {}
 
   start(): void {
-    const { bus, pools, onMiss } = this.options;
-    this.unsubscribe = bus.subscribe({ onDesired: (desired) => this.hear(desired), onMiss });
+    const { bus, pools, onUnserved } = this.options;
+    this.unsubscribe = bus.subscribe({ onDesired: (desired) => this.receive(desired), onUnserved });
     if (pools.length === 0) return;
     bus.ask();
     this.timer = setInterval(() => bus.ask(), askEveryMs);
@@ -36,7 +41,7 @@ export class DesiredModels {
     if (this.timer !== null) clearInterval(this.timer);
   }
 
-  /** Placements in pools of this worker, by model; the more demanding one where there are two. */
+  /** Placements in the pools of this worker, by model. Of two, the more demanding one applies. */
   placements(): Map<string, Placement[]> {
     const found = new Map<string, Placement[]>();
     for (const placement of this.known.placements) {
@@ -46,12 +51,12 @@ export class DesiredModels {
     return found;
   }
 
-  private hear(desired: DesiredPlacements): void {
+  private receive(desired: DesiredPlacements): void {
     if (this.timer !== null) clearInterval(this.timer);
     this.timer = null;
     const nowMs = performance.now();
-    if (desired.revision < this.known.revision && nowMs - this.heardAtMs < believeOlderAfterMs) return;
-    this.heardAtMs = nowMs;
+    if (desired.revision < this.known.revision && nowMs - this.receivedAtMs < acceptOlderAfterMs) return;
+    this.receivedAtMs = nowMs;
     const isNews = JSON.stringify(desired.placements) !== JSON.stringify(this.known.placements);
     this.known = desired;
     if (isNews) this.options.onChange();
@@ -59,16 +64,16 @@ export class DesiredModels {
 }
 
 /**
- * Whether this worker is one of those that hold a placed model. Every worker of the pool decides alike from what all say:
- * those that hold it already first, then by a hash that spreads models over workers. Those that cannot hold it do not count.
+ * True when this worker should load a placed model. Every worker of the pool decides alike from all heartbeats: workers
+ * that have it come first, then a hash spreads models over workers. Workers that cannot load it do not count.
  */
 export function isChosen(
   { modelId, pool, replicas }: Placement,
-  self: { processId: string; holds: boolean; canHold: boolean },
+  self: { processId: string; holds: boolean; canLoad: boolean },
   heartbeats: readonly Heartbeat[],
 ): boolean {
   if (replicas === null) return true;
-  if (!self.canHold) return false;
+  if (!self.canLoad) return false;
   const others = heartbeats
     .filter(({ processId, worker }) => processId !== self.processId && worker?.pools.includes(pool) === true)
     .filter(({ worker }) => !worker?.withoutReplica.some((withoutReplica) => withoutReplica.modelId === modelId))
@@ -82,7 +87,7 @@ export function isChosen(
   return before.length < replicas;
 }
 
-/** FNV-1a over 32 bits: alike on every worker. */
+/** 32-bit FNV-1a: the same on every worker. */
 function rank(modelId: string, processId: string): number {
   let hash = 0x811c9dc5;
   for (const character of `${modelId} ${processId}`) {

@@ -1,20 +1,20 @@
 import { type NvidiaDevice, type NvidiaDriver, readNvidiaDriver } from '#platform/devices';
 
-/** The memory of the GPU that models run on: the first one, or the first slice of it where it is cut into instances. */
+/** Memory of the GPU that models run on: the first one, or its first slice if it is partitioned. */
 export interface GraphicsMemory {
-  /** Null: there is none, or it does not tell. */
+  /** Null when there is none, or the driver does not report it. */
   totalBytes(): Promise<number | null>;
-  /** What a process takes of it; null where that cannot be read. */
+  /** Memory used by a process, in bytes; null if unknown. */
   usedBy(pid: number): Promise<number | null>;
 }
 
-/** How long an answer of the driver counts, in ms. */
+/** How long a driver response is cached, in ms. */
 const freshMs = 10_000;
 
-/** How long it counts where it named no device, in ms: most machines without one stay so. */
+/** How long a response without a device is cached, in ms: most such machines never get one. */
 const noneMs = 30_000;
 
-/** As the driver's tool tells it. */
+/** As reported by `nvidia-smi`. */
 export class NvidiaGraphicsMemory implements GraphicsMemory {
   private reading: { untilMs: number; driver: Promise<NvidiaDriver | null> } | null = null;
 

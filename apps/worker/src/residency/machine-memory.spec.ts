@@ -5,31 +5,31 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MemoryBudgetSetting } from '#platform/config';
 import type { NvidiaDevice } from '#platform/devices';
 import { deterministicManifest } from '#test/deterministic-model';
-import { PaperGraphics } from '#test/paper-machine';
+import { FakeGraphicsMemory } from '#test/fake-machine-memory';
 import { NvidiaGraphicsMemory } from './graphics-memory.js';
-import { ThisMachine } from './machine-memory.js';
+import { LocalMachineMemory } from './machine-memory.js';
 
 const gib = 2 ** 30;
 
 interface Scene {
   settings?: MemoryBudgetSetting[];
   providers?: string[];
-  graphics?: PaperGraphics;
+  graphics?: FakeGraphicsMemory;
 }
 
-const machine = ({ settings = [], providers = ['cuda', 'cpu'], graphics = new PaperGraphics(null) }: Scene = {}) =>
-  new ThisMachine({ settings, providers, graphics, mainBytes: 10 * gib });
+const machine = ({ settings = [], providers = ['cuda', 'cpu'], graphics = new FakeGraphicsMemory(null) }: Scene = {}) =>
+  new LocalMachineMemory({ settings, providers, graphics, mainBytes: 10 * gib });
 
-const withGraphics = () => new PaperGraphics(40 * gib);
+const withGraphics = () => new FakeGraphicsMemory(40 * gib);
 
-describe('what models may take', () => {
-  it('is nine tenths of the machine, and of the GPU where there is one that is wanted', async () => {
+describe('memory budgets', () => {
+  it('are 90% of the machine and of a GPU that is in use', async () => {
     expect(await machine().budgets()).toEqual({ cpu: 9 * gib });
     expect(await machine({ graphics: withGraphics() }).budgets()).toEqual({ cpu: 9 * gib, cuda: 36 * gib });
     expect(await machine({ graphics: withGraphics(), providers: ['cpu'] }).budgets()).toEqual({ cpu: 9 * gib });
   });
 
-  it('is what the operator says instead: an amount, or a share of a device that is there', async () => {
+  it('follow the operator settings: an amount, or a share of an existing device', async () => {
     const settings = [
       { device: 'cpu', bytes: gib },
       { device: 'cuda', share: 0.5 },
@@ -38,7 +38,7 @@ describe('what models may take', () => {
     expect(await machine({ settings, graphics: withGraphics() }).budgets()).toEqual({ cpu: gib, cuda: 20 * gib });
   });
 
-  it('holds a GPU as soon as its driver tells of it, and from then on', async () => {
+  it('include a GPU as soon as its driver reports it, and keep it', async () => {
     const answers = [null, null, 40 * gib];
     const graphics = withGraphics();
     graphics.totalBytes = () => Promise.resolve(answers.shift() ?? null);
@@ -49,14 +49,18 @@ describe('what models may take', () => {
     expect(await slow.budgets()).toEqual({ cpu: 9 * gib, cuda: 36 * gib });
   });
 
-  it('is bounded on the real machine, too', async () => {
-    const { cpu = 0 } = await new ThisMachine({ settings: [], providers: ['cpu'], graphics: withGraphics() }).budgets();
+  it('have an upper bound on the real machine', async () => {
+    const { cpu = 0 } = await new LocalMachineMemory({
+      settings: [],
+      providers: ['cpu'],
+      graphics: withGraphics(),
+    }).budgets();
     expect(cpu).toBeGreaterThan(0);
     expect(cpu).toBeLessThan(2 ** 50);
   });
 });
 
-describe('what a model takes', () => {
+describe('the memory of a model', () => {
   let directory: string;
   const model = () => ({ manifest: deterministicManifest('one'), directory, version: '1' });
 
@@ -67,7 +71,7 @@ describe('what a model takes', () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  it('is its files and a host, until it was loaded', async () => {
+  it('is estimated as its files plus a host until it was loaded', async () => {
     const { cpu = 0 } = await machine().estimate(model());
     expect(cpu).toBeGreaterThan(3 * gib);
     expect(cpu).toBeLessThan(3.2 * gib);
@@ -76,7 +80,7 @@ describe('what a model takes', () => {
     expect(onGraphics.cpu).toBeLessThan(0.2 * gib);
   });
 
-  it('is what its host takes, once that has said so, and what the device says of it', async () => {
+  it('is measured on its host and its device once they report it', async () => {
     const graphics = withGraphics();
     graphics.used.set(7, 5 * gib);
     const measure = (provider: string, residentBytes: number, pid = 7) =>
@@ -88,7 +92,7 @@ describe('what a model takes', () => {
   });
 });
 
-describe('the memory of a GPU', () => {
+describe('GPU memory', () => {
   const device = { name: 'GPU', uuid: '', totalBytes: 80 * gib, usedBytes: null, usedByPid: new Map([[7, gib]]) };
   const slices = [
     { index: 0, totalBytes: 20 * gib },
@@ -97,7 +101,7 @@ describe('the memory of a GPU', () => {
   const graphicsOf = (...devices: NvidiaDevice[]) =>
     new NvidiaGraphicsMemory(() => Promise.resolve({ driverVersion: '570', cudaVersion: '12.8', devices }));
 
-  it('is that of the first device, or of its first slice where it is cut', async () => {
+  it('is that of the first device, or of its first slice if it is partitioned', async () => {
     expect(await graphicsOf({ ...device, slices: [] }, { ...device, totalBytes: 1, slices: [] }).totalBytes()).toBe(
       80 * gib,
     );
@@ -107,7 +111,7 @@ describe('the memory of a GPU', () => {
     expect(await new NvidiaGraphicsMemory(() => Promise.resolve(null)).totalBytes()).toBeNull();
   });
 
-  it('is told by process, where the driver tells', async () => {
+  it('is reported per process where the driver supports it', async () => {
     expect(await graphicsOf({ ...device, slices }).usedBy(7)).toBe(gib);
     expect(await graphicsOf({ ...device, slices }).usedBy(8)).toBeNull();
   });

@@ -5,31 +5,33 @@ import { weightsBytes } from './weights-size.js';
 import type { GraphicsMemory } from './graphics-memory.js';
 import type { DeviceBytes } from './residency-plan.js';
 
-/** A loaded model, as far as its size is concerned. */
+/** A loaded model with the data that its size depends on. */
 export interface LoadedHost {
   pid: number | null;
   provider: string;
   residentBytes: number;
 }
 
-/** What models take of this machine, and how much they may. Tests bring one of paper (`test/harness/paper-machine.ts`). */
+/**
+ * Memory that models use on this machine, and their budgets. Tests use a fake (`test/harness/fake-machine-memory.ts`).
+ */
 export interface MachineMemory {
-  /** Bytes that models may take, by device; asked at every decision, since a device may become known late. */
+  /** Memory budgets of models in bytes, by device. Read at every decision, since a device may appear late. */
   budgets(): Promise<DeviceBytes>;
-  /** What a model that was never loaded here will take, about. */
+  /** Estimated memory of a model that was never loaded here. */
   estimate(model: InstalledModel): Promise<DeviceBytes>;
-  /** What a loaded one takes; null while that is not known. */
+  /** Memory of a loaded model; null while unknown. */
   measure(host: LoadedHost): Promise<DeviceBytes | null>;
 }
 
-/** The rest is for the worker itself, for ffmpeg, and for what models need on top for a moment. */
+/** The rest is left for the worker, ffmpeg and temporary buffers. */
 const defaultShare = 0.9;
 
-/** A host takes so much beside the weights of its model: the runtime's libraries, tokenizer, buffers. */
+/** Memory of a host besides its weights, in bytes: runtime libraries, tokenizer, buffers. */
 const hostBytes = 96 * 2 ** 20;
 
-/** This machine: its main memory, or what its cgroup leaves of it, and the first GPU or MIG slice where there is one. */
-export class ThisMachine implements MachineMemory {
+/** Memory of this machine: main memory or its cgroup limit, and the first GPU or MIG slice if any. */
+export class LocalMachineMemory implements MachineMemory {
   private totals: Promise<Record<string, number>> | null = null;
 
   constructor(
@@ -38,7 +40,7 @@ export class ThisMachine implements MachineMemory {
       /** Execution providers in order of preference. */
       providers: readonly string[];
       graphics: GraphicsMemory;
-      /** Bytes of main memory; default: what the cgroup allows, else what is built in. */
+      /** Main memory in bytes; default: the cgroup limit, or the physical memory. */
       mainBytes?: number;
     },
   ) {}
@@ -49,7 +51,7 @@ export class ThisMachine implements MachineMemory {
     for (const [device, bytes] of Object.entries(await this.devices())) budgets[device] = bytes * defaultShare;
     for (const { device, bytes, share = 1 } of settings) {
       const has = (await this.devices())[device];
-      // A share of a device that is not there is nothing; an amount is taken at its word.
+      // A share of a missing device is zero; an amount applies as given.
       if (bytes !== undefined) budgets[device] = bytes;
       else if (has !== undefined) budgets[device] = has * share;
     }
@@ -67,7 +69,7 @@ export class ThisMachine implements MachineMemory {
     if (residentBytes === 0) return null;
     if (provider !== 'cuda' || pid === null) return { cpu: residentBytes };
     const cuda = await this.options.graphics.usedBy(pid);
-    // A container may hide which process takes how much: then the estimate stands.
+    // In a container the driver may not report memory per process; the estimate then stays.
     return cuda === null ? null : { cpu: residentBytes, cuda };
   }
 
@@ -80,7 +82,7 @@ export class ThisMachine implements MachineMemory {
     const { providers, graphics, mainBytes = mainMemoryBytes() } = this.options;
     const isWanted = providers.includes('cuda');
     const cuda = isWanted ? await graphics.totalBytes() : null;
-    // A driver that is slow when the machine starts may tell of its device later.
+    // A driver that starts slowly may report its device later.
     if (isWanted && cuda === null) this.totals = null;
     return { cpu: mainBytes, ...(cuda !== null && { cuda }) };
   }

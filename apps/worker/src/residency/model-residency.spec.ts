@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '#platform/logging';
 import { deterministicManifest } from '#test/deterministic-model';
-import { PaperMachine } from '#test/paper-machine';
+import { FakeMachineMemory } from '#test/fake-machine-memory';
 import type { InstalledModel } from '../models-folder.js';
 import { ModelResidency } from './model-residency.js';
 import { weightsBytes } from './weights-size.js';
@@ -27,15 +27,15 @@ async function writeWeights({ directory }: InstalledModel): Promise<void> {
   await writeFile(join(directory, 'model.onnx'), 'weights');
 }
 
-/** A machine that looks at the files. */
-class ReadingMachine extends PaperMachine {
+/** A machine that reads the model files. */
+class ReadingMachine extends FakeMachineMemory {
   override async estimate(model: InstalledModel) {
     return { cpu: await weightsBytes(model) };
   }
 }
 
-it('a device that becomes known late is planned with from then on', async () => {
-  const machine = new PaperMachine(100);
+it('uses a device that appears late from then on', async () => {
+  const machine = new FakeMachineMemory(100);
   machine.sizes.set('one', 80);
   const lines: string[] = [];
   const logger = createLogger('worker', { level: 'silent' });
@@ -52,7 +52,7 @@ it('a device that becomes known late is planned with from then on', async () => 
 });
 
 describe('a model whose folder cannot be read', () => {
-  it('is looked at again', async () => {
+  it('is checked again', async () => {
     const model = modelOf('one');
     await expect(weightsBytes(model)).rejects.toThrow('ENOENT');
     await writeWeights(model);
@@ -61,7 +61,7 @@ describe('a model whose folder cannot be read', () => {
     expect(await weightsBytes(model)).toBe('weights'.length);
   });
 
-  it('is not loaded and holds up no other, says so once, and comes when it can be read', async () => {
+  it('is not loaded, blocks no other model, is reported once, and loads when it becomes readable', async () => {
     const lines: string[] = [];
     const logger = createLogger('worker', { level: 'silent' });
     logger.warn = (line: unknown) => void lines.push(String(line));

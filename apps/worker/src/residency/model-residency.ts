@@ -6,13 +6,13 @@ import type { ServedModel } from '../served-model.js';
 import type { MachineMemory } from './machine-memory.js';
 import { type DeviceBytes, planResidency, type RefusedModel, type ResidencyModel } from './residency-plan.js';
 
-/** Models may outgrow a budget; then they leave until this share of it is in use. */
+/** Share of a budget down to which models are unloaded once they exceed it. */
 const lowWater = 0.9;
 
-/** The wish of a caller counts at least until it comes back, as `Retry-After` tells it to; in ms. */
+/** How long a request for a model counts, in ms: at least until the client retries after `Retry-After`. */
 const minDemandMs = 30_000;
 
-/** A model that the worker should hold. */
+/** A model that the worker should load. */
 export interface WantedModel {
   model: InstalledModel;
   pinned: boolean;
@@ -20,65 +20,65 @@ export interface WantedModel {
 
 export interface ResidencyOptions {
   machine: MachineMemory;
-  /** How long a model stays at least once it is ready, in ms. */
+  /** How long a ready model stays at least, in ms. */
   residencyMs: number;
   logger: Logger;
 }
 
-/** What is to be done now. */
+/** Actions to take now. */
 export interface ResidencyDecision {
   load: InstalledModel[];
   evict: ServedModel[];
 }
 
 /**
- * Decides which of the wanted models are in memory: keeps the budgets, remembers sizes and wishes, and asks
- * `planResidency`. Does nothing itself.
+ * Decides which wanted models are in memory: tracks budgets, sizes and demand, and calls `planResidency`. Takes no
+ * action itself.
  */
 export class ModelResidency {
   private budgets: DeviceBytes | null = null;
-  private readonly missedAtMs = new Map<string, number>();
-  /** What models took when they were last held here, by version. */
+  private readonly unservedAtMs = new Map<string, number>();
+  /** Measured sizes of models when they were last loaded here, by version. */
   private readonly sizes = new Map<string, DeviceBytes>();
   private readonly evictions = new Map<string, number>();
-  private readonly told = new Set<string>();
+  private readonly warned = new Set<string>();
   private modelsWithoutReplica: ModelWithoutReplica[] = [];
 
   constructor(private readonly options: ResidencyOptions) {}
 
-  /** What this worker should hold and does not; as of the last decision. */
+  /** Models that this worker should have loaded but has not, as of the last decision. */
   get withoutReplica(): readonly ModelWithoutReplica[] {
     return this.modelsWithoutReplica;
   }
 
-  /** Bytes that models may take, by device; empty until the first decision. */
+  /** Memory budgets in bytes, by device; empty until the first decision. */
   get budget(): DeviceBytes {
     return this.budgets ?? {};
   }
 
-  /** How often each model had to make room, since the worker started. */
+  /** How often each model was evicted since the worker started. */
   get evictionCounts(): ReadonlyMap<string, number> {
     return this.evictions;
   }
 
-  /** A caller asked for a model that nobody held; one that this worker holds by now is not missed. */
-  miss(modelId: string): void {
-    this.missedAtMs.set(modelId, performance.now());
+  /** Records a request for a model without a replica; ignored when this worker has it loaded by now. */
+  reportUnserved(modelId: string): void {
+    this.unservedAtMs.set(modelId, performance.now());
   }
 
-  /** True for a model that would be held if there were room. */
+  /** True for a model that would be loaded if there were room. */
   isWaiting(modelId: string): boolean {
     return this.modelsWithoutReplica.some(
       (withoutReplica) => withoutReplica.modelId === modelId && withoutReplica.cause === 'waiting',
     );
   }
 
-  /** What a model is known to take here. */
+  /** Known memory of a model on this machine. */
   async sizeOf(model: InstalledModel): Promise<DeviceBytes> {
     return this.sizes.get(keyOf(model)) ?? (await this.options.machine.estimate(model));
   }
 
-  /** Why this worker cannot hold a model: it is larger than a device, or its folder cannot be read; null when it can. */
+  /** Why this worker cannot load a model: it exceeds a device, or its folder cannot be read. Null when it can. */
   async obstacle(model: InstalledModel): Promise<ModelWithoutReplica | null> {
     const budgets = await this.readBudgets();
     try {
@@ -96,38 +96,38 @@ export class ModelResidency {
     }
   }
 
-  async decide(wanted: readonly WantedModel[], held: readonly ServedModel[]): Promise<ResidencyDecision> {
+  async decide(wanted: readonly WantedModel[], loaded: readonly ServedModel[]): Promise<ResidencyDecision> {
     const budgets = await this.readBudgets();
-    await this.measure(held);
+    await this.measure(loaded);
     const nowMs = performance.now();
     const { residencyMs } = this.options;
-    const byId = new Map(held.map((served) => [served.id, served]));
-    const unlisted = held.filter(({ id }) => !wanted.some(({ model }) => model.manifest.id === id));
+    const byId = new Map(loaded.map((served) => [served.id, served]));
+    const unlisted = loaded.filter(({ id }) => !wanted.some(({ model }) => model.manifest.id === id));
     const broken: ModelWithoutReplica[] = [];
-    const wishes = wanted.map((options) =>
+    const candidates = wanted.map((options) =>
       this.modelOf(options, byId.get(options.model.manifest.id)).catch((error: unknown) => {
         broken.push(unreadable(options.model, error));
         return [];
       }),
     );
     const models = [
-      ...(await Promise.all(wishes)).flat(),
-      ...(await Promise.all(unlisted.map((served) => this.leaver(served)))),
+      ...(await Promise.all(candidates)).flat(),
+      ...(await Promise.all(unlisted.map((served) => this.unloadingModel(served)))),
     ];
     const demandMs = Math.max(residencyMs, minDemandMs);
     const rules = { budgets, lowWater, residencyMs, demandMs };
     const plan = planResidency(models, rules, nowMs);
     this.explain(plan.refused, plan.waiting, broken);
-    for (const id of plan.load) this.missedAtMs.delete(id);
+    for (const id of plan.load) this.unservedAtMs.delete(id);
     for (const id of plan.evict) this.evictions.set(id, (this.evictions.get(id) ?? 0) + 1);
-    for (const [id, atMs] of this.missedAtMs) if (nowMs - atMs > demandMs) this.missedAtMs.delete(id);
+    for (const [id, atMs] of this.unservedAtMs) if (nowMs - atMs > demandMs) this.unservedAtMs.delete(id);
     return {
       load: wanted.map(({ model }) => model).filter(({ manifest }) => plan.load.includes(manifest.id)),
       evict: plan.evict.flatMap((id) => byId.get(id) ?? []),
     };
   }
 
-  /** Every model of the worker, and what it takes by device; estimated until it was measured. */
+  /** Every model of the worker and its memory by device; estimated until measured. */
   memoryOf(served: ServedModel): DeviceBytes | null {
     return this.sizes.get(keyOf(served.model)) ?? null;
   }
@@ -142,8 +142,8 @@ export class ModelResidency {
     return budgets;
   }
 
-  private async measure(held: readonly ServedModel[]): Promise<void> {
-    for (const { host, model } of held) {
+  private async measure(loaded: readonly ServedModel[]): Promise<void> {
+    for (const { host, model } of loaded) {
       if (host.state !== 'ready' || host.report === null) continue;
       const { provider, residentBytes } = host.report;
       const size = await this.options.machine.measure({ pid: host.pid, provider, residentBytes });
@@ -156,21 +156,21 @@ export class ModelResidency {
     const size = this.sizeOf(model);
     return {
       id,
-      // What is held stays, though nobody could tell how large it is.
+      // Loaded models stay even when their size is unknown.
       needs: await (served === undefined ? size : size.catch(() => ({}))),
       pinned,
-      missedAtMs: this.missedAtMs.get(id) ?? null,
+      unservedAtMs: this.unservedAtMs.get(id) ?? null,
       wasEvicted: this.evictions.has(id),
-      held: served?.residency ?? null,
+      loaded: served?.residency ?? null,
     };
   }
 
-  /** It is on its way out because nobody wants it any more; its room is not free yet. */
-  private async leaver(served: ServedModel): Promise<ResidencyModel> {
+  /** True while a model that is no longer wanted is unloading; its memory is not free yet. */
+  private async unloadingModel(served: ServedModel): Promise<ResidencyModel> {
     const { id, model, residency } = served;
-    // Its folder may be gone, and its size with it.
+    // Its folder, and with it its size, may no longer exist.
     const needs = await this.sizeOf(model).catch(() => ({}));
-    return { id, needs, pinned: false, missedAtMs: null, wasEvicted: false, held: { ...residency, leaving: true } };
+    return { id, needs, pinned: false, unservedAtMs: null, wasEvicted: false, loaded: { ...residency, leaving: true } };
   }
 
   private explain(
@@ -182,15 +182,15 @@ export class ModelResidency {
     const crowded = waiting.map((id) => ({
       modelId: id,
       cause: 'waiting' as const,
-      reason: `${id} does not fit beside what is held; it is loaded when it is asked for and others can leave`,
+      reason: `${id} does not fit beside the loaded models; it is loaded once it is requested and others can be unloaded`,
     }));
     this.modelsWithoutReplica = [...excessive, ...crowded, ...broken];
-    for (const { reason } of [...excessive, ...broken]) this.tellOnce(reason);
+    for (const { reason } of [...excessive, ...broken]) this.warnOnce(reason);
   }
 
-  private tellOnce(reason: string): void {
-    if (this.told.has(reason)) return;
-    this.told.add(reason);
+  private warnOnce(reason: string): void {
+    if (this.warned.has(reason)) return;
+    this.warned.add(reason);
     this.options.logger.warn(reason);
   }
 }
@@ -202,7 +202,7 @@ function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): ModelWi
   return { modelId: id, cause: 'too-large', reason };
 }
 
-/** One model whose size cannot be told holds up none of the others; it is looked at again at the next decision. */
+/** A model of unknown size does not block the others; the next decision checks it again. */
 function unreadable({ manifest: { id } }: InstalledModel, error: unknown): ModelWithoutReplica {
   const detail = error instanceof Error ? error.message : String(error);
   return { modelId: id, cause: 'not-installed', reason: `${id} is not loaded: its folder cannot be read (${detail})` };

@@ -1,12 +1,12 @@
 import type { Metrics } from '#platform/metrics';
-import type { HoldingWorker } from './worker-heartbeat.js';
+import type { HeartbeatSource } from './worker-heartbeat.js';
 
-/** What models take of the devices, what they may take, and how often one had to go. */
-export function registerResidencyMetrics(metrics: Metrics, worker: HoldingWorker): void {
+/** Memory usage and budgets of models, and evictions. */
+export function registerResidencyMetrics(metrics: Metrics, worker: HeartbeatSource): void {
   const { residency } = worker;
   metrics.observedGauge({
     name: 'sluice_memory_budget_bytes',
-    help: 'Memory that all models of the worker together may take.',
+    help: 'Memory budget of all models of the worker together.',
     labelNames: ['device'],
     read: (observe) => {
       for (const [device, bytes] of Object.entries(residency.budget)) observe({ device }, bytes);
@@ -14,7 +14,7 @@ export function registerResidencyMetrics(metrics: Metrics, worker: HoldingWorker
   });
   metrics.observedGauge({
     name: 'sluice_model_memory_bytes',
-    help: 'Memory that a loaded model takes, as it was measured.',
+    help: 'Measured memory of a loaded model.',
     labelNames: ['model', 'device'],
     read: (observe) => {
       for (const served of worker.models) {
@@ -26,7 +26,7 @@ export function registerResidencyMetrics(metrics: Metrics, worker: HoldingWorker
   });
   metrics.observedGauge({
     name: 'sluice_models_without_replica',
-    help: 'Models that the worker should hold and does not, by cause.',
+    help: 'Models that the worker should have loaded but has not, by reason.',
     labelNames: ['cause'],
     read: (observe) => {
       for (const cause of ['too-large', 'not-installed', 'waiting'] as const) {

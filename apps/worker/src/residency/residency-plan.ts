@@ -1,49 +1,48 @@
 /*
- * What a worker loads and unloads. Pure: everything follows from the models, the rules and the time it is given.
+ * Plans what a worker loads and unloads. A pure function of the models, the rules and the time.
  *
- * A model is loaded only into room that is there now; nothing is loaded in the hope that an unload will be in time. Room is
- * made by unloading what was used least recently, and only for a model that somebody asks for or that is pinned. What runs,
- * what is pinned and what came less than `residencyMs` ago stays, so two models that take turns change at most once in that
- * time.
+ * A model is loaded only into memory that is free now, never in anticipation of an unload. The least recently used
+ * models are unloaded to make room, and only for a model that is requested or pinned. Models that run, are pinned or
+ * became ready less than `residencyMs` ago stay, so two alternating models swap at most once in that time.
  */
 
 /** Bytes, by device. */
 export type DeviceBytes = Readonly<Record<string, number>>;
 
-/** A model that the worker should hold, or still holds. Times in ms of one clock. */
+/** A model that the worker should load or still has loaded. Times are in ms of one clock. */
 export interface ResidencyModel {
   id: string;
-  /** What it takes: measured while it is held, else what was measured when it last was, else an estimate. */
+  /** Memory it needs: measured now, measured when last loaded, or estimated. */
   needs: DeviceBytes;
   pinned: boolean;
-  /** When a caller last asked for it in vain; null: never, or not since it was held. */
-  missedAtMs: number | null;
-  /** It had to make room before: it comes back by itself only where that leaves room to spare. */
+  /** When a client last requested it while it was not loaded; null: never, or not since it was loaded. */
+  unservedAtMs: number | null;
+  /** True after an eviction: it reloads without a request only when that leaves memory to spare. */
   wasEvicted: boolean;
   /** Null while it is not in memory. */
-  held: {
+  loaded: {
     /** When it became ready; null while it loads. */
     readyAtMs: number | null;
-    /** Its last use; when it became ready, while there was none. */
+    /** When it was last used, or when it became ready if never. */
     usedAtMs: number;
     inFlight: number;
-    /** It is being unloaded, and takes its room until that is done. */
+    /** True while it is unloading; it uses its memory until then. */
     leaving: boolean;
   } | null;
 }
 
 export interface ResidencyRules {
-  /** The high water: never planned beyond. A device that is not named has no bound. */
+  /** High-water mark that plans never exceed, in bytes. A device without an entry has no limit. */
   budgets: DeviceBytes;
-  /** Share of a budget that is left in use when models have outgrown it. */
+  /** Share of a budget to which models are unloaded after they exceed it. */
   lowWater: number;
-  /** How long a model stays at least once it is ready. */
+  /** How long a ready model stays at least. */
   residencyMs: number;
-  /** How long the wish of a caller counts. */
+  /** How long a request for a model counts. */
   demandMs: number;
 }
 
-/** A model that is larger than a device. */
+/** A model larger than a device. */
 export interface RefusedModel {
   id: string;
   device: string;
@@ -54,23 +53,23 @@ export interface RefusedModel {
 export interface ResidencyPlan {
   load: string[];
   evict: string[];
-  /** Larger than a device of this worker, whatever else is held. */
+  /** Larger than a device of this worker, even if it were empty. */
   refused: RefusedModel[];
   /** Would be loaded if there were room. */
   waiting: string[];
 }
 
-/** `models` in the order in which they are preferred where nothing else decides. */
+/** `models` are in order of preference, which decides when nothing else does. */
 export function planResidency(models: readonly ResidencyModel[], rules: ResidencyRules, nowMs: number): ResidencyPlan {
   const plan: ResidencyPlan = { load: [], evict: [], refused: [], waiting: [] };
   const { budgets } = rules;
   const lowWater = scaled(budgets, rules.lowWater);
-  const staying = models.filter(({ held }) => held !== null && !held.leaving);
+  const staying = models.filter(({ loaded }) => loaded !== null && !loaded.leaving);
   const evictable = staying
     .filter((model) => mayLeave(model, rules, nowMs))
     .sort((left, right) => usedAt(left) - usedAt(right));
-  /** In memory now, and once everything that leaves has left. */
-  let present = total(models.filter(({ held }) => held !== null));
+  /** Memory used now, and after all unloading models are gone. */
+  let present = total(models.filter(({ loaded }) => loaded !== null));
   let future = total(staying);
 
   const evict = (victims: readonly ResidencyModel[]) => {
@@ -81,7 +80,7 @@ export function planResidency(models: readonly ResidencyModel[], rules: Residenc
     }
   };
 
-  // What is held may have grown since it was let in.
+  // Loaded models may have grown.
   if (!fits(future, budgets)) evict(victimsFor(evictable, future, lowWater).victims);
 
   for (const model of byPrecedence(models, rules, nowMs)) {
@@ -93,7 +92,7 @@ export function planResidency(models: readonly ResidencyModel[], rules: Residenc
     }
     const isEntitled = model.pinned || isInDemand(model, rules, nowMs);
     if (!fits(sum(future, model.needs), isEntitled || !model.wasEvicted ? budgets : lowWater)) {
-      const older = evictable.filter((victim) => model.pinned || usedAt(victim) < (model.missedAtMs ?? -Infinity));
+      const older = evictable.filter((victim) => model.pinned || usedAt(victim) < (model.unservedAtMs ?? -Infinity));
       const { victims, left } = victimsFor(older, sum(future, model.needs), budgets);
       if (!isEntitled || !fits(left, budgets)) {
         plan.waiting.push(model.id);
@@ -107,38 +106,41 @@ export function planResidency(models: readonly ResidencyModel[], rules: Residenc
       future = sum(future, model.needs);
     } else {
       plan.waiting.push(model.id);
-      // The room that is being made for it is no other model's.
+      // Memory that is being freed for it is not given to other models.
       if (isEntitled) future = sum(future, model.needs);
     }
   }
   return plan;
 }
 
-/** Those not in memory: pinned ones first, then what callers wait for, the longest wait first, then the rest. */
+/** Models not in memory: pinned ones first, then requested ones by waiting time, then the rest. */
 function byPrecedence(models: readonly ResidencyModel[], rules: ResidencyRules, nowMs: number): ResidencyModel[] {
-  const absent = models.filter(({ held }) => held === null);
+  const absent = models.filter(({ loaded }) => loaded === null);
   const pinned = absent.filter(({ pinned }) => pinned);
   const others = absent.filter((model) => !model.pinned);
   const demanded = others
     .filter((model) => isInDemand(model, rules, nowMs))
-    .sort((left, right) => (left.missedAtMs ?? 0) - (right.missedAtMs ?? 0));
+    .sort((left, right) => (left.unservedAtMs ?? 0) - (right.unservedAtMs ?? 0));
   return [...pinned, ...demanded, ...others.filter((model) => !demanded.includes(model))];
 }
 
-function isInDemand({ missedAtMs }: ResidencyModel, { demandMs }: ResidencyRules, nowMs: number): boolean {
-  return missedAtMs !== null && nowMs - missedAtMs <= demandMs;
+function isInDemand({ unservedAtMs }: ResidencyModel, { demandMs }: ResidencyRules, nowMs: number): boolean {
+  return unservedAtMs !== null && nowMs - unservedAtMs <= demandMs;
 }
 
-function mayLeave({ held, pinned }: ResidencyModel, { residencyMs }: ResidencyRules, nowMs: number): boolean {
-  if (held === null || pinned || held.leaving || held.inFlight > 0) return false;
-  return held.readyAtMs !== null && nowMs - held.readyAtMs >= residencyMs;
+function mayLeave({ loaded, pinned }: ResidencyModel, { residencyMs }: ResidencyRules, nowMs: number): boolean {
+  if (loaded === null || pinned || loaded.leaving || loaded.inFlight > 0) return false;
+  return loaded.readyAtMs !== null && nowMs - loaded.readyAtMs >= residencyMs;
 }
 
-function usedAt({ held }: ResidencyModel): number {
-  return held?.usedAtMs ?? -Infinity;
+function usedAt({ loaded }: ResidencyModel): number {
+  return loaded?.usedAtMs ?? -Infinity;
 }
 
-/** The least recently used that bring `used` under `limit`, none more than it takes; all that help where that is not enough. */
+/**
+ * Returns the fewest least recently used models that bring `used` under `limit`, or all that help if that is not
+ * enough.
+ */
 function victimsFor(
   oldestFirst: readonly ResidencyModel[],
   used: DeviceBytes,
@@ -151,7 +153,7 @@ function victimsFor(
     victims.push(candidate);
     left = sum(left, candidate.needs, -1);
   }
-  // A large one at the end may have made those before it superfluous; the most recently used of them is spared first.
+  // A large model at the end may make earlier ones unnecessary; the most recently used of them is spared first.
   for (const candidate of [...victims].reverse()) {
     const without = sum(left, candidate.needs);
     if (!fits(without, limit)) continue;
@@ -161,7 +163,7 @@ function victimsFor(
   return { victims, left };
 }
 
-/** Those that take something of a device that is too full. */
+/** Models that use memory of a device that is over its limit. */
 function usefulVictims(models: readonly ResidencyModel[], used: DeviceBytes, limit: DeviceBytes): ResidencyModel[] {
   const full = Object.keys(limit).filter((device) => (used[device] ?? 0) > (limit[device] ?? 0));
   return models.filter(({ needs }) => full.some((device) => (needs[device] ?? 0) > 0));

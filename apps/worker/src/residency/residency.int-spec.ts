@@ -8,13 +8,13 @@ import { createLogger } from '#platform/logging';
 import { createTransport, type ReplyEvent, type Placement, type Heartbeat, type QueueTransport } from '#queue';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
-import { PaperGraphics, PaperMachine } from '#test/paper-machine';
+import { FakeGraphicsMemory, FakeMachineMemory } from '#test/fake-machine-memory';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { askChat } from '#test/queued-chat';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import { installTinyModel } from '#test/tiny-models';
 import { Worker, type WorkerOptions } from '../worker.js';
-import { ThisMachine } from './machine-memory.js';
+import { LocalMachineMemory } from './machine-memory.js';
 
 const launcherOf = (source: string): HostLauncher =>
   forkHost({ modulePath: sourcePath(source), execArgv: runSourceArguments });
@@ -54,7 +54,7 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-async function startWorker(wishes: Partial<WorkerOptions>): Promise<Worker> {
+async function startWorker(overrides: Partial<WorkerOptions>): Promise<Worker> {
   worker = new Worker({
     home,
     models: ['test'],
@@ -66,14 +66,14 @@ async function startWorker(wishes: Partial<WorkerOptions>): Promise<Worker> {
     logger,
     scanEveryMs: 50,
     residencyMs,
-    ...wishes,
+    ...overrides,
   });
   await worker.start();
   return worker;
 }
 
-function machineOf(cpuBytes: number, sizes: Record<string, number>): PaperMachine {
-  const machine = new PaperMachine(cpuBytes);
+function machineOf(cpuBytes: number, sizes: Record<string, number>): FakeMachineMemory {
+  const machine = new FakeMachineMemory(cpuBytes);
   for (const [id, bytes] of Object.entries(sizes)) machine.sizes.set(id, bytes);
   return machine;
 }
@@ -84,7 +84,7 @@ async function install(...ids: string[]): Promise<void> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Resolves when what everybody hears of the worker is so. */
+/** Resolves when the heartbeat of the worker has this state. */
 async function untilHeartbeat(holds: (heartbeat: Heartbeat) => boolean): Promise<Heartbeat> {
   for (;;) {
     const heartbeat = api.membership.list().find(({ processId }) => processId === worker?.processId);
@@ -98,11 +98,11 @@ const stateOf = (heartbeat: Heartbeat, modelId: string) =>
 const causeOf = (heartbeat: Heartbeat, modelId: string) =>
   heartbeat.worker?.withoutReplica.find((withoutReplica) => withoutReplica.modelId === modelId)?.cause;
 const held = (modelId: string) => untilHeartbeat((heartbeat) => stateOf(heartbeat, modelId) === 'ready');
-const disconnected = (modelId: string) => untilHeartbeat((heartbeat) => stateOf(heartbeat, modelId) === undefined);
+const untilUnloaded = (modelId: string) => untilHeartbeat((heartbeat) => stateOf(heartbeat, modelId) === undefined);
 
-/** A caller who comes back until the model is there. */
-async function insist(modelId: string): Promise<void> {
-  const timer = setInterval(() => api.placements.miss(modelId), 100);
+/** A client that retries until the model is loaded. */
+async function requestUntilLoaded(modelId: string): Promise<void> {
+  const timer = setInterval(() => api.placements.reportUnserved(modelId), 100);
   await held(modelId);
   clearInterval(timer);
 }
@@ -113,14 +113,14 @@ async function tell(...placements: Partial<Placement>[]): Promise<void> {
   await api.placements.announce(desired);
 }
 
-/** A stream of the model, as a caller reads it. */
+/** Reads a stream of the model like a client. */
 async function ask(modelId: string, content: string) {
   const slot = await askChat(api, { requestId: `request-${++requests}`, modelId, content, maxTokens: 400 });
   const events = slot[Symbol.asyncIterator]();
   const until = async (type: string): Promise<ReplyEvent> => {
     for (;;) {
       const next = await events.next();
-      if (next.done === true) throw new Error(`the mailbox ended without ${type}`);
+      if (next.done === true) throw new Error(`the reply stream ended without ${type}`);
       if (next.value.type === type) return next.value;
       if (next.value.type === 'job-failed') return next.value;
     }
@@ -128,8 +128,8 @@ async function ask(modelId: string, content: string) {
   return { until, close: () => slot.close() };
 }
 
-describe('a worker with less memory than its models take', () => {
-  it('refuses a model that is larger than the device, says so, and serves the others', async () => {
+describe('a worker with less memory than its models need', () => {
+  it('refuses a model larger than the device, reports it, and serves the others', async () => {
     await install('huge', 'small');
     const { residency } = await startWorker({ machine: machineOf(100, { huge: 101, small: 50 }) });
     const heartbeat = await held('small');
@@ -148,7 +148,7 @@ describe('a worker with less memory than its models take', () => {
     asked.close();
   });
 
-  it('unloads what was used least recently for a model that somebody asks for, and back', async () => {
+  it('evicts the least recently used model for a requested one, and back', async () => {
     await install('a', 'b', 'c');
     const { residency } = await startWorker({ machine: machineOf(100, { a: 50, b: 50, c: 50 }) });
     await held('a');
@@ -156,37 +156,37 @@ describe('a worker with less memory than its models take', () => {
     const asked = await ask('a', '[[tokens=1]]');
     await asked.until('job-finished');
     asked.close();
-    // Until none of them is new: what is new stays, and others would leave for it.
+    // Waits until no model is new: new models are not evicted.
     await pause(2 * residencyMs);
-    await insist('c');
-    expect(stateOf(await disconnected('b'), 'a')).toBe('ready');
-    await insist('b');
-    await disconnected('a');
+    await requestUntilLoaded('c');
+    expect(stateOf(await untilUnloaded('b'), 'a')).toBe('ready');
+    await requestUntilLoaded('b');
+    await untilUnloaded('a');
     expect(Object.fromEntries(residency.evictionCounts)).toEqual({ a: 1, b: 1 });
   });
 
-  it('never unloads a model in flight, and none that is pinned', async () => {
+  it('never evicts a model in flight or a pinned one', async () => {
     await install('a', 'b');
     await startWorker({ machine: machineOf(100, { a: 60, b: 60 }), pools: ['text'] });
     await held('a');
     const stream = await ask('a', '[[tokens=100 delay=10]]');
     await stream.until('text-delta');
-    const insisting = insist('b');
+    const requesting = requestUntilLoaded('b');
     expect(await stream.until('job-finished')).toMatchObject({ usage: { completionTokens: 100 } });
     stream.close();
-    await insisting;
+    await requesting;
     await tell({ modelId: 'b', pinned: true });
-    // What is pinned is known once a placement beside it is.
+    // The pin has arrived once the placement published with it has.
     await tell({ modelId: 'b', pinned: true }, { modelId: 'absent' });
     await untilHeartbeat((heartbeat) => causeOf(heartbeat, 'absent') === 'not-installed');
     for (let time = 0; time < 5; time++) {
-      api.placements.miss('a');
+      api.placements.reportUnserved('a');
       await pause(residencyMs);
     }
     expect(stateOf(await held('b'), 'a')).toBeUndefined();
   });
 
-  it('makes room for a model whose jobs wait, though nobody asks again', async () => {
+  it('makes room for a model with waiting jobs although no client requests it', async () => {
     await install('a', 'b');
     await startWorker({ machine: machineOf(100, { a: 60, b: 60 }) });
     expect(causeOf(await held('a'), 'b')).toBe('waiting');
@@ -200,13 +200,13 @@ describe('a worker with less memory than its models take', () => {
     await startWorker({ models: ['a'], machine: machineOf(100, { a: 60, b: 60 }), pools: ['text'] });
     await held('a');
     await tell({ modelId: 'b', pinned: true });
-    expect(stateOf(await disconnected('a'), 'b')).not.toBe('draining');
+    expect(stateOf(await untilUnloaded('a'), 'b')).not.toBe('draining');
     await held('b');
   });
 });
 
 describe('a worker of a pool', () => {
-  it('asks what is placed there when it starts, and follows every change', async () => {
+  it('requests its placements at start and follows every change', async () => {
     await install('a', 'b', 'c');
     const desired = {
       revision: ++revision,
@@ -219,11 +219,11 @@ describe('a worker of a pool', () => {
     await held('c');
     await tell({ modelId: 'b' }, { modelId: 'a', pool: 'elsewhere' });
     await held('b');
-    await disconnected('a');
+    await untilUnloaded('a');
     await held('c');
   });
 
-  it('lets the streams of a model end that is taken out of the pool', async () => {
+  it('lets running streams finish when their model is removed from the pool', async () => {
     await install('a');
     await startWorker({ models: [], pools: ['text'] });
     await tell({ modelId: 'a' });
@@ -234,18 +234,18 @@ describe('a worker of a pool', () => {
     await untilHeartbeat((heartbeat) => stateOf(heartbeat, 'a') === 'draining');
     expect(await stream.until('job-finished')).toMatchObject({ usage: { completionTokens: 60 } });
     stream.close();
-    await disconnected('a');
+    await untilUnloaded('a');
   });
 });
 
-describe('a worker on real models', () => {
-  it('measures them, and holds as many as it may', async () => {
+describe('a worker with real models', () => {
+  it('measures them and loads as many as fit', async () => {
     await installTinyModel(home, { id: 'one' });
     const machine = (bytes: number) =>
-      new ThisMachine({
+      new LocalMachineMemory({
         settings: [{ device: 'cpu', bytes }],
         providers: ['cpu'],
-        graphics: new PaperGraphics(null),
+        graphics: new FakeGraphicsMemory(null),
       });
     const common = { models: ['all'], launch: realHosts };
     const measureOne = async (): Promise<number> => {
@@ -255,21 +255,21 @@ describe('a worker on real models', () => {
       await alone.stop(0);
       return (served && alone.residency.memoryOf(served))?.cpu ?? 0;
     };
-    // The first host of a fresh checkout also holds the compiler of its sources.
+    // The first host of a fresh checkout also contains the compiler of its sources.
     await measureOne();
     const measured = await measureOne();
     expect(measured).toBeGreaterThan(30 * 2 ** 20);
 
     await installTinyModel(home, { id: 'two' });
     const second = await startWorker({ ...common, machine: machine(1.2 * measured) });
-    // Whether both came in by their estimates or not, one is left.
+    // Exactly one is left, whether or not both fit by their estimates.
     await untilHeartbeat(
       ({ models, worker: said }) => models.length === 1 && said?.withoutReplica[0]?.cause === 'waiting',
     );
     const [left] = (await untilHeartbeat(({ models }) => models[0]?.state === 'ready')).models;
     const other = left?.modelId === 'one' ? 'two' : 'one';
-    await insist(other);
-    const heartbeat = await disconnected(left?.modelId ?? '');
+    await requestUntilLoaded(other);
+    const heartbeat = await untilUnloaded(left?.modelId ?? '');
     expect(heartbeat.models.map(({ modelId }) => modelId)).toEqual([other]);
     const answer = await ask(other, 'The river');
     expect((await answer.until('job-finished')).type).toBe('job-finished');

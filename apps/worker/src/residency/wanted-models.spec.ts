@@ -12,31 +12,31 @@ const model = {
 } as unknown as InstalledModel;
 const tooLarge: ModelWithoutReplica = { modelId: 'placed', cause: 'too-large', reason: 'placed is not loaded' };
 
-/** What a worker whose pool has the model wants, alone in its pool. */
+/** Returns what a worker that is alone in its pool wants. */
 async function select(obstacle: ModelWithoutReplica | null, replicas: number | null) {
   const placement: Placement = { modelId: 'placed', pool: 'text', pinned: false, replicas };
-  const wishes = new WantedModels({
+  const wantedModels = new WantedModels({
     names: [],
     desired: { placements: () => new Map([['placed', [placement]]]) } as unknown as DesiredModels,
     residency: { obstacle: async () => obstacle } as unknown as ModelResidency,
     membership: { list: () => [] } as unknown as ClusterMembership,
     processId: 'w1',
-    isHeld: () => false,
+    isLoaded: () => false,
   });
-  const { wanted, missing } = await wishes.select([model]);
+  const { wanted, missing } = await wantedModels.select([model]);
   return { wanted: wanted.map(({ model: { manifest } }) => manifest.id), missing };
 }
 
 describe('WantedModels', () => {
-  it('has what is placed in a pool of this worker', async () => {
+  it('includes the models placed in a pool of this worker', async () => {
     expect(await select(null, 1)).toEqual({ wanted: ['placed'], missing: [] });
   });
 
-  it('tells the others what this worker cannot hold, so that one of them does', async () => {
+  it('reports a model that this worker cannot load, so that another worker does', async () => {
     expect(await select(tooLarge, 1)).toEqual({ wanted: [], missing: [tooLarge] });
   });
 
-  it('leaves what everybody should hold to those who say why they do not', async () => {
+  it('keeps a model placed on every worker even if it cannot be loaded here', async () => {
     expect(await select(tooLarge, null)).toEqual({ wanted: ['placed'], missing: [] });
   });
 });

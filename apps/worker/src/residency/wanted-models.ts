@@ -3,27 +3,29 @@ import { type InstalledModel, isSelected } from '../models-folder.js';
 import { type DesiredModels, isChosen } from './desired-models.js';
 import type { ModelResidency, WantedModel } from './model-residency.js';
 
-export interface Wishes {
+export interface WantedSelection {
   wanted: WantedModel[];
-  /** Placed in a pool of this worker, but not in its models folder, or nothing it can hold: told, so that another does. */
+  /**
+   * Placed in a pool of this worker but not installed or not loadable here; reported so that another worker loads it.
+   */
   missing: ModelWithoutReplica[];
 }
 
-/** What a worker should hold: what `SLUICE_MODELS` names, and what operators placed in its pools. */
+/** Models that a worker should load: those in `SLUICE_MODELS` and those placed in its pools. */
 export class WantedModels {
   constructor(
     private readonly options: {
-      /** `SLUICE_MODELS`: ids, names of sets, or `all`. */
+      /** `SLUICE_MODELS`: ids, set names, or `all`. */
       names: readonly string[];
       desired: DesiredModels;
       residency: ModelResidency;
       membership: ClusterMembership;
       processId: string;
-      isHeld: (modelId: string) => boolean;
+      isLoaded: (modelId: string) => boolean;
     },
   ) {}
 
-  async select(installed: readonly InstalledModel[]): Promise<Wishes> {
+  async select(installed: readonly InstalledModel[]): Promise<WantedSelection> {
     const placements = this.options.desired.placements();
     const wanted: WantedModel[] = [];
     const missing: ModelWithoutReplica[] = [];
@@ -36,7 +38,7 @@ export class WantedModels {
         if (obstacle !== null) missing.push(obstacle);
         continue;
       }
-      // Others ask a helper without a queue, and would find it gone.
+      // Helper models have no queue; other models would find the helper missing.
       const pinned = manifest.internal === true || chosen.some((placement) => placement.pinned);
       wanted.push({ model, pinned });
     }
@@ -45,14 +47,14 @@ export class WantedModels {
     return { wanted, missing };
   }
 
-  private chosen(modelId: string, placements: readonly Placement[], canHold: boolean): Placement[] {
-    const { membership, processId, isHeld } = this.options;
-    const self = { processId, holds: isHeld(modelId), canHold };
+  private chosen(modelId: string, placements: readonly Placement[], canLoad: boolean): Placement[] {
+    const { membership, processId, isLoaded } = this.options;
+    const self = { processId, holds: isLoaded(modelId), canLoad };
     return placements.filter((placement) => isChosen(placement, self, membership.list()));
   }
 }
 
 function notInstalled(modelId: string): ModelWithoutReplica {
-  const reason = `${modelId} is not installed where this worker looks; run "sluice models pull ${modelId}" there`;
+  const reason = `${modelId} is not installed on this worker; run "sluice models pull ${modelId}" there`;
   return { modelId, cause: 'not-installed', reason };
 }

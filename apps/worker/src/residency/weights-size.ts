@@ -5,8 +5,8 @@ import type { InstalledModel } from '../models-folder.js';
 const known = new WeakMap<InstalledModel, Promise<number>>();
 
 /**
- * Bytes of everything in a model's folder. An installed model never changes, and is looked at once; again only when
- * its folder could not be read, which rejects.
+ * Size of a model's folder in bytes. Cached, because an installed model never changes. Rejects if the folder cannot be
+ * read, and reads it again next time.
  */
 export function weightsBytes(model: InstalledModel): Promise<number> {
   const before = known.get(model);
@@ -21,7 +21,7 @@ async function sizeOf(directory: string): Promise<number> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const sizes = entries
     .filter((entry) => !entry.isDirectory())
-    // Weights may be links into a store that models share; one that leads nowhere is the loader's to complain about.
+    // Weights may be symbolic links into a shared store; a broken one is reported by the loader.
     .map((entry) =>
       stat(join(entry.parentPath, entry.name)).then(
         ({ size }) => size,

@@ -3,19 +3,19 @@ import type { ServedModel } from '../served-model.js';
 import type { ModelResidency } from './model-residency.js';
 import type { DeviceBytes } from './residency-plan.js';
 
-/** Memory moves all the time; what everybody hears changes only with the steps of this, in bytes. */
+/** Granularity of reported memory, in bytes: heartbeats change only when usage crosses a step. */
 const step = 16 * 2 ** 20;
 
-/** A worker, as far as what it holds is concerned. */
-export interface HoldingWorker {
+/** The parts of a worker that its heartbeat describes. */
+export interface HeartbeatSource {
   readonly residency: ModelResidency;
   readonly models: readonly ServedModel[];
   readonly withoutReplica: readonly ModelWithoutReplica[];
 }
 
-/** What a worker says of its models and of itself with every heartbeat. */
+/** Builds the models and worker state of each heartbeat. */
 export function workerHeartbeat(
-  { residency, models, withoutReplica }: HoldingWorker,
+  { residency, models, withoutReplica }: HeartbeatSource,
   pools: readonly string[],
 ): { models: ServedModelState[]; worker: WorkerHeartbeat } {
   return {

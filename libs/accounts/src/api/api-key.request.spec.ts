@@ -58,17 +58,17 @@ describe('a request for a key', () => {
     [{ consumptionLimit: { usd: 0, diem: null } }],
     [{ consumptionLimit: { usd: 9_999_999_999 }, limitPeriod: 'LIFETIME' }],
     [{ consumptionLimit: { usd: 0.000000001 }, modelPrivacy: 'PRIVATE_ONLY' }],
-  ])('is taken with %j', (changes) => {
+  ])('is accepted with %j', (changes) => {
     expect(problemsOf(changes)).toEqual([]);
   });
 });
 
-describe('what a key is told', () => {
+describe('the settings of a key', () => {
   const create = (changes: Partial<CreateApiKeyRequest>) =>
     settingsOf({ apiKeyType: 'INFERENCE', description: 'a key', ...changes } as CreateApiKeyRequest);
   const update = (changes: object) => settingsChanges({ id, ...changes } as UpdateApiKeyRequest);
 
-  it('is no limit, no end and any model where nothing is said', () => {
+  it('default to no limit, no expiry and any model', () => {
     expect(create({})).toEqual({
       description: 'a key',
       expiresAt: null,
@@ -79,16 +79,16 @@ describe('what a key is told', () => {
     });
   });
 
-  it('is the first moment of a date in UTC', () => {
+  it('read a date as its first moment in UTC', () => {
     expect(create({ expiresAt: '2999-01-31' }).expiresAt).toEqual(new Date('2999-01-31T00:00:00Z'));
   });
 
-  it('takes the older name of DIEM where the new one is absent', () => {
+  it('use the older name of DIEM when the new one is absent', () => {
     expect(update({ consumptionLimit: { vcu: 2 } })).toEqual({ limitDiemNano: 2_000_000_000n });
     expect(update({ consumptionLimit: { vcu: 2, diem: null } })).toEqual({ limitDiemNano: null });
   });
 
-  it('leaves alone what a change does not name, and tells null from absent', () => {
+  it('leave omitted members unchanged, and tell null from absent', () => {
     expect(update({})).toEqual({});
     expect(update({ consumptionLimit: {}, description: null, limitPeriod: null })).toEqual({});
     expect(update({ consumptionLimit: { usd: null }, expiresAt: null })).toEqual({
@@ -99,7 +99,7 @@ describe('what a key is told', () => {
   });
 
   it.each([0, 0.1, 0.29, 1e-9, 12.345678901, 1_234_567.891, 9_223_372_036, 9_999_999_999])(
-    'shows the limit %d as it was given',
+    'show the limit %d as it was given',
     (usd) => {
       expect(shownLimit(update({ consumptionLimit: { usd } }).limitUsdNano ?? null)).toBe(usd);
     },

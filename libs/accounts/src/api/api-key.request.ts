@@ -8,23 +8,23 @@ const modelPrivacies = ['ALL', 'PRIVATE_TEXT', 'PRIVATE_ONLY'] as const;
 export const apiKeyKinds = ['INFERENCE', 'ADMIN'] as const;
 export const descriptionLength = 64;
 
-/** What a key may be told at any time. */
+/** Fields of a key that can be set at any time. */
 export class KeyLimitsRequest {
-  @ObjectField(ConsumptionLimit, { description: 'What the key may spend in each period.' })
+  @ObjectField(ConsumptionLimit, { description: 'Spending limit of the key per period.' })
   consumptionLimit?: ConsumptionLimit;
 
   @ChoiceField(limitPeriods, {
-    description: 'When limits start anew: each UTC day (`EPOCH`, the default), each UTC month, or never.',
+    description: 'When limits reset: each UTC day (`EPOCH`, the default), each UTC month, or never.',
   })
   limitPeriod?: LimitPeriod;
 
   @ChoiceField(modelPrivacies, {
-    description: 'Which models the key may call: all, private ones where they read text, or private ones only.',
+    description: 'Which models the key may call: all, private ones for text, or private ones only.',
   })
   modelPrivacy?: ModelPrivacy;
 }
 
-/** Body of `POST /api_keys` (contract 10). */
+/** Body of `POST /api_keys`. */
 export class CreateApiKeyRequest extends KeyLimitsRequest {
   @ChoiceField(apiKeyKinds, { required: true, description: '`ADMIN` manages the account, `INFERENCE` runs models.' })
   apiKeyType!: ApiKeyKind;
@@ -32,24 +32,24 @@ export class CreateApiKeyRequest extends KeyLimitsRequest {
   @TextField({
     required: true,
     maxLength: descriptionLength,
-    description: 'To tell keys apart.',
+    description: 'A label for the key.',
     example: 'Batch jobs',
   })
   description!: string;
 
-  @ExpiryField({ description: 'When the key ends; empty or absent: never. A date is its first moment in UTC.' })
+  @ExpiryField({ description: 'When the key expires; empty or absent: never. A date means its first moment in UTC.' })
   expiresAt?: string;
 }
 
-/** Body of `PATCH /api_keys`: what it leaves out stays as it is. */
+/** Body of `PATCH /api_keys`; omitted fields keep their values. */
 export class UpdateApiKeyRequest extends KeyLimitsRequest {
   @TextField({ required: true, description: 'Which key.', example: '5f6c1c0e-2f7b-4b5e-9f0a-3d1d0c7a2b11' })
   id!: string;
 
-  @TextField({ maxLength: descriptionLength, description: 'To tell keys apart.' })
+  @TextField({ maxLength: descriptionLength, description: 'A label for the key.' })
   description?: string;
 
-  @ExpiryField({ nullable: true, description: 'When the key ends; empty or null: never.' })
+  @ExpiryField({ nullable: true, description: 'When the key expires; empty or null: never.' })
   expiresAt?: string | null;
 }
 
@@ -66,13 +66,13 @@ export class CreateWeb3KeyRequest extends KeyLimitsRequest {
 
   @TextField({
     required: true,
-    description: 'From `GET /api_keys/generate_web3_key`; good for 15 minutes and one key.',
+    description: 'From `GET /api_keys/generate_web3_key`; valid for 15 minutes and one key.',
   })
   token!: string;
 
-  @TextField({ maxLength: descriptionLength, default: 'Web3 API Key', description: 'To tell keys apart.' })
+  @TextField({ maxLength: descriptionLength, default: 'Web3 API Key', description: 'A label for the key.' })
   description?: string;
 
-  @ExpiryField({ description: 'When the key ends; empty or absent: never.' })
+  @ExpiryField({ description: 'When the key expires; empty or absent: never.' })
   expiresAt?: string;
 }

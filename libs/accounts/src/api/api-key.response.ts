@@ -1,11 +1,11 @@
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 
-/* Answers of `/api_keys` (contract 10), for the document and the types of the presenter. */
+/* Responses of `/api_keys`, for the API document and the types of the presenter. */
 
 const limit = { type: 'number', nullable: true, required: false, minimum: 0, maximum: 9_999_999_999 } as const;
 const time = { type: 'string', nullable: true, example: '2026-11-21T12:00:00.000Z' } as const;
 
-/** A member that only some answers have. */
+/** A member that only some responses have. */
 function Optional(schema: ApiPropertyOptions): PropertyDecorator {
   return ApiProperty({ ...schema, required: false } as ApiPropertyOptions);
 }
@@ -32,7 +32,7 @@ export class KeyPeriodUsageResponse {
   @ApiProperty({ type: 'string', example: '0.000000' }) diem!: string;
 }
 
-/** What every answer about a key says. */
+/** Fields of every response about a key. */
 class KeyBaseResponse {
   @ApiProperty({ type: 'string', example: '5f6c1c0e-2f7b-4b5e-9f0a-3d1d0c7a2b11' }) id!: string;
   @ApiProperty({ type: 'string', enum: ['INFERENCE', 'ADMIN'] }) apiKeyType!: string;
@@ -61,7 +61,7 @@ export class KeyResponse extends ChangedKeyResponse {
 
   @Optional({
     type: () => KeyPeriodUsageResponse,
-    description: 'In this period of the limits; for keys that have any.',
+    description: 'Spent in the current period of the limits; only for keys with limits.',
   })
   currentPeriodUsage?: KeyPeriodUsageResponse;
 }
@@ -90,7 +90,7 @@ export class DeletedKeyResponse {
 }
 
 export class Web3TokenResponse {
-  @ApiProperty({ type: 'string', description: 'Sign this text as it stands.' }) token!: string;
+  @ApiProperty({ type: 'string', description: 'Sign this text unchanged.' }) token!: string;
 }
 
 export class Web3TokenDataResponse {

@@ -18,7 +18,7 @@ import { settingsChanges, settingsOf } from './key-settings.normalizer.js';
 const createExamples = {
   plain: { summary: 'A key without limits', value: { apiKeyType: 'INFERENCE', description: 'Batch jobs' } },
   limited: {
-    summary: 'One that may spend 5 USD a day until the end of January',
+    summary: 'A key that may spend 5 USD a day until the end of January',
     value: {
       apiKeyType: 'INFERENCE',
       description: 'Trial',
@@ -31,7 +31,7 @@ const createExamples = {
 
 const updateExamples = {
   limit: {
-    summary: 'Another limit, and no end',
+    summary: 'Another limit, and no expiry',
     value: { id: '5f6c1c0e-2f7b-4b5e-9f0a-3d1d0c7a2b11', consumptionLimit: { usd: 20 }, expiresAt: null },
   },
 };
@@ -63,7 +63,7 @@ export class ApiKeysController {
   @Post()
   @HttpCode(200)
   @Access('admin')
-  @ApiOperation({ operationId: 'createApiKey', summary: 'Make a key' })
+  @ApiOperation({ operationId: 'createApiKey', summary: 'Create a key' })
   @ApiBody({ type: CreateApiKeyRequest, examples: createExamples })
   @ApiOkResponse({ type: CreatedKeyDataResponse })
   @ApiErrors('standard', [400, 401, 403, 415, 429, 500])
@@ -87,7 +87,7 @@ export class ApiKeysController {
 
   @Delete()
   @Access('admin')
-  @ApiOperation({ operationId: 'deleteApiKey', summary: 'End a key; takes 5 s at most' })
+  @ApiOperation({ operationId: 'deleteApiKey', summary: 'Revoke a key; takes effect within 5 s' })
   @ApiQuery({ name: 'id', required: false, type: 'string', description: 'Which key.' })
   @ApiOkResponse({ type: DeletedKeyResponse })
   @ApiErrors('standard', [400, 401, 403, 500])
@@ -102,7 +102,7 @@ export class ApiKeysController {
   }
 }
 
-/** The published pages write the field as answers have it, too: `consumptionLimits` (contract 23-B). */
+/** Requests may also use the response's name of the field: `consumptionLimits`. */
 function withLimit(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || !('consumptionLimits' in body)) return body;
   return 'consumptionLimit' in body ? body : { ...body, consumptionLimit: body.consumptionLimits };

@@ -10,7 +10,7 @@ function expiryProblem(value: unknown): string | null {
   return moment.getTime() > Date.now() ? null : 'must lie in the future';
 }
 
-/** `expiresAt` of a request; an empty text means never, and null the same where it is shown as allowed. */
+/** Declares `expiresAt` of a request. An empty string means never; so does null where it is documented as allowed. */
 export function ExpiryField(options: { description: string; nullable?: boolean }): PropertyDecorator {
   const variants = [
     { type: 'string', enum: [''] },
@@ -25,7 +25,7 @@ export function ExpiryField(options: { description: string; nullable?: boolean }
   });
 }
 
-/** What a valid `expiresAt` means; undefined: nothing was said. */
+/** Returns what a valid `expiresAt` means; undefined when it is absent. */
 export function expiryOf(value: string | null | undefined): Date | null | undefined {
   if (value === undefined) return undefined;
   return value === null || value === '' ? null : new Date(value);

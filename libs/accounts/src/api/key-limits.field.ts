@@ -6,7 +6,7 @@ function limitProblem(value: unknown): string | null {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number';
   if (value < 0) return 'must not be less than 0';
   if (value > largestLimit) return `must not be greater than ${largestLimit}`;
-  // Rounding 0.0000000001 would make a limit of it that forbids everything.
+  // Rounding 0.0000000001 would turn it into a limit that forbids everything.
   return displayNanos(nanosOf(value), 9) === value ? null : 'must have at most 9 decimals';
 }
 
@@ -27,7 +27,7 @@ export class ConsumptionLimit {
   vcu?: number | null;
 }
 
-/** What the object changes; members it leaves out stay as they are. */
+/** Returns what the object changes; omitted members keep their values. */
 export function limitChanges({ usd, diem, vcu }: ConsumptionLimit): Partial<KeySettings> {
   const changes: Partial<KeySettings> = {};
   const diemLimit = diem === undefined ? vcu : diem;
@@ -40,7 +40,7 @@ function stored(amount: number | null): NanoUsd | null {
   return amount === null ? null : storedLimit(nanosOf(amount));
 }
 
-/** A limit as answers show it: the number that was given. */
+/** Returns a limit as responses show it: the number that was given. */
 export function shownLimit(nanos: NanoUsd | null): number | null {
   if (nanos === null) return null;
   return nanos === maxLimitNano ? largestLimit : displayNanos(nanos, 9);

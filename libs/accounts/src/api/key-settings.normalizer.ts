@@ -9,8 +9,8 @@ interface SettingsRequest extends KeyLimitsRequest {
 }
 
 /**
- * What a request says about a key, and nothing of what it leaves out. Null counts as left out, but for `expiresAt` and
- * the members of the limit, where it means none.
+ * Returns the settings that a request names. Null counts as omitted, except for `expiresAt` and the members of the
+ * limit, where it means none.
  */
 export function settingsChanges(wire: SettingsRequest): Partial<KeySettings> {
   const changes: Partial<KeySettings> = wire.consumptionLimit ? limitChanges(wire.consumptionLimit) : {};

@@ -21,7 +21,7 @@ const createExamples = {
   },
 };
 
-/** Keys for wallets: no key is needed to get one. */
+/** Creates keys for wallets; these routes need no key. */
 @ApiTags('API Keys')
 @Controller('api_keys/generate_web3_key')
 export class Web3KeysController {
@@ -40,7 +40,7 @@ export class Web3KeysController {
   @Access('anonymous')
   @ApiOperation({
     operationId: 'postApiKeyGenerateWeb3Key',
-    summary: 'Make a key for the wallet that signed the token',
+    summary: 'Create a key for the wallet that signed the token',
     security: [],
   })
   @ApiBody({ type: CreateWeb3KeyRequest, examples: createExamples })

@@ -42,7 +42,7 @@ async function query(sql: string, values: unknown[] = []): Promise<Record<string
 const create = (description = 'a key'): Promise<CreatedKey> =>
   keys.create(accountId, 'INFERENCE', { ...defaultKeySettings, description });
 
-/** Keys that were made long ago, in bulk. */
+/** Old keys, created in bulk. */
 async function addOldKeys(count: number, expiresAt: Date | null = null): Promise<void> {
   await query(
     `INSERT INTO api_keys (account_id, kind, key_hash, last6, created_at, expires_at)
@@ -70,14 +70,14 @@ describe('the keys of an account', () => {
     expect((await keys.list(accountId)).map((used) => used.record)).toEqual([second.record]);
   });
 
-  it('do not exist for other accounts, nor when they were deleted', async () => {
+  it('are invisible to other accounts, and after they were deleted', async () => {
     const { record, key } = await create();
-    const unauthenticatedClient = (await accounts.createAccount('stranger')).id;
+    const otherAccountId = (await accounts.createAccount('another account')).id;
     const deleted = await create();
     await keys.delete(accountId, deleted.record.id);
     const unknown = '00000000-0000-0000-0000-000000000000';
     const cases = [
-      [unauthenticatedClient, record.id],
+      [otherAccountId, record.id],
       [accountId, deleted.record.id],
       [accountId, unknown],
       [accountId, "' OR 1=1 --"],
@@ -94,7 +94,7 @@ describe('the keys of an account', () => {
 });
 
 describe('the list of keys', () => {
-  it('ends with the 500 that expired last, however many did', async () => {
+  it('ends with the 500 keys that expired last, however many did', async () => {
     const { record } = await create('active');
     const ending = await keys.create(accountId, 'INFERENCE', {
       ...defaultKeySettings,
@@ -107,7 +107,7 @@ describe('the list of keys', () => {
     expect(listed).toHaveLength(502);
     expect(listed.slice(-2)).toEqual([record, ending.record]);
     const ofFirst = listed.filter(({ expiresAt }) => expiresAt?.getTime() === Date.parse('2026-01-01'));
-    // Of those that expired at one moment, as many as there is room for.
+    // Of keys that expired at the same moment, as many as fit.
     expect(ofFirst).toHaveLength(2);
     for (const { id } of ofFirst) await keys.delete(accountId, id);
     const next = (await keys.list(accountId)).map((used) => used.record);
@@ -117,7 +117,7 @@ describe('the list of keys', () => {
 });
 
 describe('making keys', () => {
-  it('is refused after 20 in a minute, however many ask at once', async () => {
+  it('is refused after 20 in a minute, whatever the concurrency', async () => {
     const results = await Promise.allSettled(Array.from({ length: 30 }, () => create()));
     expect(codesOf(results)).toEqual([
       ...Array.from({ length: 10 }, () => 'RATE_LIMIT_EXCEEDED'),
@@ -135,7 +135,7 @@ describe('making keys', () => {
     await create();
   });
 
-  it('is refused at 500 active ones, however many ask at once', async () => {
+  it('is refused at 500 active ones, whatever the concurrency', async () => {
     await addOldKeys(497);
     await addOldKeys(3, new Date(1));
     const results = await Promise.allSettled(Array.from({ length: 6 }, () => create()));
@@ -151,8 +151,8 @@ describe('making keys', () => {
   });
 });
 
-describe('a key that is changed and deleted at once', () => {
-  it('is deleted in the end, and its change happened before or not at all', async () => {
+describe('a key that is changed and deleted concurrently', () => {
+  it('ends up deleted, with its change applied before or not at all', async () => {
     for (let round = 0; round < 15; round += 1) {
       const { record, key } = await create();
       await accounts.authenticate(key);
@@ -174,14 +174,14 @@ describe('a key that is changed and deleted at once', () => {
 });
 
 describe('another replica', () => {
-  /** Judges keys by a clock of its own. */
+  /** Authenticates keys against a clock of its own. */
   function replica(): { replica: AccountsService; pass(ms: number): void } {
     let nowMs = 0;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
     return { replica: new AccountsService(prisma, clock), pass: (ms) => void (nowMs += ms) };
   }
 
-  it('refuses a deleted key 5 s later, and goes by a change of it', async () => {
+  it('refuses a deleted key 5 s later, and honours a change of it', async () => {
     const { record, key } = await create();
     const { replica: other, pass } = replica();
     expect(await other.authenticate(key)).toMatchObject({ modelPrivacy: 'ALL', tier: 'default' });

@@ -3,13 +3,16 @@ import type { ApiKeyRecord, KeySettings } from '../api-key.js';
 import type { NewKey } from '../accounts.repository.js';
 
 export interface KeyCounts {
-  /** Seconds until fewer than `perMinute` were made in the last minute, deleted ones counted; 0 where it is so now. */
+  /**
+   * Seconds until fewer than `perMinute` were created in the last minute, deleted ones included; 0 when that is already
+   * so.
+   */
   waitSeconds: number;
   /** Neither deleted nor expired. */
   active: number;
 }
 
-/** Of the key that a change is about, under the lock of its account. */
+/** Current state of the key to change, read under the lock of its account. */
 export interface KeyStanding {
   expired: boolean;
   othersActive: number;
@@ -17,19 +20,22 @@ export interface KeyStanding {
 
 type Transaction = Prisma.TransactionClient;
 
-/** Many may wait for the keys of one account; whoever comes first is done in milliseconds. */
+/** Timeout for the lock on an account; many may wait for it, and each holds it for milliseconds. */
 export const transactionLimits = { maxWait: 10_000, timeout: 10_000 } as const;
 
 const withoutHash = { keyHash: true } as const;
 
-/** Of expired keys; without an end the list would grow for ever with an owner who makes keys that soon expire. */
+/**
+ * Maximum number of expired keys; without it the list of an owner who creates short-lived keys would grow without
+ * bound.
+ */
 const maxExpiredListed = 500;
 
-/** The keys of an account as their owner sees them: a deleted one does not exist. */
+/** The keys of an account as their owner sees them: deleted ones are absent. */
 export class ApiKeysRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** All active ones and the 500 that expired last, oldest first. */
+  /** Returns all active keys and the 500 that expired last, oldest first. */
   async list(accountId: string): Promise<ApiKeyRecord[]> {
     const last = await this.lastListed(accountId);
     const listed = last && [
@@ -44,7 +50,7 @@ export class ApiKeysRepository {
     });
   }
 
-  /** The last of the expired keys that are listed; undefined where all are. */
+  /** Returns the earliest listed expired key; undefined when all are listed. */
   private async lastListed(accountId: string): Promise<{ id: string; expiresAt: Date } | undefined> {
     // SQL: the database's clock decides what has expired.
     const [last] = await this.prisma.$queryRaw<{ id: string; expiresAt: Date }[]>`
@@ -62,7 +68,7 @@ export class ApiKeysRepository {
     return this.prisma.$transaction(run, transactionLimits);
   }
 
-  /** Waits for others who make keys for the account: what is counted then holds until the transaction ends. */
+  /** Waits for concurrent key creation of the account: the counts then hold until the transaction ends. */
   async lockAccount(transaction: Transaction, accountId: string): Promise<void> {
     // SQL: Prisma has no row locks. Weaker than FOR UPDATE: requests of the account insert rows that refer to it meanwhile.
     await transaction.$queryRaw`SELECT 1 FROM accounts WHERE id = ${accountId}::uuid FOR NO KEY UPDATE`;
@@ -79,7 +85,7 @@ export class ApiKeysRepository {
     return counts;
   }
 
-  /** Null when the account has no such key. */
+  /** Returns null when the account has no such key. */
   async standing(transaction: Transaction, accountId: string, id: string): Promise<KeyStanding | null> {
     // SQL: the database's clock decides what has expired.
     const [row] = await transaction.$queryRaw<KeyStanding[]>`
@@ -94,7 +100,7 @@ export class ApiKeysRepository {
     return transaction.apiKey.create({ data: key, omit: withoutHash });
   }
 
-  /** One statement: a key that is deleted at the same time is either changed and then deleted, or not changed. */
+  /** One statement: a concurrently deleted key is either changed and then deleted, or not changed. */
   async update(
     accountId: string,
     id: string,
@@ -106,7 +112,7 @@ export class ApiKeysRepository {
     return changed ?? null;
   }
 
-  /** False when the account has no such key. */
+  /** Returns false when the account has no such key. */
   async revoke(accountId: string, id: string): Promise<boolean> {
     const where = { id, accountId, revokedAt: null };
     const { count } = await this.prisma.apiKey.updateMany({ where, data: { revokedAt: new Date() } });

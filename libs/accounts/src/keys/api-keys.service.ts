@@ -6,7 +6,7 @@ import { AccountsService } from '../accounts.service.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
 import { type KeyUsage, KeyUsageReader, unused } from './key-usage.js';
 
-/** A key that was made; `key` is in this answer and nowhere else. */
+/** A created key; `key` is returned here only. */
 export interface CreatedKey {
   key: string;
   record: ApiKeyRecord;
@@ -20,7 +20,7 @@ export interface UsedKey {
 const maxPerMinute = 20;
 const maxActive = 500;
 
-/** What the owner of an account does with its keys. Keys of other accounts, and deleted ones, do not exist here. */
+/** Manages the keys of an account for its owner. Keys of other accounts, and deleted ones, do not exist here. */
 @Injectable()
 export class ApiKeysService {
   private readonly repository: ApiKeysRepository;
@@ -34,7 +34,7 @@ export class ApiKeysService {
     this.repository = new ApiKeysRepository(prisma);
   }
 
-  /** All active ones and the 500 that expired last, oldest first. */
+  /** Returns all active keys and the 500 that expired last, oldest first. */
   async list(accountId: string): Promise<UsedKey[]> {
     const records = await this.repository.list(accountId);
     const usage = await this.usage.usageOfKeys(records.map(({ id }) => id));
@@ -50,14 +50,14 @@ export class ApiKeysService {
   }
 
   /**
-   * Rejects with `RATE_LIMIT_EXCEEDED` after 20 keys in a minute, and with `INVALID_REQUEST` when 500 are active. The
-   * two are counted under a lock: no number of requests at once gets past them.
+   * Rejects with `RATE_LIMIT_EXCEEDED` after 20 keys in a minute, and with `INVALID_REQUEST` at 500 active keys. Both
+   * are counted under a lock, so concurrent requests cannot exceed them.
    */
   async create(accountId: string, kind: ApiKeyKind, settings: KeySettings): Promise<CreatedKey> {
     return this.repository.transaction((transaction) => this.createIn(transaction, accountId, kind, settings));
   }
 
-  /** As `create`, in a transaction that does more. */
+  /** Like `create`, inside the caller's transaction. */
   async createIn(
     transaction: Prisma.TransactionClient,
     accountId: string,
@@ -73,7 +73,7 @@ export class ApiKeysService {
     return { key, record: await this.repository.insert(transaction, { ...identity, ...settings }) };
   }
 
-  /** Changes what is given and nothing else. Rejects with `INVALID_REQUEST` when the account has no such key. */
+  /** Changes the given fields only. Rejects with `INVALID_REQUEST` when the account has no such key. */
   async update(accountId: string, id: string, changes: Partial<KeySettings>): Promise<ApiKeyRecord> {
     if (!isUuid(id)) throw unknownKey();
     const record =
@@ -85,13 +85,13 @@ export class ApiKeysService {
     return record;
   }
 
-  /** Ends a key everywhere within 5 s. Rejects with `INVALID_REQUEST` when the account has no such key. */
+  /** Revokes a key everywhere within 5 s. Rejects with `INVALID_REQUEST` when the account has no such key. */
   async delete(accountId: string, id: string): Promise<void> {
     if (!isUuid(id) || !(await this.repository.revoke(accountId, id))) throw unknownKey();
     this.accounts.forgetKeys();
   }
 
-  /** A key that had expired counts as active again afterwards, and there are 500 of those at most. */
+  /** Reactivating an expired key counts towards the limit of 500 active keys. */
   private async extend(accountId: string, id: string, changes: Partial<KeySettings>): Promise<ApiKeyRecord | null> {
     return this.repository.transaction(async (transaction) => {
       await this.repository.lockAccount(transaction, accountId);

@@ -3,15 +3,15 @@ import type { StakeVerifier } from './stake-verifier.js';
 
 const timeoutMs = 5_000;
 
-/** Where stakes stand. */
+/** Where stakes are recorded. */
 export interface StakeContract {
   /** JSON-RPC endpoint of a node of the chain. */
   rpcUrl: string;
-  /** A contract whose `balanceOf(address)` is what an address has staked, as staking tokens have it. */
+  /** A contract whose `balanceOf(address)` is the stake of an address, as staking tokens implement it. */
   contract: string;
 }
 
-/** Asks the chain: two tries of 5 s. viem is loaded by the first question, for most processes never ask one. */
+/** Queries the chain: two attempts of 5 s. viem is loaded on the first query, since most processes never make one. */
 export class OnchainStakeVerifier implements StakeVerifier {
   private client: Client<HttpTransport> | null = null;
 

@@ -12,7 +12,7 @@ interface Call {
   params: [{ to: string; data: string }];
 }
 
-/** A node of a chain that knows one contract. */
+/** A chain node that serves one contract. */
 class FakeNode {
   readonly calls: Call[] = [];
   stakes = new Map<string, bigint>();
@@ -56,7 +56,7 @@ beforeEach(async () => {
 afterEach(() => node.close());
 
 describe('OnchainStakeVerifier', () => {
-  it('asks the contract for the balance of the address, and any stake will do', async () => {
+  it('asks the contract for the balance of the address, and accepts any stake', async () => {
     expect(await stakes.hasStake(wallet)).toBe(false);
     node.stakes.set(wallet, 1n);
     expect(await stakes.hasStake(wallet)).toBe(true);
@@ -67,7 +67,7 @@ describe('OnchainStakeVerifier', () => {
     });
   });
 
-  it('rejects when the chain answers with an error, or not at all', async () => {
+  it('rejects when the chain returns an error, or does not respond', async () => {
     node.broken = true;
     await expect(stakes.hasStake(wallet)).rejects.toThrow();
     await node.close();
@@ -76,7 +76,7 @@ describe('OnchainStakeVerifier', () => {
 });
 
 describe('AllowListedStakes', () => {
-  it('takes the word of the operator, however it is written, and asks the chain about all others', async () => {
+  it("accepts the operator's addresses in any case, and asks the chain about all others", async () => {
     const listed = new AllowListedStakes([wallet.toUpperCase().replace('0X', '0x')], stakes);
     expect(await listed.hasStake(wallet)).toBe(true);
     expect(node.calls).toEqual([]);
@@ -85,7 +85,7 @@ describe('AllowListedStakes', () => {
     expect(await listed.hasStake(other)).toBe(true);
   });
 
-  it('finds no stake where there is no chain', async () => {
+  it('finds no stake without a chain', async () => {
     expect(await new AllowListedStakes([]).hasStake(wallet)).toBe(false);
   });
 });

@@ -1,10 +1,10 @@
-/** Who may mint keys with a wallet: those who have staked, however little. */
+/** Decides who may create keys with a wallet: addresses with any stake. */
 export abstract class StakeVerifier {
-  /** `address` in lower case. Rejects when the answer cannot be had. */
+  /** `address` is lower case. Rejects when the stake cannot be determined. */
   abstract hasStake(address: string): Promise<boolean>;
 }
 
-/** Addresses that count as staked by the operator's word; others are asked of `next`, and without one have no stake. */
+/** Accepts addresses that the operator lists; asks `next` about others, which have no stake without it. */
 export class AllowListedStakes implements StakeVerifier {
   private readonly allowed: Set<string>;
 

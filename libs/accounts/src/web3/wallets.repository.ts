@@ -7,7 +7,7 @@ type Transaction = Prisma.TransactionClient;
 /** How long a spent token is kept past its expiry, in ms: replicas' clocks differ by less. */
 const keptMs = 3_600_000;
 
-/** Addresses and the accounts behind them, and the tokens that were used up. */
+/** Maps wallet addresses to accounts, and records used tokens. */
 export class WalletsRepository {
   constructor(private readonly prisma: PrismaService) {}
 
@@ -15,14 +15,14 @@ export class WalletsRepository {
     return this.prisma.$transaction(run, transactionLimits);
   }
 
-  /** False when the token has made a key before. */
+  /** Returns false when the token has already created a key. */
   async spend(transaction: Transaction, { id, expiresAt }: Web3Token): Promise<boolean> {
     await transaction.spentWeb3Token.deleteMany({ where: { expiresAt: { lt: new Date(Date.now() - keptMs) } } });
     const { count } = await transaction.spentWeb3Token.createMany({ data: { id, expiresAt }, skipDuplicates: true });
     return count > 0;
   }
 
-  /** The account of an address (in lower case); its first key makes it. */
+  /** Returns the account of an address (lower case), creating it on first use. */
   async accountOf(transaction: Transaction, address: string): Promise<string> {
     // SQL: Prisma has no advisory locks. Two first keys at once wait for each other, so that a wallet has one account.
     await transaction.$queryRaw`SELECT 1 FROM pg_advisory_xact_lock(hashtextextended(${`wallet ${address}`}, 0))`;

@@ -9,7 +9,7 @@ import { ApiKeysService } from '../keys/api-keys.service.js';
 import type { StakeVerifier } from './stake-verifier.js';
 import { type Web3KeyRequest, Web3KeysService } from './web3-keys.service.js';
 
-/** Stands in for the chain: the stakes are what a test says. */
+/** Stands in for the chain: the test sets the stakes. */
 class StakesInMemory implements StakeVerifier {
   readonly stakers = new Set<string>();
   away = false;
@@ -67,7 +67,7 @@ async function refusalOf(request: Web3KeyRequest): Promise<PlatformError> {
 }
 
 describe('a key for a wallet', () => {
-  it('belongs to the one account of the wallet, which its first key makes', async () => {
+  it('belongs to the single account of the wallet, created with its first key', async () => {
     const requests = await Promise.all(Array.from({ length: 4 }, () => signedRequest()));
     const made = await Promise.all(requests.map((request) => web3Keys.create(request)));
     const owners = new Set(made.map(({ record }) => record.accountId));
@@ -81,7 +81,7 @@ describe('a key for a wallet', () => {
     expect(later.record).toMatchObject({ accountId: [...owners][0], kind: 'ADMIN' });
   });
 
-  it('is made once per token', async () => {
+  it('is created once per token', async () => {
     const request = await signedRequest();
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => web3Keys.create(request)));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -89,33 +89,33 @@ describe('a key for a wallet', () => {
   });
 
   it.each([
-    ['an address that is none', { address: '0x12' }, /not an Ethereum address/],
+    ['an invalid address', { address: '0x12' }, /not an Ethereum address/],
     ['an address with a wrong checksum', { address: swapCase(wallet.address) }, /not an Ethereum address/],
     ['no signature', { signature: 'nonsense' }, /not that of this address/],
-    ['a signature of impossible numbers', { signature: `0x${'00'.repeat(65)}` }, /not that of this address/],
+    ['a signature with invalid numbers', { signature: `0x${'00'.repeat(65)}` }, /not that of this address/],
     ['a malformed token', { token: 'abc' }, /not a well-formed JWT/],
-    ['a token signed by others', { token: 'e30.e30.AAAA' }, /signature of the token/],
+    ['a token signed by another party', { token: 'e30.e30.AAAA' }, /signature of the token/],
   ])('is refused with %s', async (_name, changes, message) => {
     const error = await refusalOf({ ...(await signedRequest()), ...changes });
     expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
     expect(error.message).toMatch(message);
   });
 
-  it('is refused for the signature of another wallet, or of another token', async () => {
+  it('is refused with the signature of another wallet, or of another token', async () => {
     const other = privateKeyToAccount(generatePrivateKey());
     const request = await signedRequest();
     expect((await refusalOf({ ...request, address: other.address })).message).toMatch(/not that of this address/);
     expect((await refusalOf({ ...request, token: web3Keys.token() })).message).toMatch(/not that of this address/);
   });
 
-  it('is refused when the token has expired, and nothing is asked of the chain', async () => {
+  it('is refused when the token has expired, without querying the chain', async () => {
     const request = await signedRequest();
     nowMs += 15 * 60_000;
     stakes.away = true;
     expect((await refusalOf(request)).message).toMatch(/has expired/);
   });
 
-  it('is refused without a stake, and when the chain does not answer; the token stays good', async () => {
+  it('is refused without a stake, and when the chain does not respond; the token stays valid', async () => {
     const request = await signedRequest();
     stakes.stakers.clear();
     expect((await refusalOf(request)).message).toMatch(/has no stake/);
@@ -129,7 +129,7 @@ describe('a key for a wallet', () => {
   });
 });
 
-/** The letters of an address the other way round: no checksum is right both ways. */
+/** The address with its letters in the opposite case: its checksum cannot match. */
 function swapCase(text: string): string {
   const swapped = [...text.slice(2)].map((letter) =>
     letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),

@@ -11,14 +11,14 @@ import { issueWeb3Token, readWeb3Token } from './web3-token.js';
 
 export interface Web3KeyRequest {
   address: string;
-  /** Of the raw token, by `personal_sign`. */
+  /** Of the raw token, made with `personal_sign`. */
   signature: string;
   token: string;
   kind: ApiKeyKind;
   settings: KeySettings;
 }
 
-/** Keys for whoever holds a wallet with a stake: a token to sign, and a key for its signature. */
+/** Creates keys for owners of a wallet with a stake: issues a token to sign, and a key for its signature. */
 @Injectable()
 export class Web3KeysService {
   private readonly wallets: WalletsRepository;
@@ -41,9 +41,9 @@ export class Web3KeysService {
   }
 
   /**
-   * A key of the wallet's account, which the first one makes. Rejects with `INVALID_REQUEST` saying which of address,
-   * token, signature and stake is at fault, and as `ApiKeysService.create` does. A token makes one key: whoever
-   * overhears a request cannot repeat it.
+   * Creates a key in the wallet's account, which the first key creates. Rejects with `INVALID_REQUEST` naming the
+   * invalid one of address, token, signature and stake, and as `ApiKeysService.create` does. A token creates one key,
+   * so a captured request cannot be replayed.
    */
   async create({ address, signature, token, kind, settings }: Web3KeyRequest): Promise<CreatedKey> {
     const { isAddress } = await import('viem');
@@ -75,14 +75,14 @@ export class Web3KeysService {
   }
 }
 
-/** False also for what is no signature at all. */
+/** Also false for malformed signatures. */
 async function isSignedBy(address: Hex, message: string, signature: string): Promise<boolean> {
   if (!/^0x[0-9a-f]{130}$/i.test(signature)) return false;
   const { verifyMessage } = await import('viem');
   try {
     return await verifyMessage({ address, message, signature: signature as Hex });
   } catch {
-    // Numbers that no curve has: viem throws where others answer no.
+    // viem throws on numbers outside the curve instead of returning false.
     return false;
   }
 }

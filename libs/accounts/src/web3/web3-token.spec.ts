@@ -5,7 +5,7 @@ import { issueWeb3Token, readWeb3Token, web3TokenMs } from './web3-token.js';
 const key = Buffer.alloc(32, 7);
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 
-/** A token of any content with a right signature. */
+/** A token with any content and a valid signature. */
 function forge(claims: unknown, header: unknown = { alg: 'HS256', typ: 'JWT' }): string {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const signed = `${encode(header)}.${encode(claims)}`;
@@ -14,8 +14,8 @@ function forge(claims: unknown, header: unknown = { alg: 'HS256', typ: 'JWT' }):
 
 const claims = { iss: 'sluice', aud: 'generate-web3-key', jti: 'one', exp: nowMs / 1000 + 60 };
 
-describe('a token for wallets', () => {
-  it('is good for 15 minutes, and no two are the same', () => {
+describe('a wallet token', () => {
+  it('is valid for 15 minutes and unique', () => {
     const token = issueWeb3Token(key, nowMs);
     const { id, expiresAt } = readWeb3Token(key, token, nowMs + web3TokenMs - 1);
     expect(id).toMatch(/^[0-9a-f-]{36}$/);
@@ -31,7 +31,7 @@ describe('a token for wallets', () => {
     },
   );
 
-  it('is refused with another signature, another key or another algorithm', () => {
+  it('is refused with another signature, key or algorithm', () => {
     const token = issueWeb3Token(key, nowMs);
     const altered = `${token.slice(0, -2)}${token.endsWith('AA') ? 'BB' : 'AA'}`;
     const unsigned = forge(claims, { alg: 'none' });

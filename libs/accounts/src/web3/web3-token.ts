@@ -1,16 +1,16 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { PlatformError } from '#common';
 
-/** How long a wallet may take to sign, in ms. */
+/** How long a wallet has to sign, in ms. */
 export const web3TokenMs = 15 * 60_000;
 
 const issuer = 'sluice';
 const audience = 'generate-web3-key';
 const longest = 1_024;
 
-/** What a token that was issued here says. */
+/** Claims of a token issued here. */
 export interface Web3Token {
-  /** Lets a token make one key. */
+  /** Lets a token create one key only. */
   id: string;
   expiresAt: Date;
 }
@@ -36,7 +36,7 @@ function refuse(message: string): PlatformError {
   });
 }
 
-/** A JWT (HS256) that proves nothing but that it is fresh and ours; nothing is kept of it until it is used. */
+/** A JWT (HS256) that only proves that it is recent and issued here; nothing is stored until it is used. */
 export function issueWeb3Token(key: Buffer, nowMs: number): string {
   const issuedAt = Math.floor(nowMs / 1000);
   const claims = { iss: issuer, aud: audience, jti: randomUUID(), iat: issuedAt, exp: issuedAt + web3TokenMs / 1000 };
@@ -49,12 +49,15 @@ function readPart(part: string): Record<string, unknown> {
     const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Falls through: what is no JSON and what is no object are one fault to the caller.
+    // Falls through: invalid JSON and a non-object are the same error to the caller.
   }
   throw refuse('The token is not a well-formed JWT.');
 }
 
-/** Rejects as `INVALID_REQUEST`, telling malformed tokens, wrong signatures, wrong claims and expired ones apart. */
+/**
+ * Rejects with `INVALID_REQUEST`, distinguishing malformed tokens, invalid signatures, invalid claims and expired
+ * tokens.
+ */
 export function readWeb3Token(key: Buffer, token: string, nowMs: number): Web3Token {
   const parts = token.length <= longest && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token.split('.') : [];
   const [header = '', payload = '', signature = ''] = parts;

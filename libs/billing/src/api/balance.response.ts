@@ -2,29 +2,29 @@ import { ApiProperty } from '@nestjs/swagger';
 import { displayNanos } from '#common';
 import type { AccountBalance } from '../ledger.repository.js';
 
-/* Answer of `GET /billing/balance` (contract 12). */
+/* Response of `GET /billing/balance`. */
 
 export class BalancesResponse {
   @ApiProperty({ type: 'number', nullable: true, description: 'Null for accounts without a stake.', example: null })
   diem!: number | null;
 
-  @ApiProperty({ type: 'number', nullable: true, description: 'Bundled credits included.', example: 12.5 })
+  @ApiProperty({ type: 'number', nullable: true, description: 'Includes bundled credits.', example: 12.5 })
   usd!: number | null;
 }
 
 export class BalanceResponse {
-  @ApiProperty({ type: 'boolean', description: 'Whether anything is left to spend.' }) canConsume!: boolean;
+  @ApiProperty({ type: 'boolean', description: 'Whether any balance is left to spend.' }) canConsume!: boolean;
 
   @ApiProperty({
     type: 'string',
     nullable: true,
     enum: ['USD', 'VCU', 'DIEM', 'BUNDLED_CREDITS'],
-    description: 'What the next request spends first.',
+    description: 'Currency that the next request spends first.',
   })
   consumptionCurrency!: string | null;
 
   @ApiProperty({ type: () => BalancesResponse }) balances!: BalancesResponse;
-  @ApiProperty({ type: 'number', description: 'DIEM that each day (UTC) begins with.', example: 0 })
+  @ApiProperty({ type: 'number', description: 'DIEM allowance of each UTC day.', example: 0 })
   diemEpochAllocation!: number;
 }
 

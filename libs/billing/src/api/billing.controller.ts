@@ -15,7 +15,7 @@ import { csvFileName, presentUsage, usageCsv, wantsCsv } from './usage-history.p
 import { readHistoryQuery } from './usage-history.query.js';
 
 const successor = '/api/v1/billing/usage-history';
-/** `/billing/usage` was never served here: it is for clients that were written for it elsewhere. */
+/** `/billing/usage` never existed here; clients written for another service call it. */
 const farewell = {
   deprecation: '@1767225600',
   sunset: 'Wed, 01 Jul 2026 00:00:00 GMT',
@@ -23,8 +23,8 @@ const farewell = {
 };
 const farewellHeaders = {
   Deprecation: { description: 'Since when.', schema: { type: 'string' } },
-  Sunset: { description: 'When it ended.', schema: { type: 'string' } },
-  Link: { description: 'What to ask instead.', schema: { type: 'string' } },
+  Sunset: { description: 'When the route was retired.', schema: { type: 'string' } },
+  Link: { description: 'The replacement route.', schema: { type: 'string' } },
 } as const;
 
 const day = { type: 'string', pattern: String.raw`^\d{4}-\d{2}-\d{2}$` };
@@ -51,7 +51,7 @@ export class BillingController {
   @Access('anonymous')
   @Retired()
   @ApiOperation({ operationId: 'getBillingUsage', summary: 'Gone', deprecated: true, security: [] })
-  @ApiResponse({ status: 410, description: 'Always; `Link` names its successor.', headers: farewellHeaders })
+  @ApiResponse({ status: 410, description: 'Always; `Link` names the successor.', headers: farewellHeaders })
   @ApiErrors('standard', [410])
   usage(@Res({ passthrough: true }) reply: FastifyReply): never {
     void reply.headers(farewell);
@@ -86,12 +86,12 @@ export class BillingController {
 
   @Get('usage-analytics')
   @Access('admin')
-  @ApiOperation({ operationId: 'getBillingUsageAnalytics', summary: 'Sum up usage by day, model and key' })
+  @ApiOperation({ operationId: 'getBillingUsageAnalytics', summary: 'Aggregate usage by day, model and key' })
   @ApiQuery({
     name: 'lookback',
     required: false,
     schema: { type: 'string', pattern: String.raw`^[1-9]\d*d$`, default: '7d' },
-    description: 'How many days back, today (UTC) included; 90 at most.',
+    description: 'Number of days, today (UTC) included; at most 90.',
   })
   @ApiQuery({ name: 'startDate', required: false, schema: day, description: 'First day (UTC), with `endDate`.' })
   @ApiQuery({ name: 'endDate', required: false, schema: day, description: 'Last day (UTC), with `startDate`.' })

@@ -5,11 +5,11 @@ import { readHistoryQuery } from './usage-history.query.js';
 const nowMs = Date.parse('2026-11-21T23:30:00Z');
 
 describe('the query of a usage history', () => {
-  it('is everything, a thousand at a time, where nothing is said', () => {
+  it('defaults to everything, a thousand lines at a time', () => {
     expect(readHistoryQuery({})).toEqual({ filter: { currency: null, startMs: null, endMs: null, pageSize: 1_000 } });
   });
 
-  it('takes every filter', () => {
+  it('accepts every filter', () => {
     const query = {
       currency: 'BUNDLED_CREDITS',
       startTimestamp: '2026-11-01T00:00:00+01:00',
@@ -17,7 +17,7 @@ describe('the query of a usage history', () => {
       pageSize: '10',
     };
     const startMs = Date.parse('2026-10-31T23:00:00Z');
-    // Half a millisecond counts as a whole one: entries stand at whole ones.
+    // Half a millisecond rounds up: entries have whole milliseconds.
     const endMs = Date.parse('2026-11-02T00:00:00.001Z');
     expect(readHistoryQuery(query)).toEqual({ filter: { currency: 'BUNDLED', startMs, endMs, pageSize: 10 } });
   });
@@ -49,7 +49,7 @@ describe('the query of a usage history', () => {
     expect(() => readHistoryQuery(query)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error);
   });
 
-  it('lets a cursor travel alone', () => {
+  it('accepts a cursor only on its own', () => {
     expect(readHistoryQuery({ cursor: 'abc' })).toEqual({ cursor: 'abc' });
   });
 });

@@ -7,7 +7,7 @@ const maxDays = 90;
 const oneDayMs = 86_400_000;
 const dayForm = /^\d{4}-\d{2}-\d{2}$/;
 
-/** The days that the address of `GET /billing/usage-analytics` asks for, and how answers call them. */
+/** The day range of a `GET /billing/usage-analytics` query, and its name in responses. */
 export interface AnalyticsQuery {
   days: UsageDays;
   lookback: string;

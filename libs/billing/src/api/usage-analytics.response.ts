@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/* Answer of `GET /billing/usage-analytics` (contract 12). */
+/* Response of `GET /billing/usage-analytics`. */
 
 const amount = { type: 'number', example: 0.12 } as const;
 const series = {
@@ -44,7 +44,7 @@ export class KeyTotalsResponse {
 }
 
 export class UsageAnalyticsResponse {
-  @ApiProperty({ type: 'string', description: 'How many days.', example: '7d' }) lookback!: string;
+  @ApiProperty({ type: 'string', description: 'Number of days.', example: '7d' }) lookback!: string;
   @ApiProperty({ type: () => DateUsageResponse, isArray: true }) byDate!: DateUsageResponse[];
   @ApiProperty({ type: () => ModelUsageResponse, isArray: true }) byModel!: ModelUsageResponse[];
   @ApiProperty({ ...series, description: 'DIEM per day of each top model.' }) byModelDaily!: Record<string, number>[];

@@ -6,14 +6,14 @@ import { UsageHistoryResponse } from './usage-history.response.js';
 const cursor = { type: 'string', maxLength: 512, pattern: '^[A-Za-z0-9_-]+$' } as const;
 const time = { type: 'string', maxLength: 40, format: 'date-time' } as const;
 
-/** What the document says of `GET /billing/usage-history`. */
+/** API document of `GET /billing/usage-history`. */
 export function UsageHistoryDocument(): MethodDecorator {
   return applyDecorators(
     ApiExtraModels(UsageHistoryResponse),
     ApiOperation({
       operationId: 'getBillingUsageHistory',
       summary: 'List charges, oldest first',
-      description: 'Every position once, whatever is charged while you page. `Accept: text/csv` gives a file.',
+      description: 'Every line once, even while new charges arrive between pages. `Accept: text/csv` returns a file.',
     }),
     ApiQuery({
       name: 'currency',
@@ -27,20 +27,20 @@ export function UsageHistoryDocument(): MethodDecorator {
       name: 'pageSize',
       required: false,
       schema: { type: 'integer', minimum: 10, maximum: 1000, default: 1000 },
-      description: 'Positions per page.',
+      description: 'Lines per page.',
     }),
     ApiQuery({
       name: 'cursor',
       required: false,
       schema: cursor,
-      description: '`nextCursor` of the page before, alone: its filters go on. Good for 24 h.',
+      description: '`nextCursor` of the previous page, on its own: its filters carry over. Valid for 24 h.',
     }),
     ApiResponse({
       status: 200,
       description: 'One page.',
       headers: {
-        'Content-Disposition': { description: 'Of CSV: a file name.', schema: { type: 'string' } },
-        'x-next-cursor': { description: 'Of CSV: the cursor of the next page.', schema: cursor },
+        'Content-Disposition': { description: 'For CSV: a file name.', schema: { type: 'string' } },
+        'x-next-cursor': { description: 'For CSV: the cursor of the next page.', schema: cursor },
       },
       content: {
         ...jsonContent(UsageHistoryResponse),

@@ -17,7 +17,7 @@ const entry: UsageEntry = {
   completionTokens: null,
 };
 
-describe('a position of the usage history', () => {
+describe('a line of the usage history', () => {
   it('is shown with its exact amount', () => {
     expect(presentUsage(entry)).toEqual({
       timestamp: '2026-11-21T12:00:00.123Z',
@@ -37,7 +37,7 @@ describe('a position of the usage history', () => {
     expect(presentUsage({ ...entry, requestId: null }).inferenceDetails).toBeNull();
   });
 
-  it('is a line of CSV in the order of the JSON, quoted where it has to be', () => {
+  it('is a line of CSV in the order of the JSON, quoted where necessary', () => {
     const [head, first, second, end] = usageCsv([entry, { ...entry, note: 'a "b",\nc', requestId: null }]).split(
       '\r\n',
     );
@@ -52,7 +52,7 @@ describe('a position of the usage history', () => {
     expect(end).toBe('');
   });
 
-  it('has a file named by the time', () => {
+  it('has a file name with the time', () => {
     const name = csvFileName(Date.parse('2026-11-21T12:00:00.123Z'));
     expect(name).toBe('billing-usage-history-20261121T120000123Z.csv');
   });

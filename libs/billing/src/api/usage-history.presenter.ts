@@ -6,7 +6,7 @@ import { wireCurrencies } from './usage-history.query.js';
 const decimals = 9;
 const plainNote = 'API inference';
 
-/** One position as JSON has it. */
+/** Returns one line as JSON. */
 export function presentUsage(entry: UsageEntry): UsageEntryResponse {
   const { requestId, executionMs, promptTokens, completionTokens } = entry;
   return {
@@ -36,14 +36,14 @@ const columns = [
   'inferenceDetails.completionTokens',
 ];
 
-/** A field of RFC 4180. */
+/** Formats a field according to RFC 4180. */
 function field(value: string | number | null): string {
   const text = value === null ? '' : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function row(entry: UsageEntry): string {
-  // Amounts are written out: spreadsheets do not all read 1e-7.
+  // Amounts are written in full: not every spreadsheet reads 1e-7.
   return [
     entry.createdAt.toISOString(),
     entry.sku,
@@ -61,7 +61,7 @@ function row(entry: UsageEntry): string {
     .join(',');
 }
 
-/** Positions as RFC 4180 has them: a head line, CRLF, columns in the order of the JSON. */
+/** Formats lines according to RFC 4180: header line, CRLF, columns in the order of the JSON. */
 export function usageCsv(entries: readonly UsageEntry[]): string {
   return [columns.join(','), ...entries.map(row)].map((line) => `${line}\r\n`).join('');
 }
@@ -71,13 +71,13 @@ export function csvFileName(nowMs: number): string {
   return `billing-usage-history-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.csv`;
 }
 
-/** True when the `Accept` of a request likes CSV better than JSON. */
+/** Returns true when the `Accept` header prefers CSV over JSON. */
 export function wantsCsv(accept: string | undefined): boolean {
   const [csv, json] = [qualityOf(accept, 'text/csv'), qualityOf(accept, 'application/json')];
   return csv > 0 && csv >= json;
 }
 
-/** How much `accept` likes a type that it names; 0 where it does not. */
+/** Returns the quality value of a type in `accept`; 0 when it is absent. */
 function qualityOf(accept: string | undefined, type: string): number {
   for (const part of accept?.toLowerCase().split(',') ?? []) {
     const [name = '', ...parameters] = part.split(';').map((word) => word.trim());

@@ -2,17 +2,17 @@ import type { Currency } from '#common';
 import { queryFault, queryText } from '#platform/http';
 import type { UsageFilter } from '../usage/usage-cursor.js';
 
-/** Currencies as answers call them. */
+/** Currency names in responses. */
 export const wireCurrencies = { USD: 'USD', DIEM: 'DIEM', BUNDLED: 'BUNDLED_CREDITS' } as const;
 
 const pageSizes = { min: 10, max: 1_000 } as const;
 const filterNames = ['currency', 'startTimestamp', 'endTimestamp', 'pageSize'] as const;
 const timestamp = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/;
 const longestTimestamp = 40;
-/** PostgreSQL knows no year 0, and nothing was charged before this one. */
+/** PostgreSQL has no year 0, and nothing was charged before this one. */
 export const firstYear = 1970;
 
-/** What the address of `GET /billing/usage-history` asks for: a new history, or the page behind a cursor. */
+/** A parsed `GET /billing/usage-history` query: a new history, or the page after a cursor. */
 export type HistoryQuery = { filter: UsageFilter } | { cursor: string };
 
 /** Throws `INVALID_REQUEST` naming the parameter. */
@@ -47,7 +47,7 @@ function readPageSize(query: unknown): number {
   throw queryFault('pageSize', `pageSize must be a whole number from ${pageSizes.min} to ${pageSizes.max}.`);
 }
 
-/** In ms, rounded up: entries have whole ones, so an entry at or after the moment is at or after this. */
+/** In ms, rounded up: entries have whole milliseconds, so the comparison stays exact. */
 function readTimestamp(query: unknown, name: string): number | null {
   const text = queryText(query, name);
   if (text === undefined) return null;

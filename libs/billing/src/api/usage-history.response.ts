@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/* Answer of `GET /billing/usage-history` (contract 12). */
+/* Response of `GET /billing/usage-history`. */
 
 const count = { type: 'integer', nullable: true, minimum: 0 } as const;
 

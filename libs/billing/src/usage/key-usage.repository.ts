@@ -2,23 +2,23 @@ import type { NanoUsd } from '#common';
 import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 
-/** What a key has been charged; bundled credits count as USD. */
+/** The charges of a key; bundled credits count as USD. */
 export interface KeySpending {
   /** Today and the six days before, in UTC. */
   sevenDaysUsdNano: NanoUsd;
   sevenDaysDiemNano: NanoUsd;
-  /** In the window of its limits. */
+  /** In the current period of its limits. */
   periodUsdNano: NanoUsd;
   periodDiemNano: NanoUsd;
 }
 
-/** Spending of keys, by a few rows each however much they are used. */
+/** Reads the spending of keys, from a few rows each however much they are used. */
 @Injectable()
 export class KeyUsageRepository {
   // SQL: the windows of many keys are summed in one statement, by the day of the ledger.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** By key id. Keys that nobody has are absent. */
+  /** By key id. Unknown keys are absent. */
   async usageOfKeys(keyIds: readonly string[]): Promise<Map<string, KeySpending>> {
     if (keyIds.length === 0) return new Map();
     const rows = await this.prisma.$queryRaw<(KeySpending & { id: string })[]>`

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SumTurns } from './sum-turns.js';
 
-describe('the turns of sums', () => {
+describe('aggregation slots', () => {
   let turns: SumTurns;
   let begun: string[];
   let ends: Map<string, () => void>;
@@ -15,7 +15,7 @@ describe('the turns of sums', () => {
 
   afterEach(() => void vi.useRealTimers());
 
-  /** A sum of the account that its first letter names. */
+  /** An aggregation of the account that its first letter names. */
   function ask(name: string): Promise<string> {
     return turns.run(name.slice(0, 1), async () => {
       begun.push(name);
@@ -29,7 +29,7 @@ describe('the turns of sums', () => {
     await vi.advanceTimersByTimeAsync(0);
   }
 
-  it('are two at once, the others in the order of asking', async () => {
+  it('run two at once, the others in the order of arrival', async () => {
     const answers = Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => ask(name)));
     await vi.advanceTimersByTimeAsync(0);
     expect(begun).toEqual(['a', 'b']);
@@ -41,7 +41,7 @@ describe('the turns of sums', () => {
     expect(await answers).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
-  it('are one of each account, so that nobody waits for the many ranges of another', async () => {
+  it('run one per account, so that no account waits for the many ranges of another', async () => {
     const answers = Promise.all(['a1', 'a2', 'a3', 'b1'].map((name) => ask(name)));
     await vi.advanceTimersByTimeAsync(0);
     expect(begun).toEqual(['a1', 'b1']);
@@ -52,7 +52,7 @@ describe('the turns of sums', () => {
     await answers;
   });
 
-  it('are waited for no longer than that, and whoever gave up takes none', async () => {
+  it('are awaited for a limited time, and an abandoned one takes no slot', async () => {
     const first = ask('a1');
     const late = ask('a2').catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(4_000);
@@ -65,7 +65,7 @@ describe('the turns of sums', () => {
     expect(await Promise.all([first, last])).toEqual(['a1', 'a3']);
   });
 
-  it('go on behind a sum that failed', async () => {
+  it('continue after an aggregation failed', async () => {
     const failed = turns.run('a', () => Promise.reject(new Error('no'))).catch((error: unknown) => error);
     const next = ask('a');
     expect(await failed).toMatchObject({ message: 'no' });

@@ -1,9 +1,9 @@
 import { PlatformError } from '#common';
 
 export interface SumTurnsOptions {
-  /** How many sums run at once in this process. */
+  /** How many aggregations run at once in this process. */
   maxAtOnce: number;
-  /** How long a sum may wait for its turn. */
+  /** How long an aggregation may wait for its slot. */
   waitMs: number;
 }
 
@@ -15,8 +15,8 @@ interface Waiting {
 const retryAfterSeconds = 5;
 
 /**
- * Who may let the database sum up: few at once, each on a connection that everybody else's requests need too, and one of
- * each account, so that one that asks for many ranges leaves a turn to the others. They begin in the order of asking.
+ * Limits concurrent aggregations in the database: few at once, since each uses a connection that other requests need,
+ * and one per account, so that an account with many ranges does not block others. They start in order of arrival.
  */
 export class SumTurns {
   private readonly running = new Set<string>();
@@ -24,7 +24,7 @@ export class SumTurns {
 
   constructor(private readonly options: SumTurnsOptions) {}
 
-  /** Rejects with `REQUEST_TIMEOUT`, and has not called `work`, where the turn did not come in time. */
+  /** Rejects with `REQUEST_TIMEOUT`, without calling `work`, when no slot became free in time. */
   async run<Result>(accountId: string, work: () => Promise<Result>): Promise<Result> {
     await this.turnOf(accountId);
     try {
@@ -58,7 +58,7 @@ export class SumTurns {
     return this.running.size < this.options.maxAtOnce && !this.running.has(accountId);
   }
 
-  /** A sum that ends makes room for one: whoever could begin before has begun. */
+  /** A finished aggregation frees one slot: everything that could start earlier has started. */
   private startNext(): void {
     const position = this.waiting.findIndex(({ accountId }) => this.isFreeFor(accountId));
     const [next] = position < 0 ? [] : this.waiting.splice(position, 1);
@@ -69,6 +69,6 @@ export class SumTurns {
 }
 
 function tooBusy(): PlatformError {
-  const message = 'Other sums of usage took too long for this one to begin; ask again in a moment.';
+  const message = 'Other usage aggregations took too long for this one to start; try again in a moment.';
   return new PlatformError('REQUEST_TIMEOUT', message, null, { retry: { afterSeconds: retryAfterSeconds } });
 }

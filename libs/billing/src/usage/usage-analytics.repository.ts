@@ -1,13 +1,13 @@
 import { PlatformError } from '#common';
 import { Prisma, type PrismaService } from '#platform/prisma';
 
-/** Whole days in UTC, both included. */
+/** Whole UTC days, both included. */
 export interface UsageDays {
   startDate: string;
   endDate: string;
 }
 
-/** A sum over charges. `level` names what it was summed by; the members that are not in it are null. */
+/** An aggregate over charges. `level` names its dimensions; members outside it are null. */
 export interface UsageSum {
   level: 'date' | 'model' | 'model-date' | 'key' | 'key-date';
   date: string | null;
@@ -26,10 +26,10 @@ export interface KeyName {
   last6: string;
 }
 
-/** `statement_timeout` ended it. */
+/** Cancelled by `statement_timeout`. */
 const queryCanceled = '57014';
 
-/** Sums of an account's charges, from one scan of the days that are asked for. */
+/** Aggregates of an account's charges, from one scan of the requested days. */
 export class UsageAnalyticsRepository {
   // SQL: all sums come from one scan by GROUPING SETS.
   constructor(private readonly prisma: PrismaService) {}
@@ -59,7 +59,7 @@ export class UsageAnalyticsRepository {
     try {
       return await this.prisma.$transaction(
         async (transaction) => {
-          // A million charges are joined and sorted in memory then, not on disk.
+          // A million charges are then joined and sorted in memory, not on disk.
           await transaction.$executeRaw`
             SELECT set_config('statement_timeout', ${String(timeoutMs)}, true), set_config('work_mem', '64MB', true)`;
           return transaction.$queryRaw<UsageSum[]>(sums);
@@ -73,7 +73,7 @@ export class UsageAnalyticsRepository {
     }
   }
 
-  /** The kind of each model that was ever priced, by id. */
+  /** Returns the type of each model that ever had a price, by id. */
   async modelTypes(modelIds: readonly string[]): Promise<Map<string, string>> {
     const rows = await this.prisma.$queryRaw<{ modelId: string; modelType: string }[]>`
       SELECT DISTINCT ON (model_id) model_id AS "modelId", model_type AS "modelType" FROM prices
@@ -81,7 +81,7 @@ export class UsageAnalyticsRepository {
     return new Map(rows.map(({ modelId, modelType }) => [modelId, modelType]));
   }
 
-  /** What keys are called, deleted ones too. */
+  /** Returns the labels of keys, deleted ones included. */
   async keyNames(keyIds: readonly string[]): Promise<KeyName[]> {
     return this.prisma.$queryRaw<KeyName[]>`
       SELECT id::text AS id, description, last6 FROM api_keys WHERE id = ANY(${[...keyIds]}::uuid[])`;

@@ -8,8 +8,8 @@ import { UsageAnalyticsRepository, type UsageDays } from './usage-analytics.repo
 export interface UsageAnalyticsOptions {
   clock?: Clock;
   /**
-   * How long a sum may wait for its turn, and how long the database may then sum up; default 8,000. To stay well below what
-   * the driver waits for an answer: the database would go on summing up after it.
+   * How long an aggregation may wait for its slot, and how long the database may then compute; default 8,000. Keep it
+   * well below the driver's timeout, since the database would continue after the driver gave up.
    */
   timeoutMs?: number;
 }
@@ -24,7 +24,7 @@ const maxCached = 1_000;
 const maxSumsAtOnce = 2;
 const oneDayMs = 86_400_000;
 
-/** Every day of a range. */
+/** Returns every day of a range. */
 export function datesOf({ startDate, endDate }: UsageDays): string[] {
   const dates: string[] = [];
   for (let ms = Date.parse(startDate); ms <= Date.parse(endDate); ms += oneDayMs) {
@@ -41,9 +41,9 @@ function timeoutOf({ queryTimeoutMs = 10_000 }: PrismaService): number {
 }
 
 /**
- * An account's spending by day, model and key. An answer serves everybody who asks this process for the same days of
- * the same account within 10 minutes, also while it is summed up; failures are not kept. Two sums run at once, of two
- * accounts.
+ * Reports an account's spending by day, model and key. A report serves all requests of this process for the same days
+ * of the same account within 10 minutes, also while it is computed; failures are not cached. Two aggregations run at
+ * once, of two accounts.
  */
 @Injectable()
 export class UsageAnalyticsService {
@@ -63,7 +63,10 @@ export class UsageAnalyticsService {
     this.turns = new SumTurns({ maxAtOnce: maxSumsAtOnce, waitMs: timeoutMs });
   }
 
-  /** Rejects with `REQUEST_TIMEOUT` where the range holds more than can be summed up in time, or other sums took all of it. */
+  /**
+   * Rejects with `REQUEST_TIMEOUT` when the range is too large to aggregate in time, or other aggregations used up the
+   * time.
+   */
   async analyse(accountId: string, days: UsageDays): Promise<UsageAnalytics> {
     const name = `${accountId} ${days.startDate} ${days.endDate}`;
     const known = this.cache.get(name);
@@ -94,7 +97,7 @@ export class UsageAnalyticsService {
   private remember(name: string, entry: Cached): void {
     this.cache.delete(name);
     this.cache.set(name, entry);
-    // A map iterates in insertion order: the first is the oldest answer.
+    // A map iterates in insertion order: the first is the oldest report.
     const oldest = this.cache.size > maxCached ? this.cache.keys().next().value : undefined;
     if (oldest !== undefined) this.cache.delete(oldest);
   }

@@ -2,7 +2,7 @@ import type { NanoUsd } from '#common';
 import type { KeyName, UsageSum } from './usage-analytics.repository.js';
 import { type AnalyticsModelType, analyticsModelType, partOf, type UnitType, unitOf } from './usage-unit.js';
 
-/** What was spent; bundled credits count as USD. */
+/** Amounts spent; bundled credits count as USD. */
 export interface Spend {
   usdNano: NanoUsd;
   diemNano: NanoUsd;
@@ -27,7 +27,7 @@ export interface ModelUsage extends Spend {
 
 export interface KeyUsageTotals extends Spend {
   apiKeyId: string | null;
-  /** Tells the key from all others of the answer. */
+  /** Distinguishes the key from all others in the response. */
   name: string;
   units: number;
 }
@@ -38,7 +38,7 @@ export interface DailySeries {
   diemByName: Map<string, NanoUsd>;
 }
 
-/** An account's spending in a range of days, by day, model and key; what was spent most on comes first. */
+/** An account's spending in a range of days, by day, model and key; the highest spend comes first. */
 export interface UsageAnalytics {
   byDate: DatedSpend[];
   byModel: ModelUsage[];
@@ -68,7 +68,7 @@ function bySpend<Item extends Spend>(items: Iterable<Item>, nameOf: (item: Item)
   });
 }
 
-/** The sums of one level, gathered by a name. */
+/** Groups the aggregates of one level by name. */
 function gather<Item>(
   sums: readonly UsageSum[],
   nameOf: (sum: UsageSum) => string,
@@ -85,7 +85,7 @@ function gather<Item>(
   return items;
 }
 
-/** Puts the sums of the repository together. `dates` are all days of the range: those without usage show zero. */
+/** Combines the aggregates of the repository. `dates` are all days of the range: days without usage show zero. */
 export class AnalyticsBuilder {
   private readonly keyNames: Map<string | null, string>;
 
@@ -124,7 +124,7 @@ export class AnalyticsBuilder {
 
   private unitsOf({ sku, units, modelId }: UsageSum): { unitType: UnitType; count: number } {
     const { unitType, scale } = unitOf(sku ?? '', this.modelTypes.get(modelId ?? ''));
-    // Units have nine decimals; whole tokens come out whole.
+    // Units have nine decimals; whole tokens stay whole.
     return { unitType, count: Number((Number(units) * scale).toFixed(6)) };
   }
 
@@ -203,7 +203,10 @@ export class AnalyticsBuilder {
   }
 }
 
-/** Descriptions, with the end of the key where they are empty, not the only one, or the name of a series' time. */
+/**
+ * Returns descriptions, with the end of the key appended where a description is empty, not unique, or equals the time
+ * column of a series.
+ */
 function distinctNames(keys: readonly KeyName[]): Map<string | null, string> {
   const counts = new Map<string, number>();
   for (const { description } of keys) counts.set(description, (counts.get(description) ?? 0) + 1);

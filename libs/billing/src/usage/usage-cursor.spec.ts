@@ -11,19 +11,19 @@ const cursor: UsageCursor = {
 };
 
 describe('a cursor', () => {
-  it('carries the filter and the place, in 512 characters of its alphabet', () => {
+  it('carries the filter and the position, in 512 characters of its alphabet', () => {
     const text = writeCursor(key, account, cursor, nowMs);
     expect(text).toMatch(/^[A-Za-z0-9_-]{1,512}$/);
     expect(readCursor(key, account, text, nowMs + cursorMs - 1)).toEqual(cursor);
   });
 
-  it('holds the longest values it can get', () => {
+  it('holds the longest possible values', () => {
     const max = { filter: { currency: 'USD', startMs: 8.64e15, endMs: 8.64e15, pageSize: 1_000 } as const };
     const text = writeCursor(key, account, { ...max, after: { createdAtMs: 8.64e15, entryId: 2n ** 63n } }, 8.64e15);
     expect(text.length).toBeLessThanOrEqual(512);
   });
 
-  it('is nothing to another account, under another key, or after 24 h', () => {
+  it('is invalid for another account, under another key, or after 24 h', () => {
     const text = writeCursor(key, account, cursor, nowMs);
     expect(readCursor(key, 'account-2', text, nowMs)).toBeNull();
     expect(readCursor(Buffer.alloc(32, 4), account, text, nowMs)).toBeNull();
@@ -34,7 +34,7 @@ describe('a cursor', () => {
     expect(readCursor(key, account, text, nowMs)).toBeNull();
   });
 
-  it('is nothing with any character changed, added or taken away', () => {
+  it('is invalid with any character changed, added or removed', () => {
     const text = writeCursor(key, account, cursor, nowMs);
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const position = fc.nat(text.length - 1);

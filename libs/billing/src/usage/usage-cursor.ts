@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Currency, currencies } from '#common';
 
-/** What a usage history is asked for. */
+/** The filter of a usage history. */
 export interface UsageFilter {
   currency: Currency | null;
   /** Inclusive, ms since the epoch. */
@@ -11,7 +11,7 @@ export interface UsageFilter {
   pageSize: number;
 }
 
-/** The entry that a page ended with. */
+/** The last entry of a page. */
 export interface UsagePosition {
   createdAtMs: number;
   entryId: bigint;
@@ -22,7 +22,7 @@ export interface UsageCursor {
   after: UsagePosition;
 }
 
-/** How long a cursor can be continued from, in ms. */
+/** How long a cursor stays valid, in ms. */
 export const cursorMs = 24 * 3_600_000;
 
 const macBytes = 32;
@@ -35,8 +35,8 @@ function macOf(key: Buffer, accountId: string, payload: Buffer): Buffer {
 }
 
 /**
- * A place in an account's usage history as opaque text. Its signature covers the account: another account's cursor is
- * as wrong as an altered one.
+ * A position in an account's usage history as opaque text. Its signature covers the account: another account's cursor
+ * is as invalid as an altered one.
  */
 export function writeCursor(key: Buffer, accountId: string, { filter, after }: UsageCursor, nowMs: number): string {
   const { currency, startMs, endMs, pageSize } = filter;
@@ -51,11 +51,11 @@ export function writeCursor(key: Buffer, accountId: string, { filter, after }: U
   return Buffer.concat([macOf(key, accountId, payload), payload]).toString('base64url');
 }
 
-/** Null for what was not written for this account, was altered, or is older than 24 h. */
+/** Returns null for a cursor that belongs to another account, was altered, or is older than 24 h. */
 export function readCursor(key: Buffer, accountId: string, text: string, nowMs: number): UsageCursor | null {
   if (!alphabet.test(text)) return null;
   const bytes = Buffer.from(text, 'base64url');
-  // Text that decodes to the same bytes is another text all the same.
+  // Different text that decodes to the same bytes is still invalid.
   if (bytes.length <= macBytes || bytes.toString('base64url') !== text) return null;
   const payload = bytes.subarray(macBytes);
   if (!timingSafeEqual(bytes.subarray(0, macBytes), macOf(key, accountId, payload))) return null;

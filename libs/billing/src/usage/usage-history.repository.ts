@@ -2,7 +2,7 @@ import type { Currency, NanoUsd } from '#common';
 import { Prisma, type PrismaService } from '#platform/prisma';
 import type { UsageFilter, UsagePosition } from './usage-cursor.js';
 
-/** One position of a charge. */
+/** One line of a charge. */
 export interface UsageEntry {
   entryId: bigint;
   createdAt: Date;
@@ -10,7 +10,7 @@ export interface UsageEntry {
   /** A decimal, in units of the price. */
   units: string;
   unitPriceNano: NanoUsd;
-  /** Negative: it was spent. */
+  /** Negative for a charge. */
   amountNano: NanoUsd;
   currency: Currency;
   note: string;
@@ -21,14 +21,14 @@ export interface UsageEntry {
 }
 
 /**
- * Positions of an account's charges in the order they were written. The entries of an account are written and dated one
- * charge after another, under its lock: what commits later stands behind what anybody has read.
+ * Reads the lines of an account's charges in the order they were written. The entries of an account are written and
+ * dated one charge after another, under its lock: later commits come after everything that was already read.
  */
 export class UsageHistoryRepository {
   // SQL: a page is read along the index of each currency, which Prisma cannot express.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** `limit` positions behind `after`. Each currency is read along its index, no further than the page. */
+  /** Returns `limit` lines after `after`. Each currency is read along its index, no further than the page. */
   async page(
     accountId: string,
     filter: UsageFilter,

@@ -7,11 +7,11 @@ import { type UsageEntry, UsageHistoryRepository } from './usage-history.reposit
 
 export interface UsagePage {
   entries: UsageEntry[];
-  /** Null where the history ends for now. */
+  /** Null at the current end of the history. */
   nextCursor: string | null;
 }
 
-/** What an account has been charged, position by position, oldest first. */
+/** Reports an account's charges line by line, oldest first. */
 @Injectable()
 export class UsageHistoryService {
   private readonly repository: UsageHistoryRepository;
@@ -32,8 +32,8 @@ export class UsageHistoryService {
   }
 
   /**
-   * The page behind another one, with its filter: every position once, whatever is written meanwhile. Rejects with
-   * `INVALID_REQUEST` when the cursor was altered, is another account's or older than 24 h.
+   * Returns the next page, with the same filter: every line once, whatever is written meanwhile. Rejects with
+   * `INVALID_REQUEST` when the cursor was altered, belongs to another account, or is older than 24 h.
    */
   async next(accountId: string, text: string): Promise<UsagePage> {
     const cursor = readCursor(this.cursorKey, accountId, text, this.clock.nowMs());
@@ -46,7 +46,7 @@ export class UsageHistoryService {
   }
 
   private async page(accountId: string, filter: UsageFilter, after: UsageCursor['after'] | null): Promise<UsagePage> {
-    // One more than is shown tells whether there is more.
+    // One more line than shown tells whether there is another page.
     const found = await this.repository.page(accountId, filter, after, filter.pageSize + 1);
     const entries = found.slice(0, filter.pageSize);
     const last = found.length > entries.length ? entries.at(-1) : undefined;

@@ -5,7 +5,7 @@ import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { UsageAnalyticsService } from './usage-analytics.service.js';
 
-/** As in the api, where both are larger. */
+/** Same limits as in the API, scaled down. */
 const poolSize = 5;
 const queryTimeoutMs = 4_000;
 
@@ -39,10 +39,10 @@ async function sumsUnderWay(): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-describe('sums of usage that do not end', () => {
-  it('leave connections to everybody else, and are given up by the database before the driver gives it up', async () => {
+describe('usage queries that do not finish', () => {
+  it('leave connections for other requests and are cancelled by the database before the driver times out', async () => {
     const replica = await pool.connect();
-    // Its connection is there before there is something to see.
+    // Opens the connection before the queries take all others.
     await sumsUnderWay();
     try {
       await replica.query('BEGIN');

@@ -1,7 +1,7 @@
-/** What analytics count a model in. */
+/** The unit that analytics count a model in. */
 export type UnitType = 'tokens' | 'images' | 'chars' | 'minutes' | 'seconds';
 
-/** How the contract calls kinds of models in analytics. */
+/** Names of model types in analytics. */
 export type AnalyticsModelType = 'LLM' | 'IMAGE' | 'TTS' | 'ASR' | 'VIDEO';
 
 const modelTypes: Record<string, AnalyticsModelType> = {
@@ -26,7 +26,7 @@ const unitTypes: Record<string, UnitType> = {
   music: 'seconds',
 };
 
-/** The last word of a sku is the unit of its price. */
+/** The last word of a SKU is the unit of its price. */
 const units: Record<string, { unitType: UnitType; scale: number }> = {
   mtoken: { unitType: 'tokens', scale: 1_000_000 },
   mcharacter: { unitType: 'chars', scale: 1_000_000 },
@@ -38,12 +38,12 @@ const units: Record<string, { unitType: UnitType; scale: number }> = {
   minute: { unitType: 'minutes', scale: 1 },
 };
 
-/** Null for kinds that the contract has no word for. */
+/** Returns null for types that have no analytics name. */
 export function analyticsModelType(type: string | undefined): AnalyticsModelType | null {
   return modelTypes[type ?? ''] ?? null;
 }
 
-/** The kind of unit of a sku, and how many single ones (tokens, characters) one unit of its price is. */
+/** Returns the kind of unit of a SKU, and how many single units (tokens, characters) one unit of its price is. */
 export function unitOf(sku: string, modelType: string | undefined): { unitType: UnitType; scale: number } {
   const word = sku.slice(sku.lastIndexOf('-') + 1);
   return units[word] ?? { unitType: unitTypes[modelType ?? ''] ?? 'tokens', scale: 1 };
@@ -51,7 +51,7 @@ export function unitOf(sku: string, modelType: string | undefined): { unitType: 
 
 const families = new Set(['llm', 'embedding', 'image', 'tts', 'asr', 'music', 'video']);
 
-/** What a sku says beside model, family and unit: `input` of `some-model-llm-input-mtoken`. */
+/** Returns the part of a SKU besides model, family and unit: `input` of `some-model-llm-input-mtoken`. */
 export function partOf(sku: string, modelId: string): string {
   const rest = sku.startsWith(`${modelId}-`) ? sku.slice(modelId.length + 1) : sku;
   const words = rest.split('-');

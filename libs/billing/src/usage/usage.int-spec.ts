@@ -69,7 +69,7 @@ function line(sku: string, amountNano: bigint, units = '0.5'): ChargeLine {
   return { sku, units, unitPriceNano: 2n * amountNano, amountNano };
 }
 
-/** A job that ran and was paid, as the platform leaves it. */
+/** A job that ran and was charged, as the platform leaves it. */
 async function pay(lines: ChargeLine[], { modelId = 'm', apiKeyId = key } = {}): Promise<string> {
   const requestId = newRequestId('TST');
   const total = lines.reduce((sum, { amountNano }) => sum + amountNano, 0n);
@@ -89,7 +89,7 @@ async function pay(lines: ChargeLine[], { modelId = 'm', apiKeyId = key } = {}):
   return requestId;
 }
 
-/** Lets what was charged so far have been charged days ago; the ledger itself refuses that. */
+/** Dates all charges days back; the ledger itself refuses that. */
 async function age(days: number): Promise<void> {
   const client = await pool.connect();
   try {
@@ -108,7 +108,7 @@ async function age(days: number): Promise<void> {
   }
 }
 
-/** All pages from a first one on. */
+/** Returns all pages from the first one on. */
 async function readAll(filter: UsageFilter = whole, service = history): Promise<UsageEntry[]> {
   let page = await service.first(account, filter);
   const found = [...page.entries];
@@ -129,7 +129,7 @@ async function entryIds(): Promise<bigint[]> {
 }
 
 describe('the usage history', () => {
-  it('has a line for each position and each currency that paid it, with the request behind it', async () => {
+  it('has a line for each unit and each currency that paid it, with its request', async () => {
     await ledger.setStake(account, nanosPerUsd);
     await give('BUNDLED', nanosPerUsd);
     await give('USD');
@@ -160,7 +160,7 @@ describe('the usage history', () => {
     expect((await readAll()).map(({ sku }) => sku)).toEqual(['mine']);
   });
 
-  it('keeps to its times, the first one included and the last one not', async () => {
+  it('respects its time range, start included and end excluded', async () => {
     await give('USD');
     for (const sku of ['a', 'b', 'c']) await pay([line(sku, 1n)]);
     const [, second, third] = await readAll();
@@ -173,7 +173,7 @@ describe('the usage history', () => {
     expect(await skus({ startMs: endMs + 1 })).toEqual([]);
   });
 
-  it('ends with a full page where nothing follows it', async () => {
+  it('ends with a full page when nothing follows it', async () => {
     await give('USD');
     for (let count = 0; count < 5; count += 1) await pay([line('a', 1n), line('b', 1n)]);
     const page = await history.first(account, whole);
@@ -181,7 +181,7 @@ describe('the usage history', () => {
     expect(page.nextCursor).toBeNull();
   });
 
-  it('misses nothing and repeats nothing while requests are settled beside the reader', async () => {
+  it('misses nothing and repeats nothing while requests are settled concurrently', async () => {
     await give('USD');
     await pay([line('a', 1n), line('b', 1n)]);
     let writing = true;
@@ -191,7 +191,7 @@ describe('the usage history', () => {
     const done = Promise.all(writers).finally(() => (writing = false));
     while (writing) {
       const seen = (await readAll()).map(({ entryId }) => entryId);
-      // Whatever is written later stands behind what was read: what was read stays the beginning.
+      // Later writes come after what was read: what was read stays the beginning.
       expect(seen).toEqual((await entryIds()).slice(0, seen.length));
     }
     await done;
@@ -201,7 +201,7 @@ describe('the usage history', () => {
 });
 
 describe('a cursor', () => {
-  it('goes on with the filters of its first page, on any replica, for 24 h', async () => {
+  it('continues with the filters of its first page, on any replica, for 24 h', async () => {
     await give('BUNDLED', 12n);
     await give('USD');
     for (let count = 0; count < 12; count += 1) await pay([line('a', 1n), line('b', 1n)]);
@@ -232,7 +232,7 @@ describe('a cursor', () => {
 describe('the usage of keys', () => {
   const usageOf = async (id: string) => (await new KeyUsageRepository(prisma).usageOfKeys([id])).get(id);
 
-  it('is what was charged today and in the six days before, and in the window of its limits', async () => {
+  it('is the charge of today and of the six days before, and of the period of its limits', async () => {
     await ledger.setStake(account, nanosPerUsd);
     await give('USD');
     const monthly = await newKey('monthly', { usd: nanosPerUsd, period: 'LIFETIME' });
@@ -251,7 +251,7 @@ describe('the usage of keys', () => {
     expect(await usageOf(randomUUID())).toBeUndefined();
   });
 
-  it('begins anew with the day where the limit is one of days', async () => {
+  it('resets with the day for a daily limit', async () => {
     await give('USD');
     const daily = await newKey('daily', { usd: nanosPerUsd });
     await pay([line('a', 9n)], { apiKeyId: daily });
@@ -280,7 +280,7 @@ describe('usage analytics', () => {
     return { named };
   }
 
-  it('sum up days, models and keys, the most spent first', async () => {
+  it('add up days, models and keys, the highest spend first', async () => {
     const { named } = await prepare();
     const usage = await new UsageAnalyticsService(prisma).analyse(account, { startDate: before(2), endDate: today });
     expect(usage.byDate).toEqual([
@@ -311,7 +311,7 @@ describe('usage analytics', () => {
     expect(usage.byKeyDaily.map(({ date }) => date)).toEqual([before(2), before(1), today]);
   });
 
-  it('leave out what lies beside the days that are asked for', async () => {
+  it('leave out what lies outside the requested days', async () => {
     await prepare();
     const service = new UsageAnalyticsService(prisma);
     const usage = await service.analyse(account, { startDate: before(1), endDate: before(1) });
@@ -320,7 +320,7 @@ describe('usage analytics', () => {
     expect(none).toMatchObject({ byModel: [], byKey: [], topModels: [], topKeyNames: [] });
   });
 
-  it('are the same for 10 minutes, for each account its own', async () => {
+  it('stay the same for 10 minutes, per account', async () => {
     let nowMs = 0;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
     const service = new UsageAnalyticsService(prisma, { clock });
@@ -338,7 +338,7 @@ describe('usage analytics', () => {
     expect(await spent()).toBe(0n);
   });
 
-  it('reject with a 504 when summing up takes too long, and are tried anew then', async () => {
+  it('reject with a 504 when aggregation takes too long, and are retried then', async () => {
     const client = await pool.connect();
     const service = new UsageAnalyticsService(prisma, { timeoutMs: 200 });
     const days = { startDate: today, endDate: today };

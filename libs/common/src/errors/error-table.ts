@@ -1,18 +1,18 @@
-/** What the queue does with a job that failed with a code. */
+/** How the queue handles a job that failed with a code. */
 export type QueueAction = 'never' | 'same-job' | 'same-job-once';
 
-/** What the ledger does with the reservation of a request that ended with a code. */
+/** How the ledger handles the reservation of a request that ended with a code. */
 export type LedgerAction = 'none' | 'release' | 'settle-delivered';
 
-/** One row of the closed error table: a code decides everything that follows from it. */
+/** One row of the error table. The code determines everything else. */
 export interface ErrorTableEntry {
-  /** HTTP status of the answer; null where no caller is left to read one. */
+  /** HTTP status of the response; null when the client has disconnected. */
   readonly status: number | null;
   /** `type` of the OpenAI error object. */
   readonly type: string;
   readonly queue: QueueAction;
   readonly ledger: LedgerAction;
-  /** Seconds for the `retry-after` header, where a later try can succeed. */
+  /** Seconds for the `retry-after` header, where a retry can succeed. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -20,8 +20,8 @@ const invalid = { type: 'invalid_request_error', queue: 'never', ledger: 'none' 
 const server = { type: 'server_error', queue: 'never', ledger: 'release' } as const;
 
 /**
- * Every error code of the house. The codes are those of the service contract (section 17.2) but for
- * `DEVICE_LOST` and `JOB_CANCELLED`, which are ours and never leave it. `docs/errors.md` has a row for each.
+ * Every error code of the project. `DEVICE_LOST` and `JOB_CANCELLED` are internal and never sent to clients.
+ * `docs/errors.md` has a row for each.
  */
 export const errorTable = {
   INVALID_REQUEST: { status: 400, ...invalid },

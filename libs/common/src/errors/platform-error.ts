@@ -1,13 +1,13 @@
 import { type ErrorCode, isErrorCode } from './error-table.js';
 
-/** How an error crosses a process: never a class, always these three. */
+/** An error as it crosses processes: never a class, always these three fields. */
 export interface WireError {
   code: ErrorCode;
   message: string;
   param?: string | null;
 }
 
-/** One finding of a validation: where in the body, and what is wrong there. */
+/** One validation issue: where in the body, and what is wrong. */
 export interface ErrorIssue {
   code: string;
   path: (string | number)[];
@@ -18,8 +18,8 @@ export interface ErrorIssue {
 export type RetryAdvice = { afterSeconds: number } | 'never';
 
 /**
- * The one error class of the house. The code decides the HTTP status, what the queue does and what the ledger
- * does (`error-table.ts`). `message` is for callers: no stack, path, host or prompt. `param` names the field.
+ * The only error class of the project. The code determines the HTTP status and the handling by queue and ledger
+ * (`error-table.ts`). `message` is for clients: no stack, path, host or prompt. `param` names the field.
  */
 export class PlatformError extends Error {
   override readonly name = 'PlatformError';
@@ -36,7 +36,7 @@ export class PlatformError extends Error {
   }
 
   readonly issues: ErrorIssue[] | undefined;
-  /** Known here and now; without it the table says when a later try can succeed. */
+  /** Set when known; otherwise the error table says when a retry can succeed. */
   readonly retry: RetryAdvice | undefined;
 
   toWire(): WireError {
@@ -48,7 +48,7 @@ export class PlatformError extends Error {
     return new PlatformError(code, wire.message, wire.param ?? null);
   }
 
-  /** Any thrown value as a PlatformError; what is not one becomes `UNKNOWN_ERROR` without its text. */
+  /** Converts any thrown value to a PlatformError. Other errors become `UNKNOWN_ERROR` without their text. */
   static from(error: unknown, fallback: ErrorCode = 'UNKNOWN_ERROR'): PlatformError {
     if (error instanceof PlatformError) return error;
     return new PlatformError(fallback, 'The service failed to answer this request.', null, { cause: error });

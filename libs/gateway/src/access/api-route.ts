@@ -3,9 +3,9 @@ import type { RouteSettings } from '#platform/http';
 
 const apiBase = '/api/v1/';
 
-/** Whether keys and limits are asked of a request: at the api's addresses, except those that are gone for good. */
+/** True when keys and limits apply to a request: for all API paths except those of removed endpoints. */
 export function isApiRoute({ routeOptions, url }: Pick<FastifyRequest, 'routeOptions' | 'url'>): boolean {
-  // By the route that was found, not by what the caller wrote: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too.
-  // Where there is none, by the address.
+  // Uses the matched route, not the raw URL: `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it
+  // uses the path.
   return (routeOptions.url ?? url).startsWith(apiBase) && (routeOptions.config as RouteSettings).retired !== true;
 }

@@ -27,12 +27,14 @@ beforeAll(async () => {
   );
   server.get('/api/v1/things', ({ caller }) => ({ caller }));
   server.get('/api/v1/accounts', { config: { access: 'admin' } }, () => ({}));
-  server.get('/api/v1/farewell', { config: { access: 'anonymous' } }, ({ caller, keyUnchecked }) => ({
+  server.get('/api/v1/farewell', { config: { access: 'anonymous' } }, ({ caller, keyLookupFailed }) => ({
     caller,
-    keyUnchecked,
+    keyLookupFailed,
   }));
   server.get('/api/v1/gone', { config: { access: 'anonymous', retired: true } }, ({ caller }) => ({ caller }));
-  server.setNotFoundHandler(({ caller, keyUnchecked }, reply) => reply.status(404).send({ caller, keyUnchecked }));
+  server.setNotFoundHandler(({ caller, keyLookupFailed }, reply) =>
+    reply.status(404).send({ caller, keyLookupFailed }),
+  );
   server.get('/health/live', () => ({}));
   await server.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -41,7 +43,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** The path is sent as it stands; `fetch` would tidy it. */
+/** Sends the path as it is; `fetch` would normalize it. */
 async function statusOf(path: string, key?: string, more: Record<string, string> = {}): Promise<number> {
   const address = server.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -57,7 +59,7 @@ async function statusOf(path: string, key?: string, more: Record<string, string>
 
 describe('authentication', () => {
   it.each(['/api/v1/things', '/%61pi/v1/things', '/api/%76%31/things', 'http://elsewhere/api/v1/things'])(
-    'asks for a key however the address is written: %s',
+    'requires a key for every spelling of the path: %s',
     async (path) => {
       expect(await statusOf(path)).toBe(401);
       expect(await statusOf(path, 'slk_bad')).toBe(401);
@@ -65,43 +67,43 @@ describe('authentication', () => {
     },
   );
 
-  it.each(['/api/v1/accounts', '/%61pi/v1/accounts'])('lets no INFERENCE key into %s', async (path) => {
+  it.each(['/api/v1/accounts', '/%61pi/v1/accounts'])('rejects an INFERENCE key on %s', async (path) => {
     expect(await statusOf(path, 'slk_good')).toBe(403);
   });
 
   it.each([
     ['/api/v1/farewell', 200],
     ['/api/v1/nowhere', 404],
-  ])('knows whose key comes along to %s, where nobody needs one, and refuses no other', async (url, status) => {
+  ])('identifies the key sent to public route %s and rejects no other', async (url, status) => {
     const ask = async (authorization?: string) => {
       const response = await server.inject({ url, headers: authorization === undefined ? {} : { authorization } });
       return [response.statusCode, response.json<object>()];
     };
-    const unauthenticatedClient = [status, { caller: null, keyUnchecked: false }];
-    expect(await ask('Bearer slk_good')).toEqual([status, { caller: expect.any(Object), keyUnchecked: false }]);
+    const unauthenticatedClient = [status, { caller: null, keyLookupFailed: false }];
+    expect(await ask('Bearer slk_good')).toEqual([status, { caller: expect.any(Object), keyLookupFailed: false }]);
     expect(await ask()).toEqual(unauthenticatedClient);
     expect(await ask('Bearer slk_bad')).toEqual(unauthenticatedClient);
     expect(await ask('Basic c2xr')).toEqual(unauthenticatedClient);
-    expect(await ask('Bearer slk_slow')).toEqual([status, { caller: null, keyUnchecked: true }]);
+    expect(await ask('Bearer slk_slow')).toEqual([status, { caller: null, keyLookupFailed: true }]);
   });
 
-  it('looks at no key where the address is gone', async () => {
+  it('ignores the key on a removed endpoint', async () => {
     const response = await server.inject({ url: '/api/v1/gone', headers: { authorization: 'Bearer slk_good' } });
     expect(response.json<object>()).toEqual({ caller: null });
   });
 
-  it('turns a blocked stranger away, and never who has a key', async () => {
+  it('rejects a blocked unauthenticated client, but no client with a key', async () => {
     const blocked = { 'x-blocked': '1' };
     expect(await statusOf('/api/v1/things', undefined, blocked)).toBe(429);
     expect(await statusOf('/api/v1/things', 'slk_bad', blocked)).toBe(429);
     expect(await statusOf('/api/v1/things', 'slk_good', blocked)).toBe(200);
   });
 
-  it('waits for the look at a key as long as a request may wait, and then says that it is not the key', async () => {
+  it('waits for the key lookup within the request budget, then reports that the service is unavailable', async () => {
     expect(await statusOf('/api/v1/things', 'slk_slow')).toBe(503);
   });
 
-  it('leaves what lies outside the base path alone', async () => {
+  it('ignores paths outside the base path', async () => {
     expect(await statusOf('/health/live')).toBe(200);
     expect(await statusOf('/nowhere')).toBe(404);
   });

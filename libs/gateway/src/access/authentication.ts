@@ -8,12 +8,12 @@ import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** A key came along where none is needed, and could not be looked up. */
-    keyUnchecked: boolean;
+    /** True when an optional key was sent but could not be looked up. */
+    keyLookupFailed: boolean;
   }
 }
 
-/** The bearer token of a request; null without an `authorization` header. */
+/** Returns the bearer token of a request, or null without an `authorization` header. */
 function bearerOf(request: FastifyRequest): string | null {
   const header = request.headers.authorization;
   if (header === undefined) return null;
@@ -24,7 +24,7 @@ function bearerOf(request: FastifyRequest): string | null {
   return match[1];
 }
 
-/** Where keys are looked up, and how long a request may wait for it. */
+/** Key lookup and the budget of each request for it. */
 export interface AuthDependencies {
   accounts: AccountsService;
   budgets: StoreBudgets;
@@ -39,12 +39,12 @@ async function callerBehind(
     return await budgets.of(id).within(accounts.authenticate(bearer));
   } catch (error) {
     if (error instanceof PlatformError) throw error;
-    // The database is away, not the key: a later try can succeed.
+    // The database is unavailable, not the key invalid: a retry can succeed.
     throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check keys right now.', null, { cause: error });
   }
 }
 
-/** Null for strangers on a route that is public. */
+/** Returns null for unauthenticated clients on a public route. */
 async function callerOfRoute(
   request: FastifyRequest,
   access: RouteAccess,
@@ -56,17 +56,17 @@ async function callerOfRoute(
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
 
-/** Whose key came along where none is needed: failures there count for it, too. A wrong one is as good as none. */
+/** Returns the owner of an optional key, so that failures count for it. An invalid key counts as none. */
 async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
   try {
     return await callerOfRoute(request, 'public', parts);
   } catch (error) {
-    request.keyUnchecked = !isUnauthenticated(error);
+    request.keyLookupFailed = !isUnauthenticated(error);
     return null;
   }
 }
 
-/** What to answer somebody without a valid key instead of that; null: nothing. */
+/** Returns the error that replaces the authentication failure of a client without a valid key, or null to keep it. */
 export type RefuseUnauthenticated = (request: FastifyRequest) => PlatformError | null;
 
 function isUnauthenticated(error: unknown): boolean {
@@ -83,7 +83,7 @@ export function addAuthentication(
   refuseUnauthenticated: RefuseUnauthenticated = () => null,
 ): void {
   server.decorateRequest('caller', null);
-  server.decorateRequest('keyUnchecked', false);
+  server.decorateRequest('keyLookupFailed', false);
   server.addHook('onRequest', async (request) => {
     if (!isApiRoute(request)) return;
     const { access = 'inference' } = request.routeOptions.config as RouteSettings;

@@ -10,7 +10,7 @@ describe('callerAddress', () => {
     ['::1', '0:0:0:0::/64'],
     ['', 'unknown'],
     ['300.1.1.1', 'unknown'],
-  ])('means by %j %j', (ip, caller) => {
+  ])('maps %j to %j', (ip, caller) => {
     expect(callerAddress(ip)).toBe(caller);
   });
 });

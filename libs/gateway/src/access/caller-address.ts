@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Who is meant by an address: of IPv6 the network of 64 bits, which is what one customer is given; an IPv4 address
- * inside IPv6 is itself.
+ * Returns the client identity of an address: the /64 network of an IPv6 address, since one customer gets a /64.
+ * IPv4-mapped IPv6 addresses map to the IPv4 address.
  */
 export function callerAddress(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown';

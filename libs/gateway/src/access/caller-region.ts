@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * The caller's country as the operator's proxy names it in `header`, in two letters. Undefined where no header is
- * configured, or it names no country: of whom nothing is known, nothing is refused.
+ * Returns the caller's two-letter country code from the proxy header `header`. Undefined when no header is configured
+ * or it has no country; nothing is then refused by region.
  */
 export function regionOf(headers: IncomingHttpHeaders, header: string | undefined): string | undefined {
   if (header === undefined) return undefined;

@@ -4,7 +4,7 @@ import type { ModelManifest } from '#model-registry/manifest';
 
 const textTypes: readonly string[] = ['text', 'embedding'];
 
-/** Throws `UNAUTHORIZED`, naming the policy, where a key may not call a model that is not private (contract 10). */
+/** Throws `UNAUTHORIZED`, naming the policy, when a key may not call a model that is not private. */
 export function assertModelPrivacy({ modelPrivacy }: Caller, { id, type, privacy }: ModelManifest): void {
   const needsPrivate = modelPrivacy === 'PRIVATE_ONLY' || (modelPrivacy === 'PRIVATE_TEXT' && textTypes.includes(type));
   if (!needsPrivate || privacy === 'private') return;

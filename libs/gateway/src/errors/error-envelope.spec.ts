@@ -10,21 +10,21 @@ function answer(code: ErrorCode, url: string) {
 }
 
 describe('errorResponse', () => {
-  it('gives OpenAI’s object on its routes and the plain one elsewhere', () => {
+  it('uses the OpenAI error object on OpenAI routes and the plain one elsewhere', () => {
     expect(answer('INVALID_REQUEST', openaiRoute).body).toEqual({
       error: { message: 'It went wrong.', type: 'invalid_request_error', param: 'field', code: 'INVALID_REQUEST' },
     });
     expect(answer('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
   });
 
-  it('tells a context overflow by OpenAI’s own code', () => {
+  it('reports a context overflow with the OpenAI code', () => {
     expect(answer('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
       status: 400,
       body: { error: { code: 'context_length_exceeded', type: 'invalid_request_error' } },
     });
   });
 
-  it('lets no code of our own out', () => {
+  it('exposes no internal code', () => {
     for (const code of ['DEVICE_LOST', 'JOB_CANCELLED'] as const) {
       for (const url of [openaiRoute, otherRoute]) {
         const { status, body } = answer(code, url);
@@ -34,7 +34,7 @@ describe('errorResponse', () => {
     }
   });
 
-  it('tells when to come back wherever that can help, and that it cannot elsewhere', () => {
+  it('sets Retry-After where a retry can help and x-should-retry: false where it cannot', () => {
     for (const code of Object.keys(errorTable) as ErrorCode[]) {
       const { status, headers } = answer(code, openaiRoute);
       if (status === 503 || status === 429) expect(headers['retry-after'], code).toMatch(/^\d+$/);
@@ -44,14 +44,14 @@ describe('errorResponse', () => {
     expect(answer('MODEL_OFFLINE', openaiRoute).headers['x-should-retry']).toBeUndefined();
   });
 
-  it('says what an error itself knows of a later try', () => {
+  it('uses the retry information of the error itself', () => {
     const refused = (retry: RetryAdvice) =>
       errorResponse(new PlatformError('RATE_LIMIT_EXCEEDED', 'x', null, { retry }), openaiRoute).headers;
     expect(refused({ afterSeconds: 42 })).toEqual({ 'retry-after': '42' });
     expect(refused('never')).toEqual({ 'x-should-retry': 'false' });
   });
 
-  it('nests the findings by field', () => {
+  it('nests the issues by field', () => {
     const issues = [
       { code: 'too_big', path: ['messages', 0, 'name'], message: 'too long' },
       { code: 'custom', path: ['constructor'], message: 'odd' },
@@ -75,7 +75,7 @@ describe('isOpenaiPath', () => {
     ['/api/v1/models?type=all', true],
     ['/api/v1/modelsx', false],
     ['/health/live', false],
-  ])('says of %s: %s', (url, expected) => {
+  ])('maps %s to %s', (url, expected) => {
     expect(isOpenaiPath(url)).toBe(expected);
   });
 });

@@ -1,13 +1,13 @@
 import { type ErrorCode, type ErrorIssue, errorEntry, type PlatformError } from '#common';
 
-/** An error as it goes out: what the route's callers can read (DESIGN 7). */
+/** An error as it is sent, in the format that the route's clients expect. */
 export interface ErrorResponse {
   status: number;
   headers: Record<string, string>;
   body: object;
 }
 
-/** Paths that OpenAI's API has too; clients of these read its error object. */
+/** Paths that exist in OpenAI's API. Their clients expect its error object. */
 const openaiPaths = [
   '/api/v1/chat/completions',
   '/api/v1/responses',
@@ -18,7 +18,7 @@ const openaiPaths = [
   '/api/v1/models',
 ];
 
-/** Codes of our own never leave the house; each goes out as the contract's code for what the caller sees. */
+/** Maps internal codes to the public code that describes what the client sees. Internal codes are never sent. */
 const publicCodes: Partial<Record<ErrorCode, ErrorCode>> = {
   DEVICE_LOST: 'MODEL_OFFLINE',
   JOB_CANCELLED: 'SERVICE_UNAVAILABLE',
@@ -29,14 +29,14 @@ export function isOpenaiPath(url: string): boolean {
   return openaiPaths.some((known) => path === known || path.startsWith(`${known}/`));
 }
 
-/** `details` of the contract: `_errors` nested by field. */
+/** Builds `details`: issues under `_errors`, nested by field. */
 function detailsOf(issues: ErrorIssue[]): object {
   const root: Record<string, unknown> = { _errors: [] };
   for (const { path, message } of issues) {
     let node = root;
     for (const part of path) {
       const key = String(part);
-      // Keys come from the body: only own members count, and `__proto__` was dropped when it was read.
+      // Keys come from the body: only own members count. The parser has removed `__proto__`.
       if (!Object.hasOwn(node, key)) node[key] = { _errors: [] };
       node = node[key] as Record<string, unknown>;
     }
@@ -46,18 +46,18 @@ function detailsOf(issues: ErrorIssue[]): object {
 }
 
 function headersOf(error: PlatformError, code: ErrorCode): Record<string, string> {
-  const { status, retryAfterSeconds: usualSeconds, ledger } = errorEntry(code);
-  const { retry = usualSeconds === undefined ? undefined : { afterSeconds: usualSeconds } } = error;
+  const { status, retryAfterSeconds: defaultSeconds, ledger } = errorEntry(code);
+  const { retry = defaultSeconds === undefined ? undefined : { afterSeconds: defaultSeconds } } = error;
   const headers: Record<string, string> = {};
   if (typeof retry === 'object') headers['retry-after'] = String(retry.afterSeconds);
-  // OpenAI's client retries 408, 409, 429 and 5xx by itself: not where that cannot help, nor where it pays twice.
-  const hopeless = ((status ?? 500) < 500 && status !== 429) || retry === 'never';
-  if (hopeless || ledger === 'settle-delivered') headers['x-should-retry'] = 'false';
+  // OpenAI's client retries 408, 409, 429 and 5xx. It must not where a retry cannot help or would be charged twice.
+  const cannotRetry = ((status ?? 500) < 500 && status !== 429) || retry === 'never';
+  if (cannotRetry || ledger === 'settle-delivered') headers['x-should-retry'] = 'false';
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   return headers;
 }
 
-/** OpenAI's error object, also the body of an error frame in a stream. */
+/** Builds OpenAI's error object, also used in the error frame of a stream. */
 export function openaiError(error: PlatformError): {
   message: string;
   type: string;
@@ -66,7 +66,7 @@ export function openaiError(error: PlatformError): {
 } {
   const code = publicCodes[error.code] ?? error.code;
   const { type } = errorEntry(code);
-  // OpenAI's own code, which its clients look for.
+  // OpenAI's own code, which its clients check.
   const named = code === 'TOO_MANY_TOKENS' ? 'context_length_exceeded' : code;
   return { message: error.message, type, param: error.param, code: named };
 }
@@ -76,7 +76,7 @@ export function errorFrame(error: PlatformError): { error: object; issues?: Erro
   return { error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) };
 }
 
-/** The answer to an error, in the envelope of the route `url`; an address stands in where there is no route. */
+/** Builds the error response in the envelope of the route `url`, or of the path when no route matched. */
 export function errorResponse(error: PlatformError, url: string): ErrorResponse {
   const code = publicCodes[error.code] ?? error.code;
   const status = errorEntry(code).status ?? 500;

@@ -32,13 +32,13 @@ function caught(
 }
 
 describe('ErrorFilter', () => {
-  it('logs what broke in here, with the id the caller was given', () => {
+  it('logs unexpected errors with the request id that the client received', () => {
     const { logged, status } = caught(new Error('a bug'));
     expect([logged.length, status]).toEqual([1, 500]);
     expect(logged[0]?.[0]).toMatchObject({ requestId: 'f00d' });
   });
 
-  it('does not call it a failure when a caller hangs up in the middle of a body', () => {
+  it('logs no failure when a client disconnects while sending a body', () => {
     const { logged, status } = caught(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }), {
       readableAborted: true,
     });
@@ -52,12 +52,12 @@ describe('ErrorFilter', () => {
     ['/%61pi/v1/billing/balance', '/api/v1/billing/balance', false],
     ['/api/v1/models/no/such', null, true],
     ['/nothing', null, false],
-  ])('answers %s in the envelope of the route it led to', (url, route, isOpenai) => {
+  ])('responds to %s in the envelope of the matched route', (url, route, isOpenai) => {
     const { body } = caught(new PlatformError('INVALID_REQUEST', 'No.'), { url, route });
     expect(body).toMatchObject(isOpenai ? { error: { code: 'INVALID_REQUEST' } } : { code: 'INVALID_REQUEST' });
   });
 
-  it('tells a wrong method from a wrong address, also before the body is read', () => {
+  it('distinguishes a wrong method from a wrong path, also before the body is read', () => {
     const nothing = new PlatformError('NOT_FOUND', 'There is nothing at this address.');
     expect(caught(nothing, { url: chatPath, route: null }).status).toBe(405);
     expect(caught(nothing, { url: '/nowhere', route: null }).status).toBe(404);

@@ -15,7 +15,7 @@ const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: stri
   415: { code: 'INVALID_CONTENT_TYPE', message: 'The body must be sent as application/json.' },
 };
 
-/** The one place where errors become answers; the call sites only choose a code. */
+/** The single place where errors become responses. Call sites only choose a code. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly responses: ReturnType<Metrics['counter']>;
@@ -25,7 +25,7 @@ export class ErrorFilter implements ExceptionFilter {
     @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn'>,
     @Inject(Metrics) metrics: Metrics,
   ) {
-    this.responses = metrics.counter('sluice_http_errors_total', 'Errors answered, by code.', ['code']);
+    this.responses = metrics.counter('sluice_http_errors_total', 'Error responses, by code.', ['code']);
   }
 
   catch(exception: unknown, host: ArgumentsHost): void {
@@ -36,18 +36,19 @@ export class ErrorFilter implements ExceptionFilter {
     this.note(error, request.id);
     this.responses.inc({ code: error.code });
     if (reply.raw.headersSent) {
-      // Half an answer is out; a cut connection is the only honest end left.
+      // Part of the response is already sent; only closing the connection can signal the error.
       reply.raw.destroy();
       return;
     }
-    // By the route that was found: `/%61pi/v1/…` and `http://host/api/v1/…` lead there too. Without one, by the address.
+    // Uses the matched route, since `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it uses the
+    // path.
     const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
     void reply.status(status).headers(headers);
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
   }
 
-  /** What a caller cannot mend an operator should see: the cause, which the answer leaves out. */
+  /** Logs the cause of errors that the client cannot fix. The response leaves it out. */
   private note(error: PlatformError, requestId: string): void {
     if (error.code === 'UNKNOWN_ERROR') {
       this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
@@ -61,7 +62,7 @@ export class ErrorFilter implements ExceptionFilter {
       const isNoRoute = exception.code === 'NOT_FOUND' && request.is404;
       return isNoRoute ? this.notFound(request, reply) : exception;
     }
-    // The caller hung up while sending: nobody reads the answer, and nothing here is broken.
+    // The client disconnected while sending: nobody reads the response, and the server did not fail.
     if (request.raw.readableAborted) {
       return new PlatformError('INVALID_REQUEST', 'The connection ended in the middle of the request.');
     }
@@ -86,13 +87,13 @@ function megabytesOf({ routeOptions }: FastifyRequest): number {
   return Math.floor((routeOptions.bodyLimit ?? bodyLimitBytes) / (1024 * 1024));
 }
 
-/** Bytes and time a caller gets to finish a body that was refused. */
+/** Bytes and time a client gets to finish sending a rejected body. */
 const lingeringBytes = 128 * 1024 * 1024;
 const lingeringMs = 10_000;
 
 /**
- * Reads on and throws away what a caller still sends: closing under its hands would reset the connection, and it
- * would never read why.
+ * Reads and discards the rest of a rejected body. Closing at once would reset the connection before the client reads
+ * the error.
  */
 async function readToEnd(body: IncomingMessage): Promise<void> {
   if (body.readableEnded || body.destroyed) return;

@@ -22,7 +22,7 @@ describe('RouteTable', () => {
     ['/api/v1/chat.completions', ['POST']],
     ['/api/v1/chatXcompletions', []],
     ['/files/a', []],
-  ])('knows the methods of %s', (url, methods) => {
+  ])('lists the methods of %s', (url, methods) => {
     expect(table().methodsOf(url)).toEqual(methods);
   });
 });

@@ -6,15 +6,15 @@ interface KnownRoute {
   methods: Set<string>;
 }
 
-/** Which methods an address answers, so that a wrong method is told from a wrong address. */
+/** Maps paths to their allowed methods, so that a wrong method gets a 405 instead of a 404. */
 @Injectable()
 export class RouteTable {
   private readonly routes = new Map<string, KnownRoute>();
 
-  /** Listens to every route that is registered from now on. */
+  /** Records every route registered later. */
   attach(server: FastifyInstance): void {
     server.addHook('onRoute', ({ url, method }) => {
-      // The wildcard routes of Nest's middlewares and of the documentation's assets answer nothing by themselves.
+      // The wildcard routes of Nest's middlewares and the documentation assets respond to nothing themselves.
       if (url.includes('*')) return;
       const known = this.routes.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
       for (const name of [method].flat()) known.methods.add(name);
@@ -22,7 +22,7 @@ export class RouteTable {
     });
   }
 
-  /** Sorted; empty where there is no such address. */
+  /** Sorted; empty for an unknown path. */
   methodsOf(url: string): string[] {
     const path = url.split('?', 1)[0] ?? '';
     const methods = [...this.routes.values()].flatMap(({ pattern, methods: names }) =>

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { RouteSettings } from '#platform/http';
 import { addBodyLimits, bodyLimitBytes, smallBodyLimitBytes } from './body-limits.js';
 
-it('gives large bodies to routes that are billed, take forms or say so, and to no others', async () => {
+it('allows large bodies on billed, multipart and large-body routes only', async () => {
   const server = fastify({ bodyLimit: bodyLimitBytes });
   addBodyLimits(server);
   const limits: Record<string, number | undefined> = {};

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { RouteSettings } from '#platform/http';
 
-/** Bytes of a JSON body at most, as the contract's largest route has it (gaps, 4). */
+/** Maximum size of a JSON body, in bytes. */
 export const bodyLimitBytes = 35 * 1024 * 1024;
 
-/** Bytes of a JSON body at most where nobody sends pictures, sound or long texts: keys, quotes, ids. */
+/** Maximum size of a JSON body on routes without images, audio or long texts (keys, quotes, ids), in bytes. */
 export const smallBodyLimitBytes = 1024 * 1024;
 
-/** Holds every route that is registered from now on to its limit; forms have limits of their own. */
+/** Sets the body limit of every route registered later. Multipart routes have their own limits. */
 export function addBodyLimits(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     const { billed, largeBody, multipart } = (route.config ?? {}) as RouteSettings;

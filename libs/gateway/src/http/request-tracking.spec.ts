@@ -54,21 +54,21 @@ function get(path: string): Promise<Response> {
 }
 
 describe('requests in flight', () => {
-  it('are over when their answer is out, and when their caller has left', async () => {
+  it('end when the response is sent or the client disconnects', async () => {
     await (await get('/quick')).text();
     expect(await (await get('/metrics')).text()).toBe('0');
     const response = await get('/endless');
     expect(inFlight).toBe(1);
-    const told = new Promise<void>((resolve) => (onObserved = resolve));
+    const observation = new Promise<void>((resolve) => (onObserved = resolve));
     await response.body?.cancel();
-    await told;
+    await observation;
     expect(inFlight).toBe(0);
     expect(observed).toEqual([
       { route: '/quick', status: 200 },
       { route: '/metrics', status: 200 },
       { route: '/endless', status: 499 },
     ]);
-    // Nobody is left to wait for: a grace of an hour ends at once.
+    // No request is left, so a grace period of an hour ends at once.
     await drain.drain(3_600_000);
     expect(drain.draining).toBe(true);
   });

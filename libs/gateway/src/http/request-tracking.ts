@@ -6,13 +6,16 @@ import type { Tracing } from '#platform/tracing';
 import type { Drain } from '../pipeline/drain.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
-/** Routes that answer while the process stops: they are how others learn of it. */
+/** Routes that respond while the process stops, so that others learn of it. */
 const operations = ['/health/', '/metrics'];
 
-/** Status of answers whose caller left before they were out, as web servers log them. */
-const callerLeft = 499;
+/** Status logged for responses whose client disconnected before they were sent, as nginx does. */
+const clientClosedStatus = 499;
 
-/** Counts requests in flight, times them for the metrics, gives them their budgets, and turns new ones away once the process stops. */
+/**
+ * Counts requests in flight, records their metrics, gives them their budgets and rejects new ones once the process
+ * stops.
+ */
 export function addRequestTracking(
   server: FastifyInstance,
   services: { drain: Drain; budgets: StoreBudgets; metrics: Metrics; tracing: Tracing; logger: Logger },
@@ -24,14 +27,14 @@ export function addRequestTracking(
     budgets.begin(request.id);
     if (!isOperation) metrics.httpRequestStarted();
     if (tracing.enabled && !isOperation) beginSpan(tracing, request);
-    // Not `onResponse`: that is not called for answers whose caller left, and such a request would count for ever.
+    // Not `onResponse`: it is not called when the client disconnects, and the request would stay counted.
     reply.raw.once('close', () => {
       drain.leave();
       budgets.end(request.id);
       if (!isOperation) metrics.httpRequestEnded();
       const route = request.routeOptions.url ?? 'unmatched';
       const { method } = request;
-      const status = reply.raw.writableFinished ? reply.raw.statusCode : callerLeft;
+      const status = reply.raw.writableFinished ? reply.raw.statusCode : clientClosedStatus;
       metrics.observeHttpRequest({ method, route, status, seconds: reply.elapsedTime / 1000 });
       if (tracing.enabled) endSpan(tracing, request, { route, status });
       logger.debug({ requestId: request.id, method, route, status, ms: Math.round(reply.elapsedTime) }, 'answered');
@@ -40,14 +43,17 @@ export function addRequestTracking(
     void reply.header('connection', 'close');
     done(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
   });
-  // The caller's next request must not meet the end of this connection.
+  // The client must not send its next request on this connection.
   server.addHook('onSend', (_request, reply, payload, done) => {
     if (drain.draining) void reply.header('connection', 'close');
     done(null, payload);
   });
 }
 
-/** Names and attributes as OpenTelemetry's conventions for HTTP servers have them; the address may hold what is private. */
+/**
+ * Names and attributes follow OpenTelemetry's HTTP server conventions. The URL is left out because it may contain
+ * private data.
+ */
 function beginSpan(tracing: Tracing, { id, method, headers }: FastifyRequest): void {
   const { traceparent } = headers;
   tracing.begin(id, {

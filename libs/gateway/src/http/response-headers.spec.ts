@@ -2,13 +2,13 @@ import fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { addResponseHeaders } from './response-headers.js';
 
-describe('the headers of an answer', () => {
+describe('response headers', () => {
   const server = fastify({ genReqId: () => 'f00d-SLC' });
   addResponseHeaders(server, '20261122.000000');
   server.get('/api/v1/models', () => 'x');
   server.get('/docs', () => 'x');
 
-  it('are those that make a browser careful, on errors as well', async () => {
+  it('include the browser security headers, also on errors', async () => {
     for (const url of ['/api/v1/models', '/nowhere']) {
       const { headers } = await server.inject({ url });
       expect(headers).toMatchObject({
@@ -32,7 +32,7 @@ describe('the headers of an answer', () => {
     }
   });
 
-  it('let the documentation pages run their own scripts and nobody else’s', async () => {
+  it('let the documentation pages run only their own scripts', async () => {
     const { headers } = await server.inject({ url: '/docs' });
     expect(headers['content-security-policy']).toContain("default-src 'self'");
   });

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Headers that make a browser careful with what an API answers. */
+/** Security headers for browsers on API responses. */
 export const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -12,16 +12,16 @@ export const securityHeaders = {
   'x-dns-prefetch-control': 'off',
   'x-download-options': 'noopen',
   'x-permitted-cross-domain-policies': 'none',
-  // The filter that it switches off could be made to leak.
+  // Turns off the legacy XSS filter, which itself could leak data.
   'x-xss-protection': '0',
 } as const;
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'";
-/** The documentation pages need their own scripts and styles, and nothing from elsewhere. */
+/** The documentation pages need their own scripts and styles, and nothing from other origins. */
 const documentationPolicy =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 
-/** Every answer says which request it belongs to and which build made it. */
+/** Adds the request id and the build version to every response. */
 export function addResponseHeaders(server: FastifyInstance, version: string): void {
   server.addHook('onRequest', (request, reply, done) => {
     const policy = request.url.startsWith('/docs') ? documentationPolicy : apiPolicy;

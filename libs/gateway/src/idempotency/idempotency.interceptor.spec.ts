@@ -5,7 +5,7 @@ import { EMPTY } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredResponse } from '#jobs';
-import { noteBody, parseJsonBody, sseData, SseWriter } from '#platform/http';
+import { fingerprintBody, parseJsonBody, sseData, SseWriter } from '#platform/http';
 import { RecordingQuota, ResponseRecorder, maxResponseBytes } from './response-recorder.js';
 import { addResponseRecording, IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
@@ -22,7 +22,7 @@ let storedResponse: { answer: StoredResponse; isCut: boolean } | null;
 let onEnd: () => void;
 let replayRefusal: PlatformError | null;
 
-/** Every request is the first one, unless an answer is kept. */
+/** Treats every request as the first one unless a stored response is given. */
 const idempotency = {
   open: (request: KeyedRequest) => {
     asked.push(request);
@@ -67,7 +67,7 @@ beforeEach(async () => {
     interceptor.intercept(context, { handle }).subscribe({ error: done });
   });
   server.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    noteBody(request, body);
+    fingerprintBody(request, body);
     done(null, parseJsonBody(body));
   });
   server.setErrorHandler((error, _request, reply) => {
@@ -114,7 +114,7 @@ function fingerprints(): string[] {
 }
 
 describe('the first request with a key', () => {
-  it('of JSON is kept with the headers that are its own', async () => {
+  it('with a JSON response stores it with its own headers', async () => {
     await post('/json/1');
     expect(ended).toEqual([
       {
@@ -128,14 +128,14 @@ describe('the first request with a key', () => {
     ]);
   });
 
-  it('of bytes is kept as they pass', async () => {
+  it('with a binary response stores the bytes as they are sent', async () => {
     const response = await post('/bytes');
     expect(await response.text()).toBe('abcd');
     expect(ended[0]).toMatchObject({ ending: 'answered', answer: { body: Buffer.from('abcd') } });
     expect(ended[0]?.answer?.headers).toEqual({ 'content-type': 'audio/mpeg' });
   });
 
-  it('of events is kept as it went out', async () => {
+  it('with an event stream stores it as it was sent', async () => {
     const response = await post('/events');
     const text = await response.text();
     expect(text).toContain('[DONE]');
@@ -143,7 +143,7 @@ describe('the first request with a key', () => {
     expect(ended[0]?.answer?.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8' });
   });
 
-  it('is told as failed when it was refused, or broke off with an error', async () => {
+  it('is recorded as failed when it was rejected or ended with an error', async () => {
     expect((await post('/refused')).status).toBe(400);
     await (await post('/broken')).text();
     expect(ended.map(({ ending }) => ending)).toEqual(['failed', 'failed']);
@@ -152,7 +152,7 @@ describe('the first request with a key', () => {
   it.each([
     ['/endless', 'data: {}\n\n'],
     ['/endless-bytes', null],
-  ])('at %s is cut when its caller leaves', async (path, body) => {
+  ])('at %s is recorded as cut when its client disconnects', async (path, body) => {
     const response = await post(path);
     const told = new Promise<void>((resolve) => (onEnd = resolve));
     await response.body?.cancel();
@@ -162,8 +162,8 @@ describe('the first request with a key', () => {
   });
 });
 
-describe('a request with a key that has an answer', () => {
-  it('gets it, and is marked', async () => {
+describe('a request whose key has a stored response', () => {
+  it('gets that response, marked as replayed', async () => {
     const body = Buffer.from('{"a":1}');
     storedResponse = {
       answer: { status: 200, headers: { 'content-type': 'application/json', 'x-a': 'b' }, body },
@@ -176,7 +176,7 @@ describe('a request with a key that has an answer', () => {
     expect(ended).toEqual([]);
   });
 
-  it('is not sent to whoever may not have it now', async () => {
+  it('is rejected while the caller is rate-limited', async () => {
     storedResponse = { answer: { status: 200, headers: {}, body: Buffer.from('{}') }, isCut: false };
     replayRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
     const response = await post('/json/1');
@@ -184,7 +184,7 @@ describe('a request with a key that has an answer', () => {
     expect(await response.json()).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
   });
 
-  it('gets an error behind a stream that was cut', async () => {
+  it('gets an error frame after a stream that was cut', async () => {
     const headers = { 'content-type': 'text/event-stream' };
     storedResponse = { answer: { status: 200, headers, body: Buffer.from('data: {}\n\n') }, isCut: true };
     const text = await (await post('/events')).text();
@@ -192,8 +192,8 @@ describe('a request with a key that has an answer', () => {
   });
 });
 
-describe('what makes requests equal', () => {
-  it('is the body to the byte, the route and its parameters', async () => {
+describe('the request fingerprint', () => {
+  it('covers the exact body, the route and its parameters', async () => {
     for (const path of ['/json/1', '/json/2', '/other/1', '/json/1?a=1']) await post(path, '{"a":1}');
     await post('/json/1', '{"a": 1}');
     await post('/json/1', '{"a":1}');
@@ -203,7 +203,7 @@ describe('what makes requests equal', () => {
     expect(others[4]).toBe(first);
   });
 
-  it('is looked at on billed routes alone', async () => {
+  it('is computed on billed routes only', async () => {
     await post('/free');
     expect(asked).toEqual([]);
   });
@@ -220,7 +220,7 @@ describe('what makes requests equal', () => {
   });
 });
 
-describe('the room for answers', () => {
+describe('the recording quota', () => {
   function recorder(room: RecordingQuota): ResponseRecorder {
     const end = (ending: ClaimEnding, answer: StoredResponse | null): Promise<void> => {
       ended.push({ ending, answer });
@@ -232,7 +232,7 @@ describe('the room for answers', () => {
     return made;
   }
 
-  it('keeps no answer that is too long, and the next one all the same', async () => {
+  it('drops a response that is too long and still stores the next one', async () => {
     const room = new RecordingQuota(maxResponseBytes * 4);
     const long = recorder(room);
     for (let part = 0; part <= 16; part += 1) long.add(Buffer.alloc(maxResponseBytes / 16));
@@ -246,7 +246,7 @@ describe('the room for answers', () => {
     ]);
   });
 
-  it('is shared by all that are taken down at once, and given back', async () => {
+  it('is shared by all concurrent recordings and released afterwards', async () => {
     const room = new RecordingQuota(10);
     const [first, second] = [recorder(room), recorder(room)];
     first.add('12345678');
@@ -259,7 +259,7 @@ describe('the room for answers', () => {
     expect(ended.map(({ answer }) => answer?.body.length ?? null)).toEqual([null, 8, 10]);
   });
 
-  it('is taken until what was taken down is kept', async () => {
+  it('stays used until the recording is stored', async () => {
     const room = new RecordingQuota(10);
     let isSticky = (): void => undefined;
     const slow = { end: () => new Promise<void>((resolve) => (isSticky = resolve)) };

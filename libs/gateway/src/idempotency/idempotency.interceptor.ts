@@ -11,14 +11,14 @@ import { openaiError } from '../errors/error-envelope.js';
 import { ReplayLimit } from '../limits/replay-limit.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
-/** As the contract has it for the one route where it names it (13). */
+/** Format of the `Idempotency-Key` header. */
 const validKey = /^[A-Za-z0-9_-]{1,255}$/;
 
 function settingsOf(request: FastifyRequest): RouteSettings {
   return request.routeOptions.config as RouteSettings;
 }
 
-/** A fingerprint that knows the route; the body is added by whoever reads it. Null for requests without a key. */
+/** Creates a fingerprint of the route; the body parser adds the body. Returns null for requests without a key. */
 function fingerprintOf(request: FastifyRequest): RequestFingerprint | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined || settingsOf(request).billed !== true) return null;
@@ -34,16 +34,17 @@ function fingerprintOf(request: FastifyRequest): RequestFingerprint | null {
   return fingerprint;
 }
 
-/** Ends a stream whose first reader left, as a stream that failed ends. */
+/** Builds the error frame that ends the replay of a stream whose first reader disconnected. */
 function cutFrame(): string {
-  const message = 'The caller of the first request with this Idempotency-Key left here, and its answer ended.';
+  const message =
+    'The client of the first request with this Idempotency-Key disconnected here, so the stored response ends.';
   return sseData(JSON.stringify({ error: openaiError(new PlatformError('IDEMPOTENT_ANSWER_LOST', message)) }));
 }
 
 function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): void {
   const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame())]) : answer.body;
   void reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
-  // It was charged, and would come again and again.
+  // A retry would return the same charged error again.
   if (answer.status >= 400) void reply.header('x-should-retry', 'false');
   void reply.send(body);
 }
@@ -88,7 +89,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       return false;
     }
     const recorder = new ResponseRecorder(opening.claim, this.quota, new Set(Object.keys(reply.getHeaders())));
-    request.responseTape = recorder;
+    request.responseRecording = recorder;
     reply.raw.once('close', () => recorder.cut());
     if (reply.raw.destroyed) recorder.cut();
     return true;
@@ -98,7 +99,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 /** Reads the key before the body, which is hashed while it is read, and records the bytes of first responses. */
 export function addResponseRecording(server: FastifyInstance): void {
   server.decorateRequest('fingerprint', null);
-  server.decorateRequest('responseTape', null);
+  server.decorateRequest('responseRecording', null);
   server.addHook('onRequest', (request, _reply, done) => {
     try {
       request.fingerprint = fingerprintOf(request);
@@ -108,26 +109,26 @@ export function addResponseRecording(server: FastifyInstance): void {
     }
   });
   server.addHook('onSend', (request, reply, payload, done) => {
-    const { responseTape } = request;
-    if (!(responseTape instanceof ResponseRecorder)) return done(null, payload);
-    recordThen(responseTape, reply, payload, done);
+    const { responseRecording } = request;
+    if (!(responseRecording instanceof ResponseRecorder)) return done(null, payload);
+    recordThen(responseRecording, reply, payload, done);
   });
 }
 
-/** A claim that comes too late: nobody will answer under it. */
+/** Releases a claim that arrives after the deadline: no response follows it. */
 async function refund(opening: KeyOpening): Promise<void> {
   if ('claim' in opening) await opening.claim.end('cut', null);
 }
 
 function asUnavailable(error: unknown): never {
   if (error instanceof PlatformError) throw error;
-  const message = 'The service cannot look idempotency keys up at the moment.';
+  const message = 'The service cannot check idempotency keys right now.';
   throw new PlatformError('SERVICE_UNAVAILABLE', message, null, { cause: error });
 }
 
 const recordThen = callbackify(record);
 
-/** The payload as it goes on, taken down. */
+/** Records the payload and passes it on. */
 async function record(recorder: ResponseRecorder, reply: FastifyReply, payload: unknown): Promise<unknown> {
   recorder.begin(reply.statusCode, reply.getHeaders());
   if (payload instanceof Readable) return recorder.through(payload);

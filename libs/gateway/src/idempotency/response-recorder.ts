@@ -1,24 +1,24 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimEnding, KeyClaim, StoredResponse } from '#jobs';
-import type { ResponseEnding, ResponseTape } from '#platform/http';
+import type { ResponseEnding, ResponseRecording } from '#platform/http';
 
-/** Bytes of one answer that are kept, and of all that are being taken down in this process. */
+/** Maximum bytes stored of one response, and of all concurrent recordings of this process. */
 export const maxResponseBytes = 16 * 1024 * 1024;
-export const allResponsesBytes = 256 * 1024 * 1024;
+export const totalRecordingBytes = 256 * 1024 * 1024;
 
-/** How long the end of an answer waits until it is kept, in ms; it is kept later all the same. */
-const keepWithinMs = 1_000;
+/** How long the end of a response waits for its recording to be stored, in ms. Storing continues after that. */
+const storeWaitMs = 1_000;
 
-/** What says how an answer travelled, or how things stood at its moment, and is not part of it. */
-const momentary =
+/** Headers that describe the transfer or the moment of a response and are not part of the recording. */
+const transientHeaders =
   /^(connection|keep-alive|date|content-length|transfer-encoding|content-encoding|vary|x-ratelimit-.*|x-service-balance-.*|x-balance-remaining)$/;
 
-/** Room for the answers that a process takes down at the same time. */
+/** Limits the memory of concurrent response recordings. */
 export class RecordingQuota {
   private taken = 0;
 
-  constructor(private readonly bytes = allResponsesBytes) {}
+  constructor(private readonly bytes = totalRecordingBytes) {}
 
   take(bytes: number): boolean {
     if (this.taken + bytes > this.bytes) return false;
@@ -31,23 +31,23 @@ export class RecordingQuota {
   }
 }
 
-/** Takes down the answer to the first request with a key, and hands it to the claim when it has ended. */
-export class ResponseRecorder implements ResponseTape {
+/** Records the response to the first request with a key and passes it to the claim at the end. */
+export class ResponseRecorder implements ResponseRecording {
   private parts: Buffer[] | null = [];
   private bytes = 0;
   private head: Omit<StoredResponse, 'body'> | null = null;
-  private kept: Promise<void> | null = null;
+  private stored: Promise<void> | null = null;
 
-  /** `given` are the headers that every answer has, by name: a replay gets its own. */
+  /** `given` are the names of headers that every response has. A replay gets its own. */
   constructor(
     private readonly claim: KeyClaim,
-    private readonly room: RecordingQuota,
+    private readonly quota: RecordingQuota,
     private readonly given: ReadonlySet<string>,
   ) {}
 
   begin(status: number, headers: Record<string, unknown>): void {
     const own = Object.entries(headers).filter(
-      ([name, value]) => value !== undefined && !this.given.has(name) && !momentary.test(name),
+      ([name, value]) => value !== undefined && !this.given.has(name) && !transientHeaders.test(name),
     );
     this.head ??= { status, headers: Object.fromEntries(own.map(([name, value]) => [name, String(value)])) };
   }
@@ -55,36 +55,39 @@ export class ResponseRecorder implements ResponseTape {
   add(bytes: string | Uint8Array): void {
     if (this.parts === null) return;
     const part = typeof bytes === 'string' ? Buffer.from(bytes) : Buffer.from(bytes);
-    if (this.bytes + part.length > maxResponseBytes || !this.room.take(part.length)) return this.drop();
+    if (this.bytes + part.length > maxResponseBytes || !this.quota.take(part.length)) return this.drop();
     this.parts.push(part);
     this.bytes += part.length;
   }
 
   async end(ending: ResponseEnding): Promise<void> {
     const isError = (this.head?.status ?? 500) >= 400;
-    const kept = this.keep(ending === 'failed' || isError ? 'failed' : 'answered', () => this.answer());
-    await Promise.race([kept, sleep(keepWithinMs, undefined, { ref: false })]);
+    const stored = this.store(ending === 'failed' || isError ? 'failed' : 'answered', () => this.answer());
+    await Promise.race([stored, sleep(storeWaitMs, undefined, { ref: false })]);
   }
 
-  /** The connection is gone; of no effect when the answer had ended. Half a picture is none, but half a text is. */
+  /**
+   * Ends the recording when the connection closes; no effect after the response ended. A partial binary is dropped, a
+   * partial text is stored.
+   */
   cut(): void {
     const isEvents = this.head?.headers['content-type']?.startsWith('text/event-stream') === true;
-    void this.keep('cut', () => (isEvents ? this.answer() : null));
+    void this.store('cut', () => (isEvents ? this.answer() : null));
   }
 
-  /** Only the first call counts. What waits to be written takes as much room as what is taken down. */
-  private keep(ending: ClaimEnding, answerOf: () => StoredResponse | null): Promise<void> {
-    if (this.kept !== null) return this.kept;
+  /** Only the first call counts. The quota stays used until the recording is written. */
+  private store(ending: ClaimEnding, answerOf: () => StoredResponse | null): Promise<void> {
+    if (this.stored !== null) return this.stored;
     const answer = answerOf();
     const { bytes } = this;
-    this.kept = this.claim.end(ending, answer);
+    this.stored = this.claim.end(ending, answer);
     if (answer === null) this.drop();
-    else void this.kept.finally(() => this.room.refund(bytes));
+    else void this.stored.finally(() => this.quota.refund(bytes));
     [this.parts, this.bytes] = [null, 0];
-    return this.kept;
+    return this.stored;
   }
 
-  /** `source`, taken down on its way; its end waits until it is kept. What breaks it is told by `cut`. */
+  /** Records `source` as it passes; its end waits until the recording is stored. Errors are reported through `cut`. */
   through(source: Readable): Readable {
     return Readable.from(this.passing(source), { objectMode: false });
   }
@@ -104,7 +107,7 @@ export class ResponseRecorder implements ResponseTape {
 
   private drop(): void {
     this.parts = null;
-    this.room.refund(this.bytes);
+    this.quota.refund(this.bytes);
     this.bytes = 0;
   }
 }

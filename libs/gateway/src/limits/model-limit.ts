@@ -5,24 +5,24 @@ import type { TokenReservation } from '#rate-limit';
 /** What a request asks of the limits of its model. */
 export interface ModelDemand {
   model: Pick<ModelManifest, 'id' | 'type' | 'tier'>;
-  /** `retrieve`: asking how an async job is doing, which has a limit of its own. Default: `run`. */
+  /** `retrieve`: polling an async job, which has a limit of its own. Default: `run`. */
   action?: 'run' | 'retrieve';
   /**
-   * Text models: tokens of prompt and output at most. Where the caller has named no bound, `least` says how far the
-   * request can be held; else both are the same.
+   * Text models: maximum tokens of prompt and output. When the caller named no limit, `min` says how far the request
+   * can be reduced; otherwise both are equal.
    */
   tokens?: { min: number; max: number };
 }
 
-/** What the limits let through. */
+/** What the limits allow. */
 export interface AdmittedUse {
-  /** Tokens the request may use: `most`, or less where a minute of the limit is less. */
+  /** Tokens the request may use: `max`, or fewer where the limit per minute is lower. */
   tokens: number;
   /** Goes into `OpenRequest`. */
   tokenReservation: TokenReservation | null;
 }
 
-/** A request and the answer its headers belong to. */
+/** A request and the response that gets its headers. */
 export interface LimitedRequest {
   request: FastifyRequest;
   reply: FastifyReply;

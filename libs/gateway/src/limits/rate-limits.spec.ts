@@ -13,7 +13,7 @@ const known: RequestCaller = {
   modelPrivacy: 'ALL',
 };
 
-/** A server that answers with the status that is asked for, and what it tells of failures. */
+/** A server that responds with the requested status, and the failures it counted. */
 async function serve(
   caller: RequestCaller | null,
 ): Promise<{ server: FastifyInstance; failed: ReturnType<typeof vi.fn> }> {
@@ -23,10 +23,10 @@ async function serve(
   const balances = { of: async () => ({ usdNano: 0n, diemNano: 0n }) };
   const server = fastify();
   server.decorateRequest('caller', null);
-  server.decorateRequest('keyUnchecked', false);
+  server.decorateRequest('keyLookupFailed', false);
   server.addHook('onRequest', async (request) => {
     request.caller = caller;
-    request.keyUnchecked = request.headers['x-unchecked'] !== undefined;
+    request.keyLookupFailed = request.headers['x-unchecked'] !== undefined;
   });
   addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies);
   server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
@@ -38,8 +38,8 @@ async function serve(
   return { server, failed };
 }
 
-describe('the count of failures', () => {
-  it('has every answer of 400 and above to a key, and no other', async () => {
+describe('the failure count', () => {
+  it('includes every response of 400 and above to a key, and no other', async () => {
     const { server, failed } = await serve(known);
     for (const status of [200, 302, 400, 402, 404, 429, 500, 503, 504]) {
       failed.mockClear();
@@ -49,7 +49,7 @@ describe('the count of failures', () => {
     expect(failed.mock.calls[0]?.[0]).toEqual(known);
   });
 
-  it('has those to an address without a key, but not where a key could not be checked', async () => {
+  it('includes failures from an address without a key, except when a key could not be checked', async () => {
     const { server, failed } = await serve(null);
     await server.inject('/api/v1/status/401');
     await server.inject({ url: '/api/v1/status/401', headers: { authorization: 'Bearer slk_wrong' } });
@@ -58,34 +58,34 @@ describe('the count of failures', () => {
     expect(failed).toHaveBeenCalledTimes(2);
   });
 
-  it('has those to a key at an address where nothing is, and shows its limits there', async () => {
+  it('includes requests of a key to an unknown route, which also returns its limit headers', async () => {
     const { server, failed } = await serve(known);
     const { statusCode, headers } = await server.inject('/api/v1/nowhere');
     expect([statusCode, headers['x-ratelimit-type']]).toEqual([404, 'user']);
     expect(failed.mock.calls).toEqual([[known, '127.0.0.1']]);
   });
 
-  it('has none to a key that came along and could not be checked', async () => {
+  it('excludes a key that was sent but could not be checked', async () => {
     const { server, failed } = await serve(null);
     await server.inject({ url: '/api/v1/nowhere', headers: { 'x-unchecked': '1' } });
     expect(failed).not.toHaveBeenCalled();
   });
 
-  it.each([known, null])('has none from an address that is gone for everybody', async (caller) => {
+  it.each([known, null])('excludes requests to removed endpoints', async (caller) => {
     const { server, failed } = await serve(caller);
     const { statusCode, headers } = await server.inject('/api/v1/gone');
     expect([statusCode, headers['x-ratelimit-type']]).toEqual([410, undefined]);
     expect(failed).not.toHaveBeenCalled();
   });
 
-  it('has nothing of what is no part of the API', async () => {
+  it('excludes paths outside the API', async () => {
     const { server, failed } = await serve(null);
     await server.inject('/health/503');
     expect(failed).not.toHaveBeenCalled();
   });
 });
 
-describe('an answer that was kept', () => {
+describe('a stored response', () => {
   const ask = async (refusal: PlatformError | null) => {
     const admitPlain = vi.fn(async () => ({ headers: { 'x-ratelimit-type': 'user' }, refusal }));
     const parts = { limiter: { admitPlain }, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies;
@@ -95,12 +95,12 @@ describe('an answer that was kept', () => {
     return { held, counted: request.limitDecision !== null, headers: reply.headers.mock.calls, admitPlain };
   };
 
-  it('counts like a request that runs no model, once', async () => {
+  it('counts once, as a request that runs no model', async () => {
     const { held, counted, headers } = await ask(null);
     expect([held, counted, headers]).toEqual([undefined, true, [[{ 'x-ratelimit-type': 'user' }]]]);
   });
 
-  it('is not sent to whoever has asked too often', async () => {
+  it('is not sent to a rate-limited caller', async () => {
     const refusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many requests.');
     expect((await ask(refusal)).held).toBe(refusal);
   });

@@ -12,7 +12,7 @@ import type { AdmittedUse, ModelDemand } from './model-limit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the limits said of it; null before they were asked. */
+    /** Decision of the rate limiter; null before it was asked. */
     limitDecision: LimitDecision | null;
   }
 }
@@ -23,7 +23,7 @@ export interface RateLimitDependencies {
   balances: RecentBalances;
 }
 
-/** What a stranger gets whose address is blocked. */
+/** Returns the error for an unauthenticated client whose address is blocked. */
 export function refuseUnauthenticated(limiter: RateLimiter): RefuseUnauthenticated {
   return ({ ip }) => limiter.blockedAddress(callerAddress(ip));
 }
@@ -35,8 +35,8 @@ function apply(request: FastifyRequest, reply: FastifyReply, decision: LimitDeci
 }
 
 /**
- * Holds a request that runs a model to its limits and sets their headers. Rejects with `RATE_LIMIT_EXCEEDED`, and with
- * `SERVICE_UNAVAILABLE` when they cannot be checked.
+ * Applies the limits of a request that runs a model and sets their headers. Rejects with `RATE_LIMIT_EXCEEDED`, or with
+ * `SERVICE_UNAVAILABLE` if they cannot be checked.
  */
 export async function applyModelLimit(
   { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
@@ -45,10 +45,11 @@ export async function applyModelLimit(
 ): Promise<AdmittedUse> {
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
   const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
-  // An answer that comes too late has reserved for nobody.
+  // A decision after the budget has no request left; its reservation is released.
   const decision = await budgets.of(request.id).within(asked, (late) => late.reservation?.release());
   const { reservation } = decision;
-  // The request lets go of its tokens when its answer is out, or its caller has left: a job holds them, or nobody.
+  // The request releases its tokens when its response is sent or its client disconnects. A queued job keeps its own
+  // reservation.
   if (reservation !== null) {
     if (reply.raw.destroyed) reservation.release();
     else reply.raw.once('close', () => reservation.release());
@@ -57,7 +58,7 @@ export async function applyModelLimit(
   return { tokens: decision.tokens, tokenReservation: reservation };
 }
 
-/** Holds requests of a key that run no model to the limit of those; before the store is asked, whoever is blocked. */
+/** Applies the limit of requests that run no model. Blocked callers are rejected before the store is asked. */
 async function applyPlainLimit(
   limiter: RateLimiter,
   caller: RequestCaller,
@@ -68,7 +69,7 @@ async function applyPlainLimit(
   return await plainDecision(limiter, caller);
 }
 
-/** Holds an answer that was kept, and runs no model, to the limit of such requests. Rejects with `RATE_LIMIT_EXCEEDED`. */
+/** Applies the limit of requests that run no model to a replayed response. Rejects with `RATE_LIMIT_EXCEEDED`. */
 export async function limitReplay(
   { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
   request: FastifyRequest,
@@ -78,7 +79,7 @@ export async function limitReplay(
     await applyInTime(budgets, { request, reply }, plainDecision(limiter, callerOf(request)));
 }
 
-/** Applies a verdict that comes within the request's budget; none, where it comes later. */
+/** Applies a decision that arrives within the request's budget, and none otherwise. */
 async function applyInTime(
   budgets: StoreBudgets,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
@@ -88,21 +89,21 @@ async function applyInTime(
   if (decision !== null) apply(request, reply, decision);
 }
 
-/** Null when the store is away: what runs no model does not stand still with it. */
+/** Returns null if the store is unavailable: requests that run no model continue without it. */
 async function plainDecision(limiter: RateLimiter, caller: RequestCaller): Promise<LimitDecision | null> {
   return await limiter.admitPlain(caller).catch(() => null);
 }
 
-/** What runs no model does not stand still with a store that is late either. */
+/** Requests that run no model also continue when the store is slow. */
 function unlessSpent(error: unknown): null {
   if (error instanceof BudgetSpent) return null;
   throw error;
 }
 
-/** What counts for the block (gap 61): every failure, unless the key that came with it could not be checked. */
-function countsAsFailure({ caller, headers, keyUnchecked }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+/** True for failures that count towards the block: all except those whose key could not be checked. */
+function countsAsFailure({ caller, headers, keyLookupFailed }: FastifyRequest, { statusCode }: FastifyReply): boolean {
   const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
-  return statusCode >= 400 && !isUnknown && !keyUnchecked;
+  return statusCode >= 400 && !isUnknown && !keyLookupFailed;
 }
 
 /**
@@ -115,10 +116,10 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
   const refuse = refuseUnauthenticated(limiter);
 
   server.addHook('onRequest', async (request, reply) => {
-    const { caller, keyUnchecked } = request;
+    const { caller, keyLookupFailed } = request;
     if (!isApiRoute(request)) return;
     if (caller === null) {
-      const refusal = keyUnchecked ? null : refuse(request);
+      const refusal = keyLookupFailed ? null : refuse(request);
       if (refusal !== null) throw refusal;
       return;
     }
@@ -130,11 +131,11 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
     const { caller } = request;
     const facts = Promise.all([
       failed ? limiter.failed(caller, callerAddress(request.ip)) : undefined,
-      // One that failed before it came to its model counts like one that runs none.
+      // A request that failed before it reached its model counts as one that runs none.
       caller !== null && request.limitDecision === null ? plainDecision(limiter, caller) : null,
       caller !== null && !reply.hasHeader('x-service-balance-usd') ? balances.of(caller.accountId) : null,
     ]);
-    // An answer without them is better than one that waits for a store that does not answer.
+    // The response goes out without these headers if the store does not respond.
     const [, decision, balance] = await budgets
       .of(request.id)
       .within(facts)

@@ -25,8 +25,8 @@ async function read(relay: AudioRelay): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-function inline(text: string): { type: 'sound-part'; data: string } {
-  return { type: 'sound-part', data: Buffer.from(text).toString('base64') };
+function inline(text: string): { type: 'audio-part'; data: string } {
+  return { type: 'audio-part', data: Buffer.from(text).toString('base64') };
 }
 
 describe('AudioRelay', () => {
@@ -34,9 +34,9 @@ describe('AudioRelay', () => {
     const relay = new AudioRelay(artifacts);
     const part = await stored('two ');
     relay.take(inline('one '));
-    relay.take({ type: 'sound-stored', ...part });
+    relay.take({ type: 'audio-stored', ...part });
     relay.take(inline('three'));
-    relay.take({ type: 'sound-ended', samples: 7 });
+    relay.take({ type: 'audio-ended', samples: 7 });
     relay.end();
     expect([relay.bytes, relay.samples]).toEqual([13, 7]);
     expect(await read(relay)).toBe('one two three');
@@ -68,7 +68,7 @@ describe('AudioRelay', () => {
   it('forgets what nobody read, in the storage too', async () => {
     const relay = new AudioRelay(artifacts);
     const part = await stored('left');
-    relay.take({ type: 'sound-stored', ...part });
+    relay.take({ type: 'audio-stored', ...part });
     await relay.clear();
     relay.end();
     expect([await read(relay), relay.bytes]).toEqual(['', 0]);

@@ -5,9 +5,9 @@ import { type ArtifactStore, discard } from '#storage';
 /** The audio of a job on its way: bytes, bytes in the storage, and the end. */
 export type AudioEvent = ReplyEvent &
   (
-    | { type: 'sound-part'; /** Base64. */ data: string }
-    | { type: 'sound-stored'; artifactId: string; bytes: number }
-    | { type: 'sound-ended'; /** Of the one channel, before they were encoded. */ samples: number }
+    | { type: 'audio-part'; /** Base64. */ data: string }
+    | { type: 'audio-stored'; artifactId: string; bytes: number }
+    | { type: 'audio-ended'; /** Of the one channel, before they were encoded. */ samples: number }
   );
 
 type AudioPart = { bytes: Buffer } | { artifactId: string; length: number };
@@ -33,8 +33,8 @@ export class AudioRelay {
   }
 
   take(event: AudioEvent): void {
-    if (event.type === 'sound-ended') this.samples = event.samples;
-    else if (event.type === 'sound-part') this.push({ bytes: Buffer.from(event.data, 'base64') });
+    if (event.type === 'audio-ended') this.samples = event.samples;
+    else if (event.type === 'audio-part') this.push({ bytes: Buffer.from(event.data, 'base64') });
     else this.push({ artifactId: event.artifactId, length: event.bytes });
   }
 

@@ -17,7 +17,7 @@ const extensions: Record<string, string> = {
 };
 
 /**
- * Where download links lead. They are given out with the answers they belong to, so the document does not list them;
+ * Serves download links. They are returned with the responses they belong to, so the API document does not list them;
  * docs/storage.md does.
  */
 @Controller('media')
@@ -32,11 +32,11 @@ export class DownloadController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    // Asking how large it is costs no download.
+    // Asking for the size does not use up a download.
     if (request.method === 'HEAD') {
       const { contentType, bytes } = await this.downloads.look(token);
       void reply.headers(headersOf(contentType)).hijack();
-      // Fastify writes the length of what is sent, which here is nothing.
+      // Fastify sets the length of what is sent, which here is nothing.
       reply.raw.writeHead(200, { ...reply.getHeaders(), 'content-length': bytes } as OutgoingHttpHeaders).end();
       return;
     }
@@ -52,7 +52,7 @@ export class DownloadController {
       void reply.status(206).header('content-range', `bytes ${first}-${last}/${record.bytes}`);
       void reply.header('content-length', last - first + 1);
     }
-    // A caller who leaves lets the rest go unread.
+    // After a disconnect the rest is not read.
     reply.raw.once('close', () => stream.destroy());
     void reply.send(stream);
   }
@@ -75,7 +75,7 @@ function headersOf(contentType: string): Record<string, string> {
   };
 }
 
-/** One range that can be given; anything else is answered whole, as HTTP allows. */
+/** Returns one satisfiable range; anything else gets the whole file, as HTTP allows. */
 function rangeOf(header: string | undefined, bytes: number): ByteRange | undefined {
   const [matched, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
   if (matched === undefined || (from === '' && to === '')) return undefined;

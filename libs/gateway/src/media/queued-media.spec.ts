@@ -31,8 +31,8 @@ function setUp() {
   return { stream, disconnected, sent, send };
 }
 
-describe('a result that is sent and then gone', () => {
-  it('is deleted before its last byte has left', async () => {
+describe('a result that is sent and then deleted', () => {
+  it('is deleted before its last byte is sent', async () => {
     const { disconnected, sent, send } = setUp();
     await send();
     const chunks: Buffer[] = [];
@@ -40,10 +40,10 @@ describe('a result that is sent and then gone', () => {
     expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['film', ['row', 'artifact']]);
   });
 
-  it('keeps no file open, and stays, where its caller had left before', async () => {
+  it('leaves no file open, and stays, when its client had disconnected before', async () => {
     const { stream, disconnected, sent, send } = setUp();
     await send();
-    // As the server does with the body of an answer whose connection is closed already.
+    // As the server does with a response body whose connection is already closed.
     sent[0]?.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
     expect(disconnected).toEqual([]);

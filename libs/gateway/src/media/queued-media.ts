@@ -15,9 +15,9 @@ import { RequestPipeline } from '../pipeline/request-pipeline.js';
 /** How an async job is doing, in the contract's words. */
 export interface MediaTiming {
   status: 'PROCESSING' | 'COMPLETED';
-  /** In how many ms four of five of the last runs of the model were done; 0 before there was one. */
+  /** 80th percentile of the run time of the model's last jobs, in ms; 0 before the first. */
   average_execution_time: number;
-  /** Ms that this one has run. */
+  /** Run time of this job, in ms. */
   execution_duration: number;
 }
 
@@ -30,7 +30,7 @@ export interface MediaName {
 
 type MediaTypes = readonly [ModelType, ...ModelType[]];
 
-/** What became of a job that has not failed. */
+/** A job that has not failed. */
 export interface FoundMedia {
   timing: MediaTiming;
   job: MediaJob;
@@ -157,7 +157,7 @@ export class QueuedMedia {
   }
 }
 
-/** Passes a stream on; what it ends with happens before its last part goes out. */
+/** Passes a stream on; `end` runs before the last part is sent. */
 async function* endingWith(stream: Readable, end: () => Promise<void>): AsyncGenerator<Buffer> {
   let held: Buffer | null = null;
   for await (const part of stream) {

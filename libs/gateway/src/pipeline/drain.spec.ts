@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Drain } from './drain.js';
 
 describe('Drain', () => {
-  it('ends at once when nothing is open', async () => {
+  it('ends at once when no request is open', async () => {
     const drain = new Drain();
     await drain.drain(60_000);
     expect([drain.draining, drain.expired.aborted]).toEqual([true, false]);
@@ -22,7 +22,7 @@ describe('Drain', () => {
     expect(drain.expired.aborted).toBe(false);
   });
 
-  it('gives up what is still open after the grace, and leaves it time for a last word', async () => {
+  it('aborts open requests after the grace period and leaves them time for a last frame', async () => {
     const drain = new Drain();
     drain.enter();
     drain.expired.addEventListener('abort', () => drain.leave());
@@ -30,7 +30,7 @@ describe('Drain', () => {
     expect(drain.expired.aborted).toBe(true);
   });
 
-  it('lets any number of answers listen for the end of the grace without a warning', async () => {
+  it('lets any number of responses listen for the end of the grace period without a warning', async () => {
     const warned = vi.fn();
     process.on('warning', warned);
     const { expired } = new Drain();

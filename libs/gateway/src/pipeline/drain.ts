@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 
-/** Requests in flight, and the way they end when the process is told to stop. */
+/** Tracks requests in flight and ends them when the process is told to stop. */
 export class Drain {
   private active = 0;
   private stopping = false;
@@ -8,16 +8,16 @@ export class Drain {
   private readonly giveUp = new AbortController();
 
   constructor() {
-    // Every open answer listens; from the eleventh on Node would warn of a leak.
+    // Every open response adds a listener; Node would warn of a leak from the eleventh on.
     setMaxListeners(0, this.giveUp.signal);
   }
 
-  /** True from the stop signal on: new requests are turned away. */
+  /** True after the stop signal: new requests are rejected. */
   get draining(): boolean {
     return this.stopping;
   }
 
-  /** Aborts when the grace is over: streams end with an error frame. */
+  /** Aborts when the grace period is over; streams then end with an error frame. */
   get expired(): AbortSignal {
     return this.giveUp.signal;
   }
@@ -31,12 +31,12 @@ export class Drain {
     if (this.active === 0) this.idle?.();
   }
 
-  /** Resolves when no request is left: at the latest `lastWordsMs` after the grace is over. */
-  async drain(graceMs: number, lastWordsMs = 2_000): Promise<void> {
+  /** Resolves when no request is left, at the latest `finalFrameMs` after the grace period. */
+  async drain(graceMs: number, finalFrameMs = 2_000): Promise<void> {
     this.stopping = true;
     if (await this.idleWithin(graceMs)) return;
     this.giveUp.abort();
-    await this.idleWithin(lastWordsMs);
+    await this.idleWithin(finalFrameMs);
   }
 
   private async idleWithin(milliseconds: number): Promise<boolean> {

@@ -99,7 +99,7 @@ export class JobRunner {
       cancel: async () => {
         const cancelled = this.jobs
           .cancel(requestId)
-          .catch((error: unknown) => this.logger.warn({ requestId, error }, 'a job could not be cancelled'));
+          .catch((error: unknown) => this.logger.warn({ requestId, error }, 'job cancellation failed'));
         await Promise.race([cancelled, sleep(cancelWithinMs, undefined, { ref: false })]);
       },
     };

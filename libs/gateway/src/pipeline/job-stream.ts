@@ -1,19 +1,19 @@
 import { type JobUsage, noTokens, PlatformError } from '#common';
 import type { JobFailedEvent, JobFinishedEvent, ReplyEvent, ReplyStream } from '#queue';
 
-/** Thrown when the caller has left: nobody is there to read an answer. */
+/** Signals that the client has disconnected: no response can be sent. */
 export class ClientDisconnectedError extends Error {}
 
-/** Aborts when nobody alive holds the model; watched until released. */
+/** Aborts when no live worker serves the model; active until released. */
 export interface AvailabilityLease {
   lost: AbortSignal;
   release: () => void;
 }
 
 export interface AbortSources {
-  /** The caller's connection. */
+  /** The connection of the caller. */
   disconnected: AbortSignal;
-  /** The process stops and its grace is over. */
+  /** The process is stopping and its grace period is over. */
   stopping: AbortSignal;
   /**
    * Begins to watch whether any live worker holds the model. Called when a job starts that cannot start twice: from
@@ -22,37 +22,38 @@ export interface AbortSources {
   watchAvailability: () => AvailabilityLease;
   /** The same for a job that waits to begin, or may begin anew: a worker may come back for it, but not for ever. */
   watchQueue: () => AvailabilityLease;
-  /** How long the answer may take, in ms, less what the exchange was told that its request has waited before. */
+  /** The response timeout, in ms, minus the time the request has waited before. */
   deadlineMs: number;
 }
 
-/** Takes the events of the exchange; the next one comes when it has resolved. */
+/** Receives the events of the stream; the next one follows when it has resolved. */
 type JobStreamListener<Event> = (event: Event) => Promise<void> | void;
 
 /**
- * Carries the events of one job, those that its slice defines, from its mailbox to `onEvent`, until the job ends or somebody ends it: the caller,
- * the deadline, the process. Whatever ends it early also cancels the job, so that no model works for nobody.
+ * Passes the events of one job, which its slice defines, from its reply stream to `onEvent`, until the job ends or
+ * something ends it early: a disconnect, the deadline, the process. Ending it early also cancels the job, so that no
+ * model works for nothing.
  */
 export class JobStream<Event extends ReplyEvent> {
   private interruption: Error | null = null;
-  /** True once the slice was given an event of the delivery that runs now. */
+  /** True once the slice received an event of the current delivery. */
   private hasDelivered = false;
   private replica: AvailabilityLease | null = null;
 
   constructor(
     private readonly slot: ReplyStream,
     private readonly job: { started(): void; ended(): void; cancel(): Promise<void> },
-    /** What the deadline has lost already, in ms. */
+    /** Time already spent of the deadline, in ms. */
     private readonly waitedMs = 0,
   ) {}
 
   /**
-   * Resolves with the usage of a job that finished. Rejects with the job's own error, `REQUEST_TIMEOUT`,
-   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is taken when `onEvent` has
-   * resolved: the pace of the reader is the pace of the exchange.
+   * Resolves with the usage of a finished job. Rejects with the job's own error, `REQUEST_TIMEOUT`,
+   * `SERVICE_UNAVAILABLE` when the process stops, or `ClientDisconnectedError`. The next event is taken when `onEvent`
+   * has resolved, so the reader sets the pace.
    *
-   * A job that lost its worker may start again on another: `onRepeat` says that all events so far are void. Without
-   * it, such a job ends with `MODEL_OFFLINE`.
+   * A job that lost its worker may restart on another: `onRepeat` says that all events so far are void. Without it,
+   * such a job ends with `MODEL_OFFLINE`.
    */
   async run(ends: AbortSources, onEvent: JobStreamListener<Event>, onRepeat?: () => void): Promise<JobUsage> {
     const release = this.watch(ends);
@@ -63,7 +64,7 @@ export class JobStream<Event extends ReplyEvent> {
         this.job.ended();
         return usage;
       }
-      throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
+      throw this.interruption ?? new PlatformError('INFERENCE_FAILED', 'The response ended before it was complete.');
     } catch (error) {
       if (!(error instanceof JobFailure)) await this.job.cancel();
       throw error instanceof JobFailure ? error.reason : error;
@@ -85,7 +86,7 @@ export class JobStream<Event extends ReplyEvent> {
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
-      // What the queue itself does not send, the slice's own processor did.
+      // Events that the queue does not send itself come from the slice's own processor.
       else {
         this.hasDelivered = true;
         await onEvent(event as Event);
@@ -99,14 +100,15 @@ export class JobStream<Event extends ReplyEvent> {
     if (this.hasDelivered) onRepeat?.();
     this.hasDelivered = false;
     this.job.started();
-    // A job that was given back starts again, on a worker that is watched anew.
+    // A job that was returned to the queue starts again, on a worker that is watched anew.
     this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerGone);
   }
 
   private follows(replica: AvailabilityLease, reason: () => PlatformError): void {
     this.replica?.release();
     this.replica = replica;
-    // What it sent before it left is still an answer, perhaps a whole one: the reader may be slower than the worker.
+    // What it sent before it stopped is still a response, perhaps a complete one: the reader may be slower than the
+    // worker.
     const onLost = (): void => this.slot.fail(reason());
     if (replica.lost.aborted) onLost();
     else replica.lost.addEventListener('abort', onLost, { once: true });
@@ -139,14 +141,14 @@ export class JobStream<Event extends ReplyEvent> {
 }
 
 function modelRemoved(): PlatformError {
-  return new PlatformError('MODEL_OFFLINE', 'No worker holds the model any more. Try again later.');
+  return new PlatformError('MODEL_OFFLINE', 'No worker serves the model any more. Try again later.');
 }
 
 function workerGone(): PlatformError {
-  return new PlatformError('MODEL_OFFLINE', 'The worker that made this answer is gone.');
+  return new PlatformError('MODEL_OFFLINE', 'The worker that generated this response is gone.');
 }
 
-/** The job itself failed: it needs no cancelling. */
+/** The job itself failed: it needs no cancellation. */
 class JobFailure extends Error {
   constructor(readonly reason: PlatformError) {
     super(reason.message);

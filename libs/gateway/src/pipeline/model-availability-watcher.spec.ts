@@ -49,7 +49,7 @@ afterEach(() => {
 });
 
 describe('ModelAvailabilityWatcher', () => {
-  it('gives up the answers of a model that nobody holds any more, and no others', () => {
+  it('aborts the requests of a model without a replica, and no others', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const [a, b] = [watch.watch('a'), watch.watch('b')];
     become(holding('b'));
@@ -57,7 +57,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect([a.lost.aborted, b.lost.aborted]).toEqual([true, false]);
   });
 
-  it('forgives a holder that comes back', () => {
+  it('keeps the requests of a replica that comes back', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const { lost } = watch.watch('a');
     become();
@@ -67,7 +67,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect(lost.aborted).toBe(false);
   });
 
-  it('gives up an answer whose model had lost its holder before anybody watched', () => {
+  it('aborts a request whose model lost its replica before the watch began', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     heartbeats = [holding('b')];
     const { lost } = watch.watch('a');
@@ -75,7 +75,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect(lost.aborted).toBe(true);
   });
 
-  it('waits longer for who says so, and counts anew when somebody held it meanwhile', () => {
+  it('uses the longer patience it is given and restarts it when a replica was there meanwhile', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const { lost } = watch.watch('a', 30_000);
     become();
@@ -88,7 +88,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect(lost.aborted).toBe(true);
   });
 
-  it('waits for a model whose host does not come up for as long as its jobs wait for the host', () => {
+  it('waits as long for a model whose host does not restart as its jobs wait for the host', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const [waiting, running] = [watch.watch('a', 30_000), watch.watch('a')];
     become(inState('loading', 'a'));
@@ -99,7 +99,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect([waiting.lost.aborted, running.lost.aborted]).toEqual([true, true]);
   });
 
-  it('waits without end for a model that is loaded anew, and for one whose host is back', () => {
+  it('waits without limit for a model that loads anew and for one whose host is back', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const [a, b] = [watch.watch('a', 30_000), watch.watch('b', 30_000)];
     become(inState('draining', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
@@ -114,7 +114,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect([a.lost.aborted, b.lost.aborted]).toEqual([false, false]);
   });
 
-  it('waits no longer for a model that a living worker has let go of', () => {
+  it('stops waiting for a model that a live worker has unloaded', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const { lost } = watch.watch('a', 30_000);
     become(holding('b'));
@@ -122,7 +122,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect(lost.aborted).toBe(true);
   });
 
-  it('leaves released answers alone', () => {
+  it('ignores requests whose watch was released', () => {
     const watch = new ModelAvailabilityWatcher(membership());
     const { lost, release } = watch.watch('a');
     release();

@@ -4,28 +4,28 @@ interface Watch {
   modelId: string;
   controller: AbortController;
   patienceMs: number;
-  /** Since when nobody holds the model; null while somebody does. */
+  /** Since when no worker serves the model; null while one does. */
   orphanedAtMs: number | null;
 }
 
 /**
- * How long a model may be held by nobody before its running answers are given up, in ms; and those that wait, where the
- * worker that held it is still there and has let go of it on purpose.
+ * How long a model may have no replica before its running requests are aborted, in ms. Also applies to waiting requests
+ * when the worker is alive and unloaded the model on purpose.
  */
 const confirmMs = 2_000;
 
-/** How long it is waited for a worker whose host does not come up again, in ms: for as long as its jobs wait for the host. */
-const hostAwayMs = 30_000;
+/** How long to wait for a worker whose host does not restart, in ms: as long as its jobs wait for the host. */
+const hostDownMs = 30_000;
 
 /**
- * Tells when no live process holds a model any more: whoever runs an answer of it is dead, and would be silent until
- * the deadline.
+ * Detects that no live process serves a model any more. A request running there would otherwise get no reply until its
+ * deadline.
  */
 export class ModelAvailabilityWatcher {
   private readonly watches = new Set<Watch>();
-  /** Who held each model when somebody last did. */
+  /** The last known replicas of each model. */
   private readonly lastReplicas = new Map<string, string[]>();
-  /** Holdings that were ready and load again: their host does not come up, and they take no jobs. `<process> <model>`. */
+  /** Replicas that were ready and are loading again: their host is down, and they take no jobs. `<process> <model>`. */
   private away = new Set<string>();
   private ready = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
@@ -36,13 +36,13 @@ export class ModelAvailabilityWatcher {
   }
 
   /**
-   * A signal that aborts when nobody has held the model for `patienceMs` (by default 2 s: a worker that restarts its
-   * heartbeat is not gone), and the end of watching it.
+   * Returns a signal that aborts when the model has had no replica for `patienceMs`, and a function that ends the
+   * watch. The default of 2 s tolerates a worker that restarts its heartbeat.
    */
   watch(modelId: string, patienceMs = confirmMs): { lost: AbortSignal; release: () => void } {
     const entry: Watch = { modelId, controller: new AbortController(), patienceMs, orphanedAtMs: null };
     this.watches.add(entry);
-    // The last holder may have gone just before: then no change is left to hear of.
+    // The last replica may have left just before; no further change would be reported then.
     this.look(this.membership.list());
     return { lost: entry.controller.signal, release: () => void this.watches.delete(entry) };
   }
@@ -61,9 +61,9 @@ export class ModelAvailabilityWatcher {
       if (held.has(entry.modelId)) entry.orphanedAtMs = null;
       else {
         entry.orphanedAtMs ??= nowMs;
-        const leftMs = entry.orphanedAtMs + this.patienceWith(entry, heartbeats) - nowMs;
+        const leftMs = entry.orphanedAtMs + this.patienceFor(entry, heartbeats) - nowMs;
         if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
-        else this.giveUp(entry);
+        else this.abortRequests(entry);
       }
     }
     clearTimeout(this.timer);
@@ -83,7 +83,7 @@ export class ModelAvailabilityWatcher {
     return new Set(replicas.keys());
   }
 
-  /** A model that was unloaded, or whose worker was lost, is new when it loads. */
+  /** A model that was unloaded, or whose worker was lost, counts as new when it loads. */
   private noteHosts(heartbeats: Heartbeat[]): void {
     const [ready, away] = [new Set<string>(), new Set<string>()];
     for (const { processId, models } of heartbeats) {
@@ -97,16 +97,16 @@ export class ModelAvailabilityWatcher {
     this.away = away;
   }
 
-  /** A worker that died comes back with its models; one that lives without a model was told to. */
-  private patienceWith({ modelId, patienceMs }: Watch, heartbeats: Heartbeat[]): number {
+  /** A worker that died returns with its models; a live worker without a model unloaded it on purpose. */
+  private patienceFor({ modelId, patienceMs }: Watch, heartbeats: Heartbeat[]): number {
     if (heartbeats.some(({ processId }) => this.away.has(`${processId} ${modelId}`)))
-      return Math.max(patienceMs, hostAwayMs);
+      return Math.max(patienceMs, hostDownMs);
     const replicas = this.lastReplicas.get(modelId) ?? [];
     const isRemoved = heartbeats.some(({ processId }) => replicas.includes(processId));
     return isRemoved ? Math.min(confirmMs, patienceMs) : patienceMs;
   }
 
-  private giveUp(entry: Watch): void {
+  private abortRequests(entry: Watch): void {
     this.watches.delete(entry);
     entry.controller.abort();
   }

@@ -14,9 +14,9 @@ interface Scene {
   metrics?: Metrics;
   offline?: boolean;
   disabled?: boolean;
-  /** Models that the workers are told of as missed. */
+  /** Models reported to the workers as unserved. */
   missedIds?: string[];
-  /** What the registry is asked for. */
+  /** Requests that the registry received. */
   wishes?: ResolveRequest[];
 }
 
@@ -30,7 +30,7 @@ function resolverOn({
 }: Scene): ModelResolver {
   const resolved = { manifest: { id: 'tiny', type: 'text', privacy: 'anonymized' }, offline, disabled };
   const registry = { resolve: (options: ResolveRequest) => (wishes.push(options), Promise.resolve(resolved)) };
-  const transport = { placements: { miss: (modelId: string) => missedIds.push(modelId) } };
+  const transport = { placements: { reportUnserved: (modelId: string) => missedIds.push(modelId) } };
   return new ModelResolver(
     registry as unknown as ModelRegistryService,
     new StoreBudgets(60_000),
@@ -42,15 +42,15 @@ function resolverOn({
 
 const nobody = { headers: {}, caller: null };
 
-/** What the routes ask of the registry under a configuration. */
+/** Returns what the routes ask the registry under a configuration. */
 async function asked(config: Partial<ApiConfig>, headers: Record<string, string> = {}): Promise<ResolveRequest> {
   const wishes: ResolveRequest[] = [];
   await resolverOn({ config, wishes }).resolve('tiny', 'text', { headers, caller: null });
-  return wishes[0] ?? expect.fail('nothing was asked');
+  return wishes[0] ?? expect.fail('the registry received no request');
 }
 
-describe('what the routes tell the registry of a caller', () => {
-  it('is the country in the configured header, and none where it names none or no header is configured', async () => {
+describe('the registry request of a route', () => {
+  it('has the country of the configured header, and none without a header or a valid country', async () => {
     const headers = { 'x-country': ' XA ' };
     expect((await asked({ regionHeader: 'X-Country' }, headers)).region).toBe('XA');
     expect((await asked({ regionHeader: 'x-country' }, { 'x-country': 'unknown' })).region).toBeUndefined();
@@ -58,18 +58,18 @@ describe('what the routes tell the registry of a caller', () => {
     expect((await asked({}, headers)).region).toBeUndefined();
   });
 
-  it.each([true, false])('is beta access as it is configured: %s', async (betaModels) => {
+  it.each([true, false])('has the configured beta access: %s', async (betaModels) => {
     expect(await asked({ betaModels })).toMatchObject({ name: 'tiny', type: 'text', betaAccess: betaModels });
   });
 });
 
 const missed = /^sluice_model_last_unserved_request_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;
 
-describe('a model that no worker holds', () => {
+describe('a model without a replica', () => {
   it.each([
     [true, missed],
     [false, /^(?!.*model="tiny")/s],
-  ])('is noted down for who scales the workers, and told to the workers: %s', async (offline, expected) => {
+  ])('is recorded for the autoscaler and reported to the workers: %s', async (offline, expected) => {
     const [metrics, missedIds] = [metricsOf(), []];
     await resolverOn({ metrics, offline, missedIds }).resolve('tiny', 'text', nobody);
     expect(await metrics.render()).toMatch(expected);
@@ -77,7 +77,7 @@ describe('a model that no worker holds', () => {
   });
 });
 
-it('is missed by nobody where the operator took the model offline', async () => {
+it('does not report a model that the operator took offline', async () => {
   const [metrics, missedIds] = [metricsOf(), []];
   await resolverOn({ metrics, offline: true, disabled: true, missedIds }).resolve('tiny', 'text', nobody);
   expect(await metrics.render()).not.toMatch(missed);
@@ -89,7 +89,7 @@ describe('a model that is not private', () => {
     resolverOn(scene).resolve('tiny', 'text', { headers: {}, caller: { modelPrivacy } as RequestCaller });
 
   it.each(['PRIVATE_TEXT', 'PRIVATE_ONLY'] as const)(
-    'is refused to a key with %s, held by a worker or not, and wakes nobody',
+    'is refused to a key with %s, with or without a replica, and is not reported as unserved',
     async (modelPrivacy) => {
       for (const offline of [true, false]) {
         const metrics = metricsOf();
@@ -99,7 +99,7 @@ describe('a model that is not private', () => {
     },
   );
 
-  it('is there for all other keys, and for nobody in particular', async () => {
+  it('is available to all other keys', async () => {
     expect(await ask('ALL')).toMatchObject({ manifest: { id: 'tiny' } });
     expect(await resolverOn({}).resolve('tiny', 'text', nobody)).toMatchObject({ manifest: { id: 'tiny' } });
   });

@@ -26,7 +26,7 @@ export class ModelResolver {
   ) {
     // A queue of a model without workers stays empty, so it never shows that a pool at zero is needed; this metric does.
     // It is a timestamp because the first increment of a new counter is invisible to rate().
-    const help = 'When a caller last asked for a model that no worker held, as seconds since 1970.';
+    const help = 'Unix time of the last request for a model without a replica, in seconds.';
     this.unserved = metrics.gauge('sluice_model_last_unserved_request_timestamp_seconds', help, ['model']);
   }
 
@@ -42,7 +42,7 @@ export class ModelResolver {
     if (resolved.offline && !resolved.disabled) {
       this.unserved.setToCurrentTime({ model: resolved.manifest.id });
       // A worker that could serve it but had no memory for it may unload another model.
-      this.transport.placements.miss(resolved.manifest.id);
+      this.transport.placements.reportUnserved(resolved.manifest.id);
     }
     return resolved;
   }

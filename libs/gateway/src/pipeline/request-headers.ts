@@ -2,7 +2,7 @@ import type { JobQuote } from '#billing';
 import { formatNanos } from '#common';
 import type { ResolvedModel } from '#model-registry';
 
-/** The headers of an inference answer that name the model (contract 19 and 20). */
+/** Returns the headers of an inference response that name the model. */
 export function modelHeaders({ manifest, resolvedBy, deprecation }: ResolvedModel): Record<string, string> {
   const headers: Record<string, string> = {
     'x-service-model-id': manifest.id,
@@ -15,7 +15,7 @@ export function modelHeaders({ manifest, resolvedBy, deprecation }: ResolvedMode
   return headers;
 }
 
-/** What the caller could spend before this request (contract 19). */
+/** Returns the balance headers: what the caller could spend before this request. */
 export function balanceHeaders({ balanceBefore }: Pick<JobQuote, 'balanceBefore'>): Record<string, string> {
   if (balanceBefore === null) return {};
   return {
@@ -24,7 +24,7 @@ export function balanceHeaders({ balanceBefore }: Pick<JobQuote, 'balanceBefore'
   };
 }
 
-/** Headers carry printable ASCII; names may hold anything. */
+/** Header values are printable ASCII; names may hold anything. */
 function headerText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }

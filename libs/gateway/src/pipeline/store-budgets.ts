@@ -1,7 +1,7 @@
 import { StoreBudget } from '#common';
 import { RequestBudgets } from '#jobs';
 
-/** The budgets of the requests that are here, by their ids. */
+/** Store budgets of open requests, by request id. */
 export class StoreBudgets extends RequestBudgets {
   private readonly budgets = new Map<string, StoreBudget>();
 
@@ -17,7 +17,7 @@ export class StoreBudgets extends RequestBudgets {
     this.budgets.delete(requestId);
   }
 
-  /** One of its own for what is no request from outside. */
+  /** Returns a new budget for work that belongs to no request. */
   of(requestId: string | undefined): StoreBudget {
     const known = requestId === undefined ? undefined : this.budgets.get(requestId);
     return known ?? new StoreBudget(this.budgetMs);

@@ -2,41 +2,41 @@ import type { Engine, EngineSink } from './engine.js';
 import type { TaskRequest } from './task.js';
 import type { TextGenerationRequest } from './text-generation.js';
 
-/** What a host needs to load its model. Paths are local; nothing is fetched. */
+/** Load options of a host. Paths are local; nothing is downloaded. */
 export interface HostLoadOptions {
   modelId: string;
-  /** Folder of the installed model, as `#model-store` lays it out. */
+  /** Folder of the installed model, in the layout of `#model-store`. */
   directory: string;
   /** Graph file, relative to `directory`. */
   graphFile: string;
-  /** Family of `#inference` that knows how to open the graph, from the manifest. */
+  /** Family of `#inference` that opens the graph, from the manifest. */
   family: string;
-  /** The family's own settings, from the manifest: pooling, sample rate, names of further graphs… */
+  /** Family-specific settings from the manifest: pooling, sample rate, names of further graphs… */
   familyOptions: Readonly<Record<string, string | number | boolean>>;
   /** Execution providers in order of preference. */
   providers: string[];
   intraOpThreads: number;
-  /** Most sequences in the batch. */
+  /** Maximum number of sequences in the batch. */
   slots: number;
-  /** Longest prompt plus output, in tokens; at most what the model takes. */
+  /** Longest prompt plus output in tokens; at most the model's context length. */
   contextLength: number;
-  /** Largest total of cached tokens over all slots. */
+  /** Maximum of cached tokens over all slots. */
   cacheTokens: number;
 }
 
-/** A first request, made by the host itself, whose events nobody sees. */
+/** A warm-up request by the host itself, whose events are discarded. */
 export type WarmUp = Omit<TextGenerationRequest, 'id'> | Omit<TaskRequest, 'id'>;
 
-/** An engine with its model in memory. */
+/** An engine with its model loaded. */
 export interface LoadedEngine {
   engine: Engine;
-  /** Execution provider it runs on, and why not on the preferred one where that differs. */
+  /** Execution provider in use, and why the preferred one is not, if they differ. */
   provider: string;
   providerNote: string | null;
   slots: number;
-  /** Run before the host is ready: the first run of a session is slow, and no caller should wait for that. */
+  /** Run before the host is ready, because the first run of a session is slow. */
   warmUp?: WarmUp;
 }
 
-/** Brings a model into memory; a host serves whatever engine it is given. Rejects with the reason in words. */
+/** Loads a model and returns its engine. Rejects with a readable reason. */
 export type EngineLoader = (options: HostLoadOptions, sink: EngineSink) => Promise<LoadedEngine>;

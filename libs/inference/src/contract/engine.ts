@@ -7,18 +7,18 @@ import type {
   TextGenerationRequest,
 } from './text-generation.js';
 
-/** The figures of any engine; those of text are absent where it makes none. */
+/** Statistics of any engine; the members of text generation are optional. */
 export type AnyEngineStats = EngineStats & Partial<TextEngineStats>;
 
 export type EngineRequest = TextGenerationRequest | TaskRequest;
 export type EngineEvent = TextGenerationEvent | TaskEvent;
 
-/** What a model host can hold. A family takes the requests of its own kind. */
+/** Engine of a model host. A family accepts requests of its own kind. */
 export type Engine = TextGenerationEngine | TaskEngine;
 
 /** Receives the events of one step: pairs of request id and event, in order. */
 export interface EngineSink {
   (events: [id: string, event: EngineEvent][]): void;
-  /** Resolves when what it was given has left the process; absent where it arrives at once. */
+  /** Resolves when sent messages have left the process; absent if delivery is immediate. */
   readonly delivered?: () => Promise<void>;
 }

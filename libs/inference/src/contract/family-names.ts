@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 
-/** Every family by the name manifests use; light, for those who load none. */
+/** Family names used in manifests, without importing the families. */
 export const familyNames = [
   'decoder',
   'esrgan',
@@ -21,7 +21,7 @@ export const familyNames = [
 
 export type FamilyName = (typeof familyNames)[number];
 
-/** Throws `INVALID_MODEL`, naming those there are. */
+/** Throws `INVALID_MODEL` naming the known families. */
 export function assertFamily(name: string, modelId: string): asserts name is FamilyName {
   if ((familyNames as readonly string[]).includes(name)) return;
   const known = familyNames.join(', ');

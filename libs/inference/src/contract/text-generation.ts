@@ -2,23 +2,23 @@ import type { TokenUsage, WireError } from '#common';
 import type { OutputConstraint } from './output-constraint.js';
 import type { EngineStats } from './engine-stats.js';
 
-/** How to choose the next token. Absent members take the model's `generation_config.json`. */
+/** Sampling settings. Absent members default to the model's `generation_config.json`. */
 export interface SamplingOptions {
   /** 0 is greedy. */
   temperature?: number;
   topP?: number;
-  /** 0 keeps all. */
+  /** 0 disables it. */
   topK?: number;
   minP?: number;
-  /** Dynamic temperature: scales between the two with the entropy of the distribution. */
+  /** Dynamic temperature: varies between the two with the entropy of the distribution. */
   minTemperature?: number;
   maxTemperature?: number;
-  /** Over the output alone, as OpenAI defines them. */
+  /** Over the output only, as OpenAI defines them. */
   frequencyPenalty?: number;
   presencePenalty?: number;
   /** Over prompt and output; 1 is neutral. */
   repetitionPenalty?: number;
-  /** Same seed, same model, same build: same text, whatever else is in the batch. */
+  /** The same seed, model and build give the same text, whatever else is in the batch. */
   seed?: number;
 }
 
@@ -31,24 +31,24 @@ export interface ChatTemplateMessage {
 
 export interface ChatPrompt {
   messages: ChatTemplateMessage[];
-  /** For the template; absent leaves its own default. */
+  /** Passed to the template; absent uses its default. */
   enableThinking?: boolean;
-  /** Likewise: one of the efforts that the model names. */
+  /** Passed to the template: one of the model's reasoning efforts. */
   reasoningEffort?: string;
 }
 
 export interface TextGenerationRequest {
   id: string;
-  /** A conversation for the model's chat template, or a text to continue as it is (BOS added by the tokenizer). */
+  /** A conversation for the model's chat template, or text to continue unchanged (BOS added by the tokenizer). */
   prompt: ChatPrompt | { text: string };
   n: number;
   sampling: SamplingOptions;
-  /** Absent: up to the model's own limit or the end of the context. */
+  /** Absent: up to the model's limit or the end of the context. */
   maxTokens?: number;
   /** Up to 4 strings that end a choice and are not part of it. */
   stop: string[];
   stopTokenIds: number[];
-  /** Null: none; else alternatives per token, 0 to 20. */
+  /** Null for none; else alternatives per token, 0 to 20. */
   topLogprobs: number | null;
   /** What each choice must look like; absent: anything. */
   constraint?: OutputConstraint;
@@ -62,7 +62,7 @@ export interface GeneratedTokenLogprob {
   topLogprobs: { token: string; logprob: number; bytes: number[] | null }[];
 }
 
-/** New text of a choice with the tokens it stands for. */
+/** New text of a choice with its tokens. */
 export interface TextDelta {
   type: 'text-delta';
   index: number;
@@ -70,28 +70,27 @@ export interface TextDelta {
   tokens: number;
   logprobs: GeneratedTokenLogprob[] | null;
   /**
-   * Where several deltas were joined to one for the way: what each of them was, so that it can be taken apart and what is
-   * counted does not depend on the time at which it was sent.
+   * Pieces of a delta that joined several, so that it can be split again and counts do not depend on message timing.
    */
   pieces?: DeltaPiece[];
 }
 
-/** A part of a joined delta: characters of its text, its tokens, and entries of its log-probabilities. */
+/** Piece of a joined delta: number of characters, tokens and log-probabilities. */
 export type DeltaPiece = [characters: number, tokens: number, logprobs: number];
 
 export type TextGenerationEvent =
-  /** `opensThinking`: the chat template already opened a `<think>` block; the text begins inside it. */
+  /** `opensThinking`: the chat template already opened a `<think>` block, so the output begins inside it. */
   | { type: 'prompt-ready'; promptTokens: number; cachedTokens: number; opensThinking?: boolean }
   | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
-  /** Last event of a request that ran to its end or was cancelled; usage counts what was generated. */
+  /** Last event of a completed or cancelled request; usage counts the generated tokens. */
   | { type: 'finished'; cancelled: boolean; usage: TokenUsage }
-  /** Last event of a request that failed. `usage` where tokens were generated before. */
+  /** Last event of a failed request. `usage` is present if tokens were generated before. */
   | { type: 'failed'; error: WireError; usage: TokenUsage | null };
 
-/** What a text engine tells beside: its slots and runs are those of sequences. */
+/** Additional statistics of a text engine; its slots and runs are those of sequences. */
 export interface TextEngineStats extends EngineStats {
-  /** Tokens of cache in use, and that fit. */
+  /** Cache tokens in use, and the capacity. */
   cacheTokens: number;
   cacheCapacityTokens: number;
   promptTokensTotal: number;
@@ -100,8 +99,8 @@ export interface TextEngineStats extends EngineStats {
 }
 
 /**
- * Generates text for many requests at once. `submit` never throws for a bad request: it answers `failed`.
- * Events of all requests are delivered in batches, one per step, so that a host sends one message per step.
+ * Generates text for many requests concurrently. `submit` never throws for an invalid request, which ends with
+ * `failed`. Events of all requests are delivered in one batch per step, so a host sends one message per step.
  */
 export interface TextGenerationEngine {
   submit(request: TextGenerationRequest): void;
@@ -114,7 +113,10 @@ export interface TextGenerationEngine {
 /** Receives the events of one step: pairs of request id and event, in order. */
 export type TextGenerationSink = (events: [id: string, event: TextGenerationEvent][]) => void;
 
-/** The first run of a session allocates and compiles; a host sends this before it takes requests. */
+/**
+ * Warm-up request that a host sends before it accepts others, because the first run of a session allocates and
+ * compiles.
+ */
 export const textWarmUp: Omit<TextGenerationRequest, 'id'> = {
   prompt: { text: 'Hello' },
   n: 1,

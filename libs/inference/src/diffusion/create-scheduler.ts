@@ -7,7 +7,7 @@ import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './schedul
 
 type SchedulerFactory = (config: SchedulerConfig, steps: number, noise: NoiseSource) => DiffusionScheduler;
 
-/** By the class names of the diffusers layout. */
+/** Keyed by the class names of the diffusers layout. */
 const makers: Readonly<Record<string, SchedulerFactory>> = {
   EulerDiscreteScheduler: (config, steps, noise) => new EulerScheduler(config, steps, { kind: 'plain', noise }),
   EulerAncestralDiscreteScheduler: (config, steps, noise) =>
@@ -15,15 +15,15 @@ const makers: Readonly<Record<string, SchedulerFactory>> = {
   DDIMScheduler: (config, steps) => new DdimScheduler(config, steps),
   DPMSolverMultistepScheduler: (config, steps) => new DpmSolverScheduler(config, steps),
   LCMScheduler: (config, steps, noise) => new LcmScheduler(config, steps, noise),
-  // What Stable Diffusion 1 was published with; the newer solver takes the same network further in fewer steps.
+  // Stable Diffusion 1 was published with these two. DPM-Solver++ reaches the same quality in fewer steps.
   PNDMScheduler: (config, steps) => new DpmSolverScheduler(config, steps),
 };
 
-/** The scheduler that a model's configuration names. Throws `INVALID_MODEL` for one that is not known. */
+/** Creates the scheduler that a model's configuration names. Throws `INVALID_MODEL` for an unknown name. */
 export function createScheduler(config: SchedulerConfig, steps: number, noise: NoiseSource): DiffusionScheduler {
   const { _class_name: name = 'EulerDiscreteScheduler' } = config;
   const make = Object.hasOwn(makers, name) ? makers[name] : undefined;
   if (make !== undefined) return make(config, steps, noise);
   const known = Object.keys(makers).join(', ');
-  throw new PlatformError('INVALID_MODEL', `The scheduler ${name} is not known. There are: ${known}.`);
+  throw new PlatformError('INVALID_MODEL', `The scheduler ${name} is not known. Known schedulers: ${known}.`);
 }

@@ -1,6 +1,6 @@
 import { NoiseSchedule, roundHalfEven } from './noise-schedule.js';
 import type { DiffusionScheduler, SchedulerConfig } from './scheduler.js';
-import { cleanValue, mixed, mixOf, noiseValue, type SignalMix } from './signal-mix.js';
+import { cleanValue, mixed, signalMix, noiseValue, type SignalMix } from './signal-mix.js';
 
 /** DDIM without fresh noise (https://arxiv.org/abs/2010.02502, equation 12 with sigma 0). */
 export class DdimScheduler implements DiffusionScheduler {
@@ -31,13 +31,13 @@ export class DdimScheduler implements DiffusionScheduler {
     const from = this.mixAt(timestep);
     const to = this.mixAt(timestep - this.stride);
     return latents.map((value, index) => {
-      const answer = output[index] ?? 0;
-      const clean = cleanValue(answer, value, from, prediction);
-      return to.signal * clean + to.noise * noiseValue(answer, value, from, prediction);
+      const predicted = output[index] ?? 0;
+      const clean = cleanValue(predicted, value, from, prediction);
+      return to.signal * clean + to.noise * noiseValue(predicted, value, from, prediction);
     });
   }
 
   private mixAt(timestep: number): SignalMix {
-    return mixOf(timestep >= 0 ? (this.schedule.signal[timestep] ?? 1) : this.finalShare);
+    return signalMix(timestep >= 0 ? (this.schedule.signal[timestep] ?? 1) : this.finalShare);
   }
 }

@@ -1,15 +1,17 @@
 import { evenly, karrasSigmas, NoiseSchedule, roundHalfEven } from './noise-schedule.js';
 import type { DiffusionScheduler, SchedulerConfig } from './scheduler.js';
-import { cleanValue, mixed, mixOf, type SignalMix } from './signal-mix.js';
+import { cleanValue, mixed, signalMix, type SignalMix } from './signal-mix.js';
 
-/** DPM-Solver++ of second order, multistep, midpoint (https://arxiv.org/abs/2211.01095, algorithm 2): "DPM++ 2M". */
+/**
+ * DPM-Solver++, second order, multistep, midpoint (https://arxiv.org/abs/2211.01095, algorithm 2); known as "DPM++ 2M".
+ */
 export class DpmSolverScheduler implements DiffusionScheduler {
   readonly timesteps: readonly number[];
   readonly initialNoiseScale = 1;
   private readonly schedule: NoiseSchedule;
-  /** One more than there are steps: the last is clean. */
+  /** One entry more than there are steps: the last is the clean image. */
   private readonly sigmas: readonly number[];
-  /** The clean picture as the last step saw it; null before the first. */
+  /** Clean image estimated by the previous step; null before the first step. */
   private lastClean: Float32Array | null = null;
 
   constructor(config: SchedulerConfig, steps: number) {
@@ -40,7 +42,7 @@ export class DpmSolverScheduler implements DiffusionScheduler {
     const clean = latents.map((value, index) => cleanValue(output[index] ?? 0, value, from, prediction));
     const before = this.lastClean;
     this.lastClean = clean;
-    // The last step ends without noise, where the second order is not defined.
+    // The last step ends at zero noise, where the second order is undefined.
     const slope = before === null || to.noise === 0 ? 0 : 0.5 / this.stepRatio(step);
     const keep = to.noise / from.noise;
     const gain = -to.signal * Math.expm1(halfLogSnr(from) - halfLogSnr(to));
@@ -51,7 +53,7 @@ export class DpmSolverScheduler implements DiffusionScheduler {
     });
   }
 
-  /** Length of the step before over that of this one, in half the logarithm of the signal-to-noise ratio. */
+  /** Ratio of the previous step's length to this step's, in half the logarithm of the signal-to-noise ratio. */
   private stepRatio(step: number): number {
     const [before, now, next] = [this.mixAt(step - 1), this.mixAt(step), this.mixAt(step + 1)].map(halfLogSnr);
     return ((now ?? 0) - (before ?? 0)) / ((next ?? 0) - (now ?? 0));
@@ -59,11 +61,11 @@ export class DpmSolverScheduler implements DiffusionScheduler {
 
   private mixAt(step: number): SignalMix {
     const sigma = this.sigmas[step] ?? 0;
-    return mixOf(1 / (sigma ** 2 + 1));
+    return signalMix(1 / (sigma ** 2 + 1));
   }
 }
 
-/** This solver's own spacing: it leaves the cleanest moment out. */
+/** Returns this solver's own spacing, which leaves out the cleanest timestep. */
 function spaced(schedule: NoiseSchedule, steps: number): number[] {
   if (schedule.spacing === 'trailing') return schedule.timesteps(steps);
   if (schedule.spacing === 'linspace') {

@@ -1,18 +1,18 @@
 import { karrasSigmas, NoiseSchedule } from './noise-schedule.js';
 import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './scheduler.js';
 
-/** With fresh noise after each step, or none. */
+/** `ancestral` adds fresh noise after each step; `plain` does not. */
 export type EulerKind = 'plain' | 'ancestral';
 
 /**
- * Euler's method along the noise (https://arxiv.org/abs/2206.00364, algorithm 2 without churn), and its ancestral form.
- * Serves one-step (turbo) networks too: their configuration spaces moments `trailing`.
+ * Euler's method (https://arxiv.org/abs/2206.00364, algorithm 2 without churn) and its ancestral form. Also serves
+ * one-step (turbo) networks, whose configuration sets `trailing` timestep spacing.
  */
 export class EulerScheduler implements DiffusionScheduler {
   readonly timesteps: readonly number[];
   readonly initialNoiseScale: number;
   private readonly schedule: NoiseSchedule;
-  /** One more than there are steps: the last is clean. */
+  /** One entry more than there are steps: the last is the clean image. */
   private readonly sigmas: readonly number[];
 
   constructor(
@@ -53,7 +53,7 @@ export class EulerScheduler implements DiffusionScheduler {
     });
   }
 
-  /** How far a step goes down, and how much fresh noise takes it up again. */
+  /** Returns how far a step lowers the noise level, and how much fresh noise is added back. */
   private targets(from: number, to: number): { down: number; up: number } {
     if (this.options.kind === 'plain') return { down: to, up: 0 };
     const up = Math.sqrt((to ** 2 * (from ** 2 - to ** 2)) / from ** 2);

@@ -1,6 +1,6 @@
 import { NoiseSchedule } from './noise-schedule.js';
 import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './scheduler.js';
-import { cleanValue, mixed, mixOf, type SignalMix } from './signal-mix.js';
+import { cleanValue, mixed, signalMix, type SignalMix } from './signal-mix.js';
 
 const sigmaData = 0.5;
 
@@ -20,7 +20,7 @@ export class LcmScheduler implements DiffusionScheduler {
     this.timestepScaling = config.timestep_scaling ?? 10;
     const { original_inference_steps: distilled = 50 } = config;
     const stride = Math.floor(this.schedule.length / distilled);
-    // Evenly among the moments that the network was distilled at.
+    // Timesteps are spaced evenly among those that the network was distilled at.
     this.timesteps = Array.from(
       { length: steps },
       (_, index) => (distilled - Math.floor((index * distilled) / steps)) * stride - 1,
@@ -39,7 +39,7 @@ export class LcmScheduler implements DiffusionScheduler {
     const timestep = this.timesteps[step] ?? 0;
     const { prediction } = this.schedule;
     const mix = this.mixAt(timestep);
-    // The boundary condition: at moment zero the picture is the latents themselves.
+    // Boundary condition: at timestep zero the latents are the image.
     const scaled = timestep * this.timestepScaling;
     const skip = sigmaData ** 2 / (scaled ** 2 + sigmaData ** 2);
     const gain = scaled / Math.hypot(scaled, sigmaData);
@@ -51,6 +51,6 @@ export class LcmScheduler implements DiffusionScheduler {
   }
 
   private mixAt(timestep: number): SignalMix {
-    return mixOf(this.schedule.signal[timestep] ?? 1);
+    return signalMix(this.schedule.signal[timestep] ?? 1);
   }
 }

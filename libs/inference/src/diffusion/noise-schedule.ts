@@ -3,11 +3,11 @@ import type { PredictionType, SchedulerConfig } from './scheduler.js';
 
 export type TimestepSpacing = 'linspace' | 'leading' | 'trailing';
 
-/** The schedule a network was trained with, and how moments of it are chosen for fewer steps. */
+/** Noise schedule a network was trained with, and the choice of its timesteps for fewer steps. */
 export class NoiseSchedule {
-  /** Share of the picture in noisy latents (`alphas_cumprod`), by moment of training. */
+  /** Share of the image in noisy latents (`alphas_cumprod`), by training timestep. */
   readonly signal: Float64Array;
-  /** Noise over picture, by moment of training. */
+  /** Ratio of noise to image, by training timestep. */
   readonly sigmas: Float64Array;
   readonly spacing: TimestepSpacing;
   readonly prediction: PredictionType;
@@ -25,7 +25,7 @@ export class NoiseSchedule {
     return this.signal.length;
   }
 
-  /** Moments for so many steps, from noisy to clean; whole numbers but for `linspace`. */
+  /** Returns `steps` timesteps, from noisy to clean. Only `linspace` returns fractions. */
   timesteps(steps: number): number[] {
     const { length, offset } = this;
     switch (this.spacing) {
@@ -38,7 +38,7 @@ export class NoiseSchedule {
     }
   }
 
-  /** The sigma of a moment between two of training. */
+  /** Interpolates the sigma of a fractional timestep. */
   sigmaAt(timestep: number): number {
     const low = Math.max(0, Math.min(Math.floor(timestep), this.length - 1));
     const high = Math.min(low + 1, this.length - 1);
@@ -46,32 +46,32 @@ export class NoiseSchedule {
     return from + (to - from) * (timestep - low);
   }
 
-  /** The moment that has a sigma, by its logarithm. */
+  /** Returns the timestep that has a given sigma, interpolated by the logarithm of sigma. */
   timestepAt(sigma: number): number {
-    const wanted = Math.log(Math.max(sigma, 1e-10));
-    let low = this.sigmas.findLastIndex((known) => Math.log(known) <= wanted);
+    const logSigma = Math.log(Math.max(sigma, 1e-10));
+    let low = this.sigmas.findLastIndex((known) => Math.log(known) <= logSigma);
     low = Math.max(0, Math.min(low, this.length - 2));
     const [below, above] = [Math.log(this.sigmas[low] ?? 1), Math.log(this.sigmas[low + 1] ?? 1)];
-    const weight = Math.max(0, Math.min(1, (below - wanted) / (below - above)));
+    const weight = Math.max(0, Math.min(1, (below - logSigma) / (below - above)));
     return low + weight;
   }
 }
 
-/** Sigmas that spend more steps on fine detail (https://arxiv.org/abs/2206.00364, equation 5). */
+/** Returns sigmas that spend more steps on fine detail (https://arxiv.org/abs/2206.00364, equation 5). */
 export function karrasSigmas(max: number, min: number, steps: number): number[] {
   const rho = 7;
   const [from, to] = [max ** (1 / rho), min ** (1 / rho)];
   return evenly(0, 1, steps).map((position) => (from + position * (to - from)) ** rho);
 }
 
-/** From `first` to `last`, both included. */
+/** Returns evenly spaced values from `first` to `last`, both included. */
 export function evenly(first: number, last: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) =>
     count === 1 ? first : first + ((last - first) * index) / (count - 1),
   );
 }
 
-/** As the reference rounds: halves to the even neighbour. */
+/** Rounds halves to the even neighbour, as the reference implementation does. */
 export function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
   if (value - floor !== 0.5) return Math.round(value);

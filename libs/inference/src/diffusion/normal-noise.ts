@@ -1,6 +1,8 @@
 import { Random } from '../sampling/random.js';
 
-/** Standard normal noise from a seed: the same seed gives the same picture on every machine (Box and Muller, 1958). */
+/**
+ * Draws standard normal noise from a seed (Box and Muller, 1958). The same seed gives the same image on every machine.
+ */
 export class NormalNoise {
   private readonly random: Random;
 
@@ -11,7 +13,7 @@ export class NormalNoise {
   draw(length: number): Float32Array {
     const values = new Float32Array(length);
     for (let index = 0; index < length; index += 2) {
-      // Never the logarithm of zero.
+      // Avoids the logarithm of zero.
       const radius = Math.sqrt(-2 * Math.log(1 - this.random.nextUnit()));
       const angle = 2 * Math.PI * this.random.nextUnit();
       values[index] = radius * Math.cos(angle);

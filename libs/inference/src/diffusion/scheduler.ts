@@ -1,27 +1,27 @@
-/** How a network's answer is meant: the noise in its input, or the velocity (https://arxiv.org/abs/2202.00512). */
+/** What the network predicts: the noise in its input, or the velocity (https://arxiv.org/abs/2202.00512). */
 export type PredictionType = 'epsilon' | 'v_prediction';
 
-/** Draws standard normal noise, as many values as the latents have; a new draw each time. */
+/** Draws standard normal noise, one value per latent, anew at each call. */
 export type NoiseSource = () => Float32Array;
 
 /**
- * Takes latents from noise to a picture, one call of the network per step. Steps are numbered from 0, in the order of
- * denoising; one scheduler serves one picture, from one step on to the last.
+ * Denoises latents into an image, with one call of the network per step. Steps are numbered from 0 in the order of
+ * denoising. One scheduler serves one image, from one step to the last.
  */
 export interface DiffusionScheduler {
-  /** What the network is told of each step: moments of the training schedule, from noisy to clean. */
+  /** Training timestep passed to the network at each step, from noisy to clean. */
   readonly timesteps: readonly number[];
-  /** Standard normal noise times this is where a picture from nothing begins. */
+  /** Factor for the standard normal noise from which a text-to-image run starts. */
   readonly initialNoiseScale: number;
-  /** Latents as the network wants them at a step. */
+  /** Scales latents to the network's input at a step. */
   scaleInput(latents: Float32Array, step: number): Float32Array;
-  /** A clean picture made as noisy as latents are at the beginning of a step. */
+  /** Adds as much noise to clean latents as they have at the start of a step. */
   addNoise(clean: Float32Array, noise: Float32Array, step: number): Float32Array;
-  /** The latents after a step, from the network's answer to those before. */
+  /** Returns the latents after a step, from the network's output and the latents before it. */
   step(output: Float32Array, latents: Float32Array, step: number): Float32Array;
 }
 
-/** The part of `scheduler_config.json` (diffusers layout) that decides the numbers. */
+/** Members of `scheduler_config.json` (diffusers layout) that affect the results. */
 export interface SchedulerConfig {
   _class_name?: string;
   beta_start?: number;

@@ -1,22 +1,22 @@
 import type { PredictionType } from './scheduler.js';
 
-/** Latents as picture times `signal` plus noise times `noise`; the squares of both sum to 1. */
+/** Mix that gives latents: image times `signal` plus noise times `noise`. The squares of both sum to 1. */
 export interface SignalMix {
   signal: number;
   noise: number;
 }
 
-export function mixOf(signalShare: number): SignalMix {
+export function signalMix(signalShare: number): SignalMix {
   return { signal: Math.sqrt(signalShare), noise: Math.sqrt(1 - signalShare) };
 }
 
-/** The picture in noisy latents, by what the network says of them. */
+/** Estimates a clean value from a noisy latent and the network's output. */
 export function cleanValue(output: number, latent: number, mix: SignalMix, prediction: PredictionType): number {
   if (prediction === 'epsilon') return (latent - mix.noise * output) / mix.signal;
   return mix.signal * latent - mix.noise * output;
 }
 
-/** The noise in them. */
+/** Estimates the noise in a latent. */
 export function noiseValue(output: number, latent: number, mix: SignalMix, prediction: PredictionType): number {
   return prediction === 'epsilon' ? output : mix.signal * output + mix.noise * latent;
 }

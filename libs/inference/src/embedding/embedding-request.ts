@@ -10,13 +10,13 @@ export interface EmbeddingRow extends BatchRow {
   readonly ids: Int32Array;
 }
 
-/** Texts tokenized before the next request has its turn. */
+/** Number of texts tokenized before the next request gets its turn. */
 const textsPerTurn = 16;
 
-/** One request on its way through the engine. */
+/** A request in progress in the engine. */
 export class EmbeddingRequest {
   readonly rows: EmbeddingRow[] = [];
-  /** Rows in the batch that runs now. */
+  /** Rows in the running batch. */
   inBatch = 0;
   isCancelled = false;
   computedTokens = 0;
@@ -35,7 +35,7 @@ export class EmbeddingRequest {
     return this.computedRows === this.input.texts.length;
   }
 
-  /** Tokenizes the next texts. Throws `TOO_MANY_TOKENS` naming the first that is too long. */
+  /** Tokenizes the next texts. Throws `TOO_MANY_TOKENS` naming the first text that is too long. */
   readSome(tokenize: (text: string) => EncodedSentence, maxTokens: number): void {
     const { texts } = this.input;
     const end = Math.min(this.rows.length + textsPerTurn, texts.length);

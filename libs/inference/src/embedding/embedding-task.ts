@@ -1,17 +1,15 @@
-/*
- * Vectors of texts, as the worker asks for them and the host answers.
- */
+/* Input and output of the embedding task, shared by worker and host. */
 
 /** Name of the task. */
 export const embeddingTask = 'embed';
 
 export interface EmbeddingInput {
   texts: string[];
-  /** Length of the vectors; null: as the model makes them. Shorter ones are cut and normalised again. */
+  /** Length of the vectors; null for the model's own. Shorter vectors are truncated and normalised again. */
   dimensions: number | null;
 }
 
-/** Vectors of some of the texts, as soon as they are computed; a host that takes over may send some again. */
+/** Vectors of some of the texts, sent as soon as they are computed. After a failover the new host may repeat some. */
 export interface EmbeddingPart {
   /** Positions of their texts. */
   indexes: number[];
@@ -20,7 +18,7 @@ export interface EmbeddingPart {
   vectors: Float32Array;
 }
 
-/** Also of a cancelled task: what was computed until then. */
+/** Also returned for a cancelled task: what was computed until then. */
 export interface EmbeddingOutput {
   tokens: number;
 }

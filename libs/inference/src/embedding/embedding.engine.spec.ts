@@ -4,7 +4,7 @@ import { EmbeddingEngine, type EmbeddingEngineOptions } from './embedding.engine
 
 const longest = 50;
 
-/** An encoder whose vector of a text is its number of words and letters; a word is a token. */
+/** Encoder that maps a text to its number of words and letters; each word is a token. */
 function setUp(overrides: Partial<EmbeddingEngineOptions> = {}) {
   const run = new EmbeddingRun();
   const batches: number[][] = [];
@@ -37,8 +37,8 @@ function setUp(overrides: Partial<EmbeddingEngineOptions> = {}) {
 
 const words = (count: number) => Array.from({ length: count }, () => 'ab').join(' ');
 
-describe('the engine that embeds texts together', () => {
-  it('answers each text of each request in its place, and counts their tokens', async () => {
+describe('EmbeddingEngine', () => {
+  it('returns each vector at the position of its text and counts the tokens per request', async () => {
     const { run, batches } = setUp();
     const [first, second] = await Promise.all([
       run.embed([words(3), words(20), words(4)]),
@@ -54,12 +54,12 @@ describe('the engine that embeds texts together', () => {
     expect(run.engine.stats()).toMatchObject({ slots: 4, running: 0, waiting: 0, stepsTotal: 2 });
   });
 
-  it('takes what is submitted in the very turn in which it runs out of work', async () => {
+  it('picks up a request submitted in the same event-loop turn in which the queue ran empty', async () => {
     const { run } = setUp();
     for (let round = 0; round < 50; round++) expect((await run.embed([words(2)])).tokens).toBe(2);
   });
 
-  it('cuts what is asked to be short, and normalises it', async () => {
+  it('truncates vectors to the requested dimensions and normalises them', async () => {
     const { run } = setUp();
     const { vectors } = await run.embed([words(3)], 2);
     expect([...(vectors[0] ?? [])]).toEqual([
@@ -68,7 +68,7 @@ describe('the engine that embeds texts together', () => {
     ]);
   });
 
-  it('refuses a request with a text that is too long before anything of it runs', async () => {
+  it('rejects a request with a text that is too long before computing anything', async () => {
     const { run, batches } = setUp();
     const long = [...Array.from({ length: 30 }, () => words(2)), words(51)];
     await expect(run.embed(long)).rejects.toThrow(
@@ -78,7 +78,7 @@ describe('the engine that embeds texts together', () => {
     await expect(run.embed([words(51)])).rejects.toThrow('The input has 51 tokens; this model takes 50. (input)');
   });
 
-  it('ends a cancelled request with what was computed, and spares the rest', async () => {
+  it('ends a cancelled request with the vectors computed so far and skips the rest', async () => {
     const { run, batches, engine } = setUp({ batch: { tokens: 64, rows: 1 } });
     const texts = Array.from({ length: 20 }, () => words(5));
     let own = '';
@@ -96,7 +96,7 @@ describe('the engine that embeds texts together', () => {
     expect(engine.stats()).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  it('counts the batch that runs when its request is cancelled', async () => {
+  it('counts the running batch when its request is cancelled', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     const { run, engine } = setUp({
@@ -113,14 +113,14 @@ describe('the engine that embeds texts together', () => {
     expect(await cancelled).toMatchObject({ cancelled: true, tokens: 10 });
   });
 
-  it('ends a request that is cancelled before it was looked at', async () => {
+  it('ends a request that is cancelled before it is processed', async () => {
     const { run, engine, batches } = setUp();
     const cancelled = run.embed([words(5)], null, (id) => engine.cancel(id));
     expect(await cancelled).toMatchObject({ cancelled: true, tokens: 0 });
     expect(batches).toEqual([]);
   });
 
-  it('fails the requests of a run that failed, and goes on with the others', async () => {
+  it('fails the requests of a failed run and continues with the others', async () => {
     const { run } = setUp({
       encode: async (rows) => {
         if (rows.some(({ length }) => length === 13)) throw new Error('bad graph');
@@ -132,12 +132,12 @@ describe('the engine that embeds texts together', () => {
     expect(good).toMatchObject({ value: { tokens: 40 } });
   });
 
-  it('says that the device is lost where its memory is', async () => {
+  it('reports a lost device when its memory is lost', async () => {
     const { run } = setUp({ encode: () => Promise.reject(new Error('std::bad_alloc')) });
     await expect(run.embed([words(3)])).rejects.toThrow(/^DEVICE_LOST/);
   });
 
-  it('fails a text whose vector is no vector, and no other request', async () => {
+  it('fails a text whose vector is not finite, and no other request', async () => {
     const { run } = setUp({
       encode: async (rows) => rows.map(({ length }) => Float32Array.of(length === 3 ? Number.NaN : 1)),
     });
@@ -146,7 +146,7 @@ describe('the engine that embeds texts together', () => {
     expect(good).toMatchObject({ value: { tokens: 4 } });
   });
 
-  it('refuses tasks it does not know, and everything once it is closed', async () => {
+  it('rejects unknown tasks, and every task after close', async () => {
     let released = 0;
     const events: object[] = [];
     const { engine, run } = setUp({

@@ -10,27 +10,27 @@ import { type BatchLimits, LengthBatcher } from './length-batcher.js';
 import { shapeVector } from './pooling.js';
 
 export interface EmbeddingEngineOptions {
-  /** One vector per row, in one run of the model. */
+  /** Returns one vector per row, in one run of the model. */
   encode: (rows: readonly Int32Array[]) => Promise<Float32Array[]>;
   tokenize: (text: string, limit: number) => EncodedSentence;
-  /** Longest text, in tokens. */
+  /** Longest text in tokens. */
   maxTokens: number;
   normalize: boolean;
   batch: BatchLimits;
-  /** Requests that the worker hands over at once. */
+  /** Number of requests that the worker submits concurrently. */
   slots: number;
   sink: EngineSink;
   /** Releases the session. */
   onClose?: () => Promise<void>;
 }
 
-/** How long texts are tokenized between two runs, in ms: beside a waiting batch, and when there is none. */
+/** Time spent tokenizing between two runs, in ms: while a batch waits, and while none does. */
 const readingMs = { busy: 5, idle: 20 };
 
 /**
- * Embeds the texts of all requests at hand together. A request is tokenized whole before its first row runs, so that a
- * text that is too long costs nothing; then its rows go into batches of like length with those of others, and their
- * vectors leave as parts. Between two runs the event loop turns: requests come and go there.
+ * Embeds the texts of all queued requests together. A request is fully tokenized before its first row runs, so a text
+ * that is too long costs nothing. Its rows then join rows of similar length from other requests, and their vectors are
+ * sent as parts. Between two runs the engine yields to the event loop so that requests can be added and cancelled.
  */
 export class EmbeddingEngine implements TaskEngine {
   private readonly requests = new Map<string, EmbeddingRequest>();
@@ -50,7 +50,7 @@ export class EmbeddingEngine implements TaskEngine {
   submit({ id, task, input }: TaskRequest): void {
     if (this.isClosed) return this.send(id, failed(unloaded()));
     if (task !== embeddingTask) {
-      return this.send(id, failed(new PlatformError('INVALID_MODEL', `This model does not know the task ${task}.`)));
+      return this.send(id, failed(new PlatformError('INVALID_MODEL', `This model does not support the task ${task}.`)));
     }
     const request = new EmbeddingRequest(id, input as EmbeddingInput);
     this.requests.set(id, request);
@@ -62,7 +62,7 @@ export class EmbeddingEngine implements TaskEngine {
     const request = this.requests.get(id);
     if (request === undefined) return;
     this.drop(request);
-    // What is in the running batch is computed and counted before the task ends.
+    // The running batch is finished and counted before the task ends.
     if (request.inBatch === 0) this.send(id, finished(request, true));
     else request.isCancelled = true;
   }
@@ -79,7 +79,7 @@ export class EmbeddingEngine implements TaskEngine {
     };
   }
 
-  /** What waits fails; resolves when the session is free. */
+  /** Fails queued requests; resolves when the session is released. */
   async close(): Promise<void> {
     this.isClosed = true;
     for (const request of this.requests.values()) this.fail(request, unloaded());
@@ -95,11 +95,11 @@ export class EmbeddingEngine implements TaskEngine {
       const rows = this.batcher.next();
       if (rows.length > 0) await this.run(rows);
     }
-    // In the same turn as the look above: what is submitted later finds nobody working.
+    // Runs in the same turn as the check above, so a later submit starts a new loop.
     this.isWorking = false;
   }
 
-  /** Tokenizes what has come in, the requests by turns, until the time is over. */
+  /** Tokenizes queued requests in turn until the time is used up. */
   private read(milliseconds: number): void {
     const until = performance.now() + milliseconds;
     for (let request = this.reading.shift(); request !== undefined; request = this.reading.shift()) {
@@ -154,8 +154,11 @@ export class EmbeddingEngine implements TaskEngine {
     const { normalize } = this.options;
     const { dimensions } = request.input;
     const shaped = rows.map((row) => shapeVector(vectors.get(row) ?? new Float32Array(), { dimensions, normalize }));
-    if (!shaped.every(isAudio)) {
-      return this.fail(request, new PlatformError('INFERENCE_FAILED', 'The model computed no numbers for a text.'));
+    if (!shaped.every(isFiniteVector)) {
+      return this.fail(
+        request,
+        new PlatformError('INFERENCE_FAILED', 'The model returned non-finite numbers for a text.'),
+      );
     }
     this.send(request.id, { type: 'task-part', part: partOf(rows, shaped) });
     if (!request.isComputed) return;
@@ -189,7 +192,7 @@ export class EmbeddingEngine implements TaskEngine {
   }
 }
 
-/** Rows of one length of vector, one after another. */
+/** Joins rows of one vector length into one array. */
 function partOf(rows: readonly EmbeddingRow[], vectors: readonly Float32Array[]): EmbeddingPart {
   const dimensions = vectors[0]?.length ?? 0;
   const joined = new Float32Array(vectors.length * dimensions);
@@ -197,7 +200,7 @@ function partOf(rows: readonly EmbeddingRow[], vectors: readonly Float32Array[])
   return { indexes: rows.map(({ index }) => index), dimensions, vectors: joined };
 }
 
-function isAudio(vector: Float32Array): boolean {
+function isFiniteVector(vector: Float32Array): boolean {
   return vector.length > 0 && vector.every(Number.isFinite);
 }
 

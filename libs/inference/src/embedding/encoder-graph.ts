@@ -1,12 +1,12 @@
 import { PlatformError } from '#common';
 import type { GraphSession, TensorDescription } from '../runtime/graph-session.js';
 
-/** What an encoder takes and gives, as its graph says. */
+/** Inputs and outputs of an encoder graph. */
 export interface EncoderGraph {
   inputs: readonly EncoderInput[];
-  /** The output to fetch: a vector for each token, or one for the whole text. */
+  /** Output to fetch: one vector per token, or one for the whole text. */
   output: TensorDescription;
-  gives: 'tokens' | 'text';
+  granularity: 'tokens' | 'text';
 }
 
 export interface EncoderInput {
@@ -26,7 +26,7 @@ const tokenOutputs = ['last_hidden_state', 'token_embeddings'];
 const textOutputs = ['sentence_embedding'];
 
 /**
- * Finds inputs and output by names and shapes. With `wholeText` only an output that is the vector of the text counts.
+ * Finds inputs and the output by name and shape. With `wholeText`, only an output with one vector per text counts.
  * Throws `INVALID_MODEL` naming what does not fit.
  */
 export function inspectEncoder(
@@ -43,8 +43,8 @@ export function inspectEncoder(
     candidates.find(({ name }) => wanted.includes(name));
   const tokens = pick(ofRank(3), tokenOutputs) ?? ofRank(3)[0];
   const text = pick(ofRank(2), textOutputs);
-  if (tokens !== undefined && !wholeText) return { inputs: known, output: tokens, gives: 'tokens' };
-  if (text !== undefined) return { inputs: known, output: text, gives: 'text' };
+  if (tokens !== undefined && !wholeText) return { inputs: known, output: tokens, granularity: 'tokens' };
+  if (text !== undefined) return { inputs: known, output: text, granularity: 'text' };
   throw unfit(wholeText ? 'its layers behind the pooling are not in the graph' : 'it gives no vectors of tokens');
 }
 
@@ -60,5 +60,5 @@ function nameOf(wanted: EncoderInput['kind']): string {
 }
 
 function unfit(reason: string): PlatformError {
-  return new PlatformError('INVALID_MODEL', `The graph of this model is no text encoder: ${reason}.`);
+  return new PlatformError('INVALID_MODEL', `The graph of this model is not a text encoder: ${reason}.`);
 }

@@ -14,8 +14,8 @@ function drain(batcher: LengthBatcher<BatchRow>): BatchRow[][] {
   return batches;
 }
 
-describe('the batcher of texts by length', () => {
-  it('puts every row into one batch, within its limits and with little padding', () => {
+describe('LengthBatcher', () => {
+  it('puts every row into exactly one batch, within the limits and with little padding', () => {
     const lengths = fc.array(fc.integer({ min: 2, max: 700 }), { minLength: 1, maxLength: 40 });
     fc.assert(
       fc.property(fc.array(lengths, { minLength: 1, maxLength: 6 }), (requests) => {
@@ -40,7 +40,7 @@ describe('the batcher of texts by length', () => {
     );
   });
 
-  it('joins texts of several requests, and keeps short ones away from long ones', () => {
+  it('joins texts of several requests and separates short texts from long ones', () => {
     const batcher = new LengthBatcher(limits);
     batcher.add('a', rowsOf('a', [10, 200]));
     batcher.add('b', rowsOf('b', [11, 190]));
@@ -51,7 +51,7 @@ describe('the batcher of texts by length', () => {
     ]);
   });
 
-  it('lets a short request through after at most one batch of a huge one', () => {
+  it('runs a short request after at most one batch of a huge request', () => {
     const batcher = new LengthBatcher(limits);
     batcher.add(
       'huge',
@@ -66,7 +66,7 @@ describe('the batcher of texts by length', () => {
     expect(owners).toContain('small');
   });
 
-  it('forgets the rows of a request that is gone', () => {
+  it('drops the rows of a removed request', () => {
     const batcher = new LengthBatcher(limits);
     batcher.add('a', rowsOf('a', [5, 6]));
     batcher.add('b', rowsOf('b', [5]));

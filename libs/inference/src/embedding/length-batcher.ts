@@ -1,37 +1,37 @@
-/** A text that waits for its vector. */
+/** A text waiting for its vector. */
 export interface BatchRow {
-  /** The request it belongs to. */
+  /** Request that the text belongs to. */
   readonly owner: string;
   /** In tokens. */
   readonly length: number;
 }
 
 export interface BatchLimits {
-  /** Rows times the longest of them, at most; a longer row runs alone. */
+  /** Maximum of rows times the longest row; a longer row runs alone. */
   tokens: number;
   rows: number;
 }
 
-/** Rows `[from, to)` of those that wait, and their tokens. */
+/** Range `[from, to)` of waiting rows, and their tokens. */
 interface BatchWindow {
   from: number;
   to: number;
   tokens: number;
 }
 
-/** Padding that a batch may carry: a share of its own tokens, or so many tokens as one more run would cost. */
+/** Padding allowed in a batch: a share of its own tokens, or as many tokens as one more run would cost. */
 const paddingShare = 1 / 6;
 const paddingTokens = 16;
 
 /**
- * Puts rows of like length together, whoever asked for them: a short row in a long batch costs as much as the longest.
- * Requests take turns at choosing around which row the next batch is built, so that a large one delays nobody by more
- * than its share.
+ * Batches rows of similar length across requests, because a short row in a long batch costs as much as the longest.
+ * Requests take turns choosing the row around which the next batch is built, so a large request delays others only by
+ * its share.
  */
 export class LengthBatcher<Row extends BatchRow> {
-  /** By length, the shortest first. */
+  /** Sorted by length, shortest first. */
   private rows: Row[] = [];
-  /** Rows that wait, by owner, in the order of their turns. */
+  /** Waiting rows by owner, in the order of their turns. */
   private readonly owners = new Map<string, number>();
 
   constructor(private readonly limits: BatchLimits) {}
@@ -46,13 +46,13 @@ export class LengthBatcher<Row extends BatchRow> {
     this.rows = this.rows.concat(rows).sort((left, right) => left.length - right.length);
   }
 
-  /** Takes back all rows of a request. */
+  /** Removes all rows of a request. */
   remove(owner: string): void {
     if (!this.owners.delete(owner)) return;
     this.rows = this.rows.filter((row) => row.owner !== owner);
   }
 
-  /** The next batch; empty when nothing waits. */
+  /** Returns the next batch; empty when nothing waits. */
   next(): Row[] {
     const [owner] = this.owners.keys();
     if (owner === undefined) return [];
@@ -60,11 +60,11 @@ export class LengthBatcher<Row extends BatchRow> {
     const [from, to] = this.windowAround(anchor);
     const batch = this.rows.splice(from, to - from);
     this.takeTurn(owner);
-    for (const row of batch) this.leave(row.owner);
+    for (const row of batch) this.removeRow(row.owner);
     return batch;
   }
 
-  /** Grows from one row to both sides, always by the row that adds less padding. */
+  /** Grows the window from one row to both sides, always by the row that adds less padding. */
   private windowAround(anchor: number): [from: number, to: number] {
     let window: BatchWindow = { from: anchor, to: anchor + 1, tokens: this.lengthAt(anchor) };
     for (;;) {
@@ -77,7 +77,7 @@ export class LengthBatcher<Row extends BatchRow> {
     }
   }
 
-  /** The padding of a window; null when no batch may be so. */
+  /** Returns the padding of a window; null when it exceeds the limits. */
   private safetyClassifier(window: BatchWindow): { window: BatchWindow; padding: number } | null {
     const { from, to, tokens } = window;
     if (from < 0 || to > this.rows.length || to - from > this.limits.rows) return null;
@@ -91,14 +91,14 @@ export class LengthBatcher<Row extends BatchRow> {
     return this.rows[index]?.length ?? 0;
   }
 
-  /** To the end of the line. */
+  /** Moves an owner to the end of the queue. */
   private takeTurn(owner: string): void {
     const waiting = this.owners.get(owner) ?? 0;
     this.owners.delete(owner);
     this.owners.set(owner, waiting);
   }
 
-  private leave(owner: string): void {
+  private removeRow(owner: string): void {
     const waiting = (this.owners.get(owner) ?? 0) - 1;
     if (waiting > 0) this.owners.set(owner, waiting);
     else this.owners.delete(owner);

@@ -1,19 +1,19 @@
-/** How the vectors of a text's tokens become the one of the text. */
+/** How the token vectors of a text are combined into one. */
 export const poolings = ['mean', 'cls', 'last', 'max'] as const;
 export type Pooling = (typeof poolings)[number];
 
-/** The vectors of one text's tokens within the output of a batch. */
+/** Token vectors of one text within the output of a batch. */
 export interface TokenVectors {
   data: Float32Array;
-  /** Where the first token's vector begins. */
+  /** Offset of the first token's vector. */
   offset: number;
-  /** Tokens of the text, without the padding behind them. */
+  /** Tokens of the text, without trailing padding. */
   length: number;
-  /** Numbers per vector. */
+  /** Values per vector. */
   size: number;
 }
 
-/** One vector of `size` numbers. */
+/** Returns one vector of `size` values. */
 export function poolTokens(pooling: Pooling, { data, offset, length, size }: TokenVectors): Float32Array {
   const tokenAt = (index: number) => data.slice(offset + index * size, offset + (index + 1) * size);
   if (pooling === 'cls') return tokenAt(0);
@@ -40,16 +40,16 @@ function maxOf(data: Float32Array, offset: number, length: number, size: number)
 }
 
 /**
- * The vector as it goes out: cut to `dimensions` where it is longer, and of length 1 where the model's are, or where
- * cutting has changed its length. A vector of zeros stays what it is.
+ * Returns the vector to send: truncated to `dimensions` and normalised to length 1 where the model normalises or
+ * truncation changed the length. A zero vector is returned unchanged.
  */
 export function shapeVector(
   vector: Float32Array,
   { dimensions, normalize }: { dimensions: number | null; normalize: boolean },
 ): Float32Array {
   const isCut = dimensions !== null && dimensions < vector.length;
-  const kept = isCut ? vector.slice(0, dimensions) : vector;
-  return normalize || isCut ? normalized(kept) : kept;
+  const truncated = isCut ? vector.slice(0, dimensions) : vector;
+  return normalize || isCut ? normalized(truncated) : truncated;
 }
 
 function normalized(vector: Float32Array): Float32Array {
@@ -59,7 +59,7 @@ function normalized(vector: Float32Array): Float32Array {
   return norm > 0 ? vector.map((value) => value / norm) : vector;
 }
 
-/** 1 for vectors of one direction. */
+/** Returns the cosine similarity: 1 for equal directions. */
 export function cosine(left: Float32Array, right: Float32Array): number {
   let [product, leftSquares, rightSquares] = [0, 0, 0];
   for (let index = 0; index < left.length; index++) {

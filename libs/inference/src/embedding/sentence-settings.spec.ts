@@ -27,7 +27,7 @@ const read = (familyOptions: Record<string, string | boolean> = {}) =>
   readSentenceSettings({ directory, familyOptions });
 
 describe('the settings of a sentence encoder', () => {
-  it('are mean and length 1 where no file says anything', async () => {
+  it('default to mean pooling and length 1 when no file sets them', async () => {
     expect(await read()).toEqual({ pooling: 'mean', normalize: true, needsWholeGraph: false });
   });
 
@@ -37,19 +37,19 @@ describe('the settings of a sentence encoder', () => {
     [{ pooling_mode_max_tokens: true }, 'max'],
     [{ pooling_mode: 'mean' }, 'mean'],
     [{ pooling_mode: ['cls'] }, 'cls'],
-  ])('are those of the files: %j is %s', async (config, pooling) => {
+  ])('come from the files: %j is %s', async (config, pooling) => {
     await write(['Transformer', 'Pooling', 'Normalize'], { word_embedding_dimension: 8, ...config });
     expect(await read()).toMatchObject({ pooling, normalize: true });
     await write(['Transformer', 'Pooling'], config);
     expect(await read()).toMatchObject({ pooling, normalize: false });
   });
 
-  it('are those of the manifest before those of the files', async () => {
+  it('prefer the manifest over the files', async () => {
     await write(['Transformer', 'Pooling', 'Normalize'], { pooling_mode_cls_token: true });
     expect(await read({ pooling: 'mean', normalize: false })).toMatchObject({ pooling: 'mean', normalize: false });
   });
 
-  it('ask for a whole graph where layers follow the pooling', async () => {
+  it('require the whole graph when layers follow the pooling', async () => {
     await write(['Transformer', 'Pooling', 'Dense', 'Normalize'], { pooling_mode_cls_token: true });
     expect(await read()).toMatchObject({ needsWholeGraph: true });
   });
@@ -59,12 +59,12 @@ describe('the settings of a sentence encoder', () => {
     [{ pooling_mode_weightedmean_tokens: true }, /asks for pooling_mode_weightedmean_tokens/],
     [{}, /asks for no pooling/],
     [null, /is missing/],
-  ])('are refused where they are not understood: %j', async (config, problem) => {
+  ])('are rejected when they are not supported: %j', async (config, problem) => {
     await write(['Transformer', 'Pooling'], config);
     await expect(read()).rejects.toThrow(problem);
   });
 
-  it('are refused where the manifest is wrong', async () => {
+  it('are rejected when the manifest is invalid', async () => {
     await expect(read({ pooling: 'sum' })).rejects.toMatchObject({ code: 'INVALID_MANIFEST' });
     await expect(read({ normalize: 'yes' })).rejects.toMatchObject({ code: 'INVALID_MANIFEST' });
   });

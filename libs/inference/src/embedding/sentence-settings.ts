@@ -4,11 +4,11 @@ import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { readJsonIfPresent } from '../text/index.js';
 import { type Pooling, poolings } from './pooling.js';
 
-/** What makes a vector of a text out of the model's answer. */
+/** Settings that turn model output into the vector of a text. */
 export interface SentenceSettings {
   pooling: Pooling;
   normalize: boolean;
-  /** Further layers behind the pooling: only a graph that has them inside can be used. */
+  /** True when layers follow the pooling: only a graph that contains them can be used. */
   needsWholeGraph: boolean;
 }
 
@@ -17,7 +17,7 @@ interface ModuleEntry {
   type: string;
 }
 
-/** `1_Pooling/config.json`: one flag for each way, or since version 5 the names of the ways. */
+/** `1_Pooling/config.json`: one flag per pooling, or since version 5 the names of the poolings. */
 interface PoolingFile extends Record<string, unknown> {
   pooling_mode?: string | string[];
 }
@@ -32,9 +32,10 @@ const flags: Record<string, Pooling> = {
 const names: Record<string, Pooling> = { mean: 'mean', cls: 'cls', lasttoken: 'last', last: 'last', max: 'max' };
 
 /**
- * Reads `modules.json` of the sentence-transformers layout and the files it points to. `familyOptions.pooling` and
- * `.normalize` of the manifest come first; without either, the mean of the tokens, of length 1. Throws
- * `INVALID_MANIFEST` or `INVALID_MODEL` for what is not understood: a guess would give wrong vectors to everybody.
+ * Reads `modules.json` of the sentence-transformers layout and the files it references. `familyOptions.pooling` and
+ * `.normalize` of the manifest take precedence. The default is mean pooling, normalised to length 1. Throws
+ * `INVALID_MANIFEST` or `INVALID_MODEL` for settings that are not supported, because a guess would return wrong
+ * vectors.
  */
 export async function readSentenceSettings({
   directory,
@@ -77,5 +78,5 @@ function badOption(name: string, problem: string): PlatformError {
 }
 
 function unusable(reason: string): PlatformError {
-  return new PlatformError('INVALID_MODEL', `The pooling of this model is not known here: ${reason}.`);
+  return new PlatformError('INVALID_MODEL', `The pooling of this model is not supported: ${reason}.`);
 }

@@ -13,7 +13,7 @@ const both = [input('input_ids'), input('attention_mask')];
 
 type Feeds = Record<string, GraphTensor>;
 
-/** A session whose vector of a token is its id and 1; `scale` looks at the whole batch, as quantised weights do. */
+/** Session whose vector of a token is its id and 1. `scale` looks at the whole batch, as quantised weights do. */
 class FakeEncoderSession implements GraphSession {
   readonly provider = 'cpu';
   readonly providerNote = null;
@@ -49,8 +49,8 @@ class FakeEncoderSession implements GraphSession {
 const numbers = (tensor: GraphTensor | undefined) => Array.from(tensor?.data as ArrayLike<bigint | number>, Number);
 const row = (...ids: number[]) => Int32Array.from(ids);
 
-describe('the encoder of sentences', () => {
-  it('pads short rows behind a mask and pools none of the padding', async () => {
+describe('SentenceEncoder', () => {
+  it('masks the padding of short rows and leaves it out of the pooling', async () => {
     const session = new FakeEncoderSession([...both, input('token_type_ids')], [tokens]);
     const vectors = await new SentenceEncoder(session, plain, 99).encode([row(2, 4), row(5, 6, 7)]);
     expect(vectors.map((vector) => [...vector])).toEqual([
@@ -63,7 +63,7 @@ describe('the encoder of sentences', () => {
     expect(numbers(feeds.token_type_ids)).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
-  it('feeds what the graph asks for, in the type it asks for', async () => {
+  it('feeds the inputs of the graph in their types', async () => {
     const session = new FakeEncoderSession(
       [input('input_ids', 'int32'), input('attention_mask', 'int32'), input('position_ids', 'int32')],
       [tokens],
@@ -75,7 +75,7 @@ describe('the encoder of sentences', () => {
     expect(numbers(feeds.position_ids)).toEqual([0, 1, 0, 1]);
   });
 
-  it('takes a graph without token types, and the sentence of one that pools itself', async () => {
+  it('accepts a graph without token types, and the output of a graph that pools by itself', async () => {
     const pooled = new SentenceEncoder(new FakeEncoderSession(both, [sentence]), plain, 0);
     expect((await pooled.encode([row(1), row(2, 3)])).map((vector) => [...vector])).toEqual([
       [0, 1],
@@ -92,11 +92,11 @@ describe('the encoder of sentences', () => {
     [[input('input_ids', 'float32'), input('attention_mask')], [tokens], plain, /is of type float32/],
     [both, [pooler], plain, /it gives no vectors of tokens/],
     [both, [tokens], { ...plain, needsWholeGraph: true }, /its layers behind the pooling are not in the graph/],
-  ])('refuses a graph that is no text encoder (%#)', (inputs, outputs, settings, problem) => {
+  ])('rejects a graph that is not a text encoder (%#)', (inputs, outputs, settings, problem) => {
     expect(() => new SentenceEncoder(new FakeEncoderSession(inputs, outputs), settings, 0)).toThrow(problem);
   });
 
-  it('finds out whether a row depends on those beside it', async () => {
+  it('detects whether a row depends on the other rows of its batch', async () => {
     const rows = [row(2, 4), row(50, 60, 70), row(3)];
     const honest = new SentenceEncoder(new FakeEncoderSession(both, [tokens]), plain, 0);
     expect(await honest.mixesRows(rows)).toBe(false);

@@ -5,10 +5,10 @@ import { type EncoderGraph, type EncoderInput, inspectEncoder } from './encoder-
 import { cosine, poolTokens } from './pooling.js';
 import type { SentenceSettings } from './sentence-settings.js';
 
-/** Below this cosine, a vector counts as changed by its neighbours. */
+/** Below this cosine, a vector counts as changed by the rest of its batch. */
 const sameVector = 0.9999;
 
-/** Token ids of texts to their pooled vectors: one run of the graph for a batch. */
+/** Turns token ids of texts into pooled vectors, with one run of the graph per batch. */
 export class SentenceEncoder {
   private readonly graph: EncoderGraph;
 
@@ -28,16 +28,16 @@ export class SentenceEncoder {
     return this.session.providerNote;
   }
 
-  /** One vector per row, neither cut nor normalised. Rejects with the runtime's error. */
+  /** Returns one vector per row, neither truncated nor normalised. Rejects with the runtime's error. */
   async encode(rows: readonly Int32Array[]): Promise<Float32Array[]> {
     const longest = rows.reduce((max, row) => Math.max(max, row.length), 1);
-    const { inputs, output, gives } = this.graph;
+    const { inputs, output, granularity } = this.graph;
     const feeds = Object.fromEntries(inputs.map((input) => [input.name, this.feed(input, rows, longest)]));
     const fetched = (await this.session.run(feeds, [output.name]))[output.name];
-    if (fetched === undefined) throw new PlatformError('INFERENCE_FAILED', 'The model gave no vectors.');
+    if (fetched === undefined) throw new PlatformError('INFERENCE_FAILED', 'The model returned no vectors.');
     const data = floatsOf(fetched);
     const size = fetched.dims.at(-1) ?? 0;
-    if (gives === 'text') return rows.map((_row, index) => data.slice(index * size, (index + 1) * size));
+    if (granularity === 'text') return rows.map((_row, index) => data.slice(index * size, (index + 1) * size));
     const { pooling } = this.settings;
     return rows.map((row, index) =>
       poolTokens(pooling, { data, offset: index * longest * size, length: row.length, size }),
@@ -45,8 +45,8 @@ export class SentenceEncoder {
   }
 
   /**
-   * True when a text gets another vector beside other texts than alone: weights that are quantised while the model runs
-   * take one scale for the whole batch. Such a model must run row by row.
+   * Returns true when a text gets a different vector in a batch than alone. Dynamically quantised weights use one scale
+   * for the whole batch. Such a model must run row by row.
    */
   async mixesRows(rows: readonly Int32Array[]): Promise<boolean> {
     const together = await this.encode(rows);

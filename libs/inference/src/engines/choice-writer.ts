@@ -2,7 +2,7 @@ import type { TokenScore } from '../sampling/token-score.js';
 import type { Detokenizer, StopMatcher, TextTokenizer } from '../text/index.js';
 import type { GeneratedTokenLogprob } from '../contract/text-generation.js';
 
-/** New text of a choice with the tokens it stands for. */
+/** New text of a choice with its tokens. */
 export interface ChoiceDelta {
   text: string;
   tokens: number;
@@ -24,8 +24,8 @@ export interface ChoiceWriterDependencies {
 }
 
 /**
- * Tokens of one choice to deltas: whole characters, nothing of a stop string, and every token counted once,
- * with the delta that carries its text.
+ * Turns the tokens of one choice into deltas. Deltas contain whole characters and nothing of a stop string. Every token
+ * is counted once, in the delta that carries its text.
  */
 export class ChoiceWriter {
   private waitingTokens = 0;
@@ -34,31 +34,31 @@ export class ChoiceWriter {
   private sentLength = 0;
   private stopped = false;
 
-  constructor(private readonly parts: ChoiceWriterDependencies) {}
+  constructor(private readonly dependencies: ChoiceWriterDependencies) {}
 
-  /** The delta of one more token, null while its text is held back, and whether a stop string is complete. */
+  /** Returns the delta of one more token, null while its text is held back, and whether a stop string is complete. */
   push(tokenId: number, score: TokenScore | null): { delta: ChoiceDelta | null; stopped: boolean } {
     this.waitingTokens++;
-    if (this.parts.withLogprobs && score !== null) this.addLogprob(tokenId, score);
-    const decoded = this.parts.detokenizer.push(tokenId);
+    if (this.dependencies.withLogprobs && score !== null) this.addLogprob(tokenId, score);
+    const decoded = this.dependencies.detokenizer.push(tokenId);
     this.decodedLength += decoded.length;
-    const { text, stopped } = this.parts.stopMatcher.push(decoded);
+    const { text, stopped } = this.dependencies.stopMatcher.push(decoded);
     this.stopped = stopped;
     return { delta: stopped ? this.take(text) : text === '' ? null : this.take(text), stopped };
   }
 
-  /** What was held back, when no more tokens come; null when nothing is left to send or to count. */
+  /** Flushes the remaining text after the last token; null if nothing is left to send or to count. */
   finish(): ChoiceDelta | null {
     if (this.stopped) return null;
-    const { text, stopped } = this.parts.stopMatcher.push(this.parts.detokenizer.flush());
+    const { text, stopped } = this.dependencies.stopMatcher.push(this.dependencies.detokenizer.flush());
     this.stopped = stopped;
-    const rest = stopped ? text : text + this.parts.stopMatcher.flush();
+    const rest = stopped ? text : text + this.dependencies.stopMatcher.flush();
     const isNothing = rest === '' && this.waitingTokens === 0 && this.waitingLogprobs.length === 0;
     return isNothing ? null : this.take(rest, true);
   }
 
   private addLogprob(tokenId: number, score: TokenScore): void {
-    const { tokenizer } = this.parts;
+    const { tokenizer } = this.dependencies;
     const entry = {
       ...tokenizer.describeToken(tokenId),
       logprob: score.logprob,
@@ -68,13 +68,15 @@ export class ChoiceWriter {
   }
 
   /**
-   * Takes the tokens that wait, and the log-probabilities of those whose text has begun. The others may yet turn out
-   * to lie behind the cut of a stop string; then they are never sent.
+   * Takes the waiting tokens, and the log-probabilities of those whose text has been sent in part. The others may still
+   * be cut off by a stop string; then they are never sent.
    */
   private take(text: string, isLast = false): ChoiceDelta {
     this.sentLength += text.length;
     const isDue = ({ startsAt }: WaitingLogprob): boolean => startsAt < this.sentLength || (isLast && !this.stopped);
-    const logprobs = this.parts.withLogprobs ? this.waitingLogprobs.filter(isDue).map(({ entry }) => entry) : null;
+    const logprobs = this.dependencies.withLogprobs
+      ? this.waitingLogprobs.filter(isDue).map(({ entry }) => entry)
+      : null;
     this.waitingLogprobs = this.waitingLogprobs.filter((waiting) => !isDue(waiting));
     const tokens = this.waitingTokens;
     this.waitingTokens = 0;

@@ -1,10 +1,13 @@
 import { PlatformError } from '#common';
 
-/** What runtimes say when the device, or its memory, is gone. After that, nothing this process computes counts. */
+/**
+ * Runtime error messages of a lost device or exhausted device memory. Results computed after such an error cannot be
+ * trusted.
+ */
 const deviceFailure =
   /out of memory|bad_alloc|failed to allocate|cuda (?:error|failure)|cudnn|cublas|device (?:was )?(?:lost|removed|hung)/i;
 
-/** The failure of a run: `DEVICE_LOST` where the device failed and not the request, else what it already is. */
+/** Returns the error of a failed run: `DEVICE_LOST` if the device failed, otherwise the original error. */
 export function asRunFailure(error: unknown): PlatformError {
   const failure = PlatformError.from(error, 'INFERENCE_FAILED');
   if (failure.code !== 'INFERENCE_FAILED') return failure;

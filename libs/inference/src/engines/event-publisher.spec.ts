@@ -8,24 +8,28 @@ type Message = [id: string, event: TextGenerationEvent][];
 function start(gatherMs = 20) {
   const messages: Message[] = [];
   const clock = { ms: 1_000 };
-  const outbox = new EventPublisher({ sink: (events) => void messages.push(events), gatherMs, clock: () => clock.ms });
+  const publisher = new EventPublisher({
+    sink: (events) => void messages.push(events),
+    gatherMs,
+    clock: () => clock.ms,
+  });
   const seen = new Set<string>();
-  /** One token of the first choice of a request. */
+  /** Returns one token of a request's first choice. */
   const text = (requestId: string, piece: string, logprobs: null | [] = null) => {
     const delta = { type: 'text-delta' as const, index: 0, text: piece, tokens: 1, logprobs };
-    outbox.addText(`${requestId}/0`, requestId, delta, !seen.has(requestId));
+    publisher.addText(`${requestId}/0`, requestId, delta, !seen.has(requestId));
     seen.add(requestId);
   };
   const step = (ms: number) => {
     clock.ms += ms;
-    outbox.stepped();
+    publisher.stepped();
   };
-  return { outbox, messages, text, step };
+  return { publisher, messages, text, step };
 }
 
 const finished: TextGenerationEvent = { type: 'choice-finished', index: 0, finishReason: 'stop' };
 
-/** What the callers hold in the end, and the order of their events. */
+/** Text that the clients received, and the order of their events. */
 function textsOf(messages: Message[]): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const [id, event] of messages.flat()) {
@@ -35,7 +39,7 @@ function textsOf(messages: Message[]): Record<string, string> {
 }
 
 describe('EventPublisher', () => {
-  it('sends the first text of a choice behind its own step', () => {
+  it('sends the first text of a choice after its own step', () => {
     const { messages, text, step } = start();
     text('a', '1');
     step(2);
@@ -45,7 +49,7 @@ describe('EventPublisher', () => {
     expect(messages.map((message) => message.length)).toEqual([1, 2]);
   });
 
-  it('joins the text of fast steps, as long as the next one ends in time', () => {
+  it('joins the text of fast steps as long as the next step ends in time', () => {
     const { messages, text, step } = start(20);
     text('a', '0');
     step(6);
@@ -61,7 +65,7 @@ describe('EventPublisher', () => {
     ]);
   });
 
-  it('lets nothing wait where steps are slow', () => {
+  it('does not delay events when steps are slow', () => {
     const { messages, text, step } = start(20);
     for (const piece of '0123') {
       text('a', piece);
@@ -70,32 +74,32 @@ describe('EventPublisher', () => {
     expect(messages).toHaveLength(4);
   });
 
-  it('takes along what waits when something else has to go, in order', () => {
-    const { outbox, messages, text, step } = start();
+  it('sends waiting text together with urgent events, in order', () => {
+    const { publisher, messages, text, step } = start();
     for (const id of ['a', 'b']) text(id, '0');
     step(1);
     for (const id of ['a', 'b']) text(id, '1');
     step(1);
     text('b', '2');
-    outbox.add('b', finished);
+    publisher.add('b', finished);
     step(1);
     expect(messages).toHaveLength(2);
     expect(textsOf(messages)).toEqual({ a: '01', b: '012.' });
   });
 
   it('joins log-probabilities with their text', () => {
-    const { outbox, messages, step } = start();
+    const { publisher, messages, step } = start();
     const scored = (piece: string) => [{ token: piece, logprob: -1, bytes: null, topLogprobs: [] }];
     for (const piece of 'xyz') {
       const delta = { type: 'text-delta' as const, index: 0, text: piece, tokens: 1, logprobs: scored(piece) };
-      outbox.addText('a/0', 'a', delta, false);
+      publisher.addText('a/0', 'a', delta, false);
     }
     step(100);
     expect(messages.flat()[0]?.[1]).toMatchObject({ text: 'xyz', logprobs: [...'xyz'].map((token) => ({ token })) });
   });
 
-  it('tells what each joined piece was, and nothing of one that came alone', () => {
-    const { outbox, messages, step } = start();
+  it('lists the pieces of joined text, and none for a single delta', () => {
+    const { publisher, messages, step } = start();
     const delta = (text: string, tokens: number) => ({
       type: 'text-delta' as const,
       index: 0,
@@ -103,14 +107,14 @@ describe('EventPublisher', () => {
       tokens,
       logprobs: null,
     });
-    outbox.addText('a/0', 'a', delta('one', 1), true);
+    publisher.addText('a/0', 'a', delta('one', 1), true);
     step(1);
     for (const [text, tokens] of [
       ['</', 2],
       ['think>', 1],
       ['yes', 1],
     ] as const) {
-      outbox.addText('a/0', 'a', delta(text, tokens), false);
+      publisher.addText('a/0', 'a', delta(text, tokens), false);
     }
     step(100);
     const [alone, joined] = messages.flat().map(([, event]) => event);
@@ -126,11 +130,11 @@ describe('EventPublisher', () => {
     });
   });
 
-  it('loses, repeats and reorders nothing, whatever the steps take', () => {
+  it('does not lose, repeat or reorder events, whatever the step durations', () => {
     const stepOf = fc.record({ ms: fc.integer({ min: 0, max: 30 }), ids: fc.subarray(['a', 'b', 'c']) });
     fc.assert(
       fc.property(fc.array(stepOf, { maxLength: 40 }), fc.integer({ min: 0, max: 40 }), (steps, gatherMs) => {
-        const { outbox, messages, text, step } = start(gatherMs);
+        const { publisher, messages, text, step } = start(gatherMs);
         const wanted: Record<string, string> = {};
         steps.forEach(({ ms, ids }, number) => {
           for (const id of ids) {
@@ -140,7 +144,7 @@ describe('EventPublisher', () => {
           step(ms);
         });
         for (const id of Object.keys(wanted)) {
-          outbox.add(id, finished);
+          publisher.add(id, finished);
           wanted[id] += '.';
         }
         step(0);

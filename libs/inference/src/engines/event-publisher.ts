@@ -1,28 +1,28 @@
 import type { DeltaPiece, TextDelta, TextGenerationEvent, TextGenerationSink } from '../contract/text-generation.js';
 
 /**
- * How long text of a running choice may wait for more of itself, in ms. A small model makes hundreds of tokens a second,
- * and each message costs four processes more than the token cost the model; no reader sees the difference.
+ * Maximum delay in ms to join text of a running choice. A small model generates hundreds of tokens per second, and a
+ * message costs four processes more than the token costs the model. Readers do not notice the delay.
  */
 export const gatherMs = 25;
 
 export interface EventPublisherOptions {
   sink: TextGenerationSink;
-  /** Default `gatherMs`; 0 sends the events of each step by themselves. */
+  /** Default `gatherMs`; 0 sends the events of each step separately. */
   gatherMs?: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic clock in milliseconds. */
   clock?: () => number;
 }
 
 /**
- * Events on their way out, one message for all requests. Text that goes on waits as long as the next step is expected
- * to end within `gatherMs` of the last message, and is joined per choice, each piece still told; everything else, the
- * first text of a choice included, leaves behind the step that brought it and takes along what waits. The order of a
- * request's events stays.
+ * Sends engine events, one message for all requests. Further text of a choice waits while the next step is expected to
+ * end within `gatherMs` of the last message. It is joined per choice, with its pieces listed. Everything else,
+ * including the first text of a choice, is sent after its step together with waiting text. The event order of a request
+ * is preserved.
  */
 export class EventPublisher {
   private waiting: [id: string, event: TextGenerationEvent][] = [];
-  /** Text that waits, by choice. */
+  /** Waiting text, by sequence. */
   private readonly open = new Map<string, TextDelta>();
   private isUrgent = false;
   private sentAtMs = -Infinity;
@@ -37,13 +37,13 @@ export class EventPublisher {
     this.clock = options.clock ?? (() => performance.now());
   }
 
-  /** An event that must not wait. */
+  /** Adds an event that must not wait. */
   add(requestId: string, event: TextGenerationEvent): void {
     this.waiting.push([requestId, event]);
     this.isUrgent = true;
   }
 
-  /** Text of a choice, named by its sequence; `isFirst` where its caller has nothing of it yet. */
+  /** Adds text of a choice, identified by its sequence. `isFirst` is true for the choice's first text. */
   addText(sequenceId: string, requestId: string, delta: TextDelta, isFirst: boolean): void {
     this.isUrgent ||= isFirst;
     const before = this.open.get(sequenceId);
@@ -58,7 +58,7 @@ export class EventPublisher {
     if (delta.logprobs !== null) before.logprobs = [...(before.logprobs ?? []), ...delta.logprobs];
   }
 
-  /** A step has ended: sends what is due. */
+  /** Ends a step: sends what is due. */
   stepped(): void {
     const now = this.clock();
     const stepMs = now - this.steppedAtMs;

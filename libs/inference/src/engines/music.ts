@@ -1,16 +1,16 @@
 import type { TaskRequest } from '../contract/task.js';
 
-/* What a family that makes music agrees on with who asks it. A piece is one task: its end depends on its beginning. */
+/* Input and output types of the music task. A clip is one task, because its end depends on its beginning. */
 
 /** Name of the task. */
 export const composeTask = 'compose';
 
 export interface ComposeInput {
-  /** What is to be heard, in words. */
+  /** Description of the music. */
   prompt: string;
-  /** Length of the piece, above 0; at most what the model was made for. */
+  /** Duration of the clip, above 0 and at most the model's limit. */
   seconds: number;
-  /** The same seed gives the same piece of the same model and build. */
+  /** The same seed gives the same clip with the same model and build. */
   seed: number;
 }
 

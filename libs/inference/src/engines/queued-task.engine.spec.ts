@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import type { EngineEvent } from '../contract/engine.js';
 import { QueuedTaskEngine, type TaskContext, type TaskHandler } from './queued-task.engine.js';
 
-/** An engine that doubles numbers, one breath before each. */
+/** Engine that doubles numbers and yields once before each. */
 function setUp(extra: Record<string, TaskHandler> = {}) {
   const events: [string, EngineEvent][] = [];
   const double = async ({ numbers }: { numbers: number[] }, context: TaskContext) => {
@@ -31,8 +31,8 @@ function setUp(extra: Record<string, TaskHandler> = {}) {
   return { engine, events, until, isClosed: () => closed };
 }
 
-describe('the engine that runs tasks one after another', () => {
-  it('answers each with its output, in the order they came, and tells how far they are', async () => {
+describe('QueuedTaskEngine', () => {
+  it('returns each output in submission order and reports progress', async () => {
     const { engine, events, until } = setUp();
     engine.submit({ id: 'a', task: 'double', input: { numbers: [1, 2] } });
     engine.submit({ id: 'b', task: 'double', input: { numbers: [3] } });
@@ -48,7 +48,7 @@ describe('the engine that runs tasks one after another', () => {
     expect(engine.stats()).toMatchObject({ running: 0, waiting: 0, stepsTotal: 3 });
   });
 
-  it('begins a task when the result of the one before has been handed over', async () => {
+  it('starts a task after the result of the one before has been delivered', async () => {
     const began: string[] = [];
     const handOvers: (() => void)[] = [];
     const delivered = () => new Promise<void>((resolve) => handOvers.push(resolve));
@@ -66,7 +66,7 @@ describe('the engine that runs tasks one after another', () => {
     await engine.close();
   });
 
-  it('ends a running task at its next breath and a waiting one at once', async () => {
+  it('ends a running task at its next yield and a waiting task immediately', async () => {
     const { engine, until } = setUp();
     engine.submit({ id: 'a', task: 'double', input: { numbers: Array.from({ length: 500 }, () => 1) } });
     engine.submit({ id: 'b', task: 'double', input: { numbers: [3] } });
@@ -79,7 +79,7 @@ describe('the engine that runs tasks one after another', () => {
     expect(await until('c')).toMatchObject({ output: { doubled: [8] } });
   });
 
-  it('fails what it does not know and what throws, each in the words of the house', async () => {
+  it('fails unknown tasks and handler errors with a PlatformError', async () => {
     const { engine, until } = setUp({
       refuse: async () => Promise.reject(new PlatformError('INVALID_REQUEST', 'Too wide.', 'width')),
       exhaust: async () => Promise.reject(new Error('bad_alloc')),
@@ -92,7 +92,7 @@ describe('the engine that runs tasks one after another', () => {
     expect(await until('c')).toMatchObject({ error: { code: 'DEVICE_LOST' } });
   });
 
-  it('fails everything when it is closed, and releases the session after the last run', async () => {
+  it('fails all tasks on close and releases the session after the last run', async () => {
     const { engine, until, isClosed } = setUp();
     engine.submit({ id: 'a', task: 'double', input: { numbers: [1, 2, 3] } });
     engine.submit({ id: 'b', task: 'double', input: { numbers: [3] } });

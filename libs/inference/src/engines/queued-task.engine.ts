@@ -4,26 +4,26 @@ import type { EngineSink } from '../contract/engine.js';
 import { type EngineStats, stepBounds } from '../contract/engine-stats.js';
 import type { TaskEngine, TaskRequest } from '../contract/task.js';
 
-/** What a handler may do while it works. */
+/** Functions available to a handler. */
 export interface TaskContext {
-  /** Delivers a piece of the result; from then on the task cannot be tried again elsewhere. */
+  /** Delivers a part of the result; from then on the task cannot be retried on another host. */
   part(part: object): void;
   /** 0 to 1. */
   progress(fraction: number): void;
   /**
-   * Lets the event loop turn, so that cancels and beats are heard: call it between two runs of the model. Rejects when
-   * the task was cancelled; let that pass through.
+   * Yields to the event loop so that cancels and heartbeats are processed; call it between two runs of the model.
+   * Rejects if the task was cancelled; handlers must not catch that error.
    */
   yieldToEventLoop(): Promise<void>;
-  /** Runs the model and counts the time. */
+  /** Runs the model and measures the time. */
   measure<Result>(run: () => Promise<Result>): Promise<Result>;
 }
 
-/** Does one kind of task. Resolves with its output; a `PlatformError` reaches the caller as it is. */
+/** Handles one kind of task. Resolves with its output; a `PlatformError` is passed to the caller unchanged. */
 export type TaskHandler = (input: never, context: TaskContext) => Promise<object>;
 
 export interface QueuedTaskEngineOptions {
-  /** By the names of tasks. */
+  /** Keyed by task name. */
   handlers: Readonly<Record<string, TaskHandler>>;
   sink: EngineSink;
   /** Releases the sessions. */
@@ -33,8 +33,8 @@ export interface QueuedTaskEngineOptions {
 class TaskCancelled extends Error {}
 
 /**
- * Runs tasks one after another: a session computes one thing at a time, and its memory is that of one task. The next begins
- * when the result of the last has been handed over: a run blocks the loop, and what had not left by then would wait for
+ * Runs tasks one after another, because a session computes one thing at a time and memory is that of one task. The next
+ * task starts after the last result has been delivered: a run blocks the event loop, and unsent messages would wait for
  * its end.
  */
 export class QueuedTaskEngine implements TaskEngine {
@@ -76,7 +76,7 @@ export class QueuedTaskEngine implements TaskEngine {
     };
   }
 
-  /** What waits and runs fails; resolves when the session is free. */
+  /** Fails waiting and running tasks; resolves when the session is released. */
   async close(): Promise<void> {
     this.isClosed = true;
     const disconnected = new PlatformError('MODEL_OFFLINE', 'The model was unloaded.');
@@ -99,7 +99,8 @@ export class QueuedTaskEngine implements TaskEngine {
   private async runOne({ id, task, input }: TaskRequest): Promise<void> {
     const handler = Object.hasOwn(this.options.handlers, task) ? this.options.handlers[task] : undefined;
     try {
-      if (handler === undefined) throw new PlatformError('INVALID_MODEL', `This model does not know the task ${task}.`);
+      if (handler === undefined)
+        throw new PlatformError('INVALID_MODEL', `This model does not support the task ${task}.`);
       const output = await handler(input as never, this.contextOf(id));
       this.options.sink([[id, { type: 'task-finished', cancelled: false, output }]]);
     } catch (error) {

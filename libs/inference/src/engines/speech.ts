@@ -1,38 +1,41 @@
 import type { TaskRequest } from '../contract/task.js';
 
 /*
- * What a family that speaks agrees on with who asks it. A long text is cut by `splitSentences`, and each sentence is a
- * task of its own: texts take turns, sound goes out before the next sentence is begun, and a host that dies takes one
- * sentence along, which its successor says again.
+ * Input and output types of the speech task. `splitSentences` splits a long text, and each sentence is a separate task.
+ * Texts therefore take turns, and audio is sent before the next sentence starts. A host that dies affects one sentence,
+ * which its replacement repeats.
  */
 
 /** Name of the task. */
 export const speakTask = 'speak';
 
-/** What follows a sentence, which decides how long the silence behind it is. */
+/** What follows a sentence, which decides the length of the pause after it. */
 export type SpeechBreak = 'clause' | 'sentence' | 'paragraph' | 'end';
 
-/** A recording whose voice is to be spoken with; mono. */
+/** Recording of the voice to clone; mono. */
 export interface VoiceSample {
   samples: Float32Array;
   sampleRate: number;
 }
 
 export interface SpeakInput {
-  /** One sentence; a longer text is one long breath. */
+  /** One sentence. Longer text is spoken without pauses between sentences. */
   text: string;
   before: SpeechBreak;
-  /** One of the model's voices, or a recording for models that clone. */
+  /** One of the model's voices, or a recording for models that clone voices. */
   voice: string | VoiceSample;
   /** 0.25 to 4; 1 is the model's own pace. */
   speed: number;
-  /** What the caller says the text is written in, `en-GB`; null: the voice's own. A language it lacks is ignored. */
+  /**
+   * Language of the text given by the client, such as `en-GB`; null for the voice's own. Unsupported languages are
+   * ignored.
+   */
   language: string | null;
 }
 
-/** The sentence and the silence behind it. */
+/** The sentence and the pause after it. */
 export interface SpeakOutput {
-  /** Mono, in [-1, 1]; empty where there was nothing to say. */
+  /** Mono, in [-1, 1]; empty if there was nothing to speak. */
   samples: Float32Array;
   /** The same for every sentence of a model. */
   sampleRate: number;

@@ -12,7 +12,7 @@ const tokenizer = TextTokenizer.fromFiles(files.tokenizerJson, files.tokenizerCo
 const template = new ChatTemplate('{{ messages[-1].content }}', tokenizer.special);
 const eosId = tokenizer.eosTokenId ?? 0;
 
-/** A scheduler that does what the test says, step by step. */
+/** Scheduler stub that the test drives step by step. */
 class ScriptedScheduler implements SequenceScheduler {
   readonly submitted: SequenceRequest[] = [];
   readonly cancelled: string[] = [];
@@ -28,7 +28,7 @@ class ScriptedScheduler implements SequenceScheduler {
   }
 
   stats(): never {
-    throw new Error('not asked for in these tests');
+    throw new Error('not used in these tests');
   }
 
   async close(): Promise<void> {
@@ -40,13 +40,13 @@ class ScriptedScheduler implements SequenceScheduler {
     this.afterStep();
   }
 
-  /** One step that brings these tokens to one sequence; what the listener answered to the last. */
+  /** Runs one step that gives these tokens to one sequence; returns the listener's answer to the last token. */
   tokens(ids: number[], index = 0): string {
-    let answer = '';
+    let result = '';
     this.step((sequences) => {
-      for (const id of ids) answer = sequences[index]?.listener.onToken(id, null) ?? '';
+      for (const id of ids) result = sequences[index]?.listener.onToken(id, null) ?? '';
     });
-    return answer;
+    return result;
   }
 }
 
@@ -62,11 +62,11 @@ function start(contextLength = 100, text: Partial<TextSide> = {}) {
       return script;
     },
     sink: (events) => void messages.push(events),
-    // No test depends on how fast the machine is.
+    // No test depends on the machine's speed.
     gatherMs: Infinity,
   });
   const [scheduler] = scripts;
-  if (scheduler === undefined) throw new Error('the engine made no scheduler');
+  if (scheduler === undefined) throw new Error('the engine created no scheduler');
   return { engine, scheduler, messages, events: () => messages.flat().map(([, event]) => event) };
 }
 
@@ -86,7 +86,7 @@ function request(content: string, overrides: Partial<TextGenerationRequest> = {}
 const idsOf = (text: string) => tokenizer.encode(text);
 
 describe('SchedulerTextEngine', () => {
-  it('joins the text of fast steps behind the first one, and leaves nothing behind', () => {
+  it('joins the text of fast steps after the first, and leaves no text unsent', () => {
     const { engine, scheduler, messages } = start();
     engine.submit(request('the river'));
     for (const id of idsOf('abcd')) scheduler.tokens([id]);
@@ -95,7 +95,7 @@ describe('SchedulerTextEngine', () => {
     expect(texts).toEqual([['a'], ['bcd', 'choice-finished', 'finished']]);
   });
 
-  it('delivers one message per step, whatever happened in it', () => {
+  it('sends one message per step, whatever events it has', () => {
     const { engine, scheduler, messages } = start();
     engine.submit(request('the river', { n: 2 }));
     scheduler.step(([first, second]) => {
@@ -111,7 +111,7 @@ describe('SchedulerTextEngine', () => {
     ]);
   });
 
-  it('counts every token once, with the delta that carries its text', () => {
+  it('counts every token once, in the delta that carries its text', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello'));
     for (const id of idsOf('水a')) scheduler.tokens([id]);
@@ -124,7 +124,7 @@ describe('SchedulerTextEngine', () => {
     expect(events().at(-1)).toMatchObject({ type: 'finished', cancelled: false, usage: { completionTokens: 4 } });
   });
 
-  it('stops at a stop string across tokens, without it, and says stop', () => {
+  it('stops before a stop string that spans tokens, with finish reason stop', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { stop: ['END'] }));
     scheduler.tokens(idsOf('x'));
@@ -139,7 +139,7 @@ describe('SchedulerTextEngine', () => {
     expect(events().at(-1)).toMatchObject({ usage: { completionTokens: 1 + answers.length } });
   });
 
-  it('gives back what was held for a stop string when the text ends', () => {
+  it('returns text held back for a stop string when generation ends', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { stop: ['END'] }));
     scheduler.tokens(idsOf('EN'));
@@ -150,7 +150,7 @@ describe('SchedulerTextEngine', () => {
     expect(events()).toContainEqual({ type: 'choice-finished', index: 0, finishReason: 'length' });
   });
 
-  it('refuses a prompt of one token too many, with both numbers', async () => {
+  it('rejects a prompt that is one token too long, with both numbers', async () => {
     const prompt = 'the river and the stones';
     const length = idsOf(prompt).length;
     const { engine, scheduler, messages } = start(length);
@@ -168,7 +168,7 @@ describe('SchedulerTextEngine', () => {
     expect(fits.scheduler.submitted[0]).toMatchObject({ maxNewTokens: 1 });
   });
 
-  it('refuses a text that cannot fit without tokenizing all of it', async () => {
+  it('rejects an overlong text without tokenizing all of it', async () => {
     const { engine, messages } = start(10);
     engine.submit(request('ab '.repeat(100_000)));
     await Promise.resolve();
@@ -177,7 +177,7 @@ describe('SchedulerTextEngine', () => {
     });
   });
 
-  it('refuses a text that is far too long before it has found all of its tokens', async () => {
+  it('rejects a far too long text before all of its tokens are found', async () => {
     const { engine, messages } = start(1_000);
     const prompt = 'zq '.repeat(2_000);
     expect(idsOf(prompt).length).toBeGreaterThan(2_100);
@@ -189,7 +189,7 @@ describe('SchedulerTextEngine', () => {
     });
   });
 
-  it('bounds the output by the room behind the prompt', () => {
+  it('limits the output to the context left after the prompt', () => {
     const { engine, scheduler } = start(50);
     const length = idsOf('hello').length;
     engine.submit(request('hello', { maxTokens: 1_000 }));
@@ -198,7 +198,7 @@ describe('SchedulerTextEngine', () => {
     expect(scheduler.submitted.map(({ maxNewTokens }) => maxNewTokens)).toEqual([50 - length, 3, 50 - length]);
   });
 
-  it('gives each choice a seed of its own and the defaults of the model', () => {
+  it("uses a separate seed per choice and the model's defaults", () => {
     const { engine, scheduler } = start();
     engine.submit(request('hello', { n: 3, sampling: { seed: 40, temperature: 0.5 } }));
     expect(scheduler.submitted.map(({ sampling }) => sampling.seed)).toEqual([40, 41, 42]);
@@ -206,13 +206,13 @@ describe('SchedulerTextEngine', () => {
     expect(scheduler.submitted[0]?.eosTokenIds).toEqual(new Set([eosId]));
   });
 
-  it('gives each choice a seed of its own where adding one would be lost in rounding', () => {
+  it('uses a separate seed per choice where adding one would be lost to rounding', () => {
     const { engine, scheduler } = start();
     engine.submit(request('hello', { n: 3, sampling: { seed: 2 ** 60 + 4096 } }));
     expect(new Set(scheduler.submitted.map(({ sampling }) => sampling.seed)).size).toBe(3);
   });
 
-  it('cancels all choices and tells what was generated', () => {
+  it('cancels all choices and reports the generated tokens', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { n: 2 }));
     scheduler.step(([first, second]) => {
@@ -251,7 +251,7 @@ describe('SchedulerTextEngine', () => {
     ]);
   });
 
-  it('drops the log-probabilities of tokens that lie inside a stop string', () => {
+  it('drops log-probabilities of tokens inside a stop string', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { stop: ['END'], topLogprobs: 1 }));
     const ids = [...idsOf('x'), ...idsOf('END')];
@@ -265,7 +265,7 @@ describe('SchedulerTextEngine', () => {
     ]);
   });
 
-  it('keeps the log-probability of a token back as long as its text may be the start of a stop string', () => {
+  it("holds back a token's log-probability while its text may start a stop string", () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { stop: ['ab'], topLogprobs: 0 }));
     for (const text of ['a', 'a', 'b']) {
@@ -278,7 +278,7 @@ describe('SchedulerTextEngine', () => {
     expect(deltas.flatMap(({ logprobs }) => logprobs ?? []).map(({ token }) => token)).toEqual(['a']);
   });
 
-  it('gives every log-probability in the end where no stop string came', () => {
+  it('returns every log-probability in the end if no stop string matched', () => {
     const { engine, scheduler, events } = start();
     engine.submit(request('hello', { stop: ['ab'], topLogprobs: 0 }));
     for (const text of ['a', 'a']) {
@@ -290,7 +290,7 @@ describe('SchedulerTextEngine', () => {
     expect(deltas.flatMap(({ logprobs }) => logprobs ?? []).map(({ token }) => token)).toEqual(['a', 'a']);
   });
 
-  it('leaves the BOS of a conversation to its template, and gives one to a bare text', () => {
+  it('leaves the BOS of a conversation to its template, and adds one to plain text', () => {
     const { tokenizerJson, tokenizerConfig } = sentencePieceTokenizer();
     const withBos = TextTokenizer.fromFiles(tokenizerJson, tokenizerConfig as TokenizerConfig);
     const own = new ChatTemplate('{{ bos_token }}{{ messages[-1].content }}', withBos.special);
@@ -302,13 +302,13 @@ describe('SchedulerTextEngine', () => {
     expect(firstIds).toEqual([1, 0, 1]);
   });
 
-  it('starts an empty prompt from the end-of-text token where the model has no BOS', () => {
+  it('starts an empty prompt with the end-of-text token if the model has no BOS', () => {
     const { engine, scheduler } = start();
     engine.submit(request(''));
     expect([...(scheduler.submitted[0]?.promptIds ?? [])]).toEqual([eosId]);
   });
 
-  it('tells everybody when it is closed', async () => {
+  it('fails all requests on close', async () => {
     const { engine, events } = start();
     engine.submit(request('hello'));
     await engine.close();

@@ -26,26 +26,26 @@ import type {
   TextGenerationSink,
 } from '../contract/text-generation.js';
 
-/** The text side of a model: everything between characters and token ids. */
+/** Text processing of a model: everything between characters and token ids. */
 export interface TextSide {
   tokenizer: TextTokenizer;
-  /** Null: the model continues texts and knows no conversations. */
+  /** Null if the model only continues text and has no conversations. */
   template: ChatTemplate | null;
   generation: GenerationConfig;
 }
 
 export interface SchedulerTextEngineOptions {
   text: TextSide;
-  /** Longest prompt plus output, in tokens. */
+  /** Maximum length of prompt plus output, in tokens. */
   contextLength: number;
-  /** Makes the scheduler; `afterStep` must be called once behind the listeners of each step. */
+  /** Creates the scheduler; it must call `afterStep` once after the listeners of each step. */
   createScheduler: (afterStep: () => void) => SequenceScheduler;
   sink: TextGenerationSink;
-  /** How long text may wait for more of itself, in ms; default as `EventPublisher` has it. */
+  /** Maximum delay in ms to join text; default of `EventPublisher`. */
   gatherMs?: number;
 }
 
-/** A request that runs: one sequence per choice. */
+/** A running request: one sequence per choice. */
 interface ActiveRequest {
   request: TextGenerationRequest;
   opensThinking: boolean;
@@ -54,13 +54,13 @@ interface ActiveRequest {
   generatedTokens: number;
   sequenceIds: string[];
   openChoices: number;
-  /** Choices whose first text is on its way. */
+  /** Choices whose first text has been sent. */
   begun: Set<number>;
   cancelled: boolean;
   error: unknown;
 }
 
-/** What all choices of a request share. */
+/** State shared by all choices of a request. */
 interface PreparedPrompt {
   built: BuiltPrompt;
   promptIds: Int32Array;
@@ -69,22 +69,24 @@ interface PreparedPrompt {
   constraint: CompiledConstraint | null;
 }
 
-/** Text generation over a `SequenceScheduler`: conversations in, text events out, at most one batch of events per step. */
+/**
+ * Generates text with a `SequenceScheduler`: conversations in, text events out, at most one batch of events per step.
+ */
 export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly scheduler: SequenceScheduler;
   private readonly active = new Map<string, ActiveRequest>();
-  private readonly outbox: EventPublisher;
+  private readonly publisher: EventPublisher;
   /** Requests whose constraint is being compiled. */
   private readonly compiling = new Map<string, Promise<void>>();
   /** Null where the tokenizer's tokens have no bytes of their own. */
   private readonly constraints: ConstraintCompiler | null;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
-    this.outbox = new EventPublisher(options);
+    this.publisher = new EventPublisher(options);
     const { tokenizer, generation } = options.text;
     const { tokenBytes } = tokenizer;
     this.constraints = tokenBytes && new ConstraintCompiler(buildTokenTrie(tokenBytes, generation.eosTokenIds));
-    this.scheduler = options.createScheduler(() => this.outbox.stepped());
+    this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
   submit(request: TextGenerationRequest): void {
@@ -119,7 +121,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   async close(): Promise<void> {
     await Promise.all(this.compiling.values());
     await this.scheduler.close();
-    this.outbox.stepped();
+    this.publisher.stepped();
   }
 
   private prepare(request: TextGenerationRequest): PreparedPrompt {
@@ -129,26 +131,31 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
     const ids = tokenizer.encodeWithin(built.text, contextLength);
     if (ids === null) throw this.tooLong(contextLength, 'more than ');
-    // A chat template writes its own BOS, or none on purpose; only a bare text gets the tokenizer's.
+    // A chat template writes its own BOS or deliberately none; only plain text gets the tokenizer's.
     const isBare = built.kind === 'continuation';
     const promptIds = this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids));
     this.checkLength(promptIds.length, '');
-    const room = contextLength - promptIds.length;
-    return { built, promptIds, constraint: null, maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? room, room)) };
+    const maxOutput = contextLength - promptIds.length;
+    return {
+      built,
+      promptIds,
+      constraint: null,
+      maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
+    };
   }
 
-  /** One token of output must fit behind the prompt. */
+  /** Requires room for one output token after the prompt. */
   private checkLength(tokens: number, about: string): void {
     if (tokens >= this.options.contextLength) throw this.tooLong(tokens, about);
   }
 
   private tooLong(tokens: number, about: string): PlatformError {
     const { contextLength } = this.options;
-    const text = `This model's context is ${contextLength} tokens, and the messages are ${about}${tokens} tokens; at least one token must be left for the answer.`;
+    const text = `This model's context is ${contextLength} tokens, and the messages are ${about}${tokens} tokens; at least one token must be left for the response.`;
     return new PlatformError('TOO_MANY_TOKENS', text, 'messages');
   }
 
-  /** An empty prompt starts from BOS, or from EOS where a model has no BOS: it marks the start of a text too. */
+  /** Returns BOS for an empty prompt, or EOS if a model has no BOS, because it also marks the start of a text. */
   private withStart(ids: Int32Array): Int32Array {
     if (ids.length > 0) return ids;
     const { tokenizer } = this.options.text;
@@ -229,8 +236,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       constraint: constraint && constraint.newMatcher(this.endingsOf(request)),
       listener: {
         onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
-        onToken: (tokenId, score) => this.tokenCame(active, { index, writer, tokenId, score }),
-        onEnd: (end) => this.choiceEnded(active, { index, writer, end }),
+        onToken: (tokenId, score) => this.onTokenSampled(active, { index, writer, tokenId, score }),
+        onEnd: (end) => this.onChoiceEnded(active, { index, writer, end }),
         onFailure: (error) => this.choiceFailed(active, error),
       },
     };
@@ -244,7 +251,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   private promptReady(active: ActiveRequest, cachedTokens: number): void {
-    // Later choices of the request find the first one's prompt; the caller is told of the first alone.
+    // Later choices reuse the first choice's prompt; only the first reports it.
     if (active.cachedTokens !== null) return;
     active.cachedTokens = cachedTokens;
     const { promptTokens, opensThinking } = active;
@@ -256,7 +263,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     });
   }
 
-  private tokenCame(
+  private onTokenSampled(
     active: ActiveRequest,
     {
       index,
@@ -271,7 +278,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return stopped ? 'stop' : 'continue';
   }
 
-  private choiceEnded(
+  private onChoiceEnded(
     active: ActiveRequest,
     { index, writer, end }: { index: number; writer: ChoiceWriter; end: SequenceEnd },
   ): void {
@@ -282,7 +289,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     this.closeChoice(active);
   }
 
-  /** One failed choice fails the request: the others are cancelled, and the failure is told once they ended. */
+  /** Fails the request when one choice fails: cancels the others and reports the failure after they ended. */
   private choiceFailed(active: ActiveRequest, error: unknown): void {
     active.error ??= error ?? new PlatformError('INFERENCE_FAILED', 'The model failed on this request.');
     for (const sequenceId of active.sequenceIds) this.scheduler.cancel(sequenceId);
@@ -294,7 +301,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     if (active.openChoices > 0) return;
     this.active.delete(active.request.id);
     const usage = {
-      // A prompt that was cancelled before it was computed cost nothing.
+      // A prompt cancelled before it was computed is not charged.
       promptTokens: active.cachedTokens === null ? 0 : active.promptTokens,
       cachedTokens: active.cachedTokens ?? 0,
       completionTokens: active.generatedTokens,
@@ -306,17 +313,17 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   private emit(active: ActiveRequest, event: TextGenerationEvent): void {
-    this.outbox.add(active.request.id, event);
+    this.publisher.add(active.request.id, event);
   }
 
   private emitText({ request, sequenceIds, begun }: ActiveRequest, index: number, delta: ChoiceDelta): void {
     const isFirst = !begun.has(index);
     if (isFirst) begun.add(index);
     const event = { type: 'text-delta', index, ...delta } as const;
-    this.outbox.addText(sequenceIds[index] ?? request.id, request.id, event, isFirst);
+    this.publisher.addText(sequenceIds[index] ?? request.id, request.id, event, isFirst);
   }
 
-  /** A refusal comes outside of any step: it is delivered at once, but never inside `submit`. */
+  /** Delivers a rejection immediately, but never inside `submit`, because no step will send it. */
   private refuse(id: string, error: unknown): void {
     const failed = {
       type: 'failed',
@@ -327,10 +334,10 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 }
 
-/** Each choice draws from its own stream: the seed plus its index. */
+/** Derives the seed of each choice: the seed plus its index. */
 function seeded(sampling: SamplingOptions, index: number): SamplingOptions {
   if (sampling.seed === undefined) return sampling;
   const seed = sampling.seed + index;
-  // Beyond 2^53 adding one changes nothing, and all choices would be the same.
+  // Beyond 2^53, adding one changes nothing, and all choices would be equal.
   return { ...sampling, seed: Number.isSafeInteger(seed) ? seed : (sampling.seed % 2 ** 52) + index };
 }

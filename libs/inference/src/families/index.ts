@@ -15,7 +15,7 @@ import { loadTextToVideoFamily } from './text-to-video-sd/text-to-video-sd.famil
 import { loadTinyTtsFamily } from './tiny-tts/tiny-tts.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
-/** A new family is a folder, a name in `familyNames` and a line here. */
+/** To add a family, add a folder, a name in `familyNames` and a line here. */
 export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   decoder: loadDecoderFamily,
   esrgan: loadEsrganFamily,
@@ -34,7 +34,9 @@ export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   whisper: loadWhisperFamily,
 };
 
-/** Opens a model with the family its manifest names. Rejects with `INVALID_MODEL` where there is none of that name. */
+/**
+ * Opens a model with the family that its manifest names. Rejects with `INVALID_MODEL` if that family does not exist.
+ */
 export const loadFamilyEngine: EngineLoader = async (options, sink) => {
   const { family, modelId } = options;
   assertFamily(family, modelId);

@@ -18,7 +18,7 @@ const load = {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('tries again, ever later, while the machine has no room for a host', async () => {
+it('retries with growing delays while no host process can be created', async () => {
   const exits: ((reason: string) => void)[] = [];
   const host: HostProcess = {
     pid: 1,

@@ -2,23 +2,23 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { HostCommand, HostMessage } from './host-protocol.js';
 
-/** A running model host as its supervisor sees it. */
+/** A running model host, from its supervisor's side. */
 export interface HostProcess {
   readonly pid: number | undefined;
   send(command: HostCommand): void;
   onMessage(listener: (message: HostMessage) => void): void;
-  /** Called once; `reason` says in words how it ended. */
+  /** Called once; `reason` describes how it ended. */
   onExit(listener: (reason: string) => void): void;
-  /** SIGKILL: clean for the device within milliseconds, also while a run is under way. */
+  /** Sends SIGKILL, which frees the device within milliseconds even during a run. */
   kill(): void;
 }
 
 export type HostLauncher = () => HostProcess;
 
 export interface ForkOptions {
-  /** Entry file of the child; default the host of this library. */
+  /** Entry file of the child; defaults to this library's host. */
   modulePath?: string;
-  /** Options of node for the child; default those of this process. */
+  /** Node options of the child; default those of this process. */
   execArgv?: string[];
   /** Environment of the child; default that of this process. */
   env?: NodeJS.ProcessEnv;
@@ -26,7 +26,7 @@ export interface ForkOptions {
 
 const defaultModule = fileURLToPath(new URL('./model-host.main.js', import.meta.url));
 
-/** Forks a host. Structured clone on the channel, its own log lines on ours. */
+/** Forks a host. The channel uses structured clone; the child logs to this process's output. */
 export function forkHost({ modulePath = defaultModule, execArgv, env }: ForkOptions = {}): HostLauncher {
   return () => {
     const child = fork(modulePath, [], {
@@ -47,7 +47,7 @@ class ForkedHost implements HostProcess {
   }
 
   send(command: HostCommand): void {
-    // A channel that broke between two messages is reported by `exit`; its error event is the same news.
+    // `exit` also reports a broken channel, so its error event is ignored.
     if (this.child.connected) this.child.send(command, () => undefined);
   }
 

@@ -3,32 +3,32 @@ import type { HostLoadOptions } from '../contract/engine-loader.js';
 import type { AnyEngineStats, EngineEvent, EngineRequest } from '../contract/engine.js';
 
 /*
- * What a worker and a model host say to each other over the fork's channel (structured clone). One host holds one
- * model. Events of one step travel in one message.
+ * Messages between a worker and a model host over the fork's channel (structured clone). One host serves one model.
+ * Events of one step are sent in one message.
  */
 
 export type HostCommand =
   | { type: 'load'; options: HostLoadOptions }
-  /** `trace`: W3C `traceparent` of the job, where it is traced. */
+  /** `trace`: W3C `traceparent` of the job, if it is traced. */
   | { type: 'submit'; request: EngineRequest; trace?: string }
   | { type: 'cancel'; id: string }
   | { type: 'drain' };
 
 export type HostMessage =
-  /** The process runs; it waits for `load`. */
+  /** The process runs and waits for `load`. */
   | { type: 'hello'; pid: number }
-  /** The model is loaded and warm. */
+  /** The model is loaded and warmed up. */
   | {
       type: 'ready';
       provider: string;
       providerNote: string | null;
       slots: number;
       loadMs: number;
-      /** Requests wait for the end of those before: only the first of them can be what a host dies of. */
+      /** Requests run one at a time, so only the oldest can have caused the death of a host. */
       oneAtATime: boolean;
     }
   | { type: 'load-failed'; error: WireError; detail: string }
   | { type: 'events'; events: [id: string, event: EngineEvent][] }
-  /** Every second, also while idle; a host silent for longer than `silentAfterMs` is killed. */
+  /** Sent every second, also while idle. A host silent for longer than `silentAfterMs` is killed. */
   | { type: 'beat'; stats: AnyEngineStats; residentBytes: number; loopLagMs: number }
   | { type: 'drained' };

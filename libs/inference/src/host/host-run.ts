@@ -1,10 +1,10 @@
 import { PlatformError } from '#common';
 import type { EngineEvent, EngineRequest } from '../contract/engine.js';
 
-/** What to do with a run whose host died. */
+/** What happens to a run whose host died. */
 export type AfterDeath = 'run-again' | 'ended';
 
-/** One request on its way through a host: passes on its events and ends once, whatever the host does. */
+/** A request in a host: forwards its events and ends exactly once, whatever the host does. */
 export abstract class HostRun<Result = unknown> {
   readonly result: Promise<Result>;
   private resolve: (result: Result) => void = () => undefined;
@@ -24,26 +24,26 @@ export abstract class HostRun<Result = unknown> {
     });
   }
 
-  /** Passes on the events of one step. */
+  /** Forwards the events of one step. */
   abstract accept(events: EngineEvent[]): void;
 
-  /** True once the caller holds a part of the result: from then on a second try would repeat it. */
+  /** True once a part of the result was delivered; a retry would repeat it. */
   protected abstract get hasDelivered(): boolean;
 
-  /** How a run ends that was cancelled while no host held it. */
+  /** Returns the result of a run that was cancelled while it was in no host. */
   protected abstract cancelledResult(): Result;
 
-  /** Takes back what was delivered, where that is possible; false where it is not. */
+  /** Revokes what was delivered; returns false if that is not possible. */
   protected cancelDelivery(): boolean {
     return false;
   }
 
   /**
-   * A run whose caller has seen results cannot be replayed, and a request that killed two hosts is poison. One that had
-   * not begun did not kill its host.
+   * Decides about a retry. A run with delivered results is not replayed, and a request that killed two hosts fails. A
+   * request that had not started did not cause the death.
    */
-  hostDied({ hadBegun }: { hadBegun: boolean }): AfterDeath {
-    if (hadBegun) this.deaths++;
+  hostDied({ hadStarted }: { hadStarted: boolean }): AfterDeath {
+    if (hadStarted) this.deaths++;
     if (this.signal.aborted) this.cancelled();
     else if (this.deaths > 1 || (this.hasDelivered && !this.cancelDelivery())) {
       this.fail(new PlatformError('DEVICE_LOST', 'The model stopped while it worked on this request. Try again.'));
@@ -51,7 +51,7 @@ export abstract class HostRun<Result = unknown> {
     return this.isEnded ? 'ended' : 'run-again';
   }
 
-  /** Ends as cancelled with what there was so far; for runs that no host holds. */
+  /** Ends as cancelled with the result so far; for runs that are in no host. */
   cancelled(): void {
     this.finish(this.cancelledResult());
   }
@@ -60,8 +60,8 @@ export abstract class HostRun<Result = unknown> {
     if (this.end()) this.reject(error);
   }
 
-  /** Bounds the time without a host. */
-  waitAtMost(ms: number): void {
+  /** Limits the time without a host. */
+  failAfter(ms: number): void {
     this.waitTimer ??= setTimeout(() => {
       this.fail(new PlatformError('MODEL_OFFLINE', 'The model is being loaded again. Try again later.'));
     }, ms);
@@ -80,7 +80,7 @@ export abstract class HostRun<Result = unknown> {
     if (this.end()) this.resolve(result);
   }
 
-  /** A host that lost its device dies of it: `hostDied` decides whether the run gets another try. */
+  /** Ignores `DEVICE_LOST`: the host exits, and `hostDied` decides about a retry. */
   protected failedInHost({ error }: Extract<EngineEvent, { type: 'failed' }>): void {
     if (error.code !== 'DEVICE_LOST') this.fail(PlatformError.fromWire(error));
   }

@@ -59,7 +59,7 @@ function run(
     if (batch.some((event) => event.type === 'text-delta')) heardText();
   };
   const result = supervisor.run(options, { signal: controller.signal, onEvents, onRestart });
-  // Tests look at the rejection when they expect one.
+  // Tests handle the rejection themselves.
   result.catch(() => undefined);
   return { events, controller, firstText, result };
 }
@@ -81,7 +81,7 @@ describe('a supervised model host', () => {
     await Promise.all(supervisors.splice(0).map((supervisor) => supervisor.drain(0)));
   });
 
-  it('streams a request and counts what was generated', async () => {
+  it('streams a request and counts the generated tokens', async () => {
     const supervisor = await ready();
     const { events, result } = run(supervisor, request('a', 'hello there [[tokens=5]]'));
     expect(await result).toMatchObject({ cancelled: false, usage: { promptTokens: 4, completionTokens: 5 } });
@@ -101,7 +101,7 @@ describe('a supervised model host', () => {
     expect(usage.completionTokens).toBeLessThan(10_000);
   });
 
-  it('sends nothing to the host for a signal that aborted before', async () => {
+  it('sends nothing to the host if the signal was already aborted', async () => {
     const supervisor = await ready();
     const result = await supervisor.run(request('a', 'hello'), {
       signal: AbortSignal.abort(),
@@ -110,9 +110,9 @@ describe('a supervised model host', () => {
     expect(result).toMatchObject({ cancelled: true, usage: { promptTokens: 0, completionTokens: 0 } });
   });
 
-  it('runs a request that has sent no text again on the next host', async () => {
+  it('retries a request that has sent no text on the next host', async () => {
     const supervisor = await ready();
-    // A host that stands still cannot have read the request when it is killed.
+    // A stopped host cannot have read the request before it is killed.
     process.kill(supervisor.pid ?? 0, 'SIGSTOP');
     const { events, result } = run(supervisor, request('a', '[[tokens=3 delay=0]]'));
     process.kill(supervisor.pid ?? 0, 'SIGKILL');
@@ -131,7 +131,7 @@ describe('a supervised model host', () => {
     expect(await next.result).toMatchObject({ usage: { completionTokens: 2 } });
   });
 
-  it('begins a request anew whose text can be taken back, and counts the second run alone', async () => {
+  it('restarts a request whose text can be revoked, and counts only the second run', async () => {
     const supervisor = await ready();
     let restarts = 0;
     const answer = run(supervisor, request('a', '[[tokens=6 delay=30]]'), { onRestart: () => (restarts += 1) });
@@ -141,7 +141,7 @@ describe('a supervised model host', () => {
     expect(restarts).toBe(1);
   });
 
-  it('gives up on a request that kills its host twice, and stays alive', async () => {
+  it('fails a request that kills its host twice, and stays up', async () => {
     const supervisor = await ready();
     const poison = run(supervisor, request('a', '[[crash]]'));
     await expect(poison.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
@@ -150,7 +150,7 @@ describe('a supervised model host', () => {
     expect(await next.result).toMatchObject({ cancelled: false });
   });
 
-  it('replaces a host whose device failed, and runs its request there once more', async () => {
+  it('replaces a host whose device failed, and retries its request there', async () => {
     const supervisor = await ready();
     const lost = run(supervisor, request('a', '[[lose]]'));
     const innocent = run(supervisor, request('b', '[[tokens=3]]'));
@@ -161,7 +161,7 @@ describe('a supervised model host', () => {
     expect(await run(supervisor, request('c', '[[tokens=2]]')).result).toMatchObject({ cancelled: false });
   });
 
-  it('leaves the requests of another model alone when a host dies', async () => {
+  it('does not affect requests of another model when a host dies', async () => {
     const [first, second] = await Promise.all([ready(), ready()]);
     const other = run(second, request('b', '[[tokens=50 delay=5]]'));
     await other.firstText;
@@ -170,7 +170,7 @@ describe('a supervised model host', () => {
     expect(second.restarts).toBe(0);
   });
 
-  it('kills and replaces a host that falls silent', async () => {
+  it('kills and replaces a silent host', async () => {
     const supervisor = await ready({ silentAfterMs: 2_500 });
     const hung = run(supervisor, request('a', '[[hang=1 delay=5]]'));
     await hung.firstText;
@@ -179,7 +179,7 @@ describe('a supervised model host', () => {
     expect(supervisor.restarts).toBe(1);
   });
 
-  it('lets running requests end when it drains, refuses new ones, and leaves', async () => {
+  it('completes running requests on drain, rejects new ones, and exits', async () => {
     const supervisor = await ready();
     const running = run(supervisor, request('a', '[[tokens=20 delay=5]]'));
     await running.firstText;
@@ -190,7 +190,7 @@ describe('a supervised model host', () => {
     expect(supervisor.state).toBe('gone');
   });
 
-  it('hands back at once, when it drains, what waits for a host that is not ready', async () => {
+  it('returns requests that wait for a host immediately on drain', async () => {
     const supervisor = new HostSupervisor({ load, launch });
     supervisors.push(supervisor);
     supervisor.start();
@@ -202,7 +202,7 @@ describe('a supervised model host', () => {
     expect([supervisor.state, supervisor.running]).toEqual(['gone', 0]);
   });
 
-  it('lets two drain it at once', async () => {
+  it('supports two concurrent drains', async () => {
     const supervisor = await ready();
     const running = run(supervisor, request('a', '[[tokens=20 delay=5]]'));
     await running.firstText;
@@ -210,7 +210,7 @@ describe('a supervised model host', () => {
     expect(supervisor.state).toBe('gone');
   });
 
-  it('keeps a draining host alive as long as it is heard of', async () => {
+  it('keeps a draining host alive while it sends messages', async () => {
     const supervisor = await ready({ silentAfterMs: 1_500 });
     const running = run(supervisor, request('a', '[[tokens=30 delay=80]]'));
     await running.firstText;
@@ -218,7 +218,7 @@ describe('a supervised model host', () => {
     expect(await running.result).toMatchObject({ cancelled: false, usage: { completionTokens: 30 } });
   });
 
-  it('hands back what is still running when the grace of a drain is over', async () => {
+  it('returns running requests to the queue when the grace period of a drain ends', async () => {
     const supervisor = await ready();
     const running = run(supervisor, request('a', '[[tokens=100000 delay=5]]'));
     await running.firstText;

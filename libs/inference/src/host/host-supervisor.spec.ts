@@ -8,10 +8,10 @@ import type { TaskResult } from './task-runner.js';
 
 const load = { modelId: 'test' } as HostLoadOptions;
 
-/** A host that is ready as soon as it is told to load; dies and answers when the test says so. */
+/** Host stub that is ready as soon as it is told to load; the test controls its messages and death. */
 class ScriptedHost implements HostProcess {
   readonly pid = 1;
-  private hear: (message: HostMessage) => void = () => undefined;
+  private emit: (message: HostMessage) => void = () => undefined;
   private ended: (reason: string) => void = () => undefined;
 
   constructor(private readonly oneAtATime: boolean) {}
@@ -20,11 +20,11 @@ class ScriptedHost implements HostProcess {
     if (type === 'drain') this.ended('exit code 0');
     if (type !== 'load') return;
     const { oneAtATime } = this;
-    this.hear({ type: 'ready', provider: 'cpu', providerNote: null, slots: 1, loadMs: 0, oneAtATime });
+    this.emit({ type: 'ready', provider: 'cpu', providerNote: null, slots: 1, loadMs: 0, oneAtATime });
   }
 
   onMessage(listener: (message: HostMessage) => void): void {
-    this.hear = listener;
+    this.emit = listener;
   }
 
   onExit(listener: (reason: string) => void): void {
@@ -40,15 +40,15 @@ class ScriptedHost implements HostProcess {
   }
 
   heartbeat(): void {
-    this.hear({ type: 'beat', stats: {} as AnyEngineStats, residentBytes: 0, loopLagMs: 0 });
+    this.emit({ type: 'beat', stats: {} as AnyEngineStats, residentBytes: 0, loopLagMs: 0 });
   }
 
   finish(id: string): void {
-    this.hear({ type: 'events', events: [[id, { type: 'task-finished', cancelled: false, output: { id } }]] });
+    this.emit({ type: 'events', events: [[id, { type: 'task-finished', cancelled: false, output: { id } }]] });
   }
 }
 
-describe('a death of a host', () => {
+describe('the death of a host', () => {
   const supervisors: HostSupervisor[] = [];
 
   function begin({ oneAtATime }: { oneAtATime: boolean }) {
@@ -62,7 +62,7 @@ describe('a death of a host', () => {
     supervisor.start();
     const ask = (id: string, signal = new AbortController().signal): Promise<TaskResult> => {
       const result = supervisor.runTask({ id, task: 'draw', input: {} }, { signal });
-      // Tests look at the rejection when they expect one.
+      // Tests handle the rejection themselves.
       result.catch(() => undefined);
       return result;
     };
@@ -84,7 +84,7 @@ describe('a death of a host', () => {
     await Promise.all(supervisors.splice(0).map((supervisor) => supervisor.drain(0)));
   });
 
-  it('counts for the task at work alone, where tasks wait for one another', async () => {
+  it('counts only for the running task if tasks run one at a time', async () => {
     const { ask, die, finish } = begin({ oneAtATime: true });
     const [poison, innocent] = [ask('poison'), ask('innocent')];
     await die();
@@ -94,7 +94,7 @@ describe('a death of a host', () => {
     expect(await innocent).toEqual({ cancelled: false, output: { id: 'innocent#2' } });
   });
 
-  it('counts for a task as soon as it is its turn', async () => {
+  it('counts for a task from its turn on', async () => {
     const { ask, die, finish } = begin({ oneAtATime: true });
     const [first, poison] = [ask('first'), ask('poison')];
     await die();
@@ -105,7 +105,7 @@ describe('a death of a host', () => {
     await expect(poison).rejects.toMatchObject({ code: 'DEVICE_LOST' });
   });
 
-  it('ends what was cancelled while it waited', async () => {
+  it('ends a task that was cancelled while it waited', async () => {
     const { ask, die } = begin({ oneAtATime: true });
     const controller = new AbortController();
     void ask('first');
@@ -115,7 +115,7 @@ describe('a death of a host', () => {
     expect(await waiting).toEqual({ cancelled: true, output: null });
   });
 
-  it('counts for all where requests are worked on together', async () => {
+  it('counts for all requests if they run concurrently', async () => {
     const { ask, die } = begin({ oneAtATime: false });
     const runs = [ask('a'), ask('b')];
     await die();
@@ -124,7 +124,7 @@ describe('a death of a host', () => {
   });
 });
 
-describe('the watch over a host', () => {
+describe('the watchdog of a host', () => {
   let nowMs = 0;
   let supervisor: HostSupervisor;
   const hosts: ScriptedHost[] = [];
@@ -149,7 +149,7 @@ describe('the watch over a host', () => {
     await supervisor.drain(0);
   });
 
-  /** Time that passes for the worker; `stoodStillMs` of it pass at its end and run no timer. */
+  /** Advances the worker's time. During the last `stoodStillMs` no timer runs. */
   function pass(ms: number, stoodStillMs = 0): void {
     nowMs += ms + stoodStillMs;
     vi.advanceTimersByTime(ms);
@@ -160,7 +160,7 @@ describe('the watch over a host', () => {
     expect(supervisor.restarts).toBe(1);
   });
 
-  it('listens again first where the worker itself stood still', () => {
+  it('waits for a message first if the worker itself was paused', () => {
     pass(15_000, 60_000);
     expect(supervisor.restarts).toBe(0);
     hosts[0]?.heartbeat();
@@ -170,7 +170,7 @@ describe('the watch over a host', () => {
     expect(supervisor.restarts).toBe(0);
   });
 
-  it('replaces a host that is not heard of after that either', () => {
+  it('replaces a host that stays silent after such a pause', () => {
     pass(15_000, 60_000);
     pass(5_000);
     expect(supervisor.restarts).toBe(1);

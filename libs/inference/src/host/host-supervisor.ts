@@ -11,22 +11,25 @@ import type { TaskOptions, TaskResult, TaskRunner } from './task-runner.js';
 import type { RunOptions, RunResult, TextGenerationRunner } from './text-generation-runner.js';
 import { TextRun } from './text-run.js';
 
-/** Life of a model host. `restarting` waits out the back-off; `gone` is final. */
+/** State of a model host. `restarting` waits for the back-off; `gone` is final. */
 export type HostState = 'loading' | 'ready' | 'restarting' | 'draining' | 'gone';
 
-/** Bounds of a host's life, in ms. */
+/** Time limits of a host, in ms. */
 export interface HostTimings {
   /** A ready host that sends nothing for longer is killed. */
   silentAfterMs: number;
-  /** A load that takes longer is given up. Creating a session blocks the child, so it sends no beats meanwhile. */
+  /** Load timeout. Creating a session blocks the child, so it sends no heartbeats meanwhile. */
   loadTimeoutMs: number;
   /** How long a request waits for a host that is being restarted. */
   failoverWaitMs: number;
-  /** Back-off between restarts: the first, then doubled up to the most; starts anew after `stableAfterMs` ready. */
+  /**
+   * Back-off between restarts: doubled from the first delay up to the maximum, and reset after `stableAfterMs` of being
+   * ready.
+   */
   firstRestartMs: number;
   maxRestartMs: number;
   stableAfterMs: number;
-  /** How long a drained host may take to leave by itself. */
+  /** How long a drained host may take to exit. */
   leaveWithinMs: number;
 }
 
@@ -44,17 +47,17 @@ export interface HostSupervisorOptions {
   load: HostLoadOptions;
   launch: HostLauncher;
   timings?: Partial<HostTimings>;
-  /** `traceparent` of the job that a run belongs to, by the id of the run. */
+  /** Returns the `traceparent` of a run's job, by run id. */
   traceOf?: (runId: string) => string | undefined;
 }
 
-/** A timer that comes later than this says that the worker stood still, and not its host. */
+/** Timer delay above which the worker itself was paused, not its host. */
 const stoodStillMs = 1_000;
 
-/** How long a host may then take to be heard again, in ms; its beats come each second. */
+/** How long a host may then take to send a message, in ms; it sends heartbeats every second. */
 const listenAgainMs = 5_000;
 
-/** What a host last told about itself. */
+/** Last report of a host. */
 export interface HostReport {
   provider: string;
   providerNote: string | null;
@@ -67,18 +70,17 @@ export interface HostReport {
 
 export interface HostStateChange {
   state: HostState;
-  /** Why, in words for the log; null where the state says it all. */
+  /** Reason for the log; null if the state is self-explanatory. */
   reason: string | null;
 }
 
-/** A run of any kind, as far as its host is concerned. */
+/** A run of any kind, as the supervisor needs it. */
 type OpenRun = Pick<HostRun, keyof HostRun>;
 
 /**
- * The worker's side of one model host: keeps a child with the model running and routes requests to it. A child
- * that dies, or falls silent and is killed, takes along only what it worked on: requests that have delivered
- * nothing run again on its successor, once; the others fail with `DEVICE_LOST`. What only waited for its turn is not
- * blamed for the death.
+ * Supervises one model host: keeps a child process with the model running and routes requests to it. A child that dies,
+ * or is killed because it is silent, affects only its running requests. Those that have delivered nothing are retried
+ * once on its replacement; the others fail with `DEVICE_LOST`. Requests that only waited are not blamed for the death.
  */
 export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private readonly timings: HostTimings;
@@ -94,8 +96,8 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private oneAtATime = false;
   private restartCount = 0;
   private lastReport: HostReport | null = null;
-  private whenLeft: (() => void) | null = null;
-  private leaving: Promise<void> | null = null;
+  private onExited: (() => void) | null = null;
+  private shutdown: Promise<void> | null = null;
 
   constructor(private readonly options: HostSupervisorOptions) {
     this.timings = { ...defaultHostTimings, ...options.timings };
@@ -110,7 +112,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     return this.lastReport;
   }
 
-  /** How often a host had to be replaced. */
+  /** Number of host replacements. */
   get restarts(): number {
     return this.restartCount;
   }
@@ -119,7 +121,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     return this.runs.size;
   }
 
-  /** Process id of the child, for the log and for tests that kill it. */
+  /** Process id of the child, for logs and for tests that kill it. */
   get pid(): number | null {
     return this.host?.pid ?? null;
   }
@@ -129,7 +131,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     return () => this.listeners.delete(listener);
   }
 
-  /** Starts a child; returns at once. One that cannot be launched is tried again, like one that died. */
+  /** Starts a child without waiting for it. A failed launch is retried like a crash. */
   start(): void {
     const host = this.launch();
     if (host === null) return;
@@ -137,20 +139,20 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     this.enter('loading', null);
     this.watch(this.timings.loadTimeoutMs, 'loading took too long');
     host.onMessage((message) => {
-      if (this.host === host) this.hear(message);
+      if (this.host === host) this.handleMessage(message);
     });
     host.onExit((reason) => {
-      if (this.host === host) this.hostEnded(reason);
+      if (this.host === host) this.handleHostExit(reason);
     });
     host.send({ type: 'load', options: this.options.load });
   }
 
-  /** Null: the machine has no room for a process just now, and the next try is set. */
+  /** Returns null if no process could be created; a retry is then scheduled. */
   private launch(): HostProcess | null {
     try {
       return this.options.launch();
     } catch (error) {
-      this.hostEnded(`could not be started: ${error instanceof Error ? error.message : String(error)}`);
+      this.handleHostExit(`could not be started: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     }
   }
@@ -165,7 +167,9 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     return this.follow(new TaskRun({ ...request, id }, options, () => this.ended(id, options.signal)), options.signal);
   }
 
-  /** A job that was delivered twice runs twice: which attempt counts is decided where the row is. */
+  /**
+   * Makes the run id unique, because a job delivered twice runs twice; the database row decides which attempt counts.
+   */
   private runId(requestId: string): string {
     if (this.currentState === 'draining' || this.currentState === 'gone') {
       throw new PlatformError('MODEL_AT_CAPACITY', 'This worker is shutting down. Try again.');
@@ -194,27 +198,27 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   }
 
   /**
-   * Takes no new requests, waits for the running ones, hands back what is left after `graceMs`, ends the child. What
-   * waits for a host that is not ready is handed back at once: it will not start here any more.
+   * Accepts no new requests, waits for running ones, returns the rest to the queue after `graceMs`, and ends the child.
+   * Requests waiting for a host that is not ready are returned immediately.
    */
   async drain(graceMs: number): Promise<void> {
     if (this.currentState === 'gone') return;
     const mayEnd = this.currentState === 'ready' || this.currentState === 'draining';
     this.enter('draining', null);
-    if (mayEnd) await this.runsEnded(graceMs);
+    if (mayEnd) await this.waitForRuns(graceMs);
     this.returnToQueue();
-    // Two may drain at once: a model that is being unloaded, and the worker that stops meanwhile.
-    await (this.leaving ??= this.leave());
+    // Two callers may drain concurrently: an unload, and the shutdown of the worker.
+    await (this.shutdown ??= this.shutDown());
   }
 
   private returnToQueue(): void {
     for (const run of this.runs.values()) {
-      run.fail(new PlatformError('MODEL_AT_CAPACITY', 'This worker was stopped before the answer was complete.'));
+      run.fail(new PlatformError('MODEL_AT_CAPACITY', 'This worker was stopped before the response was complete.'));
     }
   }
 
   private submit(run: OpenRun): void {
-    if (this.currentState !== 'ready' || this.host === null) return run.waitAtMost(this.timings.failoverWaitMs);
+    if (this.currentState !== 'ready' || this.host === null) return run.failAfter(this.timings.failoverWaitMs);
     run.submitted();
     const trace = this.options.traceOf?.(run.request.id);
     this.host.send({ type: 'submit', request: run.request, ...(trace !== undefined && { trace }) });
@@ -226,7 +230,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     } else run.cancelled();
   }
 
-  private hear(message: HostMessage): void {
+  private handleMessage(message: HostMessage): void {
     const isServing = this.currentState === 'ready' || this.currentState === 'draining';
     if (isServing) this.watch(this.timings.silentAfterMs, 'silent for too long');
     switch (message.type) {
@@ -259,7 +263,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     if (this.lastReport !== null) this.lastReport = { ...this.lastReport, stats, residentBytes, loopLagMs };
   }
 
-  /** Events of one step, each request's together. */
+  /** Groups the events of one step by request. */
   private route(events: [id: string, event: EngineEvent][]): void {
     const byRun = new Map<string, EngineEvent[]>();
     for (const [id, event] of events) {
@@ -270,20 +274,20 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     for (const [id, list] of byRun) this.runs.get(id)?.accept(list);
   }
 
-  /** Kills a host that is of no use any more; what follows is the same as when it died by itself. */
+  /** Kills an unusable host and handles it like a crash. */
   private replace(reason: string): void {
     const host = this.host;
-    this.hostEnded(reason);
+    this.handleHostExit(reason);
     host?.kill();
   }
 
-  private hostEnded(reason: string): void {
+  private handleHostExit(reason: string): void {
     this.host = null;
     this.watch(null, '');
     if (this.currentState === 'draining' || this.currentState === 'gone') {
       for (const run of this.runs.values()) run.fail(new PlatformError('DEVICE_LOST', 'The model stopped. Try again.'));
       this.enter('gone', null);
-      this.whenLeft?.();
+      this.onExited?.();
       return;
     }
     if (this.currentState === 'ready' && performance.now() - this.readyAtMs > this.timings.stableAfterMs) {
@@ -296,16 +300,16 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     this.enter('restarting', `${reason}; next try in ${delayMs} ms`);
     const [oldest] = this.runs.values();
     for (const run of this.runs.values()) {
-      // Runs stand in the order in which they were submitted, which is that of a host that does one at a time.
-      const hadBegun = !this.oneAtATime || run === oldest;
-      if (!wasReady || run.hostDied({ hadBegun }) === 'run-again') run.waitAtMost(this.timings.failoverWaitMs);
+      // Runs are in submission order, which is the execution order of a host that runs one at a time.
+      const hadStarted = !this.oneAtATime || run === oldest;
+      if (!wasReady || run.hostDied({ hadStarted }) === 'run-again') run.failAfter(this.timings.failoverWaitMs);
     }
     setTimeout(() => {
       if (this.currentState === 'restarting') this.start();
     }, delayMs);
   }
 
-  private async runsEnded(graceMs: number): Promise<void> {
+  private async waitForRuns(graceMs: number): Promise<void> {
     const all = Promise.allSettled([...this.runs.values()].map((run) => run.result));
     let timer: NodeJS.Timeout | null = null;
     const grace = new Promise<void>((resolve) => (timer = setTimeout(resolve, graceMs)));
@@ -313,17 +317,17 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     if (timer !== null) clearTimeout(timer);
   }
 
-  private async leave(): Promise<void> {
+  private async shutDown(): Promise<void> {
     const host = this.host;
     if (host === null) return this.enter('gone', null);
-    const left = new Promise<void>((resolve) => (this.whenLeft = resolve));
+    const exited = new Promise<void>((resolve) => (this.onExited = resolve));
     const timer = setTimeout(() => host.kill(), this.timings.leaveWithinMs);
     host.send({ type: 'drain' });
-    await left;
+    await exited;
     clearTimeout(timer);
   }
 
-  /** One timer at a time stands over the host; every message winds it up again. */
+  /** Restarts the watchdog; every message of the host does so. */
   private watch(ms: number | null, reason: string): void {
     if (this.watchdog !== null) clearTimeout(this.watchdog);
     if (ms === null) {
@@ -332,7 +336,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     }
     const dueAtMs = performance.now() + ms;
     this.watchdog = setTimeout(() => {
-      // Who stood still itself, as in a paused container, has not listened: what the host says now counts.
+      // After its own pause, as in a paused container, the worker waits for the host's next message.
       if (performance.now() - dueAtMs > stoodStillMs) this.watch(listenAgainMs, reason);
       else this.replace(reason);
     }, ms);

@@ -5,7 +5,7 @@ import { hostLoadOptions } from './load-options.js';
 describe('hostLoadOptions', () => {
   const model = { manifest: deterministicManifest('one'), directory: '/models/one' };
 
-  it('takes what the manifest says', () => {
+  it('takes the settings of the manifest', () => {
     expect(hostLoadOptions(model, { providers: ['cpu'], threads: 3 })).toMatchObject({
       modelId: 'one',
       family: 'decoder',
@@ -16,7 +16,7 @@ describe('hostLoadOptions', () => {
     });
   });
 
-  it('lets the operator choose the slots, and fills the cache to match where the manifest is silent', () => {
+  it('lets the operator set the slots, and sizes the cache to match if the manifest does not', () => {
     const silent = { ...model, manifest: { ...model.manifest, cacheTokens: undefined } };
     expect(hostLoadOptions(silent, { providers: ['cpu'], slots: 2 })).toMatchObject({ slots: 2, cacheTokens: 2_000 });
   });

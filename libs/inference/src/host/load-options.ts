@@ -2,22 +2,22 @@ import { availableParallelism } from 'node:os';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 
-/** More threads than this share no work of a small model worth the wait for the last of them. */
+/** Maximum threads: more do not speed up a small model. */
 const maxThreads = 16;
 const defaultSlots = 16;
 const defaultContextLength = 2_048;
 
-/** What whoever starts hosts says of every model. */
+/** Host settings shared by all models. */
 export interface HostSettings {
   /** Execution providers in order of preference. */
   providers: string[];
-  /** Default: one a core, 16 at most. */
+  /** Default: one per core, at most 16. */
   threads?: number;
   /** Overrides the manifests. */
   slots?: number;
 }
 
-/** How to load the model that is installed in `directory`: as its manifest says, within the settings. */
+/** Returns the load options of the model installed in `directory`: its manifest within the settings. */
 export function hostLoadOptions(
   { manifest, directory }: { manifest: ModelManifest; directory: string },
   settings: HostSettings,
@@ -38,7 +38,7 @@ export function hostLoadOptions(
   };
 }
 
-/** Embedding models say in their own members how long a text may be. */
+/** Returns the context length; embedding models set it in members of their own. */
 function longestInput({ kindMembers }: ModelManifest): number | undefined {
   const { maxInputTokens } = kindMembers ?? {};
   return typeof maxInputTokens === 'number' ? maxInputTokens : undefined;

@@ -5,7 +5,7 @@ import type { HostLoadOptions } from '../contract/engine-loader.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
 import { ModelHost } from './model-host.js';
 
-/** What a host says of an engine once it is loaded; then it leaves. */
+/** Returns the host's messages about a loaded engine, then drains it. */
 async function readyMessageOf(engine: Engine): Promise<HostMessage> {
   let command: (command: HostCommand) => void = () => undefined;
   let left: () => void = () => undefined;
@@ -26,7 +26,7 @@ async function readyMessageOf(engine: Engine): Promise<HostMessage> {
   return message;
 }
 
-it('a host tells whether its engine does one thing at a time', async () => {
+it('a host reports whether its engine runs one task at a time', async () => {
   const queued = new QueuedTaskEngine({ handlers: {}, sink: () => undefined });
   expect(await readyMessageOf(queued)).toMatchObject({ type: 'ready', oneAtATime: true });
   const together = {

@@ -7,10 +7,10 @@ import type { HostCommand, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
 import { SubmitTurns } from './submit-turns.js';
 
-/** The child's end of the fork's channel, as `process` offers it. */
+/** The child's end of the fork's channel, as provided by `process`. */
 export interface HostChannel {
   send(message: HostMessage): void;
-  /** Resolves when all that was sent has been handed over. */
+  /** Resolves when all sent messages have been handed to the parent. */
   sent(): Promise<void>;
   onCommand(listener: (command: HostCommand) => void): void;
   exit(code: number): void;
@@ -21,8 +21,8 @@ export const heartbeatIntervalMs = 1_000;
 const warmUpId = 'warm-up';
 
 /**
- * The child side of a model host: holds one model and does what the worker says. Sends one message per step of the
- * engine, and a beat each second as long as its loop turns.
+ * Child process of a model host: loads one model and executes the worker's messages. Sends one message per engine step,
+ * and a heartbeat every second as long as its event loop runs.
  */
 export class ModelHost {
   private loaded: LoadedEngine | null = null;
@@ -31,7 +31,7 @@ export class ModelHost {
   private tracing: Tracing = noTracing;
   private heartbeatTimer: NodeJS.Timeout | null = null;
   private readonly turns = new SubmitTurns({
-    // Worker and family agree on the kind of request; a family answers `failed` to what it does not know.
+    // Worker and family agree on the kind of request; a family fails unknown tasks.
     submit: ({ request }) => this.loaded?.engine.submit(request as never),
     cancel: (id) => this.loaded?.engine.cancel(id),
   });
@@ -98,12 +98,12 @@ export class ModelHost {
     { delivered: () => this.channel.sent() },
   );
 
-  /** A host whose device failed is of no more use; its death is what the worker acts on. */
+  /** Exits after a device failure; the worker reacts to the exit. */
   private passOn(events: [id: string, event: EngineEvent][]): void {
     if (this.tracing.enabled) for (const [id, event] of events) if (isLast(event)) this.endSpan(id, event);
     this.channel.send({ type: 'events', events });
-    const deviceLost = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
-    if (deviceLost) this.channel.exit(1);
+    const exitOnDeviceLoss = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
+    if (exitOnDeviceLoss) this.channel.exit(1);
   }
 
   private beginSpan({ request, trace }: Extract<HostCommand, { type: 'submit' }>): void {
@@ -149,11 +149,11 @@ function isLast({ type }: EngineEvent): boolean {
   return type === 'finished' || type === 'task-finished' || type === 'failed';
 }
 
-/** Serves the channel of this forked process until the parent ends it or goes away. */
+/** Serves the channel of this forked process until the parent ends it or disconnects. */
 export function serveModelHost(loadEngine: EngineLoader): void {
   const send = process.send?.bind(process);
-  if (send === undefined) throw new Error('a model host runs as the child of a worker');
-  // Ctrl-C reaches the whole process group; when to stop is the worker's decision alone.
+  if (send === undefined) throw new Error('a model host must be started by a worker');
+  // Ctrl-C reaches the whole process group; only the worker decides when to stop.
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => undefined);
   process.on('disconnect', () => process.exit());
@@ -161,12 +161,12 @@ export function serveModelHost(loadEngine: EngineLoader): void {
   const channel: HostChannel = {
     send: (message) => {
       if (!process.connected) return;
-      // Without a listener a write to a worker that was just killed would be thrown; `disconnect` follows at once.
+      // Without a listener, a write to a killed worker would throw; `disconnect` follows immediately.
       sent = new Promise((resolve) => send(message, undefined, undefined, () => resolve()));
     },
     sent: () => sent,
     onCommand: (listener) => void process.on('message', listener),
-    // Leaves when the last message has been handed over.
+    // Exits after the last message has been sent.
     exit: (code) => {
       process.exitCode = code;
       process.disconnect();

@@ -4,7 +4,7 @@ import { SubmitTurns } from './submit-turns.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** An engine whose submits take `submitMs` each, by the clock of the test. */
+/** Engine whose submits take `submitMs` each on the test's clock. */
 function open(submitMs: number) {
   const done: string[] = [];
   const clock = { ms: 0 };
@@ -23,14 +23,14 @@ function open(submitMs: number) {
   return { turns, submit, done };
 }
 
-describe('requests that come at once', () => {
-  it('reach the engine in the same turn of the loop, where they are small', async () => {
+describe('requests that arrive together', () => {
+  it('reach the engine in one event-loop turn if they are small', async () => {
     const { submit, done } = open(1);
     submit('a', 'b', 'c');
     expect(done).toEqual(['a', 'b', 'c']);
   });
 
-  it('reach it one in a turn, where each takes long', async () => {
+  it('reach the engine one per turn if each takes long', async () => {
     const { submit, done } = open(1_000);
     submit('a', 'b', 'c');
     expect(done).toEqual(['a']);
@@ -45,7 +45,7 @@ describe('requests that come at once', () => {
     expect(done.at(-1)).toBe('e');
   });
 
-  it('are cancelled behind their submit, and at once where that is done', async () => {
+  it('are cancelled after their submit, and immediately if already submitted', async () => {
     const { turns, submit, done } = open(1_000);
     submit('a', 'b');
     turns.cancel('b');

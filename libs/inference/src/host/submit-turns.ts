@@ -2,12 +2,12 @@ import type { HostCommand } from './host-protocol.js';
 
 type SubmitCommand = Extract<HostCommand, { type: 'submit' }>;
 
-/** How long the submits of one turn of the loop may take together, in ms; the first of a turn may take longer. */
+/** Maximum total time of the submits in one event-loop turn, in ms; the first may exceed it. */
 const turnMs = 10;
 
 /**
- * Hands requests to the engine in the order in which they came. A submit of a long prompt looks at all of its text: many at
- * once would keep the beats of the host, and the next tokens of everybody, waiting for all of them.
+ * Submits requests to the engine in order of arrival. The submit of a long prompt processes all of its text. Many at
+ * once would delay heartbeats and the next tokens of all other requests.
  */
 export class SubmitTurns {
   private readonly waiting: { command: SubmitCommand; isCancelled: boolean }[] = [];
@@ -16,7 +16,7 @@ export class SubmitTurns {
 
   constructor(
     private readonly engine: { submit(command: SubmitCommand): void; cancel(id: string): void },
-    /** Milliseconds of a clock that never goes back. */
+    /** Monotonic clock in milliseconds. */
     private readonly clock: () => number = () => performance.now(),
   ) {}
 
@@ -25,7 +25,7 @@ export class SubmitTurns {
     this.work();
   }
 
-  /** One that waits is cancelled as soon as the engine knows it. */
+  /** Cancels a waiting request as soon as the engine has it. */
   cancel(id: string): void {
     const waiting = this.waiting.find(({ command }) => command.request.id === id);
     if (waiting === undefined) this.engine.cancel(id);

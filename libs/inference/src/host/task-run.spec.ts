@@ -11,18 +11,18 @@ function begin(repeatable: boolean) {
 }
 
 describe('a task whose host dies after it has delivered a part', () => {
-  it('fails where the part would come twice', async () => {
+  it('fails if the part must not be repeated', async () => {
     const { run } = begin(false);
-    expect(run.hostDied({ hadBegun: true })).toBe('ended');
+    expect(run.hostDied({ hadStarted: true })).toBe('ended');
     await expect(run.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
   });
 
-  it('runs again where that does no harm, once', async () => {
+  it('is retried once if it is repeatable', async () => {
     const { run, parts } = begin(true);
-    expect(run.hostDied({ hadBegun: true })).toBe('run-again');
+    expect(run.hostDied({ hadStarted: true })).toBe('run-again');
     run.accept([{ type: 'task-part', part: { at: 1 } }]);
     expect(parts).toHaveLength(2);
-    expect(run.hostDied({ hadBegun: true })).toBe('ended');
+    expect(run.hostDied({ hadStarted: true })).toBe('ended');
     await expect(run.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
   });
 });

@@ -3,7 +3,7 @@ import type { TaskEvent, TaskRequest } from '../contract/task.js';
 import { HostRun } from './host-run.js';
 import type { TaskOptions, TaskResult } from './task-runner.js';
 
-/** One task; may be tried again as long as no part of its result has been delivered, or parts may come twice. */
+/** A task run. It may be retried if no part of its result was delivered or its parts may be repeated. */
 export class TaskRun extends HostRun<TaskResult> {
   private sentParts = false;
 

@@ -3,12 +3,9 @@ import type { TaskRequest } from '../contract/task.js';
 export interface TaskOptions {
   /** Aborting ends the task between two runs of the model; it then resolves with `cancelled: true`. */
   signal: AbortSignal;
-  /**
-   * True where it does no harm when parts come again: the task then runs once more on the next host, whatever it has
-   * delivered.
-   */
+  /** True if parts may be repeated: the task is then retried once on the next host, whatever it has delivered. */
   repeatable?: boolean;
-  /** Pieces of the result, in order. Called synchronously; must not throw. */
+  /** Parts of the result, in order. Called synchronously; must not throw. */
   onPart?: (part: object) => void;
   /** 0 to 1. Called synchronously; must not throw. */
   onProgress?: (fraction: number) => void;
@@ -21,8 +18,7 @@ export interface TaskResult {
 }
 
 /**
- * Where a task is run. A host that dies takes no task along that has delivered nothing, or is repeatable: it runs once more on the
- * next.
+ * Runs tasks. If a host dies, a task that has delivered nothing or is repeatable is retried once on the next host.
  * Rejects with a `PlatformError`.
  */
 export interface TaskRunner {

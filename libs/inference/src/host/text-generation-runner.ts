@@ -1,7 +1,7 @@
 import type { TokenUsage } from '#common';
 import type { TextGenerationEvent, TextGenerationRequest } from '../contract/text-generation.js';
 
-/** Events of a run on their way to the caller; how it ends is the promise's news. */
+/** Events of a run forwarded to the caller; the promise reports how it ends. */
 export type RunEvent = Extract<TextGenerationEvent, { type: 'prompt-ready' | 'text-delta' | 'choice-finished' }>;
 
 export interface RunOptions {
@@ -10,19 +10,19 @@ export interface RunOptions {
   /** The events of one step, in order. Called synchronously; must not throw. */
   onEvents: (events: RunEvent[]) => void;
   /**
-   * The host died after it had delivered text, and another one begins anew: all events so far are void. Called
-   * synchronously; must not throw. Without it such a run rejects with `DEVICE_LOST`.
+   * The host died after it had delivered text, and another host restarts the run: all events so far are void. Called
+   * synchronously; must not throw. Without this callback the run rejects with `DEVICE_LOST`.
    */
   onRestart?: () => void;
 }
 
 export interface RunResult {
   cancelled: boolean;
-  /** Counted as generated. */
+  /** Tokens counted as generated. */
   usage: TokenUsage;
 }
 
-/** Where a request for text is run. Rejects with a `PlatformError`. */
+/** Runs text generation requests. Rejects with a `PlatformError`. */
 export interface TextGenerationRunner {
   run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult>;
 }

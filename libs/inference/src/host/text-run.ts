@@ -4,9 +4,9 @@ import type { TextGenerationEvent, TextGenerationRequest } from '../contract/tex
 import { HostRun } from './host-run.js';
 import type { RunEvent, RunOptions, RunResult } from './text-generation-runner.js';
 
-/** One generation of text; may be tried again as long as the caller has seen none of it, or takes it back. */
+/** A text generation run. It may be retried if the caller has received no text or can revoke it. */
 export class TextRun extends HostRun<RunResult> {
-  private promptTold = false;
+  private promptReported = false;
   private sentText = false;
   private usage: TokenUsage = { ...noTokens };
 
@@ -36,7 +36,7 @@ export class TextRun extends HostRun<RunResult> {
 
   protected override cancelDelivery(): boolean {
     if (this.options.onRestart === undefined) return false;
-    this.promptTold = false;
+    this.promptReported = false;
     this.sentText = false;
     this.usage = { ...noTokens };
     this.options.onRestart();
@@ -49,9 +49,9 @@ export class TextRun extends HostRun<RunResult> {
 
   private isNews(event: RunEvent): boolean {
     if (event.type === 'prompt-ready') {
-      // A second host computes the prompt again; the caller has been told.
-      if (this.promptTold) return false;
-      this.promptTold = true;
+      // The caller was already informed; the new host computes the prompt again.
+      if (this.promptReported) return false;
+      this.promptReported = true;
       this.usage.promptTokens = event.promptTokens;
       this.usage.cachedTokens = event.cachedTokens;
     } else {

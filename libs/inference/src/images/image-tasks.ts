@@ -1,8 +1,6 @@
 import type { RgbPixels } from './pixel-grid.js';
 
-/*
- * What the families of pictures are asked and what they answer: the `input` and `output` of their tasks.
- */
+/* Input and output types of the image tasks. */
 
 /** Task `upscale`. */
 export interface UpscaleInput {
@@ -14,7 +12,7 @@ export interface ImageOutput {
   image: RgbPixels;
 }
 
-/** Task `matte`: what stands in front. */
+/** Task `matte`: separates foreground from background. */
 export interface MatteInput {
   image: RgbPixels;
 }
@@ -26,10 +24,10 @@ export interface MatteOutput {
   alpha: Uint8Array;
 }
 
-/** Task `inpaint`: fills what the mask names from what surrounds it. */
+/** Task `inpaint`: fills the masked area from its surroundings. */
 export interface InpaintInput {
   image: RgbPixels;
-  /** One byte per pixel: 0 is kept, anything else is filled. */
+  /** One byte per pixel: 0 is left unchanged, anything else is filled. */
   mask: Uint8Array;
 }
 
@@ -39,31 +37,31 @@ export interface ClassifyInput {
 }
 
 export interface ClassifyOutput {
-  /** Probability of each class; they sum to 1. */
+  /** Probability of each class; the sum is 1. */
   scores: Record<string, number>;
 }
 
-/** Task `interpolate`: the frame at a moment between two others of the same size. */
+/** Task `interpolate`: the frame between two others of the same size. */
 export interface InterpolateInput {
   first: RgbPixels;
   last: RgbPixels;
-  /** 0 is the first frame, 1 the last. */
+  /** Position between the frames: 0 is the first, 1 the last. */
   moment: number;
 }
 
-/** Task `generate`: a picture from words, and from a picture where one is given. */
+/** Task `generate`: an image from a prompt, optionally starting from an image. */
 export interface GenerateInput {
   prompt: string;
   negativePrompt: string;
-  /** Both multiples of what the model's autoencoder shrinks a side by. */
+  /** Both sides must be multiples of the autoencoder's stride. */
   width: number;
   height: number;
   steps: number;
-  /** How strictly the prompt is followed; 1 and less: without comparison to the negative prompt. */
+  /** Guidance scale; 1 and less disable the comparison with the negative prompt. */
   guidance: number;
   seed: number;
-  /** Of the wanted size. Null: from nothing. */
+  /** Image of the requested size to start from; null for none. */
   image: RgbPixels | null;
-  /** How much of the given picture is made anew, above 0 to 1. */
+  /** Share of the given image to regenerate, above 0 and up to 1. */
   strength: number;
 }

@@ -1,4 +1,4 @@
-/** A picture as families take and give it: rows from the top, RGB interleaved, 8 bits per sample. */
+/** Image format of the families: rows from the top, RGB interleaved, 8 bits per sample. */
 export interface RgbPixels {
   width: number;
   height: number;
@@ -6,7 +6,7 @@ export interface RgbPixels {
   data: Uint8Array;
 }
 
-/** A part of a picture, in pixels. */
+/** Area of an image, in pixels. */
 export interface PixelArea {
   left: number;
   top: number;
@@ -18,7 +18,7 @@ export function wholeArea({ width, height }: { width: number; height: number }):
   return { left: 0, top: 0, width, height };
 }
 
-/** Colour planes `[3, height, width]` of an area, each sample given to `scale` with its channel. */
+/** Returns colour planes `[3, height, width]` of an area. `scale` maps each sample by its channel. */
 export function planesOf(
   { width, data }: RgbPixels,
   area: PixelArea,
@@ -27,7 +27,7 @@ export function planesOf(
   const plane = area.width * area.height;
   const planes = new Float32Array(3 * plane);
   for (let channel = 0; channel < 3; channel++) {
-    // A sample has 256 values; a picture has millions.
+    // A sample has 256 values, an image millions of samples.
     const scaled = Float32Array.from({ length: 256 }, (_, sample) => scale(sample, channel));
     let to = channel * plane;
     for (let row = 0; row < area.height; row++) {
@@ -40,8 +40,8 @@ export function planesOf(
 }
 
 /**
- * Writes an area of colour planes `[3, height, width]` from 0 to 1 into a picture, its corner at `target`. Samples are
- * rounded; what lies beyond 0 and 1 is cut off.
+ * Writes an area of colour planes `[3, height, width]` from 0 to 1 into an image, its corner at `target`. Samples are
+ * clamped and rounded.
  */
 export function writePlanes(
   planes: { data: Float32Array; width: number; height: number },
@@ -54,7 +54,7 @@ export function writePlanes(
     let from = (area.top + row) * planes.width + area.left;
     let to = ((target.top + row) * pixels.width + target.left) * 3;
     for (let column = 0; column < area.width; column++, from++, to += 3) {
-      // Storing in bytes drops the fraction and wraps, so both ends are cut off first.
+      // A byte array drops the fraction and wraps around, so values are clamped first.
       pixels.data[to] = sampleOf(planes.data[from] as number);
       pixels.data[to + 1] = sampleOf(planes.data[plane + from] as number);
       pixels.data[to + 2] = sampleOf(planes.data[2 * plane + from] as number);

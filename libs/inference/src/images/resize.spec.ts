@@ -6,7 +6,7 @@ const source = { channels: 1, ...fixture.source, data: Float32Array.from(fixture
 
 describe('resizing', () => {
   it.each(fixture.cases.map((wanted) => [`${wanted.width} by ${wanted.height}`, wanted] as const))(
-    'gives what the reference gives: %s',
+    'matches the reference: %s',
     (_, { width, height, data }) => {
       const resized = resizePlanes(source, width, height);
       expect(resized).toMatchObject({ channels: 1, width, height });
@@ -14,15 +14,15 @@ describe('resizing', () => {
     },
   );
 
-  it('never holds more in between than both pictures, however thin one is', () => {
+  it('never uses more intermediate memory than both images, however thin one is', () => {
     const tall = { channels: 1, width: 1, height: 4_000_000, data: new Float32Array(4_000_000).fill(7) };
-    // Columns first would be 4,000,000 rows of 1,000,000 floats.
+    // Resizing columns first would need 4,000,000 rows of 1,000,000 floats.
     const wide = resizePlanes(tall, 1_000_000, 1);
     expect([wide.width, wide.height, wide.data.length]).toEqual([1_000_000, 1, 1_000_000]);
     for (const position of [0, 500_000, 999_999]) expect(wide.data[position]).toBeCloseTo(7, 1);
   });
 
-  it('keeps planes apart', () => {
+  it('keeps the planes separate', () => {
     const image = { width: 2, height: 1, data: Uint8Array.of(10, 20, 30, 10, 20, 30) };
     expect([...resizePlanes(samplePlanes(image), 3, 2).data]).toEqual([
       ...new Array<number>(6).fill(10),

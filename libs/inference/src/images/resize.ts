@@ -1,6 +1,6 @@
 import type { RgbPixels } from './pixel-grid.js';
 
-/** Planes of float samples, `[channels, height, width]`. */
+/** Float planes, `[channels, height, width]`. */
 export interface Planes {
   channels: number;
   width: number;
@@ -8,18 +8,18 @@ export interface Planes {
   data: Float32Array;
 }
 
-/** For one axis: which samples each new one is made of. */
+/** Source samples of each new sample, for one axis. */
 interface Taps {
   first: Int32Array;
-  /** `count` weights for each new sample. */
+  /** `count` weights per new sample. */
   weights: Float32Array;
   count: number;
 }
 
 /**
- * Resizes with a triangle filter that widens when the picture shrinks, so that nothing between the samples is lost; the
- * `bilinear` of Pillow with antialiasing. What it holds in between is never larger than both pictures: the other order
- * would make a picture of 1 by 16,000,000 hundreds of times as large before it shrinks.
+ * Resizes with a triangle filter that widens when the image shrinks; equals Pillow's antialiased `bilinear`.
+ * Intermediate data is never larger than both images. The other axis order would make an image of 1 by 16,000,000
+ * hundreds of times larger before it shrinks.
  */
 export function resizePlanes(source: Planes, width: number, height: number): Planes {
   const isFlattened = width > source.width && height < source.height;
@@ -66,7 +66,7 @@ function resizeRows(source: Planes, height: number): Planes {
   return { channels, width, height, data };
 }
 
-/** Samples of a picture as planes, unscaled: 0 to 255. */
+/** Returns the samples of an image as planes, unscaled: 0 to 255. */
 export function samplePlanes({ width, height, data }: RgbPixels): Planes {
   const plane = width * height;
   const planes = new Float32Array(3 * plane);
@@ -76,7 +76,9 @@ export function samplePlanes({ width, height, data }: RgbPixels): Planes {
   return { channels: 3, width, height, data: planes };
 }
 
-/** Every new sample has as many taps as the widest, all inside the axis; those it does not need weigh nothing. */
+/**
+ * Returns the taps of every new sample. All have as many as the widest, inside the axis; unneeded taps have weight 0.
+ */
 function taps(from: number, to: number): Taps {
   const scale = from / to;
   const reach = Math.max(1, scale);

@@ -8,7 +8,7 @@ describe('tiles', () => {
     [10, 10],
     [11, 10],
     [37, 25],
-  ])('keep every pixel of %i by %i once, and see their margin where there is picture', (width, height) => {
+  ])('cover every pixel of %i by %i once, with a margin wherever the image continues', (width, height) => {
     const kept = new Uint8Array(width * height);
     for (const tile of tilesOf({ width, height }, { size: 10, margin: 3 })) {
       for (let y = tile.kept.top; y < tile.kept.top + tile.kept.height; y++) {
@@ -22,7 +22,7 @@ describe('tiles', () => {
     expect(kept.every((times) => times === 1)).toBe(true);
   });
 
-  it('put together are the picture they were cut from', () => {
+  it('reassemble to the image they were cut from', () => {
     const image = emptyImage(23, 17);
     image.data.forEach((_, index) => (image.data[index] = (index * 31) % 256));
     const copy = emptyImage(23, 17);
@@ -38,7 +38,7 @@ describe('tiles', () => {
     expect(copy).toEqual(image);
   });
 
-  it('cut off what lies beyond black and white', () => {
+  it('clamp values beyond black and white', () => {
     const pixels = emptyImage(2, 1);
     const data = Float32Array.of(-0.5, 1.5, 0.5, 0, NaN, 1);
     writePlanes({ data, width: 2, height: 1 }, wholeArea(pixels), { pixels, left: 0, top: 0 });

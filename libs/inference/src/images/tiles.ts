@@ -1,14 +1,14 @@
 import type { PixelArea } from './pixel-grid.js';
 
-/** A piece of a picture: what is fed to the model, and the part of it that is kept. */
+/** Tile of an image: the model's input area, and the part of the result that is used. */
 export interface Tile {
-  /** With a margin on every side where there is picture. */
+  /** With a margin on every side where the image continues. */
   area: PixelArea;
-  /** Without the margin; the kept parts of all tiles cover the picture once. */
+  /** Without the margin; these areas cover the image exactly once. */
   kept: PixelArea;
 }
 
-/** Cuts a picture into tiles of at most `size` kept pixels a side, each seen with `margin` pixels around it. */
+/** Splits an image into tiles of at most `size` pixels a side, plus `margin` pixels around each. */
 export function* tilesOf(
   image: { width: number; height: number },
   { size, margin }: { size: number; margin: number },

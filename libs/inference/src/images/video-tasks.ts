@@ -1,20 +1,20 @@
 /*
- * What the families that make films from words are asked. A film is made in two: all of it as latents, which are small, and
- * then each frame of them as pixels when it is wanted, so that no more pixels are there than are on their way.
+ * Input and output types of the text-to-video tasks. The latents of all frames are computed first, because they are
+ * small. Each frame is decoded to pixels on demand, which bounds the pixels in memory.
  */
 
 /** Task `animate`. */
 export interface AnimateInput {
   prompt: string;
   negativePrompt: string;
-  /** Both multiples of what the model's autoencoder and network shrink a side by. */
+  /** Both sides must be multiples of the strides of autoencoder and network. */
   width: number;
   height: number;
   frames: number;
   seed: number;
 }
 
-/** Latents of one frame: the input of task `develop`, which answers a `ImageOutput`. */
+/** Latents of one frame: the input of task `develop`, which returns an `ImageOutput`. */
 export interface FrameLatents {
   channels: number;
   height: number;
@@ -23,6 +23,6 @@ export interface FrameLatents {
 }
 
 export interface AnimateOutput {
-  /** In their order. */
+  /** In frame order. */
   frames: FrameLatents[];
 }

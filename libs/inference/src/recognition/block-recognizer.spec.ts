@@ -12,7 +12,7 @@ const context: TaskContext = {
   measure: (run) => run(),
 };
 
-/** Samples that are not zero are speech. */
+/** Treats non-zero samples as speech. */
 const voice = {
   probabilities: async (samples: Float32Array) =>
     Float32Array.from({ length: Math.ceil(samples.length / voiceFrameSamples) }, (_, frame) =>
@@ -28,14 +28,20 @@ function segment(text: string, start: number, end: number): RecognizedSegment {
   return { text, start, end, words, ...scores };
 }
 
-/** A model that answers what it is told, and remembers what it was given. */
-function setUp(answers: Partial<WindowSpeech>[], maxSeconds = 30) {
+/** Model that returns prepared results and records its input. */
+function setUp(results: Partial<WindowSpeech>[], maxSeconds = 30) {
   const windows: SpeechWindow[] = [];
   const model = {
     maxSeconds,
     recognize: async (window: SpeechWindow): Promise<WindowSpeech> => {
       windows.push(window);
-      return { segments: [], language: 'en', heardUntil: null, needsOverlap: false, ...answers[windows.length - 1] };
+      return {
+        segments: [],
+        language: 'en',
+        transcribedUntil: null,
+        needsOverlap: false,
+        ...results[windows.length - 1],
+      };
     },
   };
   const recognize = (recognizer: BlockRecognizer, samples: Float32Array, overrides: Partial<RecognitionInput> = {}) =>
@@ -56,7 +62,7 @@ function setUp(answers: Partial<WindowSpeech>[], maxSeconds = 30) {
     windows,
     recognize,
     recognizer: new BlockRecognizer(model, voice),
-    stalledConsumers: new BlockRecognizer(model, null),
+    withoutVoiceActivity: new BlockRecognizer(model, null),
   };
 }
 
@@ -65,7 +71,7 @@ function speech(seconds: number, from = 0, to = seconds): Float32Array {
 }
 
 describe('a block of a recording', () => {
-  it('gives the model the speech in it, and puts the times back where they were', async () => {
+  it('passes only speech to the model, and shifts the times back', async () => {
     const { windows, recognize, recognizer } = setUp([{ segments: [segment(' hello', 0.5, 1)] }]);
     const { segments, consumedSamples } = await recognize(recognizer, speech(10, 4, 6));
     const offset = (windows[0]?.samples.length ?? 0) / second;
@@ -75,7 +81,7 @@ describe('a block of a recording', () => {
     expect(consumedSamples).toBe(10 * second);
   });
 
-  it('remembers the language that was heard, which the caller may know better', async () => {
+  it("remembers the detected language, and prefers the client's", async () => {
     const { windows, recognize, recognizer } = setUp([{ language: 'fr' }, { language: 'fr' }]);
     const { memory } = await recognize(recognizer, speech(3));
     expect(memory.language).toBe('fr');
@@ -83,15 +89,15 @@ describe('a block of a recording', () => {
     expect(windows.map(({ languages }) => languages)).toEqual([[], ['it', 'fr']]);
   });
 
-  it('goes on where a cut window was told to, but never stands still', async () => {
+  it('resumes where the transcript of a cut window ended, and always advances', async () => {
     const long = speech(30);
-    const { recognize, recognizer, windows } = setUp([{ heardUntil: 24.5 }, { heardUntil: 0.2 }]);
+    const { recognize, recognizer, windows } = setUp([{ transcribedUntil: 24.5 }, { transcribedUntil: 0.2 }]);
     expect((await recognize(recognizer, long, { isLast: false })).consumedSamples).toBe(24.5 * second);
     expect((await recognize(recognizer, long, { isLast: false })).consumedSamples).toBe(30 * second);
     expect(windows[0]?.isCut).toBe(true);
   });
 
-  it('lets two windows overlap where nobody knows when words end, and says their words once', async () => {
+  it('overlaps windows when word ends are unknown, and returns shared words once', async () => {
     const { recognize, recognizer } = setUp(
       [
         { segments: [segment(' we choose to go to the', 0, 20)], needsOverlap: true },
@@ -106,21 +112,21 @@ describe('a block of a recording', () => {
     expect(memory.tail).toEqual([]);
   });
 
-  it('leaves out a segment that was said before', async () => {
+  it('drops a segment that repeats the previous window', async () => {
     const { recognize, recognizer } = setUp([{ segments: [segment(' to the', 0, 1), segment(' moon', 1, 2)] }]);
     const memory = { language: 'en', tail: ['go', 'to', 'the'] };
     const { segments } = await recognize(recognizer, speech(3), { memory });
     expect(segments.map(({ text }) => text)).toEqual([' moon']);
   });
 
-  it('is speech from end to end where there is no voice graph', async () => {
-    const { recognize, stalledConsumers, windows } = setUp([{}]);
-    const { heardSpeech } = await recognize(stalledConsumers, new Float32Array(2 * second));
+  it('is all speech without a voice activity graph', async () => {
+    const { recognize, withoutVoiceActivity, windows } = setUp([{}]);
+    const { heardSpeech } = await recognize(withoutVoiceActivity, new Float32Array(2 * second));
     expect([heardSpeech, windows[0]?.samples.length]).toEqual([true, 2 * second]);
-    expect((await recognize(stalledConsumers, new Float32Array(0))).heardSpeech).toBe(false);
+    expect((await recognize(withoutVoiceActivity, new Float32Array(0))).heardSpeech).toBe(false);
   });
 
-  it('is refused when it is too short not to be the last', async () => {
+  it('is rejected when it is too short and not the last', async () => {
     const { recognize, recognizer } = setUp([]);
     await expect(recognize(recognizer, speech(0.5), { isLast: false })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',

@@ -12,46 +12,49 @@ import { type SpeechSpan, speechSpans } from './speech-spans.js';
 import { type VoiceActivity, voiceFrameSamples } from './voice-activity.js';
 import { planWindow, type WindowPlan } from './window-planner.js';
 
-/** A stretch of speech that fits into the model. */
+/** Speech of at most the model's maximum length. */
 export interface SpeechWindow extends Pick<RecognitionInput, 'prompt' | 'temperature' | 'timestamps'> {
   samples: Float32Array;
-  /** ISO 639-1, what the caller says before what was heard; the first that the model knows counts. */
+  /** ISO 639-1, the client's language before the detected one; the first that the model supports is used. */
   languages: readonly string[];
-  /** Somebody still speaks at its end. */
+  /** Speech continues at the end of the window. */
   isCut: boolean;
 }
 
 export interface WindowSpeech {
   /** Seconds from the start of the window. */
   segments: RecognizedSegment[];
-  /** ISO 639-1; null where the model cannot tell. */
+  /** ISO 639-1; null if the model cannot detect it. */
   language: string | null;
-  /** Up to where the window is done, in seconds; null: to its end. Only windows that are cut end earlier. */
-  heardUntil: number | null;
+  /** End of the transcribed part in seconds; null for the whole window. Only cut windows end earlier. */
+  transcribedUntil: number | null;
   /**
-   * True when the next window shall begin a little before the end of this one, because nobody knows where its last word
-   * ended; `segments` then lack that word.
+   * True when the next window must start before the end of this one, because the end of its last word is unknown.
+   * `segments` then lack that word.
    */
   needsOverlap: boolean;
 }
 
-/** The model's own part: one window at a time. */
+/** Transcribes one window; implemented per model. */
 export interface WindowRecognizer {
   /** Longest window, in seconds. */
   readonly maxSeconds: number;
   recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech>;
 }
 
-/** Seconds that two windows share where speech had to be cut. */
+/** Overlap in seconds of two windows when speech had to be cut. */
 const overlapSeconds = 2;
-/** A cut window that was told to less than this, in seconds, is taken as told to its end: the next must not be the same. */
+/** A cut window transcribed for less than this, in seconds, counts as complete, so that the next window differs. */
 const minProgressSeconds = 1;
 
 type Window = Extract<WindowPlan, { kind: 'window' }>;
 
-/** Works off one block of a recording: finds who speaks, gives the next window to the model, says where to go on. */
+/**
+ * Processes one block of a recording: detects speech, passes the next window to the model, and reports where to
+ * continue.
+ */
 export class BlockRecognizer {
-  /** Without voice activity the whole block counts as speech. */
+  /** Without voice activity detection the whole block counts as speech. */
   constructor(
     private readonly model: WindowRecognizer,
     private readonly voice: VoiceActivity | null,
@@ -63,7 +66,7 @@ export class BlockRecognizer {
       throw new PlatformError('INVALID_REQUEST', 'A block that is not the last holds at least a second.');
     }
     const memory: RecognitionMemory = input.memory ?? { language: null, tail: [] };
-    const spans = await this.speechOf(samples, context);
+    const spans = await this.detectSpeech(samples, context);
     const maxSamples = Math.round(this.model.maxSeconds * recognitionSampleRate);
     const plan = planWindow({ spans, samples: samples.length, isLast, maxSamples });
     if (plan.kind === 'skip') {
@@ -78,17 +81,17 @@ export class BlockRecognizer {
       timestamps: input.timestamps,
     };
     const speech = await this.model.recognize(window, context);
-    return this.outputOf(plan, speech, memory);
+    return this.buildOutput(plan, speech, memory);
   }
 
   /** Runs every graph once. */
   async warmUp(samples: Float32Array, context: TaskContext): Promise<void> {
-    await this.speechOf(samples, context);
+    await this.detectSpeech(samples, context);
     const defaults = { prompt: null, temperature: null, timestamps: 'none', languages: [], isCut: false } as const;
     await this.model.recognize({ samples, ...defaults }, context);
   }
 
-  private async speechOf(samples: Float32Array, context: TaskContext): Promise<SpeechSpan[]> {
+  private async detectSpeech(samples: Float32Array, context: TaskContext): Promise<SpeechSpan[]> {
     const { voice } = this;
     if (voice === null) return samples.length === 0 ? [] : [{ start: 0, end: samples.length }];
     await context.yieldToEventLoop();
@@ -96,7 +99,7 @@ export class BlockRecognizer {
     return speechSpans(probabilities, { frameSamples: voiceFrameSamples, samples: samples.length });
   }
 
-  private outputOf(plan: Window, speech: WindowSpeech, memory: RecognitionMemory): RecognitionOutput {
+  private buildOutput(plan: Window, speech: WindowSpeech, memory: RecognitionMemory): RecognitionOutput {
     const offset = plan.start / recognitionSampleRate;
     const segments = withoutOverlap(memory.tail, speech.segments).map((segment) => moved(segment, offset));
     const text = segments.map((segment) => segment.text).join('');
@@ -112,14 +115,14 @@ export class BlockRecognizer {
   }
 }
 
-function consumedBy(plan: Window, { heardUntil, needsOverlap }: WindowSpeech): number {
+function consumedBy(plan: Window, { transcribedUntil, needsOverlap }: WindowSpeech): number {
   if (!plan.isCut) return plan.consumed;
   if (needsOverlap) return plan.consumed - overlapSeconds * recognitionSampleRate;
-  if (heardUntil === null || heardUntil < minProgressSeconds) return plan.consumed;
-  return Math.min(plan.consumed, plan.start + Math.round(heardUntil * recognitionSampleRate));
+  if (transcribedUntil === null || transcribedUntil < minProgressSeconds) return plan.consumed;
+  return Math.min(plan.consumed, plan.start + Math.round(transcribedUntil * recognitionSampleRate));
 }
 
-/** The first segment may say again what the window before said. */
+/** Removes words that the first segment repeats from the previous window. */
 function withoutOverlap(tail: readonly string[], segments: readonly RecognizedSegment[]): RecognizedSegment[] {
   const [first, ...others] = segments;
   if (first === undefined || tail.length === 0) return [...segments];

@@ -10,22 +10,22 @@ import { loadVoiceActivity } from './load-voice-activity.js';
 import { MergedDecoder } from './merged-decoder.js';
 import { recognitionHandlers, recognitionWarmUp } from './recognition-task.js';
 
-/** What a family listens and writes with. */
+/** Recognizer and voice activity detection of a family. */
 export interface RecognitionGraphs {
   encoder: GraphSession;
   decoder: MergedDecoder;
 }
 
 export interface RecognitionFamily {
-  /** As manifests name it. */
+  /** Family name in manifests. */
   name: string;
-  /** Writes down one window after another. */
+  /** Transcribes one window after another. */
   recognizerOf(graphs: RecognitionGraphs): WindowRecognizer;
 }
 
 /**
- * The engine of a family with an encoder (`graphFile`) and a merged decoder (`familyOptions.decoderFile`). Rejects with
- * `INVALID_MANIFEST` where no decoder is named.
+ * Loads the engine of a family with an encoder (`graphFile`) and a merged decoder (`familyOptions.decoderFile`).
+ * Rejects with `INVALID_MANIFEST` if no decoder is named.
  */
 export async function loadRecognitionEngine(
   { name, recognizerOf }: RecognitionFamily,
@@ -37,7 +37,7 @@ export async function loadRecognitionEngine(
   if (typeof decoderFile !== 'string') {
     throw new PlatformError('INVALID_MANIFEST', `The family ${name} needs familyOptions.decoderFile.`);
   }
-  // They take turns, and threads that spin while the other one works take its processors.
+  // The graphs run in turn; spinning threads of one would take CPU time from the other.
   const session = { providers, intraOpThreads, spinning: false };
   const encoder = await OrtSession.open({ ...session, modelPath: join(directory, graphFile) });
   const decoder = new MergedDecoder(await OrtSession.open({ ...session, modelPath: join(directory, decoderFile) }));

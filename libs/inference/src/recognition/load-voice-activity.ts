@@ -4,8 +4,8 @@ import { OrtSession } from '../runtime/ort-session.js';
 import { VoiceActivity } from './voice-activity.js';
 
 /**
- * The voice activity graph that the manifest names (`familyOptions.voiceActivityFile`); null where it names none. It
- * runs on one thread of the processor wherever the model itself runs: it is too small to be worth a device.
+ * Opens the voice activity graph of the manifest (`familyOptions.voiceActivityFile`); null without one. It runs on one
+ * CPU thread on every device, because it is too small for a GPU.
  */
 export async function loadVoiceActivity({ directory, familyOptions }: HostLoadOptions): Promise<VoiceActivity | null> {
   const file = familyOptions.voiceActivityFile;

@@ -1,30 +1,30 @@
 import { PlatformError } from '#common';
 import type { GraphSession, GraphTensor, TensorDescription } from '../runtime/graph-session.js';
 
-/** What one run of the decoder says. */
+/** Output of one decoder run. */
 export interface DecoderStep {
-  /** One row of `vocabularySize` per token that was fed. The caller may write into it. */
+  /** One row of `vocabularySize` per fed token. Callers may overwrite it. */
   logits: Float32Array;
   tokens: number;
-  /** By layer: `[heads, tokens, encoder positions]`, for the layers that were asked for. */
+  /** By layer: `[heads, tokens, encoder positions]`, for the requested layers. */
   crossAttentions: Map<number, { data: Float32Array; heads: number; positions: number }>;
 }
 
-/** What every run of a text is given. */
+/** Inputs shared by all runs of a text. */
 export interface DecoderInputs {
-  /** What the encoder heard, a row per text that is decoded beside others. */
-  heard: GraphTensor;
-  /** Rows of ids: one per text, more where a text has several streams. Default 1. */
+  /** Encoder output, one row per text of the batch. */
+  encoded: GraphTensor;
+  /** Rows of ids: one per text, more if a text has several streams. Default 1. */
   idRows: number;
-  /** Further inputs of the graph. */
+  /** Additional inputs of the graph. */
   more: Readonly<Record<string, GraphTensor>>;
 }
 
 const pastPattern = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/;
 
 /**
- * The decoder half of an encoder-decoder model, exported with both of its branches in one graph (`use_cache_branch`):
- * the first run computes the keys and values of what the encoder heard, later ones reuse them.
+ * Decoder of an encoder-decoder model, exported with both branches in one graph (`use_cache_branch`). The first run
+ * computes the keys and values of the encoder output; later runs reuse them.
  */
 export class MergedDecoder {
   readonly vocabularySize: number;
@@ -34,7 +34,8 @@ export class MergedDecoder {
   private readonly pastNames: string[];
 
   /**
-   * `vocabularySize` is for exports whose logits do not tell it. Throws `INVALID_MODEL` for a graph of another layout.
+   * `vocabularySize` is for exports whose logits have no static size. Throws `INVALID_MODEL` for an unsupported graph
+   * layout.
    */
   constructor(
     private readonly session: GraphSession,
@@ -55,14 +56,14 @@ export class MergedDecoder {
     this.attentionLayers = new Set(layers.filter((layer) => layer !== undefined).map(Number));
   }
 
-  /** Begins a text over what the encoder heard. */
-  begin(heard: GraphTensor, { idRows = 1, more = {} }: Partial<DecoderInputs> = {}): DecoderText {
-    return new DecoderText(this, { heard, idRows, more });
+  /** Starts a text for an encoder output. */
+  begin(encoded: GraphTensor, { idRows = 1, more = {} }: Partial<DecoderInputs> = {}): DecoderText {
+    return new DecoderText(this, { encoded, idRows, more });
   }
 
-  /** One run. `past` null: the first of a text. */
+  /** Runs the graph once. `past` is null for the first run of a text. */
   async run(
-    { heard, idRows, more }: DecoderInputs,
+    { encoded, idRows, more }: DecoderInputs,
     ids: readonly number[],
     { past, attentionLayers }: { past: Record<string, GraphTensor> | null; attentionLayers: readonly number[] },
   ): Promise<{ step: DecoderStep; present: Record<string, GraphTensor> }> {
@@ -70,10 +71,10 @@ export class MergedDecoder {
     const kept = this.pastNames.filter((name) => past === null || name.includes('.decoder.'));
     const attentions = attentionLayers.map((layer) => `cross_attentions.${layer}`);
     const feeds = {
-      ...(past ?? this.emptyPast(heard.dims[0] ?? 1)),
+      ...(past ?? this.emptyPast(encoded.dims[0] ?? 1)),
       ...more,
       input_ids: session.tensor('int64', BigInt64Array.from(ids, BigInt), [idRows, ids.length / idRows]),
-      encoder_hidden_states: heard,
+      encoder_hidden_states: encoded,
       use_cache_branch: session.tensor('bool', Uint8Array.of(past === null ? 0 : 1), [1]),
     };
     const outputs = await session.run(feeds, ['logits', ...kept.map(presentName), ...attentions]);
@@ -97,7 +98,7 @@ export class MergedDecoder {
   }
 }
 
-/** One text on its way: the tokens so far are in its cache. */
+/** A text being decoded, with its tokens in the cache. */
 export class DecoderText {
   private past: Record<string, GraphTensor> | null = null;
 
@@ -106,7 +107,7 @@ export class DecoderText {
     private readonly inputs: DecoderInputs,
   ) {}
 
-  /** Feeds tokens, row by row; all of the prompt at first, then one at a time. */
+  /** Feeds tokens row by row: the whole prompt first, then one token at a time. */
   async feed(ids: readonly number[], attentionLayers: readonly number[] = []): Promise<DecoderStep> {
     const { step, present } = await this.decoder.run(this.inputs, ids, { past: this.past, attentionLayers });
     this.past = present;
@@ -121,7 +122,7 @@ function presentName(name: string): string {
 function emptyPast(session: GraphSession, { type, shape }: TensorDescription, rows: number): GraphTensor {
   const [, heads, , size] = shape;
   if (type !== 'float32' || typeof heads !== 'number' || typeof size !== 'number') {
-    throw invalidGraph('its decoder keeps no float32 cache of known size');
+    throw invalidGraph('its decoder has no float32 cache of known size');
   }
   return session.tensor('float32', new Float32Array(0), [rows, heads, 0, size]);
 }

@@ -5,7 +5,7 @@ import { type RecognitionInput, recognitionSampleRate, recognitionTask } from '.
 
 const warmUpTask = 'warm-up';
 
-/** What the engine of a family that recognises speech can do. */
+/** Tasks supported by the engine of a speech recognition family. */
 export function recognitionHandlers(recognizer: BlockRecognizer): Record<string, TaskHandler> {
   return {
     [recognitionTask]: (input: RecognitionInput, context: TaskContext) => recognizer.recognize(input, context),
@@ -16,7 +16,7 @@ export function recognitionHandlers(recognizer: BlockRecognizer): Record<string,
   };
 }
 
-/** A second of a tone: nobody speaks in it, but every graph runs over it once. */
+/** One second of a tone. It contains no speech, but runs every graph once. */
 export const recognitionWarmUp: WarmUp = {
   task: warmUpTask,
   input: {

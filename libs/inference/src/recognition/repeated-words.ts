@@ -1,4 +1,4 @@
-/** Words compared as a listener does: without case and punctuation. */
+/** Normalises a word for comparison: no case, no punctuation. */
 function plain(word: string): string {
   return word
     .normalize('NFKC')
@@ -6,17 +6,17 @@ function plain(word: string): string {
     .replaceAll(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** How many of the last words are kept to find the overlap of two windows. */
-const keptWords = 12;
+/** Number of trailing words used to find the overlap of two windows. */
+const comparedWords = 12;
 
 export function lastWords(text: string): string[] {
-  return text.split(/\s+/).filter(Boolean).slice(-keptWords);
+  return text.split(/\s+/).filter(Boolean).slice(-comparedWords);
 }
 
 /**
- * Text of a window without the words that the window before ended with; both heard the seconds they share. The longest
- * run that ends the old text and begins the new one goes. A word at the cut may have been misheard on either side, so
- * one word before the run is dropped too where the run itself has two or more.
+ * Removes the words at the start of a text that repeat the end of the previous window, which shared some seconds of
+ * audio. The longest matching run is removed. A word at the cut may be misheard, so one word before a run of two or
+ * more is removed too.
  */
 export function withoutRepeated(tail: readonly string[], text: string): string {
   const words = text.split(/\s+/).filter(Boolean);

@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib';
 
-/** Bytes of a text over those of its deflated form: text that repeats itself packs well. */
+/** Returns the ratio of a text's bytes to its deflated bytes. Repetitive text compresses well. */
 export function compressionRatio(text: string): number {
   const bytes = Buffer.from(text.trim());
   return bytes.length === 0 ? 0 : bytes.length / deflateSync(bytes).length;
@@ -11,8 +11,8 @@ const shortestRun = 36;
 const minRepeats = 5;
 
 /**
- * How many tokens repeat at the end without an end in sight: the same few over and over. Zero where none do. A
- * recogniser in such a loop writes on until its room is used up.
+ * Returns how many trailing tokens repeat the same short sequence; 0 for none. A recogniser in such a loop writes until
+ * its token limit.
  */
 export function loopedTokens(tokens: readonly number[]): number {
   for (let period = 1; period <= longestPeriod; period++) {

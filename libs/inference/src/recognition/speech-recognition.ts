@@ -1,13 +1,13 @@
 /*
- * What a slice asks of a family that turns speech into text. A recording is worked off in blocks, one task each: memory
- * is that of a block however long the recording is, a cancel waits for one block at most, and other callers get their
- * turn in between. What must be known of earlier blocks travels with the next one, so any host can go on.
+ * Task types of speech recognition. A recording is processed in blocks, one task each. Memory use is that of one block,
+ * a cancel waits for at most one block, and other clients get their turn in between. State of earlier blocks is passed
+ * along with the next one, so any host can continue.
  */
 
 /** Samples per second of every block. */
 export const recognitionSampleRate = 16_000;
 
-/** Every block but the last is this long. */
+/** Length of every block but the last. */
 export const recognitionBlockSeconds = 30;
 
 /** Name of the task. */
@@ -15,33 +15,33 @@ export const recognitionTask = 'recognize';
 
 export type TimestampDetail = 'none' | 'segment' | 'word';
 
-/** What the families remember between two blocks of one recording. Small, and of no meaning to anybody else. */
+/** State passed between two blocks of one recording. Small, and opaque to callers. */
 export interface RecognitionMemory {
-  /** ISO 639-1, once it was heard; null before. */
+  /** ISO 639-1 once detected; null before. */
   language: string | null;
-  /** The last words of a window that was cut where somebody spoke: the next one begins with some of them. */
+  /** Last words of a window that was cut during speech; the next window begins with some of them. */
   tail: string[];
 }
 
 export interface RecognitionInput {
   /** Mono, −1 to 1, 16 kHz. */
   samples: Float32Array;
-  /** Nothing comes after this block. */
+  /** This is the last block. */
   isLast: boolean;
-  /** ISO 639-1; null: the model listens for it. */
+  /** ISO 639-1; null to detect it. */
   language: string | null;
-  /** Text that the recording might follow on: names, spelling, style. */
+  /** Text that precedes the recording: names, spelling, style. */
   prompt: string | null;
-  /** 0 to 1; 0 and null: the likeliest text, warmer only where that fails. */
+  /** 0 to 1. 0 and null take the likeliest text, with higher temperatures only where that fails. */
   temperature: number | null;
   timestamps: TimestampDetail;
-  /** Of the block before; null for the first. */
+  /** Memory of the previous block; null for the first. */
   memory: RecognitionMemory | null;
 }
 
 /** Seconds from the start of the block. */
 export interface RecognizedWord {
-  /** With its punctuation, without spaces around it. */
+  /** With punctuation, trimmed. */
   word: string;
   start: number;
   end: number;
@@ -51,26 +51,26 @@ export interface RecognizedWord {
 
 /** Seconds from the start of the block. */
 export interface RecognizedSegment {
-  /** With the space it begins with, where its language has spaces: texts joined as they are make the whole. */
+  /** Includes the leading space in languages with spaces, so joined texts make the whole. */
   text: string;
   start: number;
   end: number;
-  /** Null where they were not asked for or the model cannot tell them. */
+  /** Null if not requested or not supported by the model. */
   words: RecognizedWord[] | null;
   tokens: number[];
   temperature: number;
-  /** Mean natural log-probability of the tokens of its window. */
+  /** Mean natural log-probability of the tokens of the segment's window. */
   avgLogprob: number;
-  /** Bytes of the text of its window over those of its deflated form: above 2.4 it repeats itself. */
+  /** Ratio of text bytes to deflated bytes of the window; above 2.4 the text repeats itself. */
   compressionRatio: number;
-  /** That nobody spoke in its window, 0 to 1. */
+  /** Probability that the window contains no speech, 0 to 1. */
   noSpeechProb: number;
 }
 
 export interface RecognitionOutput {
-  /** Samples that are done; the next block begins there. Above zero but for an empty last block. */
+  /** Samples processed; the next block begins there. Above 0 except for an empty last block. */
   consumedSamples: number;
-  /** Somebody spoke, whether or not it became text. */
+  /** True if speech was detected, whether or not it became text. */
   heardSpeech: boolean;
   segments: RecognizedSegment[];
   memory: RecognitionMemory;

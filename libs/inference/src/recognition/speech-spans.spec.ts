@@ -10,7 +10,7 @@ const rules: SpanRules = {
   padding: 50,
 };
 
-/** `s` speaks, `-` wavers, `.` is silent; one frame each. */
+/** `s` is speech, `-` uncertain, `.` silence; one frame each. */
 function spansOf(pattern: string, changed: Partial<SpanRules> = {}) {
   const probabilities = Float32Array.from(pattern, (letter) => ({ s: 0.9, '-': 0.4, '.': 0.1 })[letter] ?? 0);
   const samples = pattern.length * frame;
@@ -19,13 +19,13 @@ function spansOf(pattern: string, changed: Partial<SpanRules> = {}) {
   );
 }
 
-describe('where somebody speaks', () => {
+describe('detected speech', () => {
   it('is widened on both sides, within the recording', () => {
     expect(spansOf('....ssss....')).toEqual([[350, 850]]);
     expect(spansOf('ssss')).toEqual([[0, 400]]);
   });
 
-  it('goes on over short silence and wavering', () => {
+  it('continues over short silence and uncertain frames', () => {
     expect(spansOf('sss..sss....')).toEqual([[0, 850]]);
     expect(spansOf('sss-----sss.....')).toEqual([[0, 1_150]]);
     expect(spansOf('sss---...sss....')).toEqual([
@@ -34,16 +34,16 @@ describe('where somebody speaks', () => {
     ]);
   });
 
-  it('leaves clicks out, but not where the whole recording is as short', () => {
+  it('excludes clicks, unless the whole recording is as short', () => {
     expect(spansOf('....s.......')).toEqual([]);
     expect(spansOf('s')).toEqual([[0, 100]]);
   });
 
-  it('joins what touches after it was widened', () => {
+  it('is joined when widened spans touch', () => {
     expect(spansOf('sss...sss', { padding: 150 })).toEqual([[0, 900]]);
   });
 
-  it('is nowhere in silence and in nothing', () => {
+  it('is empty for silence and for no audio', () => {
     expect(spansOf('......')).toEqual([]);
     expect(spansOf('')).toEqual([]);
   });

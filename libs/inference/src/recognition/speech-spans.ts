@@ -1,13 +1,13 @@
-/** Somebody speaks from `start` to `end`, in samples. */
+/** Speech from `start` to `end`, in samples. */
 export interface SpeechSpan {
   start: number;
   end: number;
 }
 
 export interface SpanRules {
-  /** Probability from which on a frame is speech. */
+  /** Minimum probability at which speech starts. */
   threshold: number;
-  /** Below it speech may end; between the two it goes on. */
+  /** Below it speech may end; between the two it continues. */
   endThreshold: number;
   /** Silence shorter than this, in samples, is part of the speech around it. */
   shortestSilence: number;
@@ -17,7 +17,7 @@ export interface SpanRules {
   padding: number;
 }
 
-/** Silero's own thresholds; silence and padding as wide as a recogniser likes them. */
+/** Silero's thresholds, with silence and padding that suit a recogniser. */
 export const defaultSpanRules: SpanRules = {
   threshold: 0.5,
   endThreshold: 0.35,
@@ -26,7 +26,9 @@ export const defaultSpanRules: SpanRules = {
   padding: 3_200,
 };
 
-/** Where somebody speaks, from the probabilities of frames of `frameSamples`. Spans are in order and never touch. */
+/**
+ * Returns the spans of speech from the probabilities of frames of `frameSamples`. Spans are in order and never touch.
+ */
 export function speechSpans(
   probabilities: Float32Array,
   { frameSamples, samples, rules = defaultSpanRules }: { frameSamples: number; samples: number; rules?: SpanRules },
@@ -48,22 +50,22 @@ function rawSpans(
 ): SpeechSpan[] {
   const spans: SpeechSpan[] = [];
   let start: number | null = null;
-  /** Where the silence began that may end the speech. */
-  let quietSince: number | null = null;
+  /** Start of the silence that may end the speech. */
+  let silenceStart: number | null = null;
   for (const [frame, probability] of probabilities.entries()) {
     const at = frame * frameSamples;
     if (probability >= rules.threshold) {
       start ??= at;
-      quietSince = null;
+      silenceStart = null;
     } else if (start !== null && probability < rules.endThreshold) {
-      quietSince ??= at;
-      if (at + frameSamples - quietSince < rules.shortestSilence) continue;
-      spans.push({ start, end: quietSince });
+      silenceStart ??= at;
+      if (at + frameSamples - silenceStart < rules.shortestSilence) continue;
+      spans.push({ start, end: silenceStart });
       start = null;
-      quietSince = null;
+      silenceStart = null;
     }
   }
-  if (start !== null) spans.push({ start, end: quietSince ?? samples });
+  if (start !== null) spans.push({ start, end: silenceStart ?? samples });
   return spans;
 }
 

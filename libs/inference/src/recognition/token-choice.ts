@@ -2,11 +2,11 @@ import type { Random } from '../sampling/random.js';
 
 export interface ChosenToken {
   id: number;
-  /** Natural log-probability at temperature 1, among what may follow. */
+  /** Natural log-probability at temperature 1, among the allowed tokens. */
   logprob: number;
 }
 
-/** The likeliest token at temperature 0; above, one drawn. */
+/** Returns the likeliest token at temperature 0, and a sampled one above 0. */
 export function chooseToken(logits: Float32Array, temperature: number, random: Random): ChosenToken {
   const best = argMax(logits);
   const highest = logits[best] as number;
@@ -27,7 +27,7 @@ export function argMax(values: Float32Array): number {
   return best;
 }
 
-/** Probability of one among all. */
+/** Returns the softmax probability of one token. */
 export function probabilityOf(logits: Float32Array, id: number): number {
   const highest = logits[argMax(logits)] as number;
   return Math.exp((logits[id] ?? -Infinity) - highest) / sumOfExponentials(logits, highest, 1);

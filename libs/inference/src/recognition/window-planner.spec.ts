@@ -25,12 +25,12 @@ describe('the next window', () => {
     expect(plan([], { isLast: true, length: 7 })).toEqual({ skip: 7 });
   });
 
-  it('waits for the rest of speech that begins late and goes on', () => {
+  it('waits for the rest of speech that begins late and continues', () => {
     expect(plan([[20, 30]])).toEqual({ skip: 20 });
     expect(plan([[20, 30]], { isLast: true })).toEqual({ from: 20, to: 30, next: 30, isCut: false });
   });
 
-  it('holds all speech that ends within the block', () => {
+  it('contains all speech that ends within the block', () => {
     expect(
       plan([
         [0, 5],
@@ -40,7 +40,7 @@ describe('the next window', () => {
     expect(plan([[3, 5]], { isLast: true, length: 9 })).toEqual({ from: 3, to: 5, next: 9, isCut: false });
   });
 
-  it('ends in the last pause of speech that goes on', () => {
+  it('ends in the last pause of continuing speech', () => {
     expect(
       plan([
         [0, 8],
@@ -50,7 +50,7 @@ describe('the next window', () => {
     ).toEqual({ from: 0, to: 22, next: 22, isCut: false });
   });
 
-  it('cuts speech that pauses for nobody, or too early', () => {
+  it('cuts speech that has no pause, or only an early one', () => {
     expect(plan([[0, 30]])).toEqual({ from: 0, to: 30, next: 30, isCut: true });
     expect(
       plan([
@@ -60,7 +60,7 @@ describe('the next window', () => {
     ).toEqual({ from: 0, to: 30, next: 30, isCut: true });
   });
 
-  it('is no longer than the model takes, whatever the block holds', () => {
+  it('is no longer than the model supports, whatever the block contains', () => {
     expect(plan([[0, 28]], { isLast: true, length: 28, max: 20 })).toEqual({ from: 0, to: 20, next: 20, isCut: true });
     expect(
       plan(
@@ -78,7 +78,7 @@ describe('the next window', () => {
     });
   });
 
-  it('always moves on, for any speech in a block of any length', () => {
+  it('always advances, for any speech in a block of any length', () => {
     for (let seed = 0; seed < 500; seed++) {
       const spans: [number, number][] = [];
       let at = (seed % 7) / 2;

@@ -1,16 +1,16 @@
 import type { SpeechSpan } from './speech-spans.js';
 
-/** What to do with a block. All numbers are samples from its start. */
+/** Decision about a block. All numbers are samples from its start. */
 export type WindowPlan =
-  /** Nobody speaks up to there, or the speech that begins there needs more of what follows. */
+  /** Silence up to there, or speech from there on that needs more audio. */
   | { kind: 'skip'; consumed: number }
   | {
       kind: 'window';
       start: number;
       end: number;
-      /** Where to go on when the window was heard to its end. */
+      /** Where to continue if the window is transcribed to its end. */
       consumed: number;
-      /** The window ends while somebody speaks: its last words may be cut. */
+      /** The window ends during speech, so its last words may be cut. */
       isCut: boolean;
     };
 
@@ -23,26 +23,26 @@ export interface PlanRequest {
   maxSamples: number;
 }
 
-/** Kept of a silent block: a word may begin at its very end. */
-const keptSilence = 8_000;
-/** Silence before speech that is worth another look at the recording instead of a shorter window. */
+/** Samples of a silent block that are processed again: a word may begin at its very end. */
+const retainedSilence = 8_000;
+/** Minimum silence before speech, in samples, for which the block is skipped instead of shortening the window. */
 const worthSkipping = 16_000;
 
 /**
- * Chooses the next window of a recording: it begins where somebody begins to speak and ends in the last pause that
- * fits, or, where nobody pauses for half a window, in the middle of the speech.
+ * Chooses the next window of a recording. It starts at the beginning of speech and ends in the last pause that fits.
+ * Without a pause in the second half of the window, it cuts the speech.
  */
 export function planWindow({ spans, samples, isLast, maxSamples }: PlanRequest): WindowPlan {
   const [first] = spans;
   const last = spans.at(-1);
   if (first === undefined || last === undefined) {
-    return { kind: 'skip', consumed: isLast ? samples : Math.max(1, samples - keptSilence) };
+    return { kind: 'skip', consumed: isLast ? samples : Math.max(1, samples - retainedSilence) };
   }
   const { start } = first;
   const limit = start + maxSamples;
-  const goesOn = !isLast && last.end >= samples;
-  if (goesOn && start >= worthSkipping) return { kind: 'skip', consumed: start };
-  if (!goesOn && last.end <= limit) {
+  const continues = !isLast && last.end >= samples;
+  if (continues && start >= worthSkipping) return { kind: 'skip', consumed: start };
+  if (!continues && last.end <= limit) {
     return { kind: 'window', start, end: last.end, consumed: isLast ? samples : last.end, isCut: false };
   }
   const pause = spans.findLast(({ end }) => end <= limit && end < samples && end - start >= maxSamples / 2);

@@ -29,7 +29,7 @@ const splitInputs = [int64('input_ids'), int64('past_lens'), int64('last_index')
 const splitOutputs = [logits('float32', ['batch', 1000]), { name: 'new_kv', type: 'float32', shape: [] }];
 
 describe('inspectDecoderGraph', () => {
-  it('recognizes the split graph with its best few', () => {
+  it('recognizes the split graph with its top candidates', () => {
     const top = ['topk_values', 'topk_ids', 'lse'].map((name) => ({ name, type: 'float32', shape: ['batch', 64] }));
     expect(inspectDecoderGraph(session(splitInputs, [...splitOutputs, ...top]))).toEqual({
       kind: 'split',
@@ -46,7 +46,7 @@ describe('inspectDecoderGraph', () => {
     });
   });
 
-  it('uses a split graph without them too', () => {
+  it('accepts a split graph without top candidates', () => {
     const graph = inspectDecoderGraph(session(splitInputs, splitOutputs));
     expect(graph).toMatchObject({ kind: 'split', topSize: 0, hasLogSumExp: false });
   });
@@ -97,7 +97,7 @@ describe('inspectDecoderGraph', () => {
         splitOutputs,
       ),
     ],
-  ])('refuses a graph that does not fit: %s', (reason, graph) => {
+  ])('rejects an unsuitable graph: %s', (reason, graph) => {
     expect(() => inspectDecoderGraph(graph)).toThrow(
       expect.objectContaining({ code: 'INVALID_MODEL', message: expect.stringContaining(reason) }),
     );

@@ -1,14 +1,14 @@
 import { PlatformError } from '#common';
 import type { GraphSession, TensorDescription } from './graph-session.js';
 
-/** Shape of a model where its graph does not say it; members of config.json under our names. */
+/** Model sizes that the graph may leave open; members of config.json under our names. */
 export interface DecoderHints {
   kvHeads?: number;
   headDim?: number;
   vocabularySize?: number;
 }
 
-/** Names of the cache of one layer's keys or values: the input, and for `concat` the output that replaces it. */
+/** Cache tensor names of one layer's keys or values: the input, and for `concat` the output that replaces it. */
 export interface CacheNames {
   past: string;
   present: string | null;
@@ -25,17 +25,17 @@ interface DecoderGraphBase {
   vocabularySize: number;
 }
 
-/** Our own graph: past keys and values are plain inputs, only the new positions come back. */
+/** Our own graph: past keys and values are plain inputs, and only new positions are returned. */
 export interface SplitGraph extends DecoderGraphBase {
   kind: 'split';
-  /** Logits kept by the graph's own selection of the best; 0 when it has none. */
+  /** Number of top logits selected by the graph; 0 without this output. */
   topSize: number;
   hasLogSumExp: boolean;
 }
 
 /**
- * The transformers.js layout: the whole cache goes in and comes out longer. Exports that use GroupQueryAttention
- * inside look the same from here.
+ * The transformers.js layout: the whole cache is an input and a longer one is returned. Exports with
+ * GroupQueryAttention have the same interface.
  */
 export interface ConcatGraph extends DecoderGraphBase {
   kind: 'concat';
@@ -43,7 +43,7 @@ export interface ConcatGraph extends DecoderGraphBase {
   inputIds: IntegerType;
   attentionMask: IntegerType | null;
   positionIds: IntegerType | null;
-  /** Merged exports choose between their two halves by this input. */
+  /** Input of merged exports that selects one of their two branches. */
   useCacheBranch: boolean;
   /** Name and rank of the input that limits logits to the last positions. */
   logitsToKeep: { name: string; rank: number } | null;
@@ -54,8 +54,8 @@ export type DecoderGraph = SplitGraph | ConcatGraph;
 const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value)$/;
 
 /**
- * Finds out from names, types and shapes how a decoder keeps its cache. Throws `INVALID_MODEL` naming what does not
- * fit, so that a model of another kind fails at load and not at its first request.
+ * Determines from names, types and shapes how a decoder keeps its cache. Throws `INVALID_MODEL` naming what does not
+ * fit, so an unsuitable model fails at load and not at its first request.
  */
 export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints = {}): DecoderGraph {
   const inputs = byName(session.inputs);
@@ -180,5 +180,5 @@ function byName(descriptions: readonly TensorDescription[]): Descriptions {
 }
 
 function unfit(reason: string): PlatformError {
-  return new PlatformError('INVALID_MODEL', `The model's graph is not a decoder this engine runs: ${reason}.`);
+  return new PlatformError('INVALID_MODEL', `The model's graph is not a decoder that this engine supports: ${reason}.`);
 }

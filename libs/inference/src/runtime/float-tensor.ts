@@ -2,7 +2,7 @@ import { encodeFloat16Array } from '#common';
 import { float16Bits, float16ToFloat32 } from './float16.js';
 import type { GraphSession, GraphTensor } from './graph-session.js';
 
-/** A tensor of floats in the format that the named input takes, single or half precision. */
+/** Creates a float tensor in the precision of the named input, single or half. */
 export function floatTensor(
   session: GraphSession,
   { input, data, dims }: { input: string; data: Float32Array; dims: readonly number[] },
@@ -12,7 +12,7 @@ export function floatTensor(
   return session.tensor('float16', encodeFloat16Array(data), dims);
 }
 
-/** Whole numbers in the format that the named input takes; exports differ in it. */
+/** Creates an integer tensor in the type of the named input, because exports differ. */
 export function integerTensor(
   session: GraphSession,
   { input, data, dims }: { input: string; data: readonly number[]; dims: readonly number[] },
@@ -23,10 +23,10 @@ export function integerTensor(
   return floatTensor(session, { input, data: Float32Array.from(data), dims });
 }
 
-/** The values of a float tensor, whichever precision it came in. */
+/** Returns the values of a float tensor of either precision. */
 export function floatsOf(tensor: GraphTensor | undefined): Float32Array {
   if (tensor?.data instanceof Float32Array) return tensor.data;
-  if (tensor?.type !== 'float16') throw new TypeError('The graph did not return floats where it should.');
+  if (tensor?.type !== 'float16') throw new TypeError('The graph did not return floats where expected.');
   const bits = float16Bits(tensor);
   const values = new Float32Array(bits.length);
   float16ToFloat32(bits, values);

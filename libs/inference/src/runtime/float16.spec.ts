@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { float16Bits, float16ToFloat32 } from './float16.js';
 
 describe('float16', () => {
-  it('converts the part of a row that was asked for', () => {
+  it('converts the requested part of a row', () => {
     const target = new Float32Array(2);
     float16ToFloat32(Uint16Array.of(0, 0x3c00, 0xc000), target, 1);
     expect([...target]).toEqual([1, -2]);

@@ -1,38 +1,38 @@
 /*
- * What the scheduler needs of a loaded graph, without naming a runtime: `ort-session.ts` implements it, tests bring
- * their own.
+ * Interface between scheduler and a loaded graph, independent of the runtime. `ort-session.ts` implements it; tests
+ * provide fakes.
  */
 
 export type TensorType = 'float32' | 'float16' | 'int64' | 'int32' | 'uint8' | 'bool';
 
-/** Data of a tensor. float16 travels as its bits in a Uint16Array (Node 20 knows no Float16Array), bool as bytes. */
+/** Tensor data. float16 is passed as bits in a Uint16Array (Node 20 has no Float16Array), bool as bytes. */
 export type TensorData = Float32Array | Uint16Array | BigInt64Array | Int32Array | Uint8Array;
 
-/** A tensor on the host. Made by `GraphSession.tensor`; the data is read when the graph runs, not when it is made. */
+/** A tensor in host memory, created by `GraphSession.tensor`. Its data is read when the graph runs, not on creation. */
 export interface GraphTensor {
   readonly type: string;
   readonly dims: readonly number[];
-  /** The buffer as the runtime holds it; float16 data may be any 16-bit view, read it with `float16Bits`. */
+  /** The runtime's buffer. float16 data may be any 16-bit view; read it with `float16Bits`. */
   readonly data: unknown;
 }
 
-/** One input or output. Dimensions that vary carry their name in the graph. */
+/** An input or output. Dynamic dimensions have their name in the graph. */
 export interface TensorDescription {
   readonly name: string;
   readonly type: string;
   readonly shape: readonly (number | string)[];
 }
 
-/** One loaded graph. Runs one after the other; between two runs the event loop turns. */
+/** A loaded graph. Runs are sequential; the event loop runs between two of them. */
 export interface GraphSession {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
   /** Execution provider that runs the graph. */
   readonly provider: string;
-  /** Why providers that were preferred are not used; null when the first one is. */
+  /** Why preferred providers are not used; null if the first one is. */
   readonly providerNote: string | null;
   tensor(type: TensorType, data: TensorData, dims: readonly number[]): GraphTensor;
-  /** Computes and returns the fetched outputs only. Rejects with the runtime's error. */
+  /** Computes and returns only the fetched outputs. Rejects with the runtime's error. */
   run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>>;
   release(): Promise<void>;
 }

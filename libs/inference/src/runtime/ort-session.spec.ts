@@ -23,7 +23,7 @@ describe('OrtSession', () => {
     await session.release();
   });
 
-  it('falls back in order and says of each provider why it was skipped', async () => {
+  it('falls back in order and reports why each provider was skipped', async () => {
     const providers = ['no-such-provider', 'cpu'];
     const session = await OrtSession.open({ modelPath, providers, intraOpThreads: 1 });
     expect(session.provider).toBe('cpu');
@@ -31,13 +31,13 @@ describe('OrtSession', () => {
     await session.release();
   });
 
-  it('tries the CPU when nothing that was asked for works', async () => {
+  it('tries the CPU if no requested provider works', async () => {
     const session = await OrtSession.open({ modelPath, providers: ['no-such-provider'], intraOpThreads: 1 });
     expect(session.provider).toBe('cpu');
     await session.release();
   });
 
-  it('says that a graph could not be loaded, without naming where it lies', async () => {
+  it('reports that a graph could not be loaded without revealing its path', async () => {
     const broken = join(folder, 'broken.onnx');
     await writeFile(broken, (await readFile(modelPath)).subarray(0, 1000));
     for (const path of [broken, join(folder, 'missing.onnx')]) {
@@ -47,7 +47,7 @@ describe('OrtSession', () => {
     }
   });
 
-  it('returns the outputs that were fetched and no others', async () => {
+  it('returns only the fetched outputs', async () => {
     const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     const feeds = Object.fromEntries(
       session.inputs.map(({ name, type, shape }) => {
@@ -63,9 +63,9 @@ describe('OrtSession', () => {
 });
 
 describe('the version of onnxruntime-node', () => {
-  // Later versions copy every input on every run. The cache is an input: a step's time would grow with all that it
-  // holds. Before raising this, run the tests of "the work of a step" and the benchmark on long contexts.
-  it('is exactly 1.30.0, the last that reads inputs where they lie', async () => {
+  // Later versions copy every input on every run. The cache is an input, so the time of a step would grow with the
+  // cache. Before an upgrade, run the tests of "the work of a step" and the benchmark with long contexts.
+  it('is exactly 1.30.0, the last version that reads inputs in place', async () => {
     const require = createRequire(import.meta.url);
     const manifest: unknown = JSON.parse(await readFile(require.resolve('onnxruntime-node/package.json'), 'utf8'));
     expect(manifest).toMatchObject({ version: '1.30.0' });

@@ -3,29 +3,29 @@ import { PlatformError } from '#common';
 import { float16Bits } from './float16.js';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
 
-// Errors come as exceptions; written to the terminal as well, they would name paths and come twice.
+// Errors are thrown; logging them too would print paths and duplicate them.
 env.logLevel = 'fatal';
 
 export interface OrtSessionOptions {
-  /** Path of the `.onnx` file; its external data lies beside it under the names the graph gives. */
+  /** Path of the `.onnx` file; its external data is beside it under the names in the graph. */
   modelPath: string;
-  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. `cpu` is tried last in any case. */
+  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. `cpu` is always tried last. */
   providers: readonly string[];
-  /** Threads of one operator. */
+  /** Threads per operator. */
   intraOpThreads: number;
   /**
-   * Whether threads spin between runs; default true, so that decoding waits for no thread to wake. A process with
-   * several sessions switches it off: the threads of one that has just run take the processors of the next.
+   * Whether threads spin between runs; default true, so that decoding does not wait for threads to wake. A process with
+   * several sessions disables it, because spinning threads take CPU time from the next session.
    */
   spinning?: boolean;
 }
 
 /**
- * A graph in onnxruntime. `run` and `open` block the thread for their whole length. Thread pools of several sessions in
- * one process spin against each other, and each becomes 2 to 3 times slower unless all of them have `spinning: false`.
+ * A graph in onnxruntime. `run` and `open` block the thread. Spinning thread pools of several sessions slow each other
+ * down 2 to 3 times unless all of them have `spinning: false`.
  *
- * onnxruntime-node is pinned to 1.30.0: it reads inputs where they lie; later versions copy every input, which for a
- * cache that is an input means copying the whole cache at every step.
+ * onnxruntime-node is pinned to 1.30.0, which reads inputs in place. Later versions copy every input, and with it the
+ * whole cache at every step.
  */
 export class OrtSession implements GraphSession {
   readonly inputs: readonly TensorDescription[];
@@ -43,13 +43,13 @@ export class OrtSession implements GraphSession {
   }
 
   /**
-   * Loads the graph on the first provider that takes it and says in `providerNote` why others were skipped. Throws
-   * `INFERENCE_FAILED` when none does.
+   * Loads the graph on the first provider that supports it; `providerNote` tells why others were skipped. Throws
+   * `INFERENCE_FAILED` if none does.
    */
   static async open(options: OrtSessionOptions): Promise<OrtSession> {
     const skipped: string[] = [];
     let lastError: unknown = null;
-    // The library drops names it does not know without an error, so they are looked up first.
+    // The library silently drops unknown names, so they are checked first.
     const known = new Set(listSupportedBackends().map(({ name }) => name));
     for (const provider of providerOrder(options.providers)) {
       if (!known.has(provider)) {
@@ -90,8 +90,8 @@ export class OrtSession implements GraphSession {
 }
 
 /**
- * Where Node has a Float16Array (24), the package's tensors hold half floats in one, which its native part cannot read:
- * it takes the length for zero. It reads plain members, so the same tensor over the bits serves.
+ * Returns a tensor over the bits of half floats. Where Node has a Float16Array (24), the package's native part cannot
+ * read it: it takes the length for zero. It reads plain members, so a tensor object over the bits works.
  */
 function withReadableData(tensor: GraphTensor): GraphTensor {
   if (tensor.type !== 'float16' || tensor.data instanceof Uint16Array) return tensor;
@@ -106,7 +106,7 @@ function sessionOptions(provider: string, options: OrtSessionOptions): Inference
     interOpNumThreads: 1,
     executionMode: 'sequential',
     graphOptimizationLevel: 'all',
-    // Shapes change from step to step, so a pattern planned for one step never fits the next.
+    // Shapes change from step to step, so a planned memory pattern never fits the next step.
     enableMemPattern: false,
     logSeverityLevel: 4,
     ...(options.spinning === false && { extra: { session: { intra_op: { allow_spinning: '0' } } } }),
@@ -117,7 +117,7 @@ function providerOrder(preferred: readonly string[]): string[] {
   return [...new Set([...preferred, 'cpu'])];
 }
 
-/** What usual failures mean; otherwise the first line of the runtime's error without the paths of this machine. */
+/** Explains common failures; otherwise returns the first line of the runtime's error without local paths. */
 function plainReason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (/failed to load shared library/i.test(message)) return 'its libraries are not installed';

@@ -1,10 +1,10 @@
-/** How many of the best candidates one pass keeps at most. */
+/** Maximum number of candidates kept in one pass. */
 export const bestFewSize = 64;
 
-/** Room for candidates: no graph gives more of them. */
+/** Capacity for candidates; no graph returns more. */
 export const bestCapacity = 256;
 
-/** The best candidates of one row: highest logit first, equal ones by lower id. Reused from row to row. */
+/** Best candidates of one row: highest logit first, ties by lower id. Reused for all rows. */
 export interface Candidates {
   readonly ids: Int32Array;
   readonly values: Float64Array;
@@ -37,7 +37,7 @@ export function keepBest(logits: Float32Array, into: Candidates, size = bestFewS
   return into;
 }
 
-/** Takes over candidates that the graph has already chosen. */
+/** Takes candidates that the graph has already selected. */
 export function takeBest(values: Float32Array, ids: Int32Array, into: Candidates): Candidates {
   const count = Math.min(values.length, into.values.length);
   for (let index = 0; index < count; index++) {
@@ -48,7 +48,7 @@ export function takeBest(values: Float32Array, ids: Int32Array, into: Candidates
   return into;
 }
 
-/** Id of the highest logit; the lowest id of equal ones. −1 when no logit is a number above −∞. */
+/** Returns the id of the highest logit, the lowest id of equal ones; −1 if no logit is a number above −∞. */
 export function argmax(logits: Float32Array): number {
   let best = -Infinity;
   let bestId = -1;

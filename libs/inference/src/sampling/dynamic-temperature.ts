@@ -1,9 +1,9 @@
 import { exponential, negligible } from './exponential.js';
 
 /**
- * Temperature between `minimum` and `maximum` by how unsure the model is: the entropy of the unmodified distribution
- * at temperature 1 over that of the uniform one. As in text-generation-webui's dynamic temperature (exponent 1), which
- * llama.cpp's `dynatemp` follows over its own candidates.
+ * Returns a temperature between `minimum` and `maximum` by the model's uncertainty. This is the entropy of the
+ * unmodified distribution at temperature 1 divided by that of the uniform one. Equals text-generation-webui's dynamic
+ * temperature (exponent 1), which llama.cpp's `dynatemp` applies to its own candidates.
  */
 export function dynamicTemperature(
   logits: Float32Array,

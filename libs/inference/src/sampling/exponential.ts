@@ -7,8 +7,8 @@ const table = Float64Array.from({ length: -negligible * stepsPerUnit + 1 }, (_, 
 );
 
 /**
- * e to the power of a `distance` between `negligible` and 0, with a relative error under 10^−11: a table and four
- * terms of the series. Several times faster than `Math.exp`, which counts where a whole vocabulary is summed.
+ * Returns e to the power of a `distance` between `negligible` and 0, with a relative error below 10^−11, from a table
+ * and four terms of the series. Several times faster than `Math.exp`, which matters when a whole vocabulary is summed.
  */
 export function exponential(distance: number): number {
   const scaled = distance * -stepsPerUnit;

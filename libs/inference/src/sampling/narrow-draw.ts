@@ -1,7 +1,7 @@
 import { bestCapacity, type Candidates } from './best-few.js';
 import { noRest, type RestMass } from './rest-mass.js';
 
-/** What narrows the distribution before the draw. Neutral: topK 0, topP 1, minP 0. */
+/** Settings that narrow the distribution before the draw. Neutral: topK 0, topP 1, minP 0. */
 export interface DrawSettings {
   /** Above 0. */
   temperature: number;
@@ -10,16 +10,16 @@ export interface DrawSettings {
   minP: number;
 }
 
-/** The candidates at hand do not decide the draw. */
+/** The candidates do not decide the draw. */
 export const undecided = -1;
 
 const weights = new Float64Array(bestCapacity);
 const cumulative = new Float64Array(bestCapacity);
 
 /**
- * Draws one of the candidates, or answers `undecided` where a token outside them could be drawn or could move the
- * border of the nucleus. `rest` bounds the weight outside; a decision is taken only when both bounds agree, so it is
- * the one that all logits would give. `unit` is the sequence's uniform draw for this token.
+ * Draws one of the candidates. Returns `undecided` if a token outside them could be drawn or could change the border of
+ * the nucleus. `rest` bounds the weight outside. A decision requires both bounds to agree, so it equals the one from
+ * all logits. `unit` is the sequence's uniform draw for this token.
  */
 export function drawFromBest(candidates: Candidates, rest: RestMass, settings: DrawSettings, unit: number): number {
   const { topK, topP, minP } = settings;
@@ -46,7 +46,7 @@ export function drawFromBest(candidates: Candidates, rest: RestMass, settings: D
   return index < count && index === indexAt(count, unit * (sum + outside.high)) ? index : undecided;
 }
 
-/** Sum of the weights of the first `count` candidates, in the order in which they are drawn. */
+/** Returns the sum of the first `count` candidate weights, in drawing order. */
 export function candidateMass(candidates: Candidates, temperature: number): number {
   return accumulate(candidates, candidates.count, temperature);
 }
@@ -63,19 +63,19 @@ function accumulate({ values }: Candidates, count: number, temperature: number):
   return sum;
 }
 
-/** How many of the first candidates reach `limit` together; `count + 1` when all do not. */
+/** Returns how many of the first candidates reach `limit` together; `count + 1` if all do not. */
 function nucleusSize(count: number, limit: number): number {
   for (let index = 0; index < count; index++) if ((cumulative[index] as number) >= limit) return index + 1;
   return count + 1;
 }
 
-/** How many have at least `share` of the best one's weight, which is 1. Never none. */
+/** Returns how many candidates have at least `share` of the best one's weight, which is 1; at least one. */
 function countAtLeast(count: number, share: number): number {
   for (let index = 1; index < count; index++) if ((weights[index] as number) < share) return index;
   return count;
 }
 
-/** First index whose cumulative weight is above `point`; `count` when none is. */
+/** Returns the first index whose cumulative weight exceeds `point`; `count` if none does. */
 function indexAt(count: number, point: number): number {
   for (let index = 0; index < count; index++) if ((cumulative[index] as number) > point) return index;
   return count;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Random, splitMix64 } from './random.js';
 
 describe('Random', () => {
-  it('gives the published outputs of xoshiro128++ from the state 1, 2, 3, 4', () => {
+  it('returns the published outputs of xoshiro128++ for the state 1, 2, 3, 4', () => {
     const random = Random.withState([1, 2, 3, 4]);
     const outputs = Array.from({ length: 10 }, () => random.nextUint32());
     expect(outputs).toEqual([
@@ -16,7 +16,7 @@ describe('Random', () => {
     expect(splitMix64(0n, 2n)).toBe(0x6e789e6aa1b965f4n);
   });
 
-  it('repeats itself for the same seed and stays in [0, 1)', () => {
+  it('repeats its numbers for the same seed and stays in [0, 1)', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), (seed) => {
         const [left, right] = [new Random(seed), new Random(seed)];

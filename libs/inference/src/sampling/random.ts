@@ -4,26 +4,28 @@ const mask64 = (1n << 64n) - 1n;
 
 /**
  * xoshiro128++ 1.0 (Blackman and Vigna, prng.di.unimi.it): 128 bits of state, period 2^128 − 1, 32-bit arithmetic
- * that JavaScript does without BigInt. The state is filled by two outputs of SplitMix64 from the 64 low bits of the
- * seed, as its authors advise. Every sequence has its own, so what else is in the batch never moves its draws.
+ * without BigInt. The state is filled by two outputs of SplitMix64 from the low 64 bits of the seed, as its authors
+ * advise. Each sequence has its own generator, so its draws do not depend on the rest of the batch.
  */
 export class Random {
   private readonly state: Uint32Array;
 
-  /** Without a seed, one from the operating system. Fractions are cut off; negative seeds are taken modulo 2^64. */
+  /**
+   * Without a seed, takes one from the operating system. Fractions are cut off; negative seeds are taken modulo 2^64.
+   */
   constructor(seed?: number) {
     const bits = seed === undefined ? randomBytes(8).readBigUInt64LE() : BigInt.asUintN(64, BigInt(Math.trunc(seed)));
     this.state = stateFrom(bits);
   }
 
-  /** The generator in a given state of four 32-bit words, not all zero. */
+  /** Creates a generator with a given state of four 32-bit words, not all zero. */
   static withState(words: readonly [number, number, number, number]): Random {
     const random = new Random(0);
     random.state.set(words);
     return random;
   }
 
-  /** The next 32 bits. */
+  /** Returns the next 32 bits. */
   nextUint32(): number {
     const state = this.state;
     const s0 = state[0] as number;
@@ -39,7 +41,7 @@ export class Random {
     return result;
   }
 
-  /** Uniform in [0, 1) with 53 bits, from two outputs. */
+  /** Returns a uniform number in [0, 1) with 53 bits, from two outputs. */
   nextUnit(): number {
     const high = this.nextUint32() >>> 5;
     const low = this.nextUint32() >>> 6;
@@ -51,7 +53,7 @@ function rotateLeft(word: number, bits: number): number {
   return (word << bits) | (word >>> (32 - bits));
 }
 
-/** The n-th output of SplitMix64, counted from 1. */
+/** Returns the n-th output of SplitMix64, counted from 1. */
 export function splitMix64(seed: bigint, n: bigint): bigint {
   let z = (seed + n * 0x9e3779b97f4a7c15n) & mask64;
   z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & mask64;

@@ -1,6 +1,4 @@
-/*
- * Sampling written as plainly as it can be, to compare the fast one with: copies, sorts, and takes its time.
- */
+/* Plain reference implementation of sampling, to compare the fast one with: copies and sorts, and is slow. */
 
 export interface ReferenceSettings {
   temperature: number;
@@ -14,7 +12,7 @@ export interface ReferenceToken {
   probability: number;
 }
 
-/** What may be drawn and how likely, best first; equal logits by lower id. */
+/** Returns the candidates with their probabilities, best first; ties by lower id. */
 export function referenceDistribution(logits: ArrayLike<number>, settings: ReferenceSettings): ReferenceToken[] {
   const sorted = Array.from(logits, (value, id) => ({ id, value })).sort((a, b) => b.value - a.value || a.id - b.id);
   const best = sorted[0]?.value ?? 0;
@@ -30,7 +28,7 @@ export function referenceDistribution(logits: ArrayLike<number>, settings: Refer
   return kept;
 }
 
-/** The token whose share of [0, 1) holds `unit`, going through the distribution in its order. */
+/** Returns the token whose share of [0, 1) contains `unit`, in the order of the distribution. */
 export function referenceDraw(distribution: readonly ReferenceToken[], unit: number): number {
   let sum = 0;
   for (const { id, probability } of distribution) {

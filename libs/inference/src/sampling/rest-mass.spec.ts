@@ -5,7 +5,7 @@ import { restFromLogSumExp, totalMass } from './rest-mass.js';
 const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
 describe('restFromLogSumExp', () => {
-  it('encloses the true weight of all that is not among the best, at any temperature', () => {
+  it('bounds the true weight of all tokens outside the best, at any temperature', () => {
     const logitsArbitrary = fc.array(fc.integer({ min: -96, max: 96 }), { minLength: 2, maxLength: 200 });
     fc.assert(
       fc.property(
@@ -35,7 +35,7 @@ describe('restFromLogSumExp', () => {
     );
   });
 
-  it('is tight at temperature 1, where the log-sum-exp says it all', () => {
+  it('is tight at temperature 1, where the log-sum-exp is exact', () => {
     const bounds = restFromLogSumExp({
       logSumExp: Math.log(4),
       best: 0,
@@ -50,7 +50,7 @@ describe('restFromLogSumExp', () => {
 });
 
 describe('totalMass', () => {
-  it('sums the weights of all logits and ignores what is masked', () => {
+  it('sums the weights of all logits and ignores masked ones', () => {
     const logits = Float32Array.of(1, 0, -Infinity, -1000);
     expect(totalMass(logits, 1, 2)).toBeCloseTo(1 + Math.exp(-0.5), 10);
   });

@@ -1,8 +1,8 @@
 import { exponential, negligible } from './exponential.js';
 
 /**
- * Bounds of the weight of all tokens that are not among the candidates, where the weight of a token is
- * `exp((logit − best) / temperature)`.
+ * Bounds of the total weight of tokens that are not candidates, where the weight of a token is `exp((logit − best) /
+ * temperature)`.
  */
 export interface RestMass {
   low: number;
@@ -11,13 +11,13 @@ export interface RestMass {
 
 export const noRest: RestMass = { low: 0, high: 0 };
 
-/** Relative error allowed to the graph's float32 log-sum-exp. */
+/** Relative error allowed for the graph's float32 log-sum-exp. */
 const graphError = 1e-5;
 
 /**
- * Bounds from the log-sum-exp at temperature 1. With d the distance of a token to the best (≤ 0) and D that of the
- * last candidate, `exp(d/T) = exp(d) · exp(d(1/T − 1))`, and d ≤ D: for T ≤ 1 the second factor is at most its value
- * at D; for T > 1 it is at least that, and Jensen's inequality bounds the sum of n such terms from above.
+ * Returns bounds from the log-sum-exp at temperature 1. Let d be a token's distance to the best (≤ 0) and D that of the
+ * last candidate. Then `exp(d/T) = exp(d) · exp(d(1/T − 1))`, and d ≤ D. For T ≤ 1 the second factor is at most its
+ * value at D. For T > 1 it is at least that, and Jensen's inequality bounds the sum of n such terms from above.
  */
 export function restFromLogSumExp(rest: {
   logSumExp: number;
@@ -40,7 +40,7 @@ export function restFromLogSumExp(rest: {
   return { low: low * factor, high: Math.min(each, jensen) };
 }
 
-/** Sum of the weights of all logits. */
+/** Returns the sum of the weights of all logits. */
 export function totalMass(logits: Float32Array, best: number, temperature: number): number {
   let sum = 0;
   for (let id = 0; id < logits.length; id++) {

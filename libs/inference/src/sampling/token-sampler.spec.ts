@@ -9,7 +9,7 @@ import { TokenSampler } from './token-sampler.js';
 
 const none = new Int32Array(0);
 
-/** One row as a graph gives it; `all` false is what a step without full logits gets. */
+/** Row as returned by a graph; `all` false is a step without full logits. */
 function batchOf(logits: Float32Array, options: { topSize?: number; all?: boolean } = {}): LogitsBatch {
   const { topSize = 0, all = true } = options;
   const order = Array.from(logits.keys()).sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0) || a - b);
@@ -42,7 +42,7 @@ const settingsArbitrary = fc.record({
 });
 
 describe('TokenSampler', () => {
-  it('takes a repetition penalty of 0, which nothing can be divided by', () => {
+  it('accepts a repetition penalty of 0, which cannot be divided by', () => {
     const logits = Float32Array.of(1, 2, 0.5, -1, -Infinity);
     for (const temperature of [0, 1]) {
       const sampler = new TokenSampler({ temperature, repetitionPenalty: 0, seed: 1 }, Int32Array.of(2, 4));
@@ -50,7 +50,7 @@ describe('TokenSampler', () => {
     }
   });
 
-  it('draws what the reference draws from the same uniform number', () => {
+  it("draws the reference's token for the same uniform number", () => {
     fc.assert(
       fc.property(logitsArbitrary(1, 60), settingsArbitrary, (logits, settings) => {
         const drawn = new TokenSampler(settings, none).sample(batchOf(logits), 0);
@@ -61,7 +61,7 @@ describe('TokenSampler', () => {
     );
   });
 
-  it('never draws outside what the settings leave, however large the vocabulary', () => {
+  it('never draws outside the settings, however large the vocabulary', () => {
     fc.assert(
       fc.property(logitsArbitrary(65, 400), settingsArbitrary, (logits, settings) => {
         const drawn = new TokenSampler(settings, none).sample(batchOf(logits), 0);
@@ -79,7 +79,7 @@ describe('TokenSampler', () => {
     );
   });
 
-  it('decides the same from the best few as from all logits, or not at all', () => {
+  it('decides the same from the top candidates as from all logits, or not at all', () => {
     let decided = 0;
     fc.assert(
       fc.property(logitsArbitrary(20, 200), settingsArbitrary, (logits, settings) => {
@@ -117,7 +117,7 @@ describe('TokenSampler', () => {
     expect(counts[1]).toBeLessThan(1650);
   });
 
-  it('cuts a nucleus of hundreds exactly where the sorted vocabulary would be cut', () => {
+  it('cuts a nucleus of hundreds exactly as in a sorted vocabulary', () => {
     const logits = Float32Array.from({ length: 1000 }, (_, id) => -((id * 617) % 1000) / 400);
     const settings = { temperature: 1, topK: 0, topP: 0.6, minP: 0 };
     const allowed = new Set(referenceDistribution(logits, settings).map(({ id }) => id));
@@ -130,7 +130,7 @@ describe('TokenSampler', () => {
     expect(drawn.size).toBeGreaterThan(allowed.size * 0.9);
   });
 
-  it('takes the lowest id of equal best logits when greedy, from few and from all', () => {
+  it('takes the lowest id of equal best logits when greedy, from the top candidates and from all', () => {
     const logits = Float32Array.of(1, 5, 2, 5, 5);
     const sampler = new TokenSampler({ temperature: 0 }, none);
     expect(sampler.sample(batchOf(logits), 0)).toBe(1);
@@ -147,7 +147,7 @@ describe('TokenSampler', () => {
     expect(texts[0]).not.toBe(texts[2]);
   });
 
-  it('lowers tokens by count, by presence and by repetition, and leaves the logits as they were', () => {
+  it('lowers tokens by count, presence and repetition, and restores the logits', () => {
     const cases: [SamplingOptions, number][] = [
       [{ frequencyPenalty: 0.6 }, 1],
       [{ presencePenalty: 1.1 }, 1],
@@ -164,7 +164,7 @@ describe('TokenSampler', () => {
     }
   });
 
-  it('counts the prompt for the repetition penalty alone', () => {
+  it('counts the prompt only for the repetition penalty', () => {
     const prompt = Int32Array.of(0);
     const logits = Float32Array.of(3, 2.5);
     const sample = (sampling: SamplingOptions): number =>
@@ -173,7 +173,7 @@ describe('TokenSampler', () => {
     expect(sample({ frequencyPenalty: 2, presencePenalty: 2 })).toBe(0);
   });
 
-  it('is as cold as its minimum for a sure model and as warm as its maximum for an unsure one', () => {
+  it('uses the minimum temperature for a certain model and the maximum for an uncertain one', () => {
     const sure = Float32Array.from({ length: 100 }, (_, id) => (id === 3 ? 60 : 0));
     const cold = new TokenSampler({ minTemperature: 0, maxTemperature: 50, seed: 1 }, none);
     expect(Array.from({ length: 50 }, () => cold.sample(batchOf(sure), 0))).toEqual(new Array(50).fill(3));
@@ -182,7 +182,7 @@ describe('TokenSampler', () => {
     expect(new Set(Array.from({ length: 200 }, () => warm.sample(batchOf(unsure), 0))).size).toBeGreaterThan(50);
   });
 
-  it('asks for all logits only where its settings need them', () => {
+  it('requests all logits only if the settings need them', () => {
     const given = { topSize: 64, hasLogSumExp: true };
     const chance = (sampling: SamplingOptions): number => new TokenSampler(sampling, none).fullChance(given);
     expect(chance({ temperature: 0 })).toBe(0);
@@ -194,7 +194,7 @@ describe('TokenSampler', () => {
     expect(new TokenSampler({ topP: 0.9 }, none).fullChance({ topSize: 64, hasLogSumExp: false })).toBe(1);
   });
 
-  it('learns that a flat distribution is rarely decided by the best few', () => {
+  it('learns that a flat distribution is rarely decided by the top candidates', () => {
     const flat = new Float32Array(1000);
     const sampler = new TokenSampler({ topP: 0.9, seed: 3 }, none);
     const given = { topSize: 16, hasLogSumExp: true };
@@ -203,7 +203,7 @@ describe('TokenSampler', () => {
     expect(sampler.fullChance(given)).toBeGreaterThan(0.5);
   });
 
-  it('refuses logits that are not finite', () => {
+  it('rejects logits that are not finite', () => {
     const broken = Float32Array.of(NaN, NaN);
     for (const temperature of [0, 1]) {
       expect(() => new TokenSampler({ temperature }, none).sample(batchOf(broken), 0)).toThrow('not finite');

@@ -11,17 +11,17 @@ import { type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } fro
 import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
-/** Rows are sampled one after the other, so all of them share the room for candidates. */
+/** Shared by all rows, because rows are sampled one after the other. */
 const scratch = newCandidates();
 
 const allowedScratch = newCandidates();
 
-/** How fast the guess of `fullChance` follows what was seen. */
+/** Smoothing factor of the estimate `fullChance`. */
 const smoothing = 0.2;
 
 /**
  * Chooses the tokens of one sequence. The order of operations is that of vLLM and of transformers' logits processors
- * and warpers (generation/utils.py), which the OpenAI-compatible world expects:
+ * and warpers (generation/utils.py), which OpenAI-compatible clients expect:
  *
  * 0. tokens that a constraint does not allow leave the distribution, as if the vocabulary had none of them;
  * 1. repetition penalty, then frequency and presence penalties (`penalties.ts`);
@@ -29,15 +29,15 @@ const smoothing = 0.2;
  * 3. top_k; 4. top_p, the smallest set of best tokens that reaches it, of what top_k left;
  * 5. min_p, relative to the best token; 6. one uniform draw over the rest, in the order of logits down and ids up.
  *
- * Where the graph's own best few decide, they are used and the result is the one that all logits would give, so that
- * it does not depend on what the other rows of a step needed.
+ * If the graph's top candidates decide, they are used. The result equals that from all logits, so it does not depend on
+ * what other rows of a step needed.
  */
 export class TokenSampler {
   private readonly settings: DrawSettings;
   private readonly temperatureRange: { minimum: number; maximum: number } | null;
   private readonly penalties: Penalties | null;
   private readonly random: Random;
-  /** The draw of a token that could not be decided yet. */
+  /** Draw of a token that is still undecided. */
   private pendingUnit: number | null = null;
   private missRate: number;
 
@@ -55,11 +55,11 @@ export class TokenSampler {
       minP: sampling.minP ?? 0,
     };
     this.temperatureRange = temperatureRange(sampling);
-    this.penalties = penaltiesOf(sampling, promptIds);
+    this.penalties = createPenalties(sampling, promptIds);
     this.random = new Random(sampling.seed);
   }
 
-  /** How likely the next token needs all logits, 0 to 1, given what the graph's best few come with. */
+  /** Estimates the probability, 0 to 1, that the next token needs all logits, given the graph's top candidates. */
   fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
     if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
     if (this.constraint !== null) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
@@ -70,8 +70,8 @@ export class TokenSampler {
   }
 
   /**
-   * The next token of row `index`, or `undecided` when only all logits can tell: call again with them. Throws
-   * `INFERENCE_FAILED` when the logits are not finite.
+   * Returns the next token of row `index`, or `undecided` if only all logits can decide; then call again with them.
+   * Throws `INFERENCE_FAILED` if the logits are not finite.
    */
   sample(batch: LogitsBatch, index: number): number {
     const row = batch.rowIndexes[index] ?? 0;
@@ -84,7 +84,7 @@ export class TokenSampler {
     return logits ? this.sampleFromAll(logits, allowed) : undecided;
   }
 
-  /** Tells the penalties about a token that was kept. */
+  /** Counts an accepted token for the penalties. */
   accept(tokenId: number): void {
     this.penalties?.accept(tokenId);
   }
@@ -104,7 +104,7 @@ export class TokenSampler {
     const rest = this.restOutside(best, batch, row);
     if (!rest) return undecided;
     const position = drawFromBest(best, rest, this.settings, unit);
-    this.missRate += smoothing * (this.missOf(best, rest.high, position) - this.missRate);
+    this.missRate += smoothing * (this.estimateMiss(best, rest.high, position) - this.missRate);
     return this.settle(position === undecided ? undecided : (best.ids[position] ?? undecided));
   }
 
@@ -145,7 +145,7 @@ export class TokenSampler {
     return place === undecided ? undecided : (best.ids[place] ?? undecided);
   }
 
-  /** Null when nothing is known of the tokens outside and they matter. */
+  /** Returns null if the weight outside the candidates is unknown and matters. */
   private restOutside(best: Candidates, batch: LogitsBatch, row: number): { low: number; high: number } | null {
     const { topK, temperature } = this.settings;
     if (topK > 0 && topK <= best.count) return noRest;
@@ -162,8 +162,11 @@ export class TokenSampler {
     });
   }
 
-  /** What this row says about the chance of a miss: the weight outside, or the miss itself where a border decides. */
-  private missOf(best: Candidates, restHigh: number, position: number): number {
+  /**
+   * Returns the evidence of this row about the chance of a miss: the weight outside, or the miss itself if a border
+   * decides.
+   */
+  private estimateMiss(best: Candidates, restHigh: number, position: number): number {
     if (this.settings.topP < 1 || this.settings.minP > 0) return position === undecided ? 1 : 0;
     return restHigh / (restHigh + candidateMass(best, this.settings.temperature));
   }
@@ -229,7 +232,7 @@ function bestLogit(logits: Float32Array): number {
   return best;
 }
 
-/** Either bound alone goes with the fixed temperature as the other; greedy stays greedy. */
+/** Completes a single bound with the fixed temperature as the other; greedy stays greedy. */
 function temperatureRange(sampling: SamplingOptions): { minimum: number; maximum: number } | null {
   const { temperature = 1, minTemperature, maxTemperature } = sampling;
   if (temperature <= 0 || (minTemperature === undefined && maxTemperature === undefined)) return null;
@@ -237,19 +240,19 @@ function temperatureRange(sampling: SamplingOptions): { minimum: number; maximum
   return { minimum, maximum: Math.max(minimum, maxTemperature ?? temperature) };
 }
 
-/** The wire allows 0, by which nothing can be divided; from here on whatever came before wins anyway. */
+/** The API allows 0, which cannot be divided by; a value this small already lets previous tokens win. */
 const minRepetitionPenalty = 1e-3;
 
-function penaltiesOf(sampling: SamplingOptions, promptIds: Int32Array): Penalties | null {
+function createPenalties(sampling: SamplingOptions, promptIds: Int32Array): Penalties | null {
   const strengths = {
     frequency: sampling.frequencyPenalty ?? 0,
-    membership: sampling.presencePenalty ?? 0,
+    presence: sampling.presencePenalty ?? 0,
     repetition: Math.max(minRepetitionPenalty, sampling.repetitionPenalty ?? 1),
   };
-  const isNeutral = strengths.frequency === 0 && strengths.membership === 0 && strengths.repetition === 1;
+  const isNeutral = strengths.frequency === 0 && strengths.presence === 0 && strengths.repetition === 1;
   return isNeutral ? null : new Penalties(strengths, promptIds);
 }
 
 function notFinite(): PlatformError {
-  return new PlatformError('INFERENCE_FAILED', 'The model computed numbers that are not finite.');
+  return new PlatformError('INFERENCE_FAILED', 'The model returned numbers that are not finite.');
 }

@@ -5,7 +5,7 @@ import { scoreToken } from './token-score.js';
 const logits = Float32Array.of(9, 9, 9, 0, Math.log(2), Math.log(4), 0);
 const size = 3;
 
-/** Two rows of three, of which row 1 is asked for first. */
+/** Two rows of three; row 1 is requested first. */
 function batch(members: Partial<LogitsBatch>): LogitsBatch {
   return {
     rowIndexes: Int32Array.of(1, 0),
@@ -20,14 +20,14 @@ function batch(members: Partial<LogitsBatch>): LogitsBatch {
 }
 
 describe('scoreToken', () => {
-  it('gives natural logarithms under the whole distribution, from all logits', () => {
+  it('returns natural logarithms under the whole distribution, from all logits', () => {
     const score = scoreToken(batch({ logits }), 0, 0, 2);
     expect(score.logprob).toBeCloseTo(Math.log(1 / 7), 6);
     expect(score.top.map(({ id }) => id)).toEqual([2, 1]);
     expect(score.top[0]?.logprob).toBeCloseTo(Math.log(4 / 7), 6);
   });
 
-  it('gives the same from the best few and their log-sum-exp', () => {
+  it('returns the same from the top candidates and their log-sum-exp', () => {
     const few = batch({
       topValues: Float32Array.of(9, 9, Math.log(4), Math.log(2)),
       topIds: Int32Array.of(0, 1, 2, 1),
@@ -40,7 +40,7 @@ describe('scoreToken', () => {
     expect(score.top[0]?.logprob).toBeCloseTo(Math.log(4 / 7), 6);
   });
 
-  it('gives no alternatives where none are asked for', () => {
+  it('returns no alternatives if none are requested', () => {
     expect(scoreToken(batch({ logits }), 0, 2, 0)).toEqual({ logprob: expect.closeTo(Math.log(4 / 7), 6), top: [] });
   });
 });

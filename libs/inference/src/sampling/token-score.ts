@@ -6,13 +6,13 @@ import { type AllowedTokens, maskedLogits } from './token-constraint.js';
 /** Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. */
 export interface TokenScore {
   logprob: number;
-  /** Best first; as many as asked for. */
+  /** Best first; as many as requested. */
   top: { id: number; logprob: number }[];
 }
 
 const scratch = newCandidates();
 
-/** Log-probability of a token and of the `alternatives` best ones, under the distribution as the model gave it. */
+/** Returns the log-probability of a token and of the `alternatives` best ones, under the unmodified distribution. */
 export function scoreToken(batch: LogitsBatch, index: number, tokenId: number, alternatives: number): TokenScore {
   const row = batch.rowIndexes[index] ?? 0;
   const logits = rowLogits(batch, row);
@@ -43,7 +43,7 @@ export function scoreAllowedToken(
   return { logprob: (masked[tokenId] ?? -Infinity) - normalizer, top };
 }
 
-/** The row's part of all logits, not a copy; null when they were not fetched. */
+/** Returns the row's view of all logits, not a copy; null if they were not fetched. */
 export function rowLogits(batch: LogitsBatch, row: number): Float32Array | null {
   if (!batch.logits) return null;
   return batch.logits.subarray(row * batch.vocabularySize, (row + 1) * batch.vocabularySize);

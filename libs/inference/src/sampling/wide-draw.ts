@@ -2,7 +2,7 @@ import type { Candidates } from './best-few.js';
 import { exponential, negligible } from './exponential.js';
 import type { DrawSettings } from './narrow-draw.js';
 
-/** The last token that belongs to a set of best tokens, in the order of logits down and ids up. */
+/** Last token of a set of best tokens, in the order of logits down and ids up. */
 interface Cutoff {
   value: number;
   id: number;
@@ -14,8 +14,8 @@ const counts = new Int32Array(binCount);
 const masses = new Float64Array(binCount);
 
 /**
- * Draws where the few best candidates do not decide: flat distributions, a large `topK`, a draw from the tail. Works
- * with a histogram of the logits; only the bin that holds a border is sorted, never the vocabulary.
+ * Draws when the top candidates do not decide: flat distributions, a large `topK`, a draw from the tail. Works with a
+ * histogram of the logits. Only the bin that contains a border is sorted, never the vocabulary.
  */
 export function drawFromAll(
   logits: Float32Array,
@@ -38,7 +38,7 @@ export function drawFromAll(
   return walk(logits, { best, temperature, point: unit * total, takes: (value, id) => isWithin(cutoff, value, id) });
 }
 
-/** The same order of drawing as `drawFromBest`: candidates first, then the others by id. */
+/** Uses the drawing order of `drawFromBest`: candidates first, then the others by id. */
 function drawBestFirst(logits: Float32Array, candidates: Candidates, temperature: number, point: number): number {
   const { ids, values, count } = candidates;
   const best = values[0] ?? 0;
@@ -58,7 +58,7 @@ interface Walk {
   takes: (value: number, id: number) => boolean;
 }
 
-/** Walks by id until the weights of the tokens it takes pass `point`; rounding may leave it at the last of them. */
+/** Walks by id until the accepted weights exceed `point`; rounding may end it at the last accepted token. */
 function walk(logits: Float32Array, { best, temperature, point, takes }: Walk): number {
   let sum = 0;
   let last = 0;
@@ -88,11 +88,11 @@ interface CutoffSearch {
   temperature: number;
   within: Cutoff;
   isByCount: boolean;
-  /** How many tokens, or how much weight, the set must reach. */
+  /** Number of tokens, or total weight, that the set must reach. */
   goal: number;
 }
 
-/** The smallest set of best tokens that reaches the goal; `within` itself when all its tokens of any weight do not. */
+/** Returns the smallest set of best tokens that reaches the goal; `within` itself if all its tokens do not. */
 function findCutoff(logits: Float32Array, search: CutoffSearch): Cutoff {
   fillHistogram(logits, search);
   let reached = 0;
@@ -131,7 +131,7 @@ function cutoffInBin(logits: Float32Array, search: CutoffSearch, bin: number, re
   return members.at(-1) ?? null;
 }
 
-/** Bins divide the distances that have any weight evenly; what has none lies beyond the last. */
+/** Bins split the distances that have any weight evenly; distances without weight are beyond the last. */
 function binOf(value: number, { best, temperature }: CutoffSearch): number {
   const bin = Math.floor(((best - value) / temperature / -negligible) * binCount);
   return Number.isNaN(bin) ? binCount : bin;

@@ -47,7 +47,7 @@ const computedTokens = ({ session }: Harness): number =>
   session.runs.filter(({ steps }) => steps > 1).reduce((sum, { batch, steps }) => sum + batch * steps, 0);
 
 describe('BatchScheduler', () => {
-  it('continues every sequence as if it were alone, whatever joins and leaves', async () => {
+  it('continues every sequence as if it were alone, whatever joins and leaves the batch', async () => {
     const sequence = fc.record({
       prompt: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 200 }),
       maxNewTokens: fc.integer({ min: 1, max: 90 }),
@@ -76,7 +76,7 @@ describe('BatchScheduler', () => {
     );
   });
 
-  it('admits in order of arrival and fills a slot in the step after it came free', async () => {
+  it('admits in order of arrival and fills a free slot in the next step', async () => {
     const order: number[] = [];
     const harness = start({ slots: 2 });
     const all = [5, 3, 4, 3, 3].map((maxNewTokens, index) =>
@@ -88,11 +88,11 @@ describe('BatchScheduler', () => {
     await Promise.all(all.map(({ done }) => done));
     expect(order).toEqual([0, 1, 2, 3, 4]);
     const decodes = harness.session.runs.filter(({ steps }) => steps === 1);
-    // Two rows in every decode step but for the first and the end: no slot stands empty while somebody waits.
+    // Two rows in every decode step except the first and the last ones: no slot is idle while a sequence waits.
     expect(decodes.slice(0, -2).every(({ batch }) => batch === 2)).toBe(true);
   });
 
-  it('lets running streams go on between the chunks of a long prompt', async () => {
+  it('continues running streams between the chunks of a long prompt', async () => {
     const harness = start();
     const stream = harness.submit(promptOf(5), { maxNewTokens: 60 });
     const long = harness.submit(promptOf(640, 2), { maxNewTokens: 2 });
@@ -129,7 +129,7 @@ describe('BatchScheduler', () => {
     expect(shared.every(({ batch, steps }) => batch * steps <= 4 * 64)).toBe(true);
   });
 
-  it('ends a cancelled sequence before its next token and gives its slot away at once', async () => {
+  it('ends a cancelled sequence before its next token and frees its slot immediately', async () => {
     const harness = start({ slots: 1 });
     const first = harness.submit(promptOf(5), { id: 'gone', maxNewTokens: 500 }, (_, count) => {
       if (count === 3) harness.scheduler.cancel('gone');
@@ -141,7 +141,7 @@ describe('BatchScheduler', () => {
     expect(first.tokens).toHaveLength(3);
     const runsAtCancel = harness.session.runs.length;
     await second.done;
-    // One prefill and one decode: no run was spent on a row that had gone.
+    // One prefill and one decode: no run was spent on a cancelled row.
     expect(harness.session.runs.length - runsAtCancel).toBeLessThanOrEqual(2);
     expect(harness.session.runs.at(-1)?.batch).toBe(1);
   });
@@ -160,7 +160,7 @@ describe('BatchScheduler', () => {
     expect(harness.session.runs.length).toBeLessThanOrEqual(2);
   });
 
-  it('copies the longest prefix a finished sequence left, and computes the rest', async () => {
+  it('copies the longest prefix of a finished sequence and computes the rest', async () => {
     const harness = start();
     const shared = promptOf(300);
     const first = await harness.submit([...shared, 1, 2, 3], { maxNewTokens: 10 }).done;
@@ -171,7 +171,7 @@ describe('BatchScheduler', () => {
     expect(second.cachedTokens).toBe(302);
     expect(computedTokens(harness) - before).toBe(2);
     expect(second.tokens).toEqual(greedyAlone(prompt, 10));
-    // The next turn of a conversation: prompt and answer together.
+    // The next turn of a conversation: prompt and completion together.
     const turn = [...prompt, ...second.tokens, 5, 6];
     const third = await harness.submit(turn, { maxNewTokens: 4 }).done;
     expect(third.cachedTokens).toBe(302 + 2 + 9);
@@ -179,12 +179,12 @@ describe('BatchScheduler', () => {
     expect(harness.scheduler.stats().cachedTokensTotal).toBe(302 + 313);
   });
 
-  it('copies for a seeded sequence only whole chunks that were computed as it would compute them', async () => {
+  it('copies only whole chunks for a seeded sequence, computed as it would compute them', async () => {
     const harness = start();
     const seeded = { sampling: { temperature: 0, seed: 1 }, maxNewTokens: 3 };
     const shared = promptOf(100);
     await harness.submit([...shared, 1], { maxNewTokens: 3 }).done;
-    // Begins in the middle of a chunk, so nothing that follows its first 64 tokens is as it would be from nothing.
+    // Starts in the middle of a chunk, so everything after its first 64 tokens differs from a computation from scratch.
     const turn = [...shared, 1, ...promptOf(200, 2)];
     expect((await harness.submit(turn, { maxNewTokens: 3 }).done).cachedTokens).toBe(101);
     expect((await harness.submit(turn, seeded).done).cachedTokens).toBe(64);
@@ -207,7 +207,7 @@ describe('BatchScheduler', () => {
     expect(copy?.tokens).toEqual(first.tokens.slice(0, 5));
   });
 
-  it('computes a prompt once for all choices that ask for it together', async () => {
+  it('computes a prompt once for all choices that share it', async () => {
     const harness = start({ slots: 8 });
     const prompt = promptOf(150);
     const all = Array.from({ length: 6 }, () => harness.submit(prompt, { maxNewTokens: 3 }));
@@ -217,7 +217,7 @@ describe('BatchScheduler', () => {
     for (const { tokens } of all) expect(tokens).toEqual(greedyAlone(prompt, 3));
   });
 
-  it('holds at most the tokens it may, forgetting the least recently used prefix first', async () => {
+  it('stays within its token limit by evicting the least recently used prefix first', async () => {
     const max: number[] = [];
     const harness = start({
       slots: 2,
@@ -232,7 +232,7 @@ describe('BatchScheduler', () => {
     expect([again.cachedTokens, forgotten.cachedTokens]).toEqual([120, 0]);
   });
 
-  it('keeps the prefix that was used last, not the one that came last', async () => {
+  it('keeps the prefix that was used last, not the one that was added last', async () => {
     const harness = start({ slots: 1, cacheTokens: 400 });
     const [first, second, third] = [1, 2, 3].map((start) => promptOf(120, start)) as [number[], number[], number[]];
     const run = async (prompt: number[]): Promise<number | null> =>
@@ -244,7 +244,7 @@ describe('BatchScheduler', () => {
     expect([await run(first), await run(second)]).toEqual([119, 0]);
   });
 
-  it('lets a sequence wait until the worst case of those before it leaves room', async () => {
+  it('makes a sequence wait until the worst case of earlier ones leaves room', async () => {
     const harness = start({ slots: 4, cacheTokens: 300 });
     let running = 0;
     const track = (): undefined => {
@@ -256,7 +256,7 @@ describe('BatchScheduler', () => {
     expect(all.every(({ end }) => end === 'length')).toBe(true);
   });
 
-  it('draws by the seed alone, whatever else is in the batch', async () => {
+  it('draws by the seed only, whatever else is in the batch', async () => {
     const harness = start({ slots: 8, topSize: 6 });
     const sampling = { temperature: 0.9, topP: 0.97, seed: 42 };
     const alone = await harness.submit(promptOf(9), { sampling, maxNewTokens: 40 }).done;
@@ -283,7 +283,7 @@ describe('BatchScheduler', () => {
     expect(harness.session.runs.slice(before).every(({ fetches }) => fetches.includes('logits'))).toBe(true);
   });
 
-  it('gives log-probabilities that do not depend on what was fetched', async () => {
+  it('returns log-probabilities that do not depend on what was fetched', async () => {
     const few = await start({ topSize: 8 }).submit(promptOf(5), { topLogprobs: 3, maxNewTokens: 4 }).done;
     const all = await start({ topSize: 2 }).submit(promptOf(5), { topLogprobs: 3, maxNewTokens: 4 }).done;
     expect(few.scores.map((score) => score?.top.length)).toEqual([3, 3, 3, 3]);
@@ -294,7 +294,7 @@ describe('BatchScheduler', () => {
     });
   });
 
-  it('ends at EOS and at stop tokens without passing them on, and when the listener says so', async () => {
+  it('ends at EOS and stop tokens without passing them on, and when the listener stops it', async () => {
     const harness = start();
     const [first = 0, second = 0, third = 0] = greedyAlone(promptOf(5), 3);
     const eos = await harness.submit(promptOf(5), { eosTokenIds: new Set([third]) }).done;
@@ -305,7 +305,7 @@ describe('BatchScheduler', () => {
     expect([stopped.end, stopped.tokens]).toEqual(['stopped', [first, second]]);
   });
 
-  it('fails the sequences of a run that fails, and serves the next', async () => {
+  it('fails the sequences of a failed run and serves the next ones', async () => {
     let isBroken = false;
     const harness = start({
       beforeRun: ({ steps }) => {
@@ -326,10 +326,10 @@ describe('BatchScheduler', () => {
     expect(harness.scheduler.stats().running).toBe(0);
   });
 
-  it('fails a row whose numbers are not finite, and neither its neighbours nor those after it', async () => {
+  it('fails a row whose numbers are not finite, and no other row', async () => {
     const harness = start({ poisonToken: 95, slots: 2 });
     const healthy = harness.submit(promptOf(6), { maxNewTokens: 30 });
-    // Longer than what comes after it, so that its remains would lie behind the end of the next row.
+    // Longer than the sequence that follows, so its data would remain beyond the end of the next row.
     const poisoned = harness.submit([95, ...promptOf(40)], { maxNewTokens: 30 });
     const after = harness.submit(promptOf(7, 3), { maxNewTokens: 30 });
     await Promise.all([healthy.done, poisoned.done, after.done]);
@@ -339,7 +339,7 @@ describe('BatchScheduler', () => {
   });
 
   it.each(['copyPrefix', 'openRow'] as const)(
-    'fails only the sequence for which %s finds no memory',
+    'fails only the sequence for which %s runs out of memory',
     async (method) => {
       const harness = start();
       const noMemory = (): never => {
@@ -362,7 +362,7 @@ describe('BatchScheduler', () => {
     },
   );
 
-  it('computes a prefix again that there was no memory to keep', async () => {
+  it('recomputes a prefix that could not be kept for lack of memory', async () => {
     const harness = start();
     vi.spyOn(harness.decoder, 'retain').mockImplementationOnce(() => {
       throw new RangeError('Array buffer allocation failed');
@@ -384,7 +384,7 @@ describe('BatchScheduler', () => {
     expect(good.end).toBe('length');
   });
 
-  it('refuses through the listener what it cannot run, and never inside submit', async () => {
+  it('rejects invalid requests through the listener, never inside submit', async () => {
     const harness = start({ contextLength: 100, cacheTokens: 80 });
     const tooLong = harness.submit(promptOf(95), { maxNewTokens: 6 });
     const tooMuchCache = harness.submit(promptOf(50), { maxNewTokens: 40 });
@@ -400,7 +400,7 @@ describe('BatchScheduler', () => {
     expect(running.end).toBe('length');
   });
 
-  it('fails what still runs when it is closed, and releases the session', async () => {
+  it('fails running sequences on close and releases the session', async () => {
     const harness = start();
     const running = harness.submit(promptOf(5), { maxNewTokens: 3000 });
     await harness.scheduler.close();
@@ -411,7 +411,7 @@ describe('BatchScheduler', () => {
     expect(late.failure).toMatchObject({ code: 'MODEL_OFFLINE' });
   });
 
-  it('tells of a first token before it computes the next one', async () => {
+  it('reports a first token before it computes the next one', async () => {
     const log: string[] = [];
     const beforeRun = ({ steps }: { steps: number }): void => void log.push(steps > 1 ? 'prompt' : 'decode');
     const harness = start({ beforeRun, afterStep: () => log.push('told') });
@@ -420,7 +420,7 @@ describe('BatchScheduler', () => {
     expect(log).toEqual(['prompt', 'told', 'decode', 'told', 'decode', 'told']);
   });
 
-  it('calls afterStep once behind all listeners of a step', async () => {
+  it('calls afterStep once after all listeners of a step', async () => {
     const log: string[] = [];
     const harness = start({ afterStep: () => log.push('step') });
     const all = [1, 2].map((first) =>
@@ -439,7 +439,7 @@ describe('BatchScheduler', () => {
 });
 
 describe('the work of a step', () => {
-  it('does not grow with a context, a cache or slots that nobody uses', async () => {
+  it('does not grow with unused context, cache or slots', async () => {
     const small = start({ contextLength: 128, cacheTokens: 512, slots: 2 });
     const large = start({ contextLength: 1_000_000, cacheTokens: 100_000_000, slots: 64 });
     for (const harness of [small, large]) {
@@ -449,7 +449,7 @@ describe('the work of a step', () => {
     expect(large.decoder.cacheElementsFed).toBeGreaterThan(0);
   });
 
-  it('follows the longest row up, and down again when it leaves', async () => {
+  it('grows with the longest row, and shrinks when that row leaves', async () => {
     const harness = start();
     const stream = harness.submit(promptOf(5), { maxNewTokens: 120 });
     const long = harness.submit(promptOf(900, 2), { maxNewTokens: 3 });
@@ -461,7 +461,7 @@ describe('the work of a step', () => {
     expect(afterwards?.capacity).toBe(128);
   });
 
-  it('does not pay for a long prompt before it decodes', async () => {
+  it('does not include the cost of a long prompt before decoding', async () => {
     const harness = start();
     const stream = harness.submit(promptOf(5), { maxNewTokens: 10 });
     const long = harness.submit(promptOf(1500, 2), { maxNewTokens: 2 });

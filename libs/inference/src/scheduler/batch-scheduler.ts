@@ -4,12 +4,12 @@ import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
 import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
-import type { CacheRow, Decoder, LogitsWanted } from './decoder.js';
+import type { CacheRow, Decoder, LogitsNeeded } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
 import {
   type FoundPrefix,
-  type HeldPrefix,
+  type CachedPrefix,
   longestPrefix,
   minimumReuse,
   PrefixStore,
@@ -19,14 +19,14 @@ import { RunningSequence } from './running-sequence.js';
 import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
 import type { SequenceEnd, SequenceRequest } from './sequence.js';
 
-/** A step fetches all logits when it is this likely that some row needs them: a repeated run costs a whole step. */
+/** Probability above which a step fetches all logits, because a repeated run costs a whole step. */
 const fullFetchChance = 0.1;
 
 /**
- * Continuous batching. Every step ends what was cancelled, admits what fits (in order of arrival, never taking a
- * place back), computes one chunk of one prompt, gives every decoding row one token, and tells the listeners after
- * each of the two.
- * Between two runs of the session the event loop turns, so submits and cancels are seen at the next step.
+ * Continuous batching. Every step ends cancelled sequences and admits those that fit, in order of arrival and without
+ * preemption. It then computes one chunk of one prompt and one token for every decoding row, and calls the listeners
+ * after each of the two. Between two runs of the session the event loop runs, so submits and cancels take effect in the
+ * next step.
  */
 export class BatchScheduler implements SequenceScheduler {
   private readonly decoder: Decoder;
@@ -34,7 +34,7 @@ export class BatchScheduler implements SequenceScheduler {
   private readonly planner: PrefillPlanner;
   private readonly prefixes: PrefixStore;
   private readonly known = new Map<string, RunningSequence>();
-  private readonly refused: { request: SequenceRequest; error: PlatformError }[] = [];
+  private readonly rejected: { request: SequenceRequest; error: PlatformError }[] = [];
   private waiting: RunningSequence[] = [];
   private prefilling: RunningSequence[] = [];
   private decoding: RunningSequence[] = [];
@@ -56,9 +56,9 @@ export class BatchScheduler implements SequenceScheduler {
   submit(request: SequenceRequest): void {
     const error = this.reasonToRefuse(request);
     if (error) {
-      this.refused.push({ request, error });
-      // No step will come to tell it.
-      if (this.isClosed) queueMicrotask(() => this.tellRefused());
+      this.rejected.push({ request, error });
+      // No step will report it.
+      if (this.isClosed) queueMicrotask(() => this.reportRejected());
     } else {
       const sequence = new RunningSequence(request);
       this.known.set(request.id, sequence);
@@ -103,8 +103,8 @@ export class BatchScheduler implements SequenceScheduler {
     const { contextLength, cacheTokens } = this.options;
     if (this.isClosing) return new PlatformError('MODEL_OFFLINE', 'The model is being unloaded.');
     if (this.known.has(id)) return new PlatformError('INVALID_REQUEST', 'A sequence with this id is running.');
-    if (promptIds.length < 1) return new PlatformError('INVALID_REQUEST', 'The prompt holds no token.');
-    if (maxNewTokens < 1) return new PlatformError('INVALID_REQUEST', 'At least one token must be asked for.');
+    if (promptIds.length < 1) return new PlatformError('INVALID_REQUEST', 'The prompt contains no token.');
+    if (maxNewTokens < 1) return new PlatformError('INVALID_REQUEST', 'At least one output token must be requested.');
     const total = promptIds.length + maxNewTokens;
     if (total > contextLength || total - 1 > cacheTokens) {
       const max = Math.min(contextLength, cacheTokens + 1);
@@ -124,17 +124,17 @@ export class BatchScheduler implements SequenceScheduler {
       this.fail(sequence, new PlatformError('MODEL_OFFLINE', 'The model is being unloaded.'));
     }
     this.isClosed = true;
-    this.tellRefused();
+    this.reportRejected();
     this.prefixes.shrinkTo(0);
     await this.decoder.close();
   }
 
   private hasWork(): boolean {
-    return this.known.size > 0 || this.refused.length > 0;
+    return this.known.size > 0 || this.rejected.length > 0;
   }
 
   private async step(): Promise<void> {
-    this.refuse();
+    this.reportRejections();
     for (const sequence of [...this.known.values()]) if (sequence.isCancelled) this.end(sequence, 'cancelled');
     this.admit();
     const msBefore = this.decoder.runMs;
@@ -148,12 +148,12 @@ export class BatchScheduler implements SequenceScheduler {
     this.options.afterStep?.();
   }
 
-  private refuse(): void {
-    for (const { request, error } of this.refused.splice(0)) request.listener.onFailure(error);
+  private reportRejections(): void {
+    for (const { request, error } of this.rejected.splice(0)) request.listener.onFailure(error);
   }
 
-  private tellRefused(): void {
-    this.refuse();
+  private reportRejected(): void {
+    this.reportRejections();
     this.options.afterStep?.();
   }
 
@@ -164,7 +164,7 @@ export class BatchScheduler implements SequenceScheduler {
       if (this.prefilling.length + this.decoding.length >= this.options.slots) return;
       if (reserved > this.options.cacheTokens) return;
       const found = this.findPrefix(next);
-      if (found) this.prefixes.touch(found.replica);
+      if (found) this.prefixes.touch(found.entry);
       this.prefixes.shrinkTo(this.options.cacheTokens - reserved);
       if (!this.open(next)) {
         reserved -= next.reservedTokens;
@@ -175,7 +175,7 @@ export class BatchScheduler implements SequenceScheduler {
     }
   }
 
-  /** False when there was no memory for a row: that fails this sequence, and no other. */
+  /** Returns false if there is no memory for a row, which fails only this sequence. */
   private open(sequence: RunningSequence): boolean {
     try {
       sequence.row = this.decoder.openRow();
@@ -196,7 +196,7 @@ export class BatchScheduler implements SequenceScheduler {
       return sequence.row ? [{ row: sequence.row, tokenIds, final: take === sequence.remainingPrompt }] : [];
     });
     try {
-      // A prompt's logits are few, and running its chunk twice would cost most.
+      // A prompt needs few logits, and repeating its chunk would cost most.
       const msBefore = this.decoder.runMs;
       const batch = await this.decoder.prefill(parts, parts.some((part) => part.final) ? 'full' : 'none');
       const longest = Math.max(...parts.map(({ tokenIds }) => tokenIds.length));
@@ -210,9 +210,9 @@ export class BatchScheduler implements SequenceScheduler {
     }
   }
 
-  /** Copies to new prompts what some row holds of them, but for those that had better wait for more. */
+  /** Copies known prefixes into new prompts, except those that should wait for a longer one. */
   private startPrompts(): void {
-    // A copy of the list: a copy that fails takes its sequence out.
+    // Iterates over a copy, because a failed sequence is removed from the list.
     [...this.prefilling].forEach((sequence, index, all) => {
       if (sequence.hasStarted) return;
       const found = this.findPrefix(sequence);
@@ -222,16 +222,16 @@ export class BatchScheduler implements SequenceScheduler {
     });
   }
 
-  private reuse(sequence: RunningSequence, { replica, length }: FoundPrefix): void {
+  private reuse(sequence: RunningSequence, { entry, length }: FoundPrefix): void {
     if (!sequence.row) return;
     try {
-      this.decoder.copyPrefix({ from: replica.row, to: sequence.row, length });
+      this.decoder.copyPrefix({ from: entry.row, to: sequence.row, length });
     } catch (error) {
-      // Where there is no memory for a part of the prompt, there is none for all of it.
+      // Without memory for a part of the prompt, there is none for all of it.
       return this.fail(sequence, error);
     }
-    this.prefixes.touch(replica);
-    sequence.copied(length, replica, this.chunkTokens);
+    this.prefixes.touch(entry);
+    sequence.copied(length, entry, this.chunkTokens);
   }
 
   private async decodeStep(): Promise<void> {
@@ -240,7 +240,7 @@ export class BatchScheduler implements SequenceScheduler {
       sequence.row ? [{ row: sequence.row, tokenId: sequence.lastToken }] : [],
     );
     try {
-      let batch = await this.decoder.decode(parts, this.wantedFor(rows));
+      let batch = await this.decoder.decode(parts, this.logitsNeededFor(rows));
       let choices = rows.map((sequence, index) => choose(sequence, batch, index));
       if (choices.includes(undecided)) {
         const all = await this.decoder.repeatForLogits();
@@ -256,7 +256,7 @@ export class BatchScheduler implements SequenceScheduler {
     }
   }
 
-  private wantedFor(rows: readonly RunningSequence[]): LogitsWanted {
+  private logitsNeededFor(rows: readonly RunningSequence[]): LogitsNeeded {
     let chance = 0;
     for (const sequence of rows) {
       if (this.scoresNeedAll(sequence)) return 'full';
@@ -273,8 +273,8 @@ export class BatchScheduler implements SequenceScheduler {
 
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
     const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
-    const replicas = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
-    return longestPrefix(sequence.request.promptIds, replicas, this.ruleFor(sequence));
+    const candidates = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
+    return longestPrefix(sequence.request.promptIds, candidates, this.ruleFor(sequence));
   }
 
   private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {
@@ -286,7 +286,7 @@ export class BatchScheduler implements SequenceScheduler {
     this.decoding.push(sequence);
     this.totals.prompt += sequence.promptLength;
     this.totals.cached += sequence.cachedTokens;
-    if (!sequence.isCancelled) this.tell(sequence, () => sequence.request.listener.onPrompt(sequence.cachedTokens));
+    if (!sequence.isCancelled) this.notify(sequence, () => sequence.request.listener.onPrompt(sequence.cachedTokens));
     if (this.known.get(sequence.request.id) === sequence) {
       this.accept(sequence, choose(sequence, batch, index), batch, index);
     }
@@ -299,19 +299,19 @@ export class BatchScheduler implements SequenceScheduler {
     this.totals.generated++;
     if (request.eosTokenIds.has(choice)) return this.end(sequence, 'eos');
     if (request.stopTokenIds.has(choice)) return this.end(sequence, 'stop-token');
-    const answer = this.tell(sequence, () => {
+    const result = this.notify(sequence, () => {
       const score = scoreOf(request, batch, index, choice);
       sequence.push(choice);
       return request.listener.onToken(choice, score);
     });
-    if (answer === 'stop') this.end(sequence, 'stopped');
-    else if (answer === 'continue' && this.tell(sequence, () => sequence.isFinished) === true)
+    if (result === 'stop') this.end(sequence, 'stopped');
+    else if (result === 'continue' && this.notify(sequence, () => sequence.isFinished) === true)
       this.end(sequence, 'eos');
-    else if (answer === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
+    else if (result === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
   }
 
-  /** Calls a listener or a constraint; one that throws ends its own sequence and no other. */
-  private tell<Answer>(sequence: RunningSequence, call: () => Answer): Answer | null {
+  /** Calls a listener or a constraint; if it throws, only its own sequence ends. */
+  private notify<ListenerResult>(sequence: RunningSequence, call: () => ListenerResult): ListenerResult | null {
     try {
       return call();
     } catch (error) {
@@ -325,7 +325,7 @@ export class BatchScheduler implements SequenceScheduler {
     const held = sequence.held();
     sequence.row = null;
     if (held) this.keepOrRelease(held);
-    this.tell(sequence, () => sequence.request.listener.onEnd(end));
+    this.notify(sequence, () => sequence.request.listener.onEnd(end));
   }
 
   private fail(sequence: RunningSequence, error: unknown, tainted = false): void {
@@ -335,7 +335,7 @@ export class BatchScheduler implements SequenceScheduler {
     sequence.request.listener.onFailure(PlatformError.from(error, 'INFERENCE_FAILED'));
   }
 
-  /** False when the sequence had ended already. */
+  /** Returns false if the sequence had already ended. */
   private forget(sequence: RunningSequence): boolean {
     if (this.known.get(sequence.request.id) !== sequence) return false;
     this.known.delete(sequence.request.id);
@@ -346,15 +346,15 @@ export class BatchScheduler implements SequenceScheduler {
     return true;
   }
 
-  /** What a finished row holds was reserved for it, so there is room to keep it until somebody needs the place. */
-  private keepOrRelease({ row, ids, exactLength }: HeldPrefix): void {
+  /** Keeps a finished row as a prefix. Its tokens were reserved, so there is room until another sequence needs it. */
+  private keepOrRelease({ row, ids, exactLength }: CachedPrefix): void {
     if (row.reusableLength < minimumReuse) return this.decoder.release(row);
     const kept = this.retained(row);
     if (kept) this.prefixes.add({ ids: ids.slice(), row: kept, exactLength });
     else this.decoder.release(row);
   }
 
-  /** Null when there is no memory for a copy: a prefix that cannot be kept is computed again, which costs nobody. */
+  /** Returns null if there is no memory for a copy; the prefix is then recomputed later. */
   private retained(row: CacheRow): CacheRow | null {
     try {
       return this.decoder.retain(row);
@@ -368,7 +368,7 @@ export class BatchScheduler implements SequenceScheduler {
   }
 }
 
-/** A token, `undecided` where all logits are needed, or why the row has none. */
+/** A token, `undecided` if all logits are needed, or the reason why the row has none. */
 type Choice = number | Error;
 
 function scoreOf(

@@ -5,7 +5,7 @@ import { FakeGraphSession } from './fake-graph-session.js';
 
 const shape = { caches: 2, heads: 3, dimension: 2 };
 
-/** The elements of one row of one cache, as the graph would see them. */
+/** Elements of one row of one cache, as seen by the graph. */
 function seen(block: CacheBlock, row: number, length: number): number[][] {
   return block.tensors(row, 1).map(({ data }) => {
     const values = data as Float32Array;
@@ -16,7 +16,7 @@ function seen(block: CacheBlock, row: number, length: number): number[][] {
   });
 }
 
-/** New positions of one row, filled with numbers that say where they belong. */
+/** New positions of one row, filled with numbers that encode where they belong. */
 function fresh(seed: number, count: number): { data: Float32Array; batch: number; steps: number } {
   const elements = shape.caches * shape.heads * count * shape.dimension;
   return { data: Float32Array.from({ length: elements }, (_, index) => seed * 1000 + index), batch: 1, steps: count };
@@ -32,7 +32,7 @@ function filled(lengths: number[]): CacheBlock {
 }
 
 describe('CacheBlock', () => {
-  it('keeps every row through any run of re-layouts', () => {
+  it('preserves every row through repeated layout changes', () => {
     const lengthsArbitrary = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 5 });
     const layoutsArbitrary = fc.array(
       fc.record({ moreRows: fc.integer({ min: 0, max: 3 }), moreCapacity: fc.integer({ min: 0, max: 20 }) }),
@@ -52,7 +52,7 @@ describe('CacheBlock', () => {
     );
   });
 
-  it('copies a row into another block and leaves its neighbours alone', () => {
+  it('copies a row into another block without changing its neighbours', () => {
     const source = filled([4, 6]);
     const target = filled([3, 3, 3]);
     target.resize({ rows: 3, capacity: 9, lengths: [3, 3, 3] });
@@ -62,7 +62,7 @@ describe('CacheBlock', () => {
     expect([seen(target, 0, 3), seen(target, 2, 3)]).toEqual(neighbours);
   });
 
-  it('appends only the positions asked for of a padded batch', () => {
+  it('appends only the requested positions of a padded batch', () => {
     const block = filled([2, 2]);
     block.resize({ rows: 2, capacity: 8, lengths: [2, 2] });
     const steps = 3;
@@ -77,7 +77,7 @@ describe('CacheBlock', () => {
     );
   });
 
-  it('zeroes whatever no row uses', () => {
+  it('zeroes everything that no row uses', () => {
     const block = filled([4, 6, 5]);
     const kept = seen(block, 0, 2);
     block.scrub([2]);
@@ -88,7 +88,7 @@ describe('CacheBlock', () => {
 });
 
 describe('capacityFor', () => {
-  it('gives room for the length and wastes at most a quarter of a long row', () => {
+  it('provides the required capacity and wastes at most a quarter of a long row', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200_000 }), (length) => {
         const capacity = capacityFor(length);

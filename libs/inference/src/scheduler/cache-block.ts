@@ -1,6 +1,6 @@
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 
-/** Sizes that do not change while a model is loaded. `caches` counts keys and values of all layers. */
+/** Sizes that are fixed while a model is loaded. `caches` counts keys and values of all layers. */
 export interface CacheShape {
   caches: number;
   heads: number;
@@ -8,15 +8,15 @@ export interface CacheShape {
 }
 
 /**
- * Keys and values of some rows: per cache one buffer `[rows, heads, capacity, dimension]`. Tensor views of it are
- * made once and stay valid until the next re-layout. A graph's work grows with `capacity`, so it follows the longest
- * row in steps (`capacityFor`), up and down.
+ * Keys and values of some rows, with one buffer `[rows, heads, capacity, dimension]` per cache. Tensor views are
+ * created once and stay valid until the next layout change. A graph's work grows with `capacity`, so it follows the
+ * longest row up and down in steps (`capacityFor`).
  */
 export class CacheBlock {
   private buffers: Float32Array[] = [];
   private rowsAllocated = 0;
   private readonly views = new Map<string, GraphTensor[]>();
-  /** Positions that each row has room for. */
+  /** Positions available to each row. */
   capacity = 0;
 
   constructor(
@@ -30,14 +30,14 @@ export class CacheBlock {
   }
 
   /**
-   * Changes rows and capacity; `lengths` are the used positions of the rows that must survive, from row 0 on. Works
-   * within the buffers at hand where they are large enough. Throws `RangeError`, changing nothing, when memory is out.
+   * Changes rows and capacity. `lengths` are the used positions of the rows to preserve, from row 0 on. Reuses buffers
+   * that are large enough. Throws `RangeError` without changes if memory is exhausted.
    */
   resize(layout: { rows: number; capacity: number; lengths: readonly number[] }): void {
     const { rows, capacity, lengths } = layout;
     if (rows === this.rowsAllocated && capacity === this.capacity) return;
     const elements = rows * this.shape.heads * capacity * this.shape.dimension;
-    // All memory first: where there is not enough, the block stays as it was.
+    // Allocates first, so a failure leaves the block unchanged.
     const targets = Array.from({ length: this.shape.caches }, (_, cache) => {
       const source = this.buffers[cache];
       return source && source.length >= elements ? source : new Float32Array(elements);
@@ -56,7 +56,7 @@ export class CacheBlock {
     return this.rowsAllocated;
   }
 
-  /** Inputs for rows `first` to `first + count`, one tensor per cache. */
+  /** Returns inputs for rows `first` to `first + count`, one tensor per cache. */
   tensors(first: number, count: number): GraphTensor[] {
     const key = `${first}+${count}`;
     const known = this.views.get(key);
@@ -76,8 +76,8 @@ export class CacheBlock {
   }
 
   /**
-   * Writes new positions as the graph returns them, `[caches, batch, heads, steps, dimension]`: the first `count` of
-   * batch row `batchIndex` to row `row` from position `position` on.
+   * Writes new positions returned by the graph, `[caches, batch, heads, steps, dimension]`. The first `count` of batch
+   * row `batchIndex` go to row `row` from position `position` on.
    */
   write(
     fresh: { data: Float32Array; batch: number; steps: number },
@@ -114,7 +114,7 @@ export class CacheBlock {
     }
   }
 
-  /** Zeroes all that no row uses: masked positions are still multiplied, and not-a-number times zero is not zero. */
+  /** Zeroes unused positions: masked positions are still multiplied, and NaN times zero is not zero. */
   scrub(lengths: readonly number[]): void {
     const { heads, dimension } = this.shape;
     const perHead = this.capacity * dimension;
@@ -135,7 +135,10 @@ export class CacheBlock {
     return buffer;
   }
 
-  /** Within one buffer, a growing layout moves from the back and a shrinking one from the front, so nothing is lost. */
+  /**
+   * Within one buffer, a growing layout moves from the back and a shrinking one from the front, so nothing is
+   * overwritten.
+   */
   private moveRows(source: Float32Array, target: Float32Array, capacity: number, lengths: readonly number[]): void {
     const { heads, dimension } = this.shape;
     const pieces = lengths.length * heads;
@@ -152,8 +155,8 @@ export class CacheBlock {
 }
 
 /**
- * Room for at least `length` positions: in steps of 64, from 512 on in quarters of the power of two below. At most a
- * quarter of a long row's work is spent on unused positions, and rows are re-laid rarely.
+ * Returns the capacity for `length` positions: steps of 64, from 512 on quarters of the power of two below. At most a
+ * quarter of a long row's work is spent on unused positions, and layout changes are rare.
  */
 export function capacityFor(length: number): number {
   const step = length <= 512 ? 64 : 2 ** Math.floor(Math.log2(length - 1)) / 4;

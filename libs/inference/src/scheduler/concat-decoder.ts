@@ -2,13 +2,13 @@ import type { ConcatGraph, IntegerType } from '../runtime/decoder-graph.js';
 import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
 import type { GraphSession, GraphTensor, TensorData } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
-import type { CacheRow, DecodePart, Decoder, LogitsWanted, PrefillPart } from './decoder.js';
+import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
 
 class ConcatRow implements CacheRow {
   length = 0;
-  /** Positions of the prompt; `prefixGrain` leaves its whole chunks. */
+  /** Positions of the prompt; `prefixGrain` is its whole chunks. */
   reusableLength = 0;
-  /** One tensor per cache, `[1, heads, length, dimension]`; empty while nothing is held. */
+  /** One tensor per cache, `[1, heads, length, dimension]`; empty without positions. */
   caches: GraphTensor[] = [];
 }
 
@@ -19,10 +19,10 @@ interface RowRun {
 }
 
 /**
- * Runs decoders in the transformers.js layout, whose cache goes in and comes out longer at every step. Rows run one
- * by one: exports in int8 quantize the activations of a whole tensor at once, so in a batch a row would depend on its
- * neighbours, and nothing at the door of a graph tells which exports do. For the same reason a prefix is reused only
- * in whole prefill chunks, as they were computed the first time.
+ * Runs decoders in the transformers.js layout, whose cache is an input and a longer output at every step. Rows run one
+ * by one. Exports in int8 quantize the activations of a whole tensor at once, so batched rows would depend on each
+ * other, and the graph's interface does not tell which exports do. For the same reason a prefix is reused only in whole
+ * prefill chunks, as originally computed.
  */
 export class ConcatDecoder implements Decoder {
   readonly kind = 'concat';
@@ -55,7 +55,7 @@ export class ConcatDecoder implements Decoder {
     target.reusableLength = length;
   }
 
-  async prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+  async prefill(parts: readonly PrefillPart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     const batch = this.newBatch(parts.length, wanted);
     for (const [index, part] of parts.entries()) {
       const row = ownRow(part.row);
@@ -66,7 +66,7 @@ export class ConcatDecoder implements Decoder {
     return batch;
   }
 
-  async decode(parts: readonly DecodePart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+  async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     const batch = this.newBatch(parts.length, wanted);
     const runs: RowRun[] = [];
     for (const [index, part] of parts.entries()) {
@@ -77,13 +77,13 @@ export class ConcatDecoder implements Decoder {
   }
 
   repeatForLogits(): Promise<LogitsBatch> {
-    return Promise.reject(new RangeError('This decoder always gives every logit.'));
+    return Promise.reject(new RangeError('This decoder always returns every logit.'));
   }
 
   retain(row: CacheRow): CacheRow {
     const source = ownRow(row);
     const kept = new ConcatRow();
-    // Without a copy: tensors are never written to, only replaced.
+    // No copy is needed: tensors are never written to, only replaced.
     kept.caches = source.caches;
     kept.length = source.length;
     kept.reusableLength = source.reusableLength;
@@ -150,7 +150,7 @@ export class ConcatDecoder implements Decoder {
     });
   }
 
-  /** Logits are `[1, steps, vocabulary]`, or `[1, 1, vocabulary]` where the graph keeps only the last. */
+  /** Logits are `[1, steps, vocabulary]`, or `[1, 1, vocabulary]` if the graph keeps only the last. */
   private copyLastLogits(tensor: GraphTensor | undefined, target: Float32Array, index: number): void {
     if (!tensor) throw new TypeError('The graph did not return logits.');
     const size = this.vocabularySize;
@@ -162,7 +162,7 @@ export class ConcatDecoder implements Decoder {
     }
   }
 
-  private newBatch(rows: number, wanted: LogitsWanted): LogitsBatch {
+  private newBatch(rows: number, wanted: LogitsNeeded): LogitsBatch {
     const needed = wanted === 'none' ? 0 : rows * this.vocabularySize;
     if (this.logits.length < needed) this.logits = new Float32Array(needed);
     return {

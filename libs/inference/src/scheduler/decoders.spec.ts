@@ -11,7 +11,7 @@ import { openDecoder } from './open-decoder.js';
 import { RecordingListener, sequenceRequest } from './recording-listener.js';
 import type { SequenceRequest } from './sequence.js';
 
-/* Every kind of decoder on the real runtime, with tiny random models. */
+/* Tests every kind of decoder on the real runtime, with tiny random models. */
 
 let folder = '';
 beforeAll(async () => {
@@ -55,7 +55,7 @@ async function generate(
   const submitNext = (): undefined => {
     const prompt = prompts[listeners.length];
     if (!prompt) return;
-    // The next one arrives with the third token of this one.
+    // The next request arrives with the third token of this one.
     const listener = new RecordingListener((_, count) => (count === 3 ? submitNext() : undefined));
     const id = `s${listeners.length}`;
     listeners.push(listener);
@@ -92,14 +92,14 @@ describe.each([
   { shape: 'qwen', dtype: 'float32' },
   { shape: 'phi', dtype: 'float32' },
 ] as const)('the split decoder of a tiny $shape in $dtype', (options) => {
-  it('gives every sequence of a batch the greedy text it gives it alone, token by token', async () => {
+  it('generates the same greedy text for a sequence in a batch and alone, token by token', async () => {
     const batched = await generate(await openTiny(options), prompts);
     const alone = await generateAlone(await openTiny(options), prompts);
     expect(batched).toEqual(alone);
     expect(new Set(batched.flat()).size).toBeGreaterThan(20);
   });
 
-  it('draws the same text for a seed in any company', async () => {
+  it('draws the same text for a seed in any batch', async () => {
     const members = { sampling: { temperature: 0.8, topP: 0.95, seed: 9 } };
     const batched = await generate(await openTiny(options), prompts, members);
     expect(batched).toEqual(await generateAlone(await openTiny(options), prompts, members));
@@ -113,7 +113,7 @@ describe('layouts of the same weights', () => {
     expect(concat).toEqual(split);
   });
 
-  it('agree where GroupQueryAttention is inside', async () => {
+  it('agree with GroupQueryAttention', async () => {
     const split = await generate(await openTiny({ shape: 'llama' }), prompts);
     expect(await generate(await openTiny({ shape: 'llama', layout: 'group-query' }), prompts)).toEqual(split);
   });
@@ -122,18 +122,18 @@ describe('layouts of the same weights', () => {
     { layout: 'concat', dtype: 'float16' },
     { layout: 'concat', dtype: 'int4' },
     { layout: 'group-query', dtype: 'int8' },
-  ] as const)('give a batch what they give single sequences: $layout in $dtype', async (options) => {
+  ] as const)('generate the same text in a batch as alone: $layout in $dtype', async (options) => {
     const batched = await generate(await openTiny(options), prompts);
     expect(batched).toEqual(await generateAlone(await openTiny(options), prompts));
   });
 
-  it('load weights that lie beside the graph', async () => {
+  it('load weights that are stored beside the graph', async () => {
     const inside = await generate(await openTiny({}), prompts.slice(0, 2));
     expect(await generate(await openTiny({ externalData: true }), prompts.slice(0, 2))).toEqual(inside);
   });
 });
 
-/** Fills rows with prompts of their own and returns them, ready to decode. */
+/** Fills rows with different prompts and returns them, ready to decode. */
 async function prefilled(decoder: Decoder, lengths: readonly number[]): Promise<CacheRow[]> {
   const rows: CacheRow[] = [];
   for (const [index, length] of lengths.entries()) {
@@ -151,7 +151,7 @@ function rowOf(batch: LogitsBatch, index: number): Float32Array {
 
 describe('rows of one batch', () => {
   it.each(['int4', 'int8-channel'] as const)(
-    'get logits that are bitwise those of the row alone: %s',
+    'have logits bitwise equal to those of the row alone: %s',
     async (dtype) => {
       const lengths = [12, 5, 33, 20, 64, 3];
       const together = await openTiny({ dtype });
@@ -162,7 +162,7 @@ describe('rows of one batch', () => {
       );
       for (const [index, length] of lengths.entries()) {
         const alone = await openTiny({ dtype });
-        // The same prompt as in the batch, in a decoder of its own.
+        // The same prompt as in the batch, in a separate decoder.
         const row = alone.openRow();
         await alone.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, index + 1)), final: true }], 'none');
         const single = await alone.decode([{ row, tokenId: 300 + index }], 'full');
@@ -171,7 +171,7 @@ describe('rows of one batch', () => {
     },
   );
 
-  it('get the same best few and log-sum-exp that all logits imply', async () => {
+  it('have the top candidates and log-sum-exp that all logits imply', async () => {
     const decoder = await openTiny({});
     const rows = await prefilled(decoder, [9, 17]);
     const batch = await decoder.decode(
@@ -186,7 +186,7 @@ describe('rows of one batch', () => {
     expect(batch.logSumExp?.[batch.rowIndexes[1] ?? 0]).toBeCloseTo(Math.log(sum), 4);
   });
 
-  it('can be asked again for every logit without changing what follows', async () => {
+  it('can be repeated for every logit without changing what follows', async () => {
     const decoder = await openTiny({});
     const rows = await prefilled(decoder, [9, 17]);
     const parts = rows.map((row) => ({ row, tokenId: 301 }));

@@ -1,6 +1,6 @@
 import type { GraphSession, GraphTensor, TensorDescription, TensorType } from '../runtime/graph-session.js';
 
-/** What one run of the fake was asked for. */
+/** Request of one run of the fake. */
 export interface FakeRun {
   batch: number;
   steps: number;
@@ -12,9 +12,9 @@ export interface FakeRun {
 export interface FakeOptions {
   vocabularySize?: number;
   topSize?: number;
-  /** Called before each run; what it throws is the run's error. */
+  /** Called before each run; a thrown error becomes the run's error. */
   beforeRun?: (run: FakeRun) => void;
-  /** Whoever is fed this token computes not-a-number from then on. */
+  /** A row that contains this token computes NaN from then on. */
   poisonToken?: number;
 }
 
@@ -23,9 +23,9 @@ const dimension = 3;
 const caches = 4;
 
 /**
- * A split graph in memory, for tests of the scheduler: its "keys and values" are the token ids themselves, and the
- * next token depends on every token before it, so whatever goes wrong in a cache changes a text. Like the real graph
- * it multiplies what is masked, so a not-a-number anywhere in its inputs spoils the row that holds it.
+ * A split graph in memory, for tests of the scheduler. Its "keys and values" are the token ids, and the next token
+ * depends on every token before it, so any cache error changes the text. Like the real graph it multiplies masked
+ * positions, so a NaN in its inputs spoils the row that contains it.
  */
 export class FakeGraphSession implements GraphSession {
   readonly provider = 'fake';
@@ -113,7 +113,7 @@ export class FakeGraphSession implements GraphSession {
 
 const pastNames = ['0.key', '0.value', '1.key', '1.value'].map((name) => `past_key_values.${name}`);
 
-/** What the fake says after a context; flat enough that sampling has something to choose. */
+/** Returns the fake's logits for a context; flat enough for sampling to matter. */
 export function logitsAfter(context: readonly number[], vocabularySize: number, poison?: number): Float32Array {
   const isPoisoned = context.some((token) => Number.isNaN(token) || token === poison);
   let hash = 17;
@@ -125,7 +125,7 @@ export function logitsAfter(context: readonly number[], vocabularySize: number, 
   });
 }
 
-/** Greedy continuation of a prompt, without any cache. */
+/** Returns the greedy continuation of a prompt, without a cache. */
 export function greedyAlone(prompt: readonly number[], count: number, vocabularySize = 97): number[] {
   const context = [...prompt];
   for (let step = 0; step < count; step++) {
@@ -135,7 +135,7 @@ export function greedyAlone(prompt: readonly number[], count: number, vocabulary
   return context.slice(prompt.length);
 }
 
-/** Every cache, head and dimension holds the token plus its own mark, so that a mix-up shows. */
+/** Every cache, head and dimension contains the token plus its own offset, so that a mix-up is detected. */
 function mark(cache: number, head: number, index: number): number {
   return cache * 1000 + head * 10_000 + index * 100_000;
 }

@@ -4,12 +4,12 @@ import { ConcatDecoder } from './concat-decoder.js';
 import type { Decoder } from './decoder.js';
 import { SplitDecoder } from './split-decoder.js';
 
-/** Prompt tokens computed between two decode steps, unless told otherwise. */
+/** Default number of prompt tokens computed between two decode steps. */
 export const defaultChunkTokens = 64;
 
 /**
- * The decoder for a loaded graph, by what its inputs and outputs say. Throws `INVALID_MODEL` for a graph that is none.
- * A `concat` decoder is several times slower than a `split` one: say so in the log.
+ * Creates the decoder that fits a graph's inputs and outputs. Throws `INVALID_MODEL` for a graph that is not a decoder.
+ * A `concat` decoder is several times slower than a `split` one, which callers should log.
  */
 export function openDecoder(
   session: GraphSession,

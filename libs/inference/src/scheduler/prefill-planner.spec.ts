@@ -15,7 +15,7 @@ function sequenceOf(prompt: number[], prefilled = 0): RunningSequence {
 const ofLength = (length: number): RunningSequence => sequenceOf(new Array<number>(length).fill(1));
 
 describe('PrefillPlanner', () => {
-  it('takes turns between the oldest prompt and the one with least left', () => {
+  it('alternates between the oldest prompt and the one with least left', () => {
     const planner = new PrefillPlanner(64, 1);
     const [long, middle, short] = [ofLength(900), ofLength(500), ofLength(300)];
     const chosen = [1, 2, 3, 4].map(() => planner.choose([long, middle, short])[0]);
@@ -29,7 +29,7 @@ describe('PrefillPlanner', () => {
     expect(planner.choose([ofLength(65), ofLength(3)])).toHaveLength(1);
   });
 
-  it('lets prompts of a fast model share up to four chunks, and those of a slow one no more than one', () => {
+  it('lets prompts of a fast model share up to four chunks, and those of a slow one only one', () => {
     const prompts = Array.from({ length: 16 }, () => ofLength(16));
     const fast = new PrefillPlanner(64, 16);
     fast.observe(64, 0.64);
@@ -49,7 +49,7 @@ describe('PrefillPlanner', () => {
     expect(fast.choose(prompts)).toEqual([prompts[0], prompts[2]]);
   });
 
-  it('never takes more rows than a run may have', () => {
+  it('never exceeds the maximum rows of a run', () => {
     expect(new PrefillPlanner(64, 2).choose([1, 1, 1].map(ofLength))).toHaveLength(2);
   });
 });
@@ -59,17 +59,17 @@ describe('waitsForOlder', () => {
   const later = sequenceOf([...shared, 91, 92]);
   const any: ReuseRule = { grain: 1, isExact: false };
 
-  it('waits while an older prompt computes what they share', () => {
+  it('waits while an older prompt computes the shared prefix', () => {
     expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], any, 0)).toBe(true);
   });
 
-  it('goes on when the older one has passed it, when as much is held elsewhere, or when little is shared', () => {
+  it('continues when the older prompt is past it, when as much is cached elsewhere, or when little is shared', () => {
     expect(waitsForOlder(later, [sequenceOf([...shared, 99], 40)], any, 0)).toBe(false);
     expect(waitsForOlder(later, [sequenceOf([...shared, 99], 10)], any, 40)).toBe(false);
     expect(waitsForOlder(later, [sequenceOf([0, 1, 2, 99])], any, 0)).toBe(false);
   });
 
-  it('does not wait for what cannot be taken over: less than a chunk, or computed from the middle of one', () => {
+  it('does not wait for an unusable prefix: shorter than a chunk, or computed from the middle of one', () => {
     const exact: ReuseRule = { grain: 16, isExact: true };
     expect(waitsForOlder(later, [sequenceOf([...shared.slice(0, 20), 99])], exact, 0)).toBe(true);
     expect(waitsForOlder(later, [sequenceOf([...shared.slice(0, 20), 99])], exact, 16)).toBe(false);

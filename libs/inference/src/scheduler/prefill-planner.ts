@@ -1,20 +1,20 @@
 import { commonPrefix, minimumReuse, type ReuseRule } from './prefix-store.js';
 import type { RunningSequence } from './running-sequence.js';
 
-/** Short prompts may share a run of up to this many chunks, as long as it takes no longer than `sharedRunMs`. */
+/** Maximum number of chunks in a run shared by short prompts, as long as it takes no longer than `sharedRunMs`. */
 const maxSharedChunks = 4;
 const sharedRunMs = 25;
 
-/** How fast the measured cost of a token follows the last run. */
+/** Smoothing factor of the measured cost per token. */
 const smoothing = 0.3;
 
 /**
  * Chooses whose prompt is computed next. Turns alternate between the oldest prompt and the one with least left, so
- * that a short prompt need not wait for a long one and a long one is never put off for good.
+ * short prompts do not wait for long ones and long ones do not starve.
  */
 export class PrefillPlanner {
-  private isShortestTurn = false;
-  /** Ms per token of a prefill run; null until one was measured. */
+  private servesShortest = false;
+  /** Ms per token of a prefill run; null before the first measurement. */
   private tokenMs: number | null = null;
 
   constructor(
@@ -22,29 +22,29 @@ export class PrefillPlanner {
     private readonly maxRows: number,
   ) {}
 
-  /** Sequences for the next run: one with its next chunk, or several whose last parts fit into one together. */
+  /** Returns sequences for the next run: one with its next chunk, or several whose last parts fit into one chunk. */
   choose(ready: readonly RunningSequence[]): RunningSequence[] {
-    const first = this.isShortestTurn ? shortest(ready) : ready[0];
-    this.isShortestTurn = !this.isShortestTurn;
+    const first = this.servesShortest ? shortest(ready) : ready[0];
+    this.servesShortest = !this.servesShortest;
     if (!first) return [];
     if (first.remainingPrompt > this.chunkTokens) return [first];
     return this.fill(first, ready);
   }
 
-  /** Learns what a run of `tokens` tokens, padding included, took. */
+  /** Records the duration of a run of `tokens` tokens, padding included. */
   observe(tokens: number, ms: number): void {
     const measured = ms / tokens;
     this.tokenMs = this.tokenMs === null ? measured : this.tokenMs + smoothing * (measured - this.tokenMs);
   }
 
-  /** Padded tokens that several prompts may share: one chunk, and more only where the model is small and fast. */
+  /** Returns how many padded tokens several prompts may share: one chunk, and more only for small, fast models. */
   private get sharedTokens(): number {
     if (this.tokenMs === null) return this.chunkTokens;
     const affordable = Math.floor(sharedRunMs / Math.max(this.tokenMs, 1e-6));
     return Math.min(maxSharedChunks * this.chunkTokens, Math.max(this.chunkTokens, affordable));
   }
 
-  /** Rows of one run are padded to the longest, so what counts is rows times the longest. */
+  /** Counts rows times the longest, because rows of one run are padded to the longest. */
   private fill(first: RunningSequence, ready: readonly RunningSequence[]): RunningSequence[] {
     const chosen = [first];
     let longest = first.remainingPrompt;
@@ -61,8 +61,8 @@ export class PrefillPlanner {
 }
 
 /**
- * Whether a prompt should wait because an older one is just computing the beginning they share, more of it than the
- * `held` tokens that could be copied now, by the same rule.
+ * Returns whether a prompt should wait for an older one that is computing their common prefix. The prefix must be
+ * longer than the `held` tokens that can be copied now, by the same rule.
  */
 export function waitsForOlder(
   sequence: RunningSequence,
@@ -74,7 +74,7 @@ export function waitsForOlder(
   return older.some((other) => {
     const common = commonPrefix(prompt, other.request.promptIds, prompt.length - 1);
     const shared = common - (common % grain);
-    // What the older one computes from the middle of a chunk on is of no use to one that must be exact.
+    // Tokens that the older prompt computes from the middle of a chunk on are unusable for an exact copy.
     if (isExact && other.exactLength < other.prefilled) return false;
     return shared >= minimumReuse && shared > Math.max(held, other.prefilled);
   });

@@ -1,99 +1,99 @@
 import type { CacheRow, Decoder } from './decoder.js';
 
-/** A row and the ids whose keys and values it holds. */
-export interface HeldPrefix {
+/** A row and the ids of its keys and values. */
+export interface CachedPrefix {
   row: CacheRow;
   ids: Int32Array;
-  /** Leading positions that hold, bit by bit, what computing these ids from nothing holds. */
+  /** Number of leading positions that equal a computation from scratch bit by bit. */
   exactLength: number;
 }
 
-/** What may be copied for a prompt. */
+/** Rule for prefixes that a prompt may copy. */
 export interface ReuseRule {
-  /** Lengths are multiples of it. */
+  /** Lengths are multiples of this. */
   grain: number;
-  /** Only what computing the prompt from nothing would hold, bit by bit. */
+  /** Requires values that equal a computation from scratch bit by bit. */
   isExact: boolean;
 }
 
-/** Part of a prompt that some row holds already. */
+/** Part of a prompt that a row already contains. */
 export interface FoundPrefix {
-  replica: HeldPrefix;
+  entry: CachedPrefix;
   length: number;
 }
 
-/** A common prefix shorter than this is computed again rather than copied, kept or waited for. */
+/** A common prefix shorter than this is recomputed rather than copied, kept or waited for. */
 export const minimumReuse = 16;
 
-/** More entries than this are not worth comparing every prompt with. */
+/** Maximum number of entries, because every prompt is compared with all of them. */
 const maxEntries = 64;
 
-/** Rows of finished sequences, in order of last use, oldest first. What they hold counts in tokens. */
+/** Rows of finished sequences, least recently used first. Sizes count in tokens. */
 export class PrefixStore {
-  private readonly kept: HeldPrefix[] = [];
+  private readonly entries: CachedPrefix[] = [];
   tokens = 0;
 
   constructor(private readonly decoder: Decoder) {}
 
-  list(): readonly HeldPrefix[] {
-    return this.kept;
+  list(): readonly CachedPrefix[] {
+    return this.entries;
   }
 
-  /** Takes over the row. An older entry that the new one begins with says nothing new and goes. */
-  add(entry: HeldPrefix): void {
-    for (const older of [...this.kept]) {
+  /** Takes ownership of the row. Removes older entries that are a prefix of the new one. */
+  add(entry: CachedPrefix): void {
+    for (const older of [...this.entries]) {
       if (commonPrefix(older.ids, entry.ids, older.ids.length) === older.ids.length) this.remove(older);
     }
-    this.kept.push(entry);
+    this.entries.push(entry);
     this.tokens += entry.row.length;
-    const oldest = this.kept[0];
-    if (oldest && this.kept.length > maxEntries) this.remove(oldest);
+    const oldest = this.entries[0];
+    if (oldest && this.entries.length > maxEntries) this.remove(oldest);
   }
 
-  /** Marks an entry as used just now; a row that is not kept here is ignored. */
-  touch(entry: HeldPrefix): void {
-    const index = this.kept.indexOf(entry);
+  /** Marks an entry as just used; unknown entries are ignored. */
+  touch(entry: CachedPrefix): void {
+    const index = this.entries.indexOf(entry);
     if (index < 0) return;
-    this.kept.splice(index, 1);
-    this.kept.push(entry);
+    this.entries.splice(index, 1);
+    this.entries.push(entry);
   }
 
-  /** Releases the least recently used until at most `tokens` are held. */
+  /** Evicts the least recently used entries until at most `tokens` remain. */
   shrinkTo(tokens: number): void {
     while (this.tokens > tokens) {
-      const oldest = this.kept[0];
+      const oldest = this.entries[0];
       if (!oldest) return;
       this.remove(oldest);
     }
   }
 
-  private remove(entry: HeldPrefix): void {
-    this.kept.splice(this.kept.indexOf(entry), 1);
+  private remove(entry: CachedPrefix): void {
+    this.entries.splice(this.entries.indexOf(entry), 1);
     this.tokens -= entry.row.length;
     this.decoder.release(entry.row);
   }
 }
 
 /**
- * The holder of the longest prefix of `prompt` that is worth a copy, or null. The prompt's last token never counts:
- * its logits are needed.
+ * Returns the row with the longest prefix of `prompt` that is worth a copy, or null. The prompt's last token never
+ * counts, because its logits are needed.
  */
 export function longestPrefix(
   prompt: Int32Array,
-  replicas: Iterable<HeldPrefix>,
+  entries: Iterable<CachedPrefix>,
   { grain, isExact }: ReuseRule,
 ): FoundPrefix | null {
   let found: FoundPrefix | null = null;
-  for (const replica of replicas) {
-    const held = isExact ? Math.min(replica.exactLength, replica.row.reusableLength) : replica.row.reusableLength;
-    const shared = commonPrefix(prompt, replica.ids, Math.min(held, prompt.length - 1));
+  for (const entry of entries) {
+    const reusable = isExact ? Math.min(entry.exactLength, entry.row.reusableLength) : entry.row.reusableLength;
+    const shared = commonPrefix(prompt, entry.ids, Math.min(reusable, prompt.length - 1));
     const length = shared - (shared % grain);
-    if (length >= minimumReuse && length > (found?.length ?? 0)) found = { replica, length };
+    if (length >= minimumReuse && length > (found?.length ?? 0)) found = { entry, length };
   }
   return found;
 }
 
-/** Length of the longest common prefix, at most `limit`. */
+/** Returns the length of the longest common prefix, at most `limit`. */
 export function commonPrefix(left: Int32Array, right: Int32Array, limit: number): number {
   const end = Math.min(left.length, right.length, limit);
   let length = 0;

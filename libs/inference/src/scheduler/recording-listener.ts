@@ -1,7 +1,7 @@
 import type { TokenScore } from '../sampling/token-score.js';
 import type { SequenceEnd, SequenceListener, SequenceRequest } from './sequence.js';
 
-/** Writes down what a scheduler tells about one sequence, for tests. */
+/** Records what a scheduler reports about one sequence, for tests. */
 export class RecordingListener implements SequenceListener {
   cachedTokens: number | null = null;
   readonly tokens: number[] = [];
@@ -11,7 +11,7 @@ export class RecordingListener implements SequenceListener {
   readonly done: Promise<this>;
   private finish: (self: this) => void = () => undefined;
 
-  /** `onEach` is called with every token; its answer, where it gives one, is the listener's. */
+  /** `onEach` is called with every token; its return value, if any, is the listener's. */
   constructor(private readonly onEach?: (tokenId: number, count: number) => 'continue' | 'stop' | undefined) {
     this.done = new Promise((resolve) => (this.finish = resolve));
   }
@@ -39,7 +39,7 @@ export class RecordingListener implements SequenceListener {
   }
 }
 
-/** A greedy request for `maxNewTokens` tokens without an EOS, but for what `members` say. */
+/** Returns a greedy request for `maxNewTokens` tokens without an EOS, overridden by `members`. */
 export function sequenceRequest(
   members: Partial<SequenceRequest> & { id: string; prompt: readonly number[]; listener: SequenceListener },
 ): SequenceRequest {

@@ -1,20 +1,20 @@
 import { TokenSampler } from '../sampling/token-sampler.js';
 import type { CacheRow } from './decoder.js';
-import type { HeldPrefix } from './prefix-store.js';
+import type { CachedPrefix } from './prefix-store.js';
 import type { SequenceRequest } from './sequence.js';
 
-/** One request while the scheduler knows it: waiting, then prefilling, then decoding. */
+/** A request in the scheduler: waiting, then prefilling, then decoding. */
 export class RunningSequence {
   readonly sampler: TokenSampler;
   /** Null while waiting. */
   row: CacheRow | null = null;
-  /** Prompt tokens whose keys and values are held. */
+  /** Prompt tokens in the cache. */
   prefilled = 0;
   cachedTokens = 0;
-  /** Leading positions computed in whole chunks from the first on, by itself or by those it copied from. */
+  /** Leading positions computed in whole chunks from the first on, by this sequence or its sources. */
   exactLength = 0;
   isCancelled = false;
-  /** Whether a prefix was looked for; done once, when the first part is computed. */
+  /** Whether a prefix was searched; done once, when the first part is computed. */
   hasStarted = false;
   /** Prompt, then output. */
   private tokens: Int32Array;
@@ -38,7 +38,7 @@ export class RunningSequence {
     return this.promptLength - this.prefilled;
   }
 
-  /** Most positions its cache can come to hold; the last token is never fed back. */
+  /** Maximum positions of its cache; the last token is never fed back. */
   get reservedTokens(): number {
     return this.promptLength + this.request.maxNewTokens - 1;
   }
@@ -48,22 +48,22 @@ export class RunningSequence {
   }
 
   /**
-   * Whether its caller asked for the same text each time. A chunk that begins elsewhere is rounded differently, and in
-   * four bits that can turn a near tie, so what is copied must have been computed as this sequence would compute it.
+   * Whether the client asked for a reproducible text. Another chunk start rounds differently, which can flip a near tie
+   * in four-bit weights. What is copied must therefore have been computed as this sequence would compute it.
    */
   get isRepeatable(): boolean {
     return this.request.sampling.seed !== undefined;
   }
 
-  /** Notes that its row now holds `length` positions that `holder` held. */
-  copied(length: number, replica: HeldPrefix, chunkTokens: number): void {
+  /** Records that the row now contains `length` positions of `holder`. */
+  copied(length: number, entry: CachedPrefix, chunkTokens: number): void {
     this.prefilled = length;
     this.cachedTokens = length;
-    const exact = Math.min(length, replica.exactLength);
+    const exact = Math.min(length, entry.exactLength);
     this.exactLength = exact - (exact % chunkTokens);
   }
 
-  /** Notes that the next `length` tokens of the prompt were computed in one run. */
+  /** Records that the next `length` prompt tokens were computed in one run. */
   computed(length: number, chunkTokens: number): void {
     if (this.exactLength === this.prefilled && length === chunkTokens) this.exactLength += length;
     this.prefilled += length;
@@ -85,8 +85,8 @@ export class RunningSequence {
     return this.request.constraint?.isFinished() ?? false;
   }
 
-  /** Its row with the ids that the row holds; null while waiting. */
-  held(): HeldPrefix | null {
+  /** Returns the row with its token ids; null while waiting. */
+  held(): CachedPrefix | null {
     return this.row && { row: this.row, ids: this.tokens.subarray(0, this.row.length), exactLength: this.exactLength };
   }
 }

@@ -2,34 +2,37 @@ import type { TextEngineStats } from '../contract/text-generation.js';
 import type { Decoder } from './decoder.js';
 import type { SequenceRequest } from './sequence.js';
 
-/** Limits of one running batch. */
+/** Limits of the running batch. */
 export interface SchedulerLimits {
-  /** Most sequences prefilling or decoding at once. */
+  /** Maximum number of sequences prefilling or decoding. */
   slots: number;
   /** Longest prompt plus output of a sequence, in tokens. */
   contextLength: number;
-  /** Most tokens that all caches may come to hold: worst case of running sequences plus finished prefixes kept. */
+  /** Maximum number of tokens in all caches: worst case of running sequences plus retained prefixes. */
   cacheTokens: number;
-  /** Most prompt tokens computed between two decode steps. Default 64. */
+  /** Maximum number of prompt tokens computed between two decode steps. Default 64. */
   chunkTokens?: number;
 }
 
 export interface SchedulerOptions extends SchedulerLimits {
   decoder: Decoder;
-  /** Called after the listeners of a step, and before its tokens where it brought first ones: the place to send a message. */
+  /**
+   * Called after the listeners of a step, and also before its decode tokens if it produced first tokens: the point to
+   * send a message.
+   */
   afterStep?: () => void;
 }
 
 /**
- * Runs many sequences in one batch. `submit` never throws for a bad request: the listener hears `onFailure`.
- * Listeners are called between two runs of the session, never inside `submit` or `cancel`. An id may be used again
- * once its sequence has ended.
+ * Runs many sequences in one batch. `submit` never throws for an invalid request, which is reported through
+ * `onFailure`. Listeners are called between two runs of the session, never inside `submit` or `cancel`. An id may be
+ * reused once its sequence has ended.
  */
 export interface SequenceScheduler {
   submit(request: SequenceRequest): void;
   /** Ends the sequence before its next token: `onEnd('cancelled')`. Unknown ids are ignored. */
   cancel(id: string): void;
   stats(): TextEngineStats;
-  /** Fails what still runs with `MODEL_OFFLINE` and releases the decoder. */
+  /** Fails running sequences with `MODEL_OFFLINE` and releases the decoder. */
   close(): Promise<void>;
 }

@@ -2,20 +2,20 @@ import type { SamplingOptions } from '../contract/text-generation.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
 
-/** Why a sequence ended. `stopped` is the listener's own wish (a stop string matched). */
+/** Why a sequence ended. `stopped`: the listener ended it (a stop string matched). */
 export type SequenceEnd = 'eos' | 'stop-token' | 'length' | 'stopped' | 'cancelled';
 
 /** Called by the scheduler, synchronously, between two runs of the session. */
 export interface SequenceListener {
   /** The prompt is in the cache; `cachedTokens` of it were copied from another slot's prefix. */
   onPrompt(cachedTokens: number): void;
-  /** One more token (never an EOS). Answer `stop` to end the sequence with it. */
+  /** One more token (never an EOS). Returning `stop` ends the sequence after it. */
   onToken(tokenId: number, score: TokenScore | null): 'continue' | 'stop';
   onEnd(end: SequenceEnd): void;
   onFailure(error: unknown): void;
 }
 
-/** One row of the batch: a prompt in token ids and how to continue it. */
+/** A prompt in token ids and how to continue it; one row of the batch. */
 export interface SequenceRequest {
   id: string;
   /** At least 1 token; prompt and output together at most the model's context length. */
@@ -25,7 +25,7 @@ export interface SequenceRequest {
   maxNewTokens: number;
   eosTokenIds: ReadonlySet<number>;
   stopTokenIds: ReadonlySet<number>;
-  /** Null: none; else alternatives per token. */
+  /** Null for none; else alternatives per token. */
   topLogprobs: number | null;
   /** What its text must keep to; absent: nothing. EOS tokens come only where it lets the text end. */
   constraint?: TokenConstraint | null;

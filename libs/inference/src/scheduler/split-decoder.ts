@@ -2,11 +2,11 @@ import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { CacheBlock, capacityFor } from './cache-block.js';
-import type { CacheRow, DecodePart, Decoder, LogitsWanted, PrefillPart } from './decoder.js';
+import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
 
 class SplitRow implements CacheRow {
   length = 0;
-  /** Null while nothing is held. A row of the running batch stands in the batch's block. */
+  /** Null without positions. A row of the running batch uses the batch's block. */
   block: CacheBlock | null = null;
   index = 0;
 
@@ -20,7 +20,7 @@ interface RunInput {
   tokenIds: ArrayLike<number>[];
   pastLengths: number[];
   past: GraphTensor[];
-  /** Where the row of each part stands in the batch of this run. */
+  /** Position of each part's row in the batch of this run. */
   rowIndexes: Int32Array;
 }
 
@@ -36,13 +36,12 @@ interface RunResult {
   logits: LogitsBatch;
 }
 
-/** Most rows that share one prefill run; they are short prompts, so more would only pad each other. */
+/** Maximum number of rows in a prefill run; these are short prompts, so more would mostly add padding. */
 const maxSharedRows = 16;
 
 /**
- * Runs the split graph. Rows of the running batch stand side by side in one block, without holes: the last moves into
- * a hole. Prompts of several chunks grow in a block of their own, so that they neither widen the batch nor pay for
- * its width.
+ * Runs the split graph. Rows of the running batch are contiguous in one block: the last row fills any gap. Prompts of
+ * several chunks have a separate block until they are complete, so they neither widen the batch nor pay for its width.
  */
 export class SplitDecoder implements Decoder {
   readonly kind = 'split';
@@ -56,9 +55,9 @@ export class SplitDecoder implements Decoder {
 
   private batch: CacheBlock;
   private readonly members: SplitRow[] = [];
-  /** Past of rows that have none. */
+  /** Cache input of rows without a past. */
   private readonly nothing: CacheBlock;
-  /** Still true to the cache: between a decode step and the next change, nothing is re-laid. */
+  /** Parts that match the cache: valid between a decode step and the next change, while the layout is fixed. */
   private lastDecode: { feeds: Record<string, GraphTensor>; rowIndexes: Int32Array } | null = null;
 
   constructor(
@@ -88,9 +87,9 @@ export class SplitDecoder implements Decoder {
     target.length = length;
   }
 
-  async prefill(parts: readonly PrefillPart[], wanted: LogitsWanted): Promise<LogitsBatch> {
-    // They run side by side in the batch, where each must have a token at every step.
-    if (parts.length > 1 && parts.some((part) => !part.final)) throw new RangeError('Only last parts share a run.');
+  async prefill(parts: readonly PrefillPart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
+    // They run in the batch, where each row must have a token at every step.
+    if (parts.length > 1 && parts.some((part) => !part.final)) throw new RangeError('Only last parts may share a run.');
     const rows = parts.map((part) => ownRow(part.row));
     const past = this.prefillPast(rows);
     const fresh = await this.run(
@@ -104,13 +103,13 @@ export class SplitDecoder implements Decoder {
     );
     parts.forEach((part, index) => {
       const row = ownRow(part.row);
-      this.makeRoom(row, row.length + part.tokenIds.length, part.final);
+      this.ensureCapacity(row, row.length + part.tokenIds.length, part.final);
       this.append(row, fresh.fresh, index, part.tokenIds.length);
     });
     return fresh.logits;
   }
 
-  async decode(parts: readonly DecodePart[], wanted: LogitsWanted): Promise<LogitsBatch> {
+  async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     if (parts.length !== this.members.length) throw new RangeError('A decode step must name every row of the batch.');
     this.fitBatch(this.members.length, 1);
     const rows = parts.map((part) => ownRow(part.row));
@@ -170,7 +169,10 @@ export class SplitDecoder implements Decoder {
     return new CacheBlock(this.session, { caches: caches.length, heads: kvHeads, dimension: headDim });
   }
 
-  /** One row runs on its own block; several that hold something must stand side by side, so they join the batch. */
+  /**
+   * Moves rows into the batch if several with positions run together, because these must be contiguous; a single row
+   * uses its own block.
+   */
   private prefillPast(rows: SplitRow[]): GraphTensor[] {
     if (rows.every((row) => row.length === 0)) return this.nothing.tensors(0, rows.length);
     const [only] = rows;
@@ -180,7 +182,7 @@ export class SplitDecoder implements Decoder {
     return this.batch.tensors(first, rows.length);
   }
 
-  private makeRoom(row: SplitRow, length: number, final: boolean): void {
+  private ensureCapacity(row: SplitRow, length: number, final: boolean): void {
     if (row.block === this.batch) return this.fitBatch(this.members.length, 0, length);
     if (final) return this.joinBatch(row, length);
     row.block ??= this.newBlock();
@@ -200,7 +202,7 @@ export class SplitDecoder implements Decoder {
 
   private leaveBatch(row: SplitRow): void {
     const last = this.members.pop();
-    // An empty batch gives its memory back; the next row starts with a small one.
+    // An empty batch frees its memory; the next row starts with a small one.
     if (this.members.length === 0) this.batch = this.newBlock();
     if (!last || last === row) return;
     this.batch.copyRow(last.index, { block: this.batch, row: row.index }, last.length);
@@ -208,11 +210,11 @@ export class SplitDecoder implements Decoder {
     this.members[row.index] = last;
   }
 
-  /** Sizes the batch for `rows` rows, each with `more` positions beyond what it holds, one with `length` in all. */
+  /** Sizes the batch for `rows` rows, each with `more` further positions, one with `length` in total. */
   private fitBatch(rows: number, more: number, length = 0): void {
     const lengths = this.members.map((member) => member.length);
     const needed = capacityFor(Math.max(length, ...lengths.map((held) => held + more)));
-    // Shrinking re-lays all rows, so it waits until it saves a good part of every coming step.
+    // Shrinking copies all rows, so it waits until it saves a substantial part of every step.
     const fits = needed <= this.batch.capacity && needed > this.batch.capacity * 0.625;
     const capacity = fits ? this.batch.capacity : needed;
     const allocated =
@@ -226,7 +228,7 @@ export class SplitDecoder implements Decoder {
     row.length += count;
   }
 
-  private async run(input: RunInput, wanted: LogitsWanted): Promise<RunResult> {
+  private async run(input: RunInput, wanted: LogitsNeeded): Promise<RunResult> {
     const batch = input.tokenIds.length;
     const steps = Math.max(...input.tokenIds.map((ids) => ids.length));
     const feeds = this.feedsOf(input, batch, steps);
@@ -259,7 +261,7 @@ export class SplitDecoder implements Decoder {
     return feeds;
   }
 
-  private fetchesFor(wanted: LogitsWanted): string[] {
+  private fetchesFor(wanted: LogitsNeeded): string[] {
     if (wanted === 'none') return [];
     const names = this.topSize > 0 ? ['topk_values', 'topk_ids'] : [];
     if (this.graph.hasLogSumExp) names.push('lse');
@@ -297,10 +299,13 @@ function ownRow(row: CacheRow): SplitRow {
 
 function floats(tensor: GraphTensor | undefined): Float32Array {
   if (tensor?.data instanceof Float32Array) return tensor.data;
-  throw new TypeError('The graph did not return float32 where it should.');
+  throw new TypeError('The graph did not return float32 where expected.');
 }
 
-/** Ids are far below 2^31; converting each bigint by itself would take a good part of the time that sampling takes. */
+/**
+ * Reads the low halves of the bigints: ids are far below 2^31, and converting each bigint would take about as long as
+ * sampling.
+ */
 function narrowed(ids: BigInt64Array): Int32Array {
   const halves = new Int32Array(ids.buffer, ids.byteOffset, ids.length * 2);
   const low = new Int32Array(ids.length);

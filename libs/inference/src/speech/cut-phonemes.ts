@@ -1,6 +1,6 @@
 /**
- * Cuts what is to be said into pieces a model takes: behind the last mark that fits, else between words, else anywhere.
- * Numbers grow when they are said, so even a short sentence may be too long.
+ * Splits symbols into pieces that fit the model: after the last mark that fits, else between words, else anywhere. Even
+ * a short sentence may be too long, because numbers expand when spoken.
  */
 export function cutPhonemes(phonemes: string, max: number): string[] {
   const pieces: string[] = [];

@@ -1,4 +1,4 @@
-/** One after the other. */
+/** Concatenates sample arrays. */
 export function joinSamples(parts: readonly Float32Array[]): Float32Array {
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) return only;

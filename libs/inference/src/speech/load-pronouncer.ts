@@ -4,12 +4,12 @@ import { NeuralPronouncer } from './english/neural-pronouncer.js';
 import { PronunciationDictionary } from './english/pronunciation-dictionary.js';
 import { WordPronouncer } from './english/word-pronouncer.js';
 
-/** Names of the files in the folder of a model that speaks English. */
+/** File names in the folder of an English speech model. */
 export const pronunciationFiles = { dictionary: 'cmudict.js', model: 'g2p_model.json' } as const;
 
 /**
- * How words are said, from the files beside a model's graph. Without the model of `g2p_model.json` unknown words are
- * sounded out by rules. Rejects with `INVALID_MODEL`.
+ * Loads the pronouncer from the files beside a model's graph. Without `g2p_model.json`, unknown words are pronounced by
+ * rules. Rejects with `INVALID_MODEL`.
  */
 export async function loadPronouncer(directory: string): Promise<WordPronouncer> {
   const modelPath = join(directory, pronunciationFiles.model);

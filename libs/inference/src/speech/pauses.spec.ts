@@ -9,14 +9,14 @@ function audio(silence: number, length: number): Float32Array {
 }
 
 describe('withPause', () => {
-  it('replaces the silences of a model by the one that fits what follows', () => {
+  it("replaces the model's silence with the pause that fits what follows", () => {
     const said = withPause(audio(500, 100), { sampleRate, before: 'sentence', speed: 1 });
     expect(said.length).toBe(80 + 100 + 80 + 320);
     expect(said[79]).toBe(0);
     expect(said[80]).toBe(0.5);
   });
 
-  it('pauses longer behind a paragraph, and shorter in a hurry', () => {
+  it('pauses longer after a paragraph, and shorter at a fast pace', () => {
     const length = (before: 'clause' | 'sentence' | 'paragraph', speed: number) =>
       withPause(audio(0, 100), { sampleRate, before, speed }).length;
     expect(length('clause', 1)).toBeLessThan(length('sentence', 1));
@@ -24,7 +24,7 @@ describe('withPause', () => {
     expect(length('sentence', 2)).toBe(100 + 160);
   });
 
-  it('has nothing to add to silence', () => {
+  it('adds nothing to silence', () => {
     expect(withPause(new Float32Array(1_000), { sampleRate, before: 'end', speed: 1 }).length).toBe(0);
   });
 });

@@ -27,19 +27,19 @@ describe('splitSentences', () => {
     ]);
   });
 
-  it('tells what follows: clause, sentence, paragraph or nothing', () => {
+  it('reports what follows: clause, sentence, paragraph or nothing', () => {
     const long = `W${'ord '.repeat(40)}, ${'more '.repeat(25)}end.`;
     const breaks = splitSentences(`One. Two.\n\nThree. ${long}`).map(({ before }) => before);
     expect(breaks).toEqual(['sentence', 'paragraph', 'sentence', 'clause', 'end']);
   });
 
-  it('cuts no sentence longer than 200 characters, at clauses where there are any', () => {
+  it('splits sentences longer than 200 characters, at clauses where possible', () => {
     const pieces = splitSentences(`${'a'.repeat(80)}, ${'b'.repeat(100)}; ${'c'.repeat(150)}`);
     expect(pieces.map(({ text }) => text.at(-1))).toEqual([';', 'c']);
     for (const { text } of splitSentences('x'.repeat(5_000))) expect(text.length).toBeLessThanOrEqual(200);
   });
 
-  it('counts every character of the text once, whatever it is', () => {
+  it('counts every character of any text once', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 600 }), (text) => {
         const total = splitSentences(text).reduce((sum, { characters }) => sum + characters, 0);
@@ -49,14 +49,14 @@ describe('splitSentences', () => {
   });
 
   it.each(['.', '\n', ' ', '"', '."', 'a. ', '\n ', '。', ',', '\n\n', 'A.', '.x'])(
-    'takes a hundred thousand times %j',
+    'handles a hundred thousand repetitions of %j',
     (pattern) => {
       const pieces = splitSentences(`${pattern.repeat(100_000)}x`);
       expect(pieces.reduce((sum, { characters }) => sum + characters, 0)).toBe(100_000 * pattern.length + 1);
     },
   );
 
-  it('never cuts a character in two', () => {
+  it('never splits a surrogate pair', () => {
     const rocket = '🚀';
     for (const { text } of splitSentences(`x${rocket.repeat(400)}`)) expect(text.isWellFormed()).toBe(true);
   });

@@ -1,29 +1,30 @@
 import type { SpeechBreak } from '../engines/speech.js';
 import { endsWithAbbreviation } from './english/abbreviations.js';
 
-/** A piece of a text that is spoken in one go. */
+/** Piece of a text that is synthesized in one run. */
 export interface Sentence {
   text: string;
-  /** Characters (code points) of the input it stands for, the space around it included: all pieces together are all. */
+  /** Code points of the input that it covers, including surrounding space; all pieces together cover the input. */
   characters: number;
   before: SpeechBreak;
 }
 
-/** Longest piece: longer sentences are cut at a clause, so that the first sound and a cancel do not wait for all of it. */
+/** Longest piece. Longer sentences are split at a clause to bound the wait for the first audio and for a cancel. */
 const longestPiece = 200;
 
 /**
- * Marks that end a sentence, and the closing ones behind them that belong to it. Both groups are taken whole or not at
- * all (`(?=(…))\1`): a text of a hundred thousand stops takes no longer than others.
+ * Marks that end a sentence, and the closing marks after them. Both groups match all or nothing (`(?=(…))\1`), so a
+ * text of a hundred thousand stops takes no longer than others.
  */
 const sentenceEnd = /(?<![.!?…。！？])(?=([.!?…。！？]+))\1(?=(["'”’»)\]}]*))\2(?=\s|$)|[。！？]/gu;
 
-/** What decides whether a sentence has ended stands in its last characters. */
+/** Number of last characters that decide whether a sentence has ended. */
 const tailLength = 64;
 
 /**
- * Cuts a text into sentences. A line break ends a sentence unless the next line goes on in lower case, as wrapped text
- * does; an empty line ends a paragraph. Text without anything to say yields pieces too: what they cost is still counted.
+ * Splits a text into sentences. A line break ends a sentence unless the next line continues in lower case, as wrapped
+ * text does. An empty line ends a paragraph. Text without anything to speak also yields pieces, because it is still
+ * counted.
  */
 export function splitSentences(text: string): Sentence[] {
   const pieces: Sentence[] = [];
@@ -39,7 +40,7 @@ export function splitSentences(text: string): Sentence[] {
   return pieces;
 }
 
-/** Paragraphs with the space after them; line breaks that end a sentence are marked by a NUL behind them. */
+/** Splits into paragraphs with their trailing space. A NUL marks each line break that ends a sentence. */
 function paragraphsOf(text: string): string[] {
   const paragraphs = text
     .replaceAll('\u0000', ' ')
@@ -51,7 +52,7 @@ function paragraphsOf(text: string): string[] {
   );
 }
 
-/** Sentences of one line, each with the space behind it. */
+/** Splits one line into sentences with their trailing space. */
 function cutSentences(line: string): string[] {
   const sentences: string[] = [];
   let start = 0;
@@ -69,7 +70,7 @@ function cutSentences(line: string): string[] {
 }
 
 /**
- * True when what looks like an end is none: the stop of an abbreviation, an initial or a list number, or a quotation
+ * Returns true if an apparent end is not one: the stop of an abbreviation, initial or list number, or a quotation
  * inside a sentence.
  */
 function goesOn(sentence: string, after: string): boolean {
@@ -93,14 +94,14 @@ function cutClauses(sentence: string, before: SpeechBreak): Sentence[] {
   return pieces;
 }
 
-/** Where to cut a long text: behind the last clause that fits, else behind the last word, else anywhere. */
+/** Returns where to split a long text: after the last clause that fits, else after the last word, else anywhere. */
 function clauseEnd(text: string): number {
   const head = text.slice(0, longestPiece);
   for (const pattern of [/^.*[;:—–](?:\s|(?=\s))/su, /^.*,\s/su, /^.*\s/su]) {
     const found = pattern.exec(head)?.[0].length ?? 0;
     if (found > longestPiece / 4) return found;
   }
-  // Never between the halves of a surrogate pair.
+  // Never splits a surrogate pair.
   return /[\uD800-\uDBFF]$/u.test(head) || /[\uD800-\uDBFF]/.test(head.at(-1) ?? '') ? longestPiece - 1 : longestPiece;
 }
 

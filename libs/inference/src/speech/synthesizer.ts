@@ -3,22 +3,22 @@ import type { TaskContext, TaskHandler } from '../engines/queued-task.engine.js'
 import type { SpeakInput, SpeakOutput } from '../engines/speech.js';
 import { withPause } from './pauses.js';
 
-/** How a sentence is to be said by one of the model's own voices. */
+/** Voice and pace of a sentence, for one of the model's own voices. */
 export interface SpeakSettings {
   voice: string;
   speed: number;
   language: string | null;
 }
 
-/** A model that says one sentence in a voice of its own. */
+/** Synthesizes one sentence in one of the model's voices. */
 export interface Synthesizer {
   readonly sampleRate: number;
   readonly voices: readonly string[];
-  /** Mono samples; none where the sentence has nothing to say. */
-  say(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array>;
+  /** Returns mono samples; none if the sentence has nothing to speak. */
+  synthesize(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array>;
 }
 
-/** The task `speak`. Fails with `INVALID_REQUEST` for a voice that is not the model's. */
+/** Handles the task `speak`. Fails with `INVALID_REQUEST` for an unknown voice. */
 export function speakHandler(speaker: Synthesizer): TaskHandler {
   const { sampleRate, voices } = speaker;
   return async ({ text, before, voice, speed, language }: SpeakInput, context): Promise<SpeakOutput> => {
@@ -27,7 +27,7 @@ export function speakHandler(speaker: Synthesizer): TaskHandler {
       throw new PlatformError('INVALID_REQUEST', message, 'voice');
     }
     await context.yieldToEventLoop();
-    const said = await speaker.say(text, { voice, speed, language }, context);
-    return { samples: withPause(said, { sampleRate, before, speed }), sampleRate };
+    const samples = await speaker.synthesize(text, { voice, speed, language }, context);
+    return { samples: withPause(samples, { sampleRate, before, speed }), sampleRate };
   };
 }

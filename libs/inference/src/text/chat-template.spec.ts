@@ -7,14 +7,14 @@ const at = () => new Date(Date.UTC(2026, 2, 5, 15, 4));
 const user = [{ role: 'user', content: 'Hi' }];
 
 describe('ChatTemplate', () => {
-  it('renders the conversation up to where the answer begins', () => {
+  it('renders the conversation up to the start of the response', () => {
     const source =
       "{{ bos_token }}{% for message in messages %}[{{ message.role }}]{{ message['content'] }}{{ eos_token }}" +
       '{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
     expect(new ChatTemplate(source, special).render(user)).toBe('<s>[user]Hi</s>[assistant]');
   });
 
-  it('answers a refusal of the template with 400 on the messages', () => {
+  it('maps an exception of the template to a 400 on messages', () => {
     const template = new ChatTemplate("{{ raise_exception('roles must alternate') }}", special);
     expect(() => template.render(user)).toThrowError(
       expect.objectContaining({
@@ -25,7 +25,7 @@ describe('ChatTemplate', () => {
     );
   });
 
-  it('keeps the text of other failures to itself', () => {
+  it('does not reveal the text of other failures', () => {
     const template = new ChatTemplate('{{ messages | no_such_filter }}', special);
     expect(() => template.render(user)).toThrowError(
       expect.objectContaining({
@@ -35,31 +35,31 @@ describe('ChatTemplate', () => {
     );
   });
 
-  it('passes enable_thinking on only when it is given', () => {
+  it('passes enable_thinking only if it is set', () => {
     const template = new ChatTemplate('{{ enable_thinking if enable_thinking is defined else "own" }}', special);
     expect(template.render(user)).toBe('own');
     expect(template.render(user, { enableThinking: false })).toBe('false');
     expect(template.render(user, { enableThinking: true })).toBe('true');
   });
 
-  it('passes reasoning_effort on only when it is given', () => {
+  it('passes reasoning_effort only if it is set', () => {
     const template = new ChatTemplate('{{ reasoning_effort if reasoning_effort is defined else "own" }}', special);
     expect(template.render(user)).toBe('own');
     expect(template.render(user, { reasoningEffort: 'high' })).toBe('high');
   });
 
-  it('has the date in English and UTC', () => {
+  it('provides the date in English and UTC', () => {
     const template = new ChatTemplate("{{ strftime_now('%d %b %Y, %A %-d %B %H:%M %p %%') }}", special, at);
     expect(template.render(user)).toBe('05 Mar 2026, Thursday 5 March 15:04 PM %');
   });
 
-  it('does not define members that a message does not have', () => {
+  it('does not define members that a message lacks', () => {
     const template = new ChatTemplate('{{ "name" if messages[0].name is defined else "none" }}', special);
     expect(template.render([{ role: 'user', content: 'Hi', name: undefined }])).toBe('none');
     expect(template.render([{ role: 'user', content: 'Hi', name: 'Ada' }])).toBe('name');
   });
 
-  it('renders a template in the style of Qwen, thinking switched off', () => {
+  it('renders a Qwen-style template with thinking disabled', () => {
     const source =
       "{%- for message in messages %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}{%- endfor %}" +
       "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}" +
@@ -68,7 +68,7 @@ describe('ChatTemplate', () => {
     expect(text).toBe('<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n');
   });
 
-  it('lets templates count with range and see which variables exist', () => {
+  it('supports range and tests for defined variables in templates', () => {
     const source = '{% for index in range(1, 4) %}{{ index }}{% endfor %}{% if not tools is defined %}!{% endif %}';
     expect(new ChatTemplate(source, special).render(user)).toBe('123!');
   });

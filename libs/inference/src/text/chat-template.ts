@@ -6,16 +6,16 @@ import { formatDate } from './format-date.js';
 import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
 
 export interface ChatTemplateOptions {
-  /** Given to the template as `enable_thinking`; absent leaves the template's own default. */
+  /** Passed to the template as `enable_thinking`; absent uses its default. */
   enableThinking?: boolean;
-  /** Likewise, as `reasoning_effort`. */
+  /** Passed to the template as `reasoning_effort`; absent uses its default. */
   reasoningEffort?: string;
 }
 
-/** Thrown through the interpreter by a template's `raise_exception`; its text is the template author's. */
+/** Thrown by a template's `raise_exception`; its text is the template author's. */
 class TemplateRefusal extends Error {}
 
-/** A conversation as the text its model was trained on, by the model's own Jinja template. */
+/** Renders a conversation as the text its model was trained on, with the model's own Jinja template. */
 export class ChatTemplate {
   private readonly template: Template;
 
@@ -27,7 +27,10 @@ export class ChatTemplate {
     this.template = new Template(source);
   }
 
-  /** The prompt, ending where the assistant's answer begins. A refusal of the template is a 400 on `messages`. */
+  /**
+   * Returns the prompt up to the start of the assistant's response. An exception of the template becomes a 400 on
+   * `messages`.
+   */
   render(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions = {}): string {
     try {
       return String(new Interpreter(this.environment(messages, options)).run(this.template.parsed).value ?? '');
@@ -71,14 +74,15 @@ function range(start: number, stop?: number, step = 1): number[] {
   return Array.from({ length: count }, (_, index) => from + index * step);
 }
 
-/** Templates ask `message.name is defined`: an undefined member must not exist. */
+/** Omits undefined members, because templates test `message.name is defined`. */
 function withoutAbsent(message: ChatTemplateMessage): Record<string, unknown> {
   return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined && value !== null));
 }
 
 /**
- * The template of a model: `chat_template.jinja`, else `chat_template` of `chat_template.json` or
- * `tokenizer_config.json` (a string, or a list of named ones of which `default` counts). Null when it has none.
+ * Returns the template of a model, or null without one: `chat_template.jinja`, else `chat_template` of
+ * `chat_template.json` or `tokenizer_config.json`. The latter is a string, or a list of named templates of which
+ * `default` is used.
  */
 export async function loadChatTemplate(
   directory: string,

@@ -1,17 +1,17 @@
 import type { TokenBytes } from './token-bytes.js';
 
-/** Turns the tokens of one text into characters as they come. Never splits a character over two calls. */
+/** Turns the tokens of one text into characters incrementally. Never splits a character over two calls. */
 export interface Detokenizer {
   push(tokenId: number): string;
-  /** The rest, when no more tokens come; incomplete characters become U+FFFD. */
+  /** Returns the rest after the last token; incomplete characters become U+FFFD. */
   flush(): string;
 }
 
-/** Fast way: every token's bytes are known. */
+/** Fast implementation for tokenizers with known bytes per token. */
 export class ByteDetokenizer implements Detokenizer {
   private readonly decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   private spacesToStrip: number;
-  /** True while the decoder may hold the beginning of a character. */
+  /** True while the decoder may contain the beginning of a character. */
   private pending = false;
 
   constructor(
@@ -29,7 +29,7 @@ export class ByteDetokenizer implements Detokenizer {
     if (bytes.length === 0) return '';
     this.pending = true;
     const text = this.decoder.decode(bytes, { stream: true });
-    // A whole token behind an unfinished character ends it, so nothing is left in the decoder.
+    // A whole token after an incomplete character ends it, so the decoder is empty afterwards.
     if (whole !== null) this.pending = false;
     else if (isAscii(bytes.at(-1))) this.pending = false;
     return this.stripped(text);
@@ -55,8 +55,8 @@ function isAscii(byte: number | undefined): boolean {
 }
 
 /**
- * Slow way, for decoders whose output for a token depends on its neighbours: decodes the tokens since the last
- * cut twice, with and without the new one, and emits the difference once it ends in a complete character.
+ * Slow implementation for decoders whose output for a token depends on its neighbours. Decodes the tokens since the
+ * last cut with and without the new one, and emits the difference once it ends in a complete character.
  */
 export class WindowDetokenizer implements Detokenizer {
   private ids: number[] = [];
@@ -81,7 +81,7 @@ export class WindowDetokenizer implements Detokenizer {
     return delta;
   }
 
-  /** Keeps the window short, where its start can be dropped without changing what follows. */
+  /** Shortens the window where dropping its start does not change what follows. */
   private trim(): void {
     if (this.ids.length < 2 * windowTokens) return;
     const kept = this.ids.slice(-windowTokens);

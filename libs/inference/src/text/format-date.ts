@@ -2,8 +2,8 @@ const months = 'January February March April May June July August September Octo
 const days = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
 /**
- * `strftime` for chat templates, in UTC and English whatever the host's locale: the same request gives the same
- * prompt on every worker. A directive it does not know stays as it is.
+ * `strftime` for chat templates, in UTC and English whatever the host's locale, so the same request gives the same
+ * prompt on every worker. Unknown directives are left unchanged.
  */
 export function formatDate(date: Date, format: string): string {
   return format.replace(/%(-?)([A-Za-z%])/g, (directive, unpadded: string, letter: string) => {

@@ -13,7 +13,7 @@ describe('generationConfigOf', () => {
     });
   });
 
-  it('is neutral where the model says nothing, and greedy where it says so', () => {
+  it('is neutral if the model sets nothing, and greedy if the model says so', () => {
     expect(generationConfigOf({}, {}, null).sampling).toMatchObject({ temperature: 1, topP: 1, topK: 0 });
     expect(generationConfigOf({ do_sample: false, temperature: 0.6 }, {}, null).sampling.temperature).toBe(0);
   });
@@ -25,7 +25,7 @@ describe('generationConfigOf', () => {
 });
 
 describe('mergeSampling', () => {
-  it('prefers the request, also where it says zero', () => {
+  it('prefers the request, also for zero', () => {
     expect(mergeSampling({ temperature: 1, topP: 0.9 }, { temperature: 0, topP: undefined })).toEqual({
       temperature: 0,
       topP: 0.9,

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { SamplingOptions } from '../contract/text-generation.js';
 import { readJsonIfPresent, type TextTokenizer } from './text-tokenizer.js';
 
-/** What the authors of a model recommend, from `generation_config.json` and `config.json`. */
+/** Recommended settings of a model's authors, from `generation_config.json` and `config.json`. */
 export interface GenerationConfig {
   sampling: SamplingOptions;
   eosTokenIds: ReadonlySet<number>;
-  /** Longest prompt plus output that the model was made for; null when the files do not say. */
+  /** Longest prompt plus output of the model; null if the files do not say. */
   maxPositions: number | null;
 }
 
@@ -33,7 +33,7 @@ export async function loadGenerationConfig(directory: string, tokenizer: TextTok
   return generationConfigOf(generation ?? {}, model ?? {}, tokenizer.eosTokenId);
 }
 
-/** An explicit `do_sample: false` means greedy; everything else that is absent is neutral. */
+/** An explicit `do_sample: false` means greedy; absent members are neutral. */
 export function generationConfigOf(
   generation: GenerationFile,
   model: ModelFile,
@@ -54,7 +54,7 @@ export function generationConfigOf(
   };
 }
 
-/** The request's wishes over the model's defaults; an absent or undefined member takes the default. */
+/** Merges the request's settings over the model's defaults; absent or undefined members take the default. */
 export function mergeSampling(defaults: SamplingOptions, requested: SamplingOptions): SamplingOptions {
   const given = Object.entries(requested).filter(([, value]) => value !== undefined && value !== null);
   return { ...defaults, ...Object.fromEntries(given) };

@@ -5,7 +5,7 @@ import { buildPrompt } from './prompt-builder.js';
 const special = { bos: null, eos: null, unk: null, pad: null };
 
 describe('buildPrompt', () => {
-  it('lets a model without a template go on with the last message', () => {
+  it('continues the last message if the model has no template', () => {
     const messages = [
       { role: 'system', content: 'You tell stories.' },
       { role: 'user', content: 'Once upon a time' },
@@ -17,7 +17,7 @@ describe('buildPrompt', () => {
     });
   });
 
-  it('puts the turns so far in order, a space between words', () => {
+  it('joins the turns in order, with a space between words', () => {
     const messages = [
       { role: 'user', content: 'Once' },
       { role: 'assistant', content: ' there was a fox.' },
@@ -26,13 +26,13 @@ describe('buildPrompt', () => {
     expect(buildPrompt({ messages }, null).text).toBe('Once there was a fox. It ran');
   });
 
-  it('says when the template has already opened the thinking', () => {
+  it('reports that the template has already opened the thinking block', () => {
     const messages = [{ role: 'user', content: 'Hi' }];
     expect(buildPrompt({ messages }, new ChatTemplate('A:<think>\n', special)).opensThinking).toBe(true);
     expect(buildPrompt({ messages }, new ChatTemplate('A:<think></think>', special)).opensThinking).toBe(false);
   });
 
-  it('takes a bare text as it is', () => {
+  it('leaves plain text unchanged', () => {
     expect(buildPrompt({ text: 'as it is ' }, null)).toMatchObject({ text: 'as it is ', kind: 'continuation' });
   });
 });

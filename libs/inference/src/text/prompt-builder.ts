@@ -1,12 +1,12 @@
 import type { ChatTemplateMessage, TextGenerationRequest } from '../contract/text-generation.js';
 import type { ChatTemplate } from './chat-template.js';
 
-/** The text a request puts before the model, and how its continuation reads. */
+/** Prompt text of a request, and how to treat its continuation. */
 export interface BuiltPrompt {
   text: string;
-  /** An answer starts a text of its own; a continuation goes on with the prompt's last word. */
+  /** A response starts a new text; a continuation follows the prompt's last word. */
   kind: 'answer' | 'continuation';
-  /** True when the template already opened a `<think>` block, so that the output begins inside it. */
+  /** True if the template already opened a `<think>` block, so that the output begins inside it. */
   opensThinking: boolean;
 }
 
@@ -19,9 +19,9 @@ export function buildPrompt(prompt: TextGenerationRequest['prompt'], template: C
 }
 
 /**
- * A conversation for a model without a chat template, which can only go on with a text: what user and assistant
- * said so far, in order and without labels, so that the model continues the last message. System messages are
- * left out: such a model would take them for the beginning of the story.
+ * Builds the prompt for a model without a chat template, which can only continue text. User and assistant turns are
+ * joined in order and without labels, so the model continues the last message. System messages are dropped, because
+ * such a model would treat them as the beginning of the text.
  */
 function plainText(messages: readonly ChatTemplateMessage[]): string {
   return messages

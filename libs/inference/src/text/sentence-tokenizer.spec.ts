@@ -10,26 +10,26 @@ beforeAll(async () => {
 
 const { texts, ids } = tinyEncoderReference();
 
-describe('the tokenizer of sentences', () => {
-  it.each(texts.map((text, index) => [text, ids[index]]))('gives %j the ids of the reference', (text, expected) => {
+describe('SentenceTokenizer', () => {
+  it.each(texts.map((text, index) => [text, ids[index]]))("returns the reference's ids for %j", (text, expected) => {
     expect(tokenizer.encode(text as string, 512)).toEqual({ ids: Int32Array.from(expected as number[]) });
   });
 
-  it('knows the id of the padding', () => expect(tokenizer.padId).toBe(0));
+  it('knows the padding id', () => expect(tokenizer.padId).toBe(0));
 
-  it('takes a text of just the limit and says how long a longer one is', () => {
+  it('accepts a text of exactly the limit and reports the length of a longer one', () => {
     expect(tokenizer.encode('river river', 4)).toHaveProperty('ids.length', 4);
     expect(tokenizer.encode('river river river', 4)).toEqual({ tooLong: '5' });
   });
 
-  it('knows by its beginning that a text of megabytes is too long', () => {
+  it('rejects a text of megabytes after reading its beginning', () => {
     const startedAt = process.cpuUsage();
     expect(tokenizer.encode('river '.repeat(5_000_000), 512)).toEqual({ tooLong: 'more than 1024' });
-    // Thirty megabytes take seconds to tokenize; their beginning takes milliseconds of processor time.
+    // Tokenizing thirty megabytes takes seconds; their beginning takes milliseconds of CPU time.
     expect(process.cpuUsage(startedAt).user).toBeLessThan(1_000_000);
   });
 
-  it('reads a huge text whole where it has few tokens', () => {
+  it('reads a huge text completely if it has few tokens', () => {
     expect(tokenizer.encode(`${' '.repeat(100_000)}river`, 8)).toHaveProperty('ids.length', 3);
   });
 });

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { loadTokenizerConfig, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
 
-/** Characters that are looked at in one go while it is not yet clear whether a text is too long. */
+/** Number of characters tokenized at once until it is clear whether a text is too long. */
 const segmentCharacters = 32_768;
-/** Cutting a text changes its tokens a little at each cut: only what is this much too long is judged by its pieces. */
-const sureFactor = 2;
-const sureTokens = 64;
+/** Factor above the limit at which pieces decide: splitting a text changes its tokens slightly at each split. */
+const toleranceFactor = 2;
+const toleranceTokens = 64;
 
-/** A text as ids, or how long it is where it is longer than allowed, in words. */
+/** Ids of a text, or a description of its length if it is too long. */
 export type EncodedSentence = { ids: Int32Array } | { tooLong: string };
 
-/** Whole texts to ids with the marks that the model expects around them (`[CLS]`, `</s>`…), by `tokenizer.json`. */
+/** Converts whole texts to ids with the model's special tokens (`[CLS]`, `</s>`…), by `tokenizer.json`. */
 export class SentenceTokenizer {
   readonly padId: number;
 
@@ -31,17 +31,18 @@ export class SentenceTokenizer {
     return new SentenceTokenizer(new Tokenizer(file, config), config);
   }
 
-  /** Nothing is cut off: a text of more than `limit` tokens is too long. A huge one is found out by its beginning. */
+  /** Never truncates: a text of more than `limit` tokens is too long. A huge text is rejected by its beginning. */
   encode(text: string, limit: number): EncodedSentence {
     if (text.length > segmentCharacters) {
-      const counted = this.countUpTo(text, limit * sureFactor + sureTokens);
-      if (counted > limit * sureFactor + sureTokens) return { tooLong: `more than ${limit * sureFactor}` };
+      const counted = this.countUpTo(text, limit * toleranceFactor + toleranceTokens);
+      if (counted > limit * toleranceFactor + toleranceTokens)
+        return { tooLong: `more than ${limit * toleranceFactor}` };
     }
     const { ids } = this.tokenizer.encode(text, { add_special_tokens: true });
     return ids.length > limit ? { tooLong: String(ids.length) } : { ids: Int32Array.from(ids) };
   }
 
-  /** Tokens of the pieces of a text, no further than needed to exceed `most`. */
+  /** Counts tokens of the pieces of a text, no further than needed to exceed `max`. */
   private countUpTo(text: string, max: number): number {
     let count = 0;
     for (let from = 0; from < text.length && count <= max;) {
@@ -53,7 +54,9 @@ export class SentenceTokenizer {
   }
 }
 
-/** Behind the last space of a segment, so that no word is cut; in the middle where there is none. */
+/**
+ * Returns the position after the last space of a segment, so that no word is split; the end of the segment without one.
+ */
 function segmentEnd(text: string, from: number): number {
   const end = Math.min(from + segmentCharacters, text.length);
   if (end === text.length) return end;

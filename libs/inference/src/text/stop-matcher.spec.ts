@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StopMatcher } from './stop-matcher.js';
 
-/** Feeds the pieces; what came out, and whether a stop string ended it. */
+/** Feeds the pieces; returns the output and whether a stop string ended it. */
 function match(stops: string[], pieces: string[]): { text: string; stopped: boolean } {
   const matcher = new StopMatcher(stops);
   let text = '';
@@ -14,7 +14,10 @@ function match(stops: string[], pieces: string[]): { text: string; stopped: bool
   return { text: text + matcher.flush(), stopped: false };
 }
 
-/** The obvious way: the first prefix of the text that ends with a stop string, without the longest such string. */
+/**
+ * Straightforward reference: the first prefix of the text that ends with a stop string, without the longest such
+ * string.
+ */
 function expected(stops: string[], text: string): { text: string; stopped: boolean } {
   for (let end = 1; end <= text.length; end++) {
     const ending = stops.filter((stop) => stop !== '' && text.slice(0, end).endsWith(stop));
@@ -25,11 +28,11 @@ function expected(stops: string[], text: string): { text: string; stopped: boole
 }
 
 describe('StopMatcher', () => {
-  it('finds a stop string that lies across pieces', () => {
+  it('finds a stop string that spans pieces', () => {
     expect(match(['END'], ['one E', 'N', 'D two'])).toEqual({ text: 'one ', stopped: true });
   });
 
-  it('gives out at once what cannot be the start of a stop string any more', () => {
+  it('releases text at once when it can no longer start a stop string', () => {
     const matcher = new StopMatcher(['###']);
     expect(matcher.push('a##')).toEqual({ text: 'a', stopped: false });
     expect(matcher.push('b')).toEqual({ text: '##b', stopped: false });
@@ -43,7 +46,7 @@ describe('StopMatcher', () => {
     expect(matcher.push('x').text).toBe('\n\nx');
   });
 
-  it('gives back at the end what it held', () => {
+  it('returns the held text at the end', () => {
     expect(match(['stop'], ['do not st', 'o'])).toEqual({ text: 'do not sto', stopped: false });
   });
 
@@ -55,7 +58,7 @@ describe('StopMatcher', () => {
     expect(match([''], ['text'])).toEqual({ text: 'text', stopped: false });
   });
 
-  it('agrees with a search in the whole text, wherever the pieces are cut', () => {
+  it('equals a search in the whole text, however it is split', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 });
     const pieces = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 5 }), { maxLength: 12 });
     fc.assert(

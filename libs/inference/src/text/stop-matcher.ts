@@ -1,51 +1,51 @@
-/** One stop string with its Knuth-Morris-Pratt table. */
+/** A stop string with its Knuth-Morris-Pratt table. */
 interface Pattern {
   text: string;
   /** Length of the longest proper border of each prefix. */
   borders: Uint32Array;
-  /** How many characters of the pattern the text ends with. */
+  /** Number of pattern characters that the text ends with. */
   matched: number;
 }
 
 /**
- * Finds stop strings in text that arrives in pieces. Gives out everything that cannot be the start of a stop
- * string any more, at once, and holds back only the rest. The result does not depend on where the pieces were cut:
- * the stop string that is complete first wins, of two at one place the longer.
+ * Finds stop strings in text that arrives in pieces. Text that can no longer start a stop string is released
+ * immediately; only the rest is held back. The result does not depend on the split: the stop string that completes
+ * first wins, and of two that complete together the longer.
  */
 export class StopMatcher {
   private readonly patterns: Pattern[];
-  private held = '';
+  private pending = '';
   private done = false;
 
   constructor(stops: readonly string[]) {
     this.patterns = stops.filter((stop) => stop !== '').map((text) => ({ text, borders: bordersOf(text), matched: 0 }));
   }
 
-  /** Text safe to send, and whether a stop string was found; after that, everything is swallowed. */
+  /** Returns text that is safe to send, and whether a stop string was found; afterwards all text is dropped. */
   push(piece: string): { text: string; stopped: boolean } {
     if (this.done) return { text: '', stopped: true };
     if (this.patterns.length === 0 || piece === '') return { text: piece, stopped: false };
-    const text = this.held + piece;
-    for (let index = this.held.length; index < text.length; index++) {
+    const text = this.pending + piece;
+    for (let index = this.pending.length; index < text.length; index++) {
       const length = this.advance(text.charCodeAt(index));
       if (length === 0) continue;
       this.done = true;
-      this.held = '';
+      this.pending = '';
       return { text: text.slice(0, index + 1 - length), stopped: true };
     }
     const hold = Math.max(...this.patterns.map((pattern) => pattern.matched));
-    this.held = text.slice(text.length - hold);
+    this.pending = text.slice(text.length - hold);
     return { text: text.slice(0, text.length - hold), stopped: false };
   }
 
-  /** What was held back, when the text ends without a stop string. */
+  /** Returns the held text when the input ends without a stop string. */
   flush(): string {
-    const text = this.held;
-    this.held = '';
+    const text = this.pending;
+    this.pending = '';
     return text;
   }
 
-  /** Feeds one UTF-16 unit; the length of the longest pattern that it completes, or 0. */
+  /** Feeds one UTF-16 unit; returns the length of the longest completed pattern, or 0. */
   private advance(unit: number): number {
     let longest = 0;
     for (const pattern of this.patterns) {

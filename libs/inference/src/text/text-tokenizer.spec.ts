@@ -7,7 +7,7 @@ import { TextTokenizer, type TokenizerConfig } from './text-tokenizer.js';
 const sentencePiece = sentencePieceTokenizer();
 const byteLevel = byteLevelTokenizer();
 
-/** Words cut by `##`, as WordPiece decodes them: what a token adds depends on whether it is the first. */
+/** WordPiece tokens with `##`: the text of a token depends on whether it is the first. */
 const wordPieceVocabulary = ['[UNK]', 'river', 'stone', '##s', 'ran', '##ning', '!', '水'];
 const wordPiece = {
   tokenizerJson: {
@@ -51,14 +51,14 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
     (kind.tokenizerJson.added_tokens as { id: number }[] | undefined)?.map((token) => token.id) ?? [],
   );
 
-  it('gives the deltas of any tokens the text that decoding all of them at once gives', () => {
+  it('joins the deltas of any tokens to the text of decoding all at once', () => {
     const ids = fc.array(fc.integer({ min: 0, max: kind.vocabularySize - 1 }), { minLength: 1, maxLength: 60 });
     fc.assert(
       fc.property(ids, (random) => {
         const visible = random.filter((id) => !special.has(id));
         fc.pre(visible.length > 0);
         const whole = library.decode(visible, { clean_up_tokenization_spaces: false });
-        // The library drops a byte order mark at the start of each run of byte tokens; the text keeps it.
+        // The library drops a byte order mark at the start of each run of byte tokens; our text keeps it.
         fc.pre(!deltasOf(tokenizer, random).join('').includes('\uFEFF'));
         expect(deltasOf(tokenizer, random).join('')).toBe(whole);
       }),
@@ -66,7 +66,7 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
     );
   });
 
-  it('gives a text within a limit the tokens that it has without one, and refuses none that fits', () => {
+  it('tokenizes a text within a limit as without one, and rejects none that fits', () => {
     const piece = fc.constantFrom(
       'a',
       'the',
@@ -93,7 +93,7 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
     );
   });
 
-  it('gives any text the tokens that the library gives it as a whole', () => {
+  it('tokenizes any text as the library does', () => {
     const piece = fc.constantFrom('a', 'the', ' river', ' ', '  ', '\n', '水', '🌊', '▁', '.', '</s>', '<0x41>');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
@@ -116,25 +116,25 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
 });
 
 describe('TextTokenizer', () => {
-  it('puts one BOS in front, also where the template already wrote it', () => {
+  it('adds exactly one BOS, also if the template already wrote it', () => {
     const tokenizer = open(sentencePiece);
     expect([...tokenizer.encodePrompt('river')].filter((id) => id === 1)).toEqual([1]);
     expect([...tokenizer.encodePrompt('<s>river')].filter((id) => id === 1)).toEqual([1]);
     expect(tokenizer.encodePrompt('river')[0]).toBe(1);
   });
 
-  it('adds nothing in front where the tokenizer adds no BOS, and nothing behind', () => {
+  it('adds no BOS if the tokenizer has none, and nothing at the end', () => {
     const tokenizer = open(byteLevel);
     expect([...tokenizer.encodePrompt('river')]).toEqual(tokenizer.encode('river'));
     expect(open(sentencePiece).encodePrompt('river').at(-1)).not.toBe(2);
   });
 
-  it('gives an empty prompt its BOS alone', () => {
+  it('returns only the BOS for an empty prompt', () => {
     expect([...open(sentencePiece).encodePrompt('')]).toEqual([1]);
     expect([...open(byteLevel).encodePrompt('')]).toEqual([]);
   });
 
-  it('knows that a special token can be the longest of all', () => {
+  it('considers special tokens for the longest token', () => {
     const { tokenizerJson, tokenizerConfig } = byteLevel;
     const content = `<|${'long'.repeat(20)}|>`;
     const file = { ...tokenizerJson, added_tokens: [{ id: 0, content, special: true }] };
@@ -149,28 +149,28 @@ describe('TextTokenizer', () => {
     expect(tokenizer.eosTokenId).toBe(2);
   });
 
-  it('keeps the space in front of a continuation and drops it in front of an answer', () => {
+  it('keeps the space before a continuation and drops it before a response', () => {
     const tokenizer = open(sentencePiece);
     const ids = tokenizer.encode('river');
     expect(tokenizer.decode(ids)).toBe(' river');
     expect(tokenizer.decode(ids, { stripLeadingSpaces: true })).toBe('river');
   });
 
-  it('turns what stays incomplete into U+FFFD at the end', () => {
+  it('turns incomplete characters into U+FFFD at the end', () => {
     const tokenizer = open(sentencePiece);
     const bytes = tokenizer.encode('水').filter((id) => id >= 3 && id < 259);
     expect(bytes).toHaveLength(3);
     expect(tokenizer.decode(bytes.slice(0, 2))).toBe('\uFFFD');
   });
 
-  it('names a token that is half a character by its bytes', () => {
+  it('describes a token that is half a character by its bytes', () => {
     const tokenizer = open(sentencePiece);
     const first = tokenizer.encode('水').find((id) => id >= 3 && id < 259) ?? 0;
     expect(tokenizer.describeToken(first)).toEqual({ token: 'bytes:\\xe6', bytes: [0xe6] });
     expect(tokenizer.describeToken(2)).toEqual({ token: '</s>', bytes: [...Buffer.from('</s>')] });
   });
 
-  it('leaves special tokens out of the text', () => {
+  it('omits special tokens from the text', () => {
     const tokenizer = open(sentencePiece);
     expect(tokenizer.decode([...tokenizer.encode('river'), 2], { stripLeadingSpaces: true })).toBe('river');
   });
@@ -180,12 +180,12 @@ describe('one unbroken word of many pieces', () => {
   const tokenizer = open(byteLevel);
   const word = 'river'.repeat(10_000);
 
-  it('has the tokens that it has without a limit', () => {
+  it('has the same tokens with and without a limit', () => {
     const all = tokenizer.encode(word);
     expect(tokenizer.encodeWithin(word, all.length)).toEqual(all);
   });
 
-  it('is refused where its pieces are far too many', () => {
+  it('is rejected if its pieces are far too many', () => {
     expect(tokenizer.encodeWithin(word, 1_000)).toBeNull();
   });
 });

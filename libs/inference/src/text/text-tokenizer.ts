@@ -6,7 +6,7 @@ import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
 import { TokenBudget } from './token-budget.js';
 import { splitIntoWords, type SplittableFile } from './word-splitter.js';
 
-/** The members of tokenizer_config.json and special_tokens_map.json that the house reads. */
+/** Members of tokenizer_config.json and special_tokens_map.json that are read here. */
 export interface TokenizerConfig {
   bos_token?: SpecialToken | null;
   eos_token?: SpecialToken | null;
@@ -18,13 +18,13 @@ export interface TokenizerConfig {
 
 type SpecialToken = string | { content: string };
 
-/** The members of tokenizer.json that the house reads itself; the library reads the rest. */
+/** Members of tokenizer.json that are read here; the library reads the rest. */
 export interface TokenizerFile extends SplittableFile {
   added_tokens?: { id: number; content: string; special?: boolean }[];
   decoder?: unknown;
 }
 
-/** Names of the tokens with a meaning of their own; null where the model has none. */
+/** Special tokens; null for those that the model lacks. */
 export interface SpecialTokens {
   bos: string | null;
   eos: string | null;
@@ -32,12 +32,12 @@ export interface SpecialTokens {
   pad: string | null;
 }
 
-/** Text to token ids and back, by the `tokenizer.json` of a model. */
+/** Converts text to token ids and back, by a model's `tokenizer.json`. */
 export class TextTokenizer {
   readonly special: SpecialTokens;
   readonly bosTokenId: number | null;
   readonly eosTokenId: number | null;
-  /** True when this tokenizer puts a BOS before every text by itself. */
+  /** True if this tokenizer adds a BOS before every text. */
   readonly addsBos: boolean;
   /** Bytes of the longest token: a text of `b` bytes has at least `b / longestTokenBytes` tokens. */
   readonly longestTokenBytes: number;
@@ -64,7 +64,7 @@ export class TextTokenizer {
     splitIntoWords(tokenizer, file);
     this.budget = new TokenBudget(tokenizer);
     this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
-    // Special tokens have no bytes in the table, yet a prompt may be made of them.
+    // Special tokens have no bytes in the table, but a prompt may consist of them.
     const longestAdded = added.reduce((max, { content }) => Math.max(max, Buffer.byteLength(content)), 1);
     this.longestTokenBytes = this.bytes?.table.reduce((max, bytes) => Math.max(max, bytes.length), longestAdded) ?? 256;
   }
@@ -80,14 +80,14 @@ export class TextTokenizer {
   }
 
   /**
-   * Ids of a prompt. Exactly one BOS stands in front where the tokenizer adds one, whether or not the text
-   * already begins with it; nothing is added at the end.
+   * Returns the ids of a prompt. If the tokenizer adds a BOS, exactly one is at the start, whether or not the text
+   * already begins with it. Nothing is added at the end.
    */
   encodePrompt(text: string): Int32Array {
     return this.withBos(this.encode(text));
   }
 
-  /** The ids of a text as those of a prompt. */
+  /** Adds the BOS of a prompt to the ids of a text. */
   withBos(ids: readonly number[]): Int32Array {
     if (!this.addsBos || this.bosTokenId === null || ids[0] === this.bosTokenId) return Int32Array.from(ids);
     const withBos = new Int32Array(ids.length + 1);
@@ -96,26 +96,28 @@ export class TextTokenizer {
     return withBos;
   }
 
-  /** Ids of the text alone. */
+  /** Returns the ids of the text without special tokens. */
   encode(text: string): number[] {
     return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
   }
 
-  /** Ids of the text alone; null where they are clearly more than `limit`, which is known before all are found. */
+  /**
+   * Returns the ids of the text; null if they are clearly more than `limit`, which is detected before all are found.
+   */
   encodeWithin(text: string, limit: number): number[] | null {
     // Most prompts are short, and no character has more than three tokens.
     return text.length * 2 <= limit ? this.encode(text) : this.budget.within(limit, () => this.encode(text));
   }
 
-  /** The whole text of the tokens, special ones left out. */
+  /** Returns the whole text of the tokens without special tokens. */
   decode(ids: readonly number[], { stripLeadingSpaces = false } = {}): string {
     const detokenizer = this.detokenizer({ stripLeadingSpaces });
     return ids.map((id) => detokenizer.push(id)).join('') + detokenizer.flush();
   }
 
   /**
-   * A decoder for one text. An answer drops the space that such decoders put at the start of a text; the
-   * continuation of a text keeps it.
+   * Creates a decoder for one text. A response drops the space that such decoders put at the start of a text; a
+   * continuation keeps it.
    */
   detokenizer({ stripLeadingSpaces }: { stripLeadingSpaces: boolean }): Detokenizer {
     if (this.bytes !== null) return new ByteDetokenizer(this.bytes, { stripLeadingSpaces });
@@ -127,7 +129,7 @@ export class TextTokenizer {
     return this.bytes?.table ?? null;
   }
 
-  /** A token as log-probabilities name it: its text, and its bytes where they are known. */
+  /** Describes a token for log-probabilities: its text, and its bytes if known. */
   describeToken(id: number): { token: string; bytes: number[] | null } {
     const name = this.tokenizer.id_to_token(id) ?? '';
     if (this.specialIds.has(id)) return { token: name, bytes: [...new TextEncoder().encode(name)] };
@@ -151,7 +153,7 @@ export class TextTokenizer {
   }
 }
 
-/** tokenizer_config.json, completed from special_tokens_map.json; both may be missing. */
+/** Reads tokenizer_config.json, completed from special_tokens_map.json; both may be missing. */
 export async function loadTokenizerConfig(directory: string): Promise<TokenizerConfig> {
   const [config, special] = await Promise.all([
     readJsonIfPresent<TokenizerConfig>(join(directory, 'tokenizer_config.json')),
@@ -160,7 +162,7 @@ export async function loadTokenizerConfig(directory: string): Promise<TokenizerC
   return { ...special, ...config };
 }
 
-/** A JSON file of a model; null when the model has none. A damaged file is an error. */
+/** Reads a JSON file of a model; null if it does not exist. A damaged file is an error. */
 export async function readJsonIfPresent<Content>(path: string): Promise<Content | null> {
   const text = await readTextIfPresent(path);
   return text === null ? null : (JSON.parse(text) as Content);
@@ -180,7 +182,7 @@ function contentOf(token: SpecialToken | null | undefined): string | null {
   return typeof token === 'string' ? token : token.content;
 }
 
-/** Bytes that are no text by themselves, as `bytes:\xe4\xbd`, the way OpenAI writes them. */
+/** Formats bytes that are not valid text as `bytes:\xe4\xbd`, as OpenAI does. */
 function escapedBytes(bytes: Uint8Array): string {
   return `bytes:${[...bytes].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`;
 }

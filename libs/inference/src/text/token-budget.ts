@@ -1,32 +1,32 @@
 import type { Tokenizer } from '@huggingface/tokenizers';
 
-/** The members of the library's model that are used here; its types keep them to themselves. */
+/** Members of the library's model used here, which its types do not expose. */
 interface WordEncoder {
   encode(words: string[]): string[];
   tokens_to_ids: ReadonlyMap<string, number>;
   unk_token_id?: number;
-  /** Neighbours that are unknown become one token. */
+  /** True if adjacent unknown tokens are merged into one. */
   fuse_unk: boolean;
 }
 
-/** What is this much too long is not looked at to its end: who is only a little over is told by how much. */
-const sureFactor = 2;
-const sureTokens = 64;
+/** Encoding stops beyond this factor and surplus; a text slightly over the limit is counted exactly. */
+const toleranceFactor = 2;
+const toleranceTokens = 64;
 
-/** Characters of one unbroken word that are encoded in one go while it is not clear whether it is far too long. */
+/** Characters of one unbroken word encoded at once until it is clear whether it is far too long. */
 const pieceCharacters = 16_384;
 
-/** No character (UTF-16 unit) becomes more tokens: one for each of its bytes. */
+/** Maximum tokens per character (UTF-16 unit): one for each of its bytes. */
 const maxTokensOfCharacter = 3;
 
 class BudgetSpent extends Error {}
 
 /**
- * Ends the encoding of a text that is far too long at the word that makes it so. The library's encoder takes one word after
- * the other, so a text that stays within its budget has the tokens that it has without one.
+ * Aborts the encoding of a far too long text at the word that exceeds the budget. The library encodes one word after
+ * another, so a text within its budget has the same tokens as without one.
  */
 export class TokenBudget {
-  private left = Infinity;
+  private remaining = Infinity;
   private readonly model: WordEncoder;
   private readonly encode: (words: string[]) => string[];
 
@@ -34,45 +34,45 @@ export class TokenBudget {
     const model = tokenizer.model as unknown as WordEncoder;
     this.model = model;
     this.encode = model.encode.bind(model);
-    model.encode = (words) => (this.left === Infinity ? this.encode(words) : this.encodeWithin(words));
+    model.encode = (words) => (this.remaining === Infinity ? this.encode(words) : this.encodeWithin(words));
   }
 
-  /** Null where the text that `encode` encodes has clearly more than `limit` tokens. */
+  /** Returns null if the text that `encode` encodes has clearly more than `limit` tokens. */
   within<Result>(limit: number, encode: () => Result): Result | null {
-    this.left = limit * sureFactor + sureTokens;
+    this.remaining = limit * toleranceFactor + toleranceTokens;
     try {
       return encode();
     } catch (error) {
       if (error instanceof BudgetSpent) return null;
       throw error;
     } finally {
-      this.left = Infinity;
+      this.remaining = Infinity;
     }
   }
 
   private encodeWithin(words: readonly string[]): string[] {
     const tokens: string[] = [];
     for (const word of words) {
-      if (word.length > pieceCharacters && word.length * maxTokensOfCharacter > this.left) this.weigh(word);
-      const ofWord = this.encode([word]);
-      this.spend(ofWord);
-      for (const token of ofWord) tokens.push(token);
+      if (word.length > pieceCharacters && word.length * maxTokensOfCharacter > this.remaining) this.estimate(word);
+      const wordTokens = this.encode([word]);
+      this.spend(wordTokens);
+      for (const token of wordTokens) tokens.push(token);
     }
     return tokens;
   }
 
-  /** Cutting a word changes its tokens at the cuts alone, far less than by the factor. */
-  private weigh(word: string): void {
-    const before = this.left;
+  /** Estimates a word's tokens in pieces. Splitting changes tokens only at the splits, far less than the factor. */
+  private estimate(word: string): void {
+    const before = this.remaining;
     for (let from = 0; from < word.length; from += pieceCharacters) {
       this.spend(this.encode([word.slice(from, from + pieceCharacters)]));
     }
-    this.left = before;
+    this.remaining = before;
   }
 
   private spend(tokens: readonly string[]): void {
-    this.left -= this.model.fuse_unk ? tokens.filter((token) => this.isKnown(token)).length : tokens.length;
-    if (this.left < 0) throw new BudgetSpent();
+    this.remaining -= this.model.fuse_unk ? tokens.filter((token) => this.isKnown(token)).length : tokens.length;
+    if (this.remaining < 0) throw new BudgetSpent();
   }
 
   private isKnown(token: string): boolean {

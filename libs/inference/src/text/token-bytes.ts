@@ -1,16 +1,16 @@
 import type { Tokenizer } from '@huggingface/tokenizers';
 
-/** What one token adds to the text, independent of its neighbours. */
+/** Text contribution of a single token, independent of its neighbours. */
 export interface TokenBytes {
-  /** UTF-8 bytes per token id; special tokens and holes of the vocabulary are empty. May split characters. */
+  /** UTF-8 bytes per token id; empty for special tokens and unused ids. May split characters. */
   readonly table: readonly Uint8Array[];
-  /** Text of each token that is whole by itself, null where it splits a character: most tokens need no decoder. */
+  /** Text of each token that is valid by itself, null if it splits a character: most tokens need no decoder. */
   readonly texts: readonly (string | null)[];
-  /** Spaces the decoder takes off the very start of a text. */
+  /** Spaces that the decoder strips from the start of a text. */
   readonly leadingSpaces: number;
 }
 
-/** One step of a `decoder` in tokenizer.json, of the members this file reads. */
+/** A step of a `decoder` in tokenizer.json, with the members used here. */
 interface DecoderStep {
   type: string;
   pattern?: { String?: string };
@@ -34,8 +34,8 @@ const textEncoder = new TextEncoder();
 const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
- * Compiles the decoder of a tokenizer.json into one byte string per token. Null where a token's text depends on
- * its neighbours (WordPiece, CTC, `</w>` suffixes): such decoders are re-run over a window instead.
+ * Compiles the decoder of a tokenizer.json into one byte string per token. Returns null if a token's text depends on
+ * its neighbours (WordPiece, CTC, `</w>` suffixes); such decoders are re-run over a window.
  */
 export function compileTokenBytes(
   tokenizer: Tokenizer,
@@ -68,7 +68,7 @@ function planOf(decoder: DecoderStep | null): DecoderPlan | null {
   return steps.every((step) => addStep(plan, step, steps.length)) ? plan : null;
 }
 
-/** Adds one step to the plan; false when its effect is not per token. */
+/** Adds a step to the plan; returns false if its effect is not per token. */
 function addStep(plan: DecoderPlan, step: DecoderStep, count: number): boolean {
   switch (step.type) {
     case 'Fuse':
@@ -108,8 +108,8 @@ function fallbackByte(token: string): number | null {
 }
 
 /**
- * Byte-level BPE writes each byte as one printable character: printable Latin-1 stands for itself, the other 68
- * bytes are moved to U+0100 and up, in order.
+ * Returns the alphabet of byte-level BPE, which writes each byte as one printable character. Printable Latin-1 maps to
+ * itself; the other 68 bytes map to U+0100 and up, in order.
  */
 const byteOfCharacter = ((): ReadonlyMap<string, number> => {
   const map = new Map<string, number>();
@@ -125,7 +125,7 @@ function byteLevelBytes(token: string): Uint8Array {
   const bytes: number[] = [];
   for (const character of token) {
     const byte = byteOfCharacter.get(character);
-    // A character outside the alphabet can only come from a damaged vocabulary: keep its own text.
+    // A character outside the alphabet only occurs in a damaged vocabulary: keep its own text.
     if (byte === undefined) bytes.push(...textEncoder.encode(character));
     else bytes.push(byte);
   }

@@ -1,6 +1,6 @@
 import type { Tokenizer } from '@huggingface/tokenizers';
 
-/** The members of tokenizer.json that decide whether a text may be split. */
+/** Members of tokenizer.json that decide whether a text may be split. */
 export interface SplittableFile {
   pre_tokenizer?: unknown;
   model?: {
@@ -14,9 +14,10 @@ export interface SplittableFile {
 const innerSpace = /[^▁]▁/;
 
 /**
- * SentencePiece exports give the whole text to the byte-pair encoder as one word, which takes a second for a long
- * prompt and stalls every stream of the host. Where no token has a space behind another character, no merge can
- * cross from a word to the next: splitting there gives the same tokens, in small words that the encoder remembers.
+ * Splits text into words for SentencePiece exports, which pass the whole text to the byte-pair encoder as one word.
+ * That takes a second for a long prompt and stalls every stream of the host. If no token has a space after another
+ * character, no merge can cross word boundaries. Splitting there gives the same tokens, in small words that the encoder
+ * caches.
  */
 export function splitIntoWords(tokenizer: Tokenizer, file: SplittableFile): void {
   const { pre_tokenizer: preTokenizer, model } = file;
@@ -24,7 +25,7 @@ export function splitIntoWords(tokenizer: Tokenizer, file: SplittableFile): void
   if (model.end_of_word_suffix || model.continuing_subword_prefix) return;
   const added = tokenizer.get_added_tokens_decoder();
   for (const [token, id] of tokenizer.get_vocab()) if (innerSpace.test(token) && !added.has(id)) return;
-  // The library calls whatever stands there with the text, after its normalizer.
+  // The library calls any pre-tokenizer found here with the text, after its normalizer.
   const split = (text: string): string[] => text.split(/(?<=[^▁])(?=▁)/);
   tokenizer.pre_tokenizer = split as unknown as Tokenizer['pre_tokenizer'];
 }

@@ -9,16 +9,16 @@ import { AbandonedAdmissions } from './abandoned-admissions.js';
 const logger = { info() {}, warn() {}, error() {} } as unknown as Logger;
 const job = { requestId: 'r', modality: 'chat', modelId: 'm', deadlineMs: 60_000 };
 
-describe('jobs that were not taken', () => {
-  /** Attempts of the rows that are open. */
+describe('abandoned admissions', () => {
+  /** Attempts of the open rows. */
   let rows: Map<string, number>;
   let closed: string[];
   let removed: string[];
   let cancelled: string[];
-  /** Tries of queue and bus that fail. */
+  /** Attempts of queue and bus that fail. */
   let queueOutages: number;
   let busOutages: number;
-  /** Tries of the database that fail. */
+  /** Attempts of the database that fail. */
   let outages: number;
   let pauses: number[];
   let nowMs: number;
@@ -93,7 +93,7 @@ describe('jobs that were not taken', () => {
     expect({ closed, removed, pauses }).toEqual({ closed: ['r/1'], removed: ['r'], pauses: [] });
   });
 
-  it('are cancelled over the bus, for the worker that has them or will', async () => {
+  it('are cancelled over the bus, for the worker that has them or will get them', async () => {
     await abandonedAdmissions.close(job);
     expect(cancelled).toEqual(['r']);
     abandonedAdmissions.closeLater({ ...job, requestId: 'later' });
@@ -105,7 +105,7 @@ describe('jobs that were not taken', () => {
       ]);
   });
 
-  it('are taken out of the queue, and cancelled, however late queue and bus are back', async () => {
+  it('are removed from the queue, and cancelled, however late queue and bus return', async () => {
     [queueOutages, busOutages] = [4, 2];
     await abandonedAdmissions.close(job);
     expect({ closed, removed, cancelled }).toEqual({ closed: ['r/1'], removed: [], cancelled: [] });
@@ -114,14 +114,14 @@ describe('jobs that were not taken', () => {
     expect({ closed, pauses }).toEqual({ closed: ['r/1'], pauses: [250, 500, 1_000] });
   });
 
-  it('are taken out of the queue once more behind their row, which a sweep may have brought back before', async () => {
+  it('are removed from the queue again after their row, which a sweep may have re-enqueued before', async () => {
     outages = 1;
     await abandonedAdmissions.close(job);
     await expect.poll(() => removed).toEqual(['r', 'r']);
     expect(closed).toEqual(['r/1']);
   });
 
-  it('have their rows closed, all of them, while the queue is away', async () => {
+  it('have all their rows closed while the queue is unavailable', async () => {
     queueOutages = Infinity;
     const many = Array.from({ length: 200 }, (_, position) => `r${position}`);
     rows = new Map(many.map((requestId) => [requestId, 1]));
@@ -133,7 +133,7 @@ describe('jobs that were not taken', () => {
     queueOutages = 0;
   });
 
-  it('leave their row when the database is back, after pauses that grow', async () => {
+  it('close their row when the database is back, after increasing pauses', async () => {
     outages = 5;
     await abandonedAdmissions.close(job);
     expect(closed).toEqual([]);
@@ -141,7 +141,7 @@ describe('jobs that were not taken', () => {
     expect({ closed, pauses }).toEqual({ closed: ['r/1'], pauses: [250, 500, 1_000, 2_000] });
   });
 
-  it('leave their row also when a sweep has brought it back meanwhile', async () => {
+  it('close their row even when a sweep has re-enqueued it meanwhile', async () => {
     rows.set('r', 3);
     abandonedAdmissions.closeLater(job);
     await settled();
@@ -156,7 +156,7 @@ describe('jobs that were not taken', () => {
     expect(closed).toEqual([]);
   });
 
-  it('are looked for again where the server may still be committing them, and then no more', async () => {
+  it('are looked up again while the server may still be committing them, and then no more', async () => {
     rows.clear();
     onPause = (milliseconds) => void (milliseconds === 10_000 && rows.set('r', 1));
     abandonedAdmissions.closeLater({ ...job, isDoubtful: true });
@@ -167,7 +167,7 @@ describe('jobs that were not taken', () => {
     await expect.poll(() => pauses.slice(2)).toEqual([5_000, 10_000, 15_000, 30_000]);
   });
 
-  it('are left to the sweep past their deadline', async () => {
+  it('are left to the sweep after their deadline', async () => {
     outages = Infinity;
     abandonedAdmissions.closeLater(job);
     await expect.poll(() => nowMs).toBeGreaterThanOrEqual(job.deadlineMs);

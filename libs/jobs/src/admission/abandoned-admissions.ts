@@ -5,14 +5,14 @@ import { type AttemptResult, BackgroundRetries, type RetryTask } from '../lifecy
 import type { JobCloser } from '../lifecycle/job-closer.js';
 import type { JobsRepository } from '../lifecycle/jobs.repository.js';
 
-/** A job whose caller was told that it was not taken. */
+/** A job whose caller was told that it was not accepted. */
 export interface AbandonedAdmission {
   requestId: string;
   modality: string;
   modelId: string;
   /** Ms from now after which the sweep has expired it. */
   deadlineMs: number;
-  /** True when the server may still be committing the row: that there is none says nothing yet. */
+  /** True while the server may still be committing the row: a missing row proves nothing yet. */
   isDoubtful?: boolean;
 }
 
@@ -22,35 +22,37 @@ export interface AbandonedAdmissionsOptions {
   transport: QueueTransport;
   logger: Logger;
   clock?: Clock;
-  /** Waits between two tries, and between two looks for a row that may come. */
+  /** Waits between two attempts, and between two lookups of a row that may appear. */
   pause?: (milliseconds: number) => Promise<void>;
 }
 
-/** Wait after a try that failed, doubled up to the longest, in ms: shorter than any sweep takes to look twice. */
+/** Pause after a failed attempt, doubled up to the maximum, in ms: shorter than any sweep needs to look twice. */
 const firstPauseMs = 250;
 const longestPauseMs = 2_000;
 
-/** Pauses before the looks for a row that may still be committed, in ms: a server that stalls for longer is the sweep's. */
+/**
+ * Pauses before lookups of a row that may still be committed, in ms: a server that stalls longer is left to the sweep.
+ */
 const recheckAfterMs = [5_000, 10_000, 15_000, 30_000];
 
-/** Rows closed at once, and rows kept in mind; more than these are left to the sweep. */
+/** Rows closed at once, and rows remembered; more than these are left to the sweep. */
 const atOnce = 64;
 const maxWaiting = 20_000;
 
 interface Waiting extends AbandonedAdmission, RetryTask {
   looks: number;
-  /** Its row is closed: no sweep brings the job back any more. */
+  /** Its row is closed: no sweep re-enqueues the job. */
   isClosed: boolean;
-  /** Queue and workers have been told, so late that no sweep has brought the job back since. */
+  /** Queue and workers were notified after the last moment at which a sweep could have re-enqueued the job. */
   isPublished: boolean;
 }
 
 /**
- * Ends the jobs whose callers heard `SERVICE_UNAVAILABLE` while nobody knew whether database or queue had taken them. Such a
- * row must not wait for the sweep, which would bring the job back and have the caller pay for an answer that nobody awaits;
- * and a job that the queue took all the same must not keep a worker busy for nobody. Tries until the database has closed
- * the row, the queue was asked to give the job back, and the bus has told the workers, who remember it; with this process, its
- * memory of them is gone, and workers then refuse what has no reader.
+ * Ends jobs whose callers got `SERVICE_UNAVAILABLE` while it was unknown whether database or queue had accepted them.
+ * Without this, a sweep would re-enqueue such a row and charge the caller for a response that is never read, or a
+ * worker would run an accepted job for nothing. Retries until the database has closed the row, the queue was asked to
+ * remove the job, and the bus has notified the workers, which remember it. If this process dies, its memory is lost,
+ * and workers then refuse jobs without a reader.
  */
 export class AbandonedAdmissions {
   private readonly retries: BackgroundRetries<Waiting>;
@@ -68,7 +70,7 @@ export class AbandonedAdmissions {
     });
   }
 
-  /** Closes the row and stops the job, now if possible, else later; never rejects. */
+  /** Closes the row and stops the job, now if possible, otherwise later; never rejects. */
   async close(job: AbandonedAdmission): Promise<void> {
     const waiting = this.waitingOf(job, 0);
     const { result, error } = await this.attempt(waiting);
@@ -78,7 +80,7 @@ export class AbandonedAdmissions {
     this.retries.add(waiting);
   }
 
-  /** For a database that is away: returns at once. */
+  /** Returns immediately, for a database that is unavailable. */
   closeLater(job: AbandonedAdmission, looks = 0): void {
     this.retries.add(this.waitingOf(job, looks));
   }
@@ -90,14 +92,14 @@ export class AbandonedAdmissions {
 
   private async attempt(job: Waiting): Promise<{ result: AttemptResult; error?: unknown }> {
     const { requestId, isClosed: wasClosed, isPublished: wasPublished } = job;
-    // Of one that may never be written, nothing is in the queue either.
+    // For a row that may never be written, nothing is in the queue either.
     const mayBeQueued = wasClosed || job.isDoubtful !== true;
     const [closing, telling] = await Promise.allSettled([
       wasClosed ? true : this.closeRow(requestId),
       mayBeQueued && !wasPublished ? this.stop(job) : undefined,
     ]);
     job.isClosed = closing.status === 'fulfilled';
-    // What was told before the row was closed counts no more: a sweep may have brought the job back in between.
+    // Notifications sent before the row was closed do not count: a sweep may have re-enqueued the job in between.
     job.isPublished = telling.status === 'fulfilled' && (wasPublished ? wasClosed || !job.isClosed : mayBeQueued);
     if (closing.status === 'fulfilled' && !closing.value && job.isDoubtful === true) {
       this.recheck(job);
@@ -119,7 +121,7 @@ export class AbandonedAdmissions {
     else logger.error({ requestId }, 'a row that nobody wants is left to the sweep');
   }
 
-  /** Takes the job out of the queue, and has every worker drop it that has it or will get it. */
+  /** Removes the job from the queue, and has every worker drop it that has it or will get it. */
   private async stop({ requestId, modality, modelId }: AbandonedAdmission): Promise<void> {
     const { producer, cancelBus } = this.options.transport;
     const results = await Promise.allSettled([
@@ -129,7 +131,7 @@ export class AbandonedAdmissions {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Whichever attempt it is by now. Resolves to whether there is such a row; of no effect when there is none. */
+  /** Whatever its current attempt. Resolves to whether there is such a row; has no effect without one. */
   private async closeRow(requestId: string): Promise<boolean> {
     const { jobs, closer } = this.options;
     const state = { state: 'failed', errorCode: 'SERVICE_UNAVAILABLE', usage: null, executionMs: 0 } as const;
@@ -142,7 +144,7 @@ export class AbandonedAdmissions {
   }
 }
 
-/** Rows first: a queue that is away must not keep them open. */
+/** Rows first: an unavailable queue must not keep them open. */
 function chooseNext(all: Waiting[]): Waiting[] {
   const open = all.filter(({ isClosed }) => !isClosed);
   return (open.length > 0 ? open : all).slice(0, atOnce);

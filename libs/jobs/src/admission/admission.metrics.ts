@@ -5,7 +5,7 @@ import type { AdmissionDecision } from './admission.service.js';
 export function countDecisions(metrics: Metrics): (decision: AdmissionDecision) => void {
   const decisions = metrics.counter(
     'sluice_admission_decisions_total',
-    'Requests let in (`admitted`) or refused (the code) by admission: balance, capacity, stores.',
+    'Requests admitted (`admitted`) or rejected (error code) by admission: balance, capacity, stores.',
     ['modality', 'model', 'reason'],
   );
   return ({ modality, modelId, reason }) => decisions.inc({ modality, model: modelId, reason });

@@ -14,7 +14,7 @@ import { routeKeyOf } from './route-key.js';
 import { QueueLimit, type QueuePosition } from './queue-limit.js';
 import { type AbandonedAdmission, AbandonedAdmissions } from './abandoned-admissions.js';
 
-/** A request that passed validation and wants to run. */
+/** A validated request that is ready to run. */
 export interface OpenRequest {
   requestId: string;
   caller: Caller;
@@ -23,19 +23,19 @@ export interface OpenRequest {
   payload: object;
   /** Ms from now; default: the policy's. */
   deadlineMs?: number;
-  /** Mailbox address of this replica; null for async jobs. */
+  /** Reply address of this replica; null for async jobs. */
   replyTo: string | null;
   stream: boolean;
-  /** What the rate limit reserved for it; kept with the row, so that its closing puts it right. */
+  /** What the rate limit reserved; stored with the row, so that closing the job corrects it. */
   tokenReservation?: TokenReservation | null;
-  /** Of a job whose caller does not wait; `replyTo` is null then. */
+  /** Set for async jobs; `replyTo` is null then. */
   media?: NewMediaJob;
   /**
-   * What requests of one conversation have in common: those of one account that say the same go to the same worker while
-   * it has room. Asked only when there is a choice.
+   * Identifies requests of one conversation: those of one account with the same key go to the same worker while it has
+   * capacity. Called only when there is a choice.
    */
   affinity?: () => string;
-  /** Given to the admission steps; nothing here looks into it. */
+  /** Passed to the admission steps without inspection. */
   quote?: unknown;
 }
 
@@ -45,23 +45,23 @@ export interface AdmissionOptions {
   cipher: PayloadCipher;
   transport: QueueTransport;
   logger: Logger;
-  /** Jobs that may wait per model. */
+  /** Maximum number of waiting jobs per model. */
   queueLimit: number;
   /** Run in order in the transaction of the row. */
   steps?: readonly AdmissionStep[];
-  /** Told of every request once; must not throw. */
+  /** Called once for every request; must not throw. */
   onDecision?: (decision: AdmissionDecision) => void;
-  /** Told of every job the moment it is written, with its quote; must not throw. */
+  /** Called for every job when its row is written, with its quote; must not throw. */
   onWritten?: (job: AdmittedJob, quote: unknown) => void;
-  /** What is left of the time that a request may wait for database and queue; default: as long as they take. */
+  /** Remaining time that a request may wait for database and queue; default: unlimited. */
   budgetOf?: (requestId: string) => StoreBudget;
-  /** `traceparent` of a request that is traced. */
+  /** `traceparent` of a traced request. */
   traceOf?: (requestId: string) => string | undefined;
-  /** Default: one of its own. */
+  /** Default: a new instance. */
   abandonedAdmissions?: AbandonedAdmissions;
 }
 
-/** Whether a request was let in: `admitted`, or the code it was refused with. */
+/** Whether a request was admitted: `admitted`, or the error code of the refusal. */
 export interface AdmissionDecision {
   modality: string;
   modelId: string;
@@ -75,12 +75,12 @@ interface NewcomerJob {
   admission: Admission;
 }
 
-/** A database that is slow or gone must not keep callers for a turn after a turn. */
+/** A slow or unavailable database must not keep callers waiting turn after turn. */
 const groups = { lanes: 4, max: 32, patienceMs: 5_000 };
 
 /**
- * Lets requests in: the row and what the steps add in one transaction, then the queue. Requests that come while others
- * are being admitted share a transaction.
+ * Admits requests: the row and what the steps add in one transaction, then the queue. Concurrent requests share a
+ * transaction.
  */
 export class AdmissionService {
   private readonly limit: QueueLimit;
@@ -101,7 +101,7 @@ export class AdmissionService {
 
   /**
    * Rejects with `MODEL_AT_CAPACITY` when too many jobs wait, with a step's own error, and with `SERVICE_UNAVAILABLE`
-   * when database or queue do not take the job; nothing is left open then.
+   * when database or queue do not accept the job; nothing stays open then.
    */
   async open(request: OpenRequest): Promise<AdmittedJob> {
     try {
@@ -153,7 +153,7 @@ export class AdmissionService {
     } catch (error) {
       const { requestId, modelId } = job;
       this.options.logger.warn({ requestId, modelId, error }, 'the queue did not take the job');
-      // The queue may have taken it all the same and lost the answer: should it run, its outcome finds a closed row.
+      // The queue may have accepted it and lost the acknowledgement: if it runs, its result finds a closed row.
       await this.inTime(request, this.abandonedAdmissions.close(this.abandonedAdmission(request))).catch(
         () => undefined,
       );
@@ -166,7 +166,7 @@ export class AdmissionService {
     return { requestId, modality, modelId, deadlineMs: deadlineMs ?? policy.deadlineMs };
   }
 
-  /** From the row on, the closing of the job answers for the reserved tokens. */
+  /** Once the row exists, closing the job corrects the reserved tokens. */
   private async insertHolding(request: OpenRequest): Promise<AdmittedJob> {
     const { tokenReservation: reservation = null } = request;
     const held = reservation?.hold() === true ? reservation : null;
@@ -174,7 +174,7 @@ export class AdmissionService {
     return this.hearOf(request, written, () => held?.release());
   }
 
-  /** `onNothing` is called when it is sure that no row was written, nor ever will be; perhaps after it has rejected. */
+  /** `onNothing` is called when it is certain that no row was or will be written; possibly after the rejection. */
   private async hearOf(
     request: OpenRequest,
     written: Promise<AdmittedJob>,
@@ -186,18 +186,18 @@ export class AdmissionService {
       this.doubtful.delete(requestId);
       return job;
     } catch (error) {
-      // A try that was refused says nothing of the one before it, which may have been written.
+      // A refused retry says nothing about the attempt before it, which may have been written.
       if (isRefusal(error) && !this.doubtful.has(requestId)) {
         onNothing();
         throw error;
       }
-      // The caller need not wait for a database that is away.
+      // The caller need not wait for a database that is unavailable.
       void this.closeIfWritten(request, written, onNothing);
       throw error instanceof BudgetSpent ? error : unavailable(error);
     }
   }
 
-  /** Whatever may be written of a request whose caller has heard that it is not let in, now or later. */
+  /** Cleans up whatever may be written, now or later, for a request whose caller was told that it is not admitted. */
   private async closeIfWritten(
     request: OpenRequest,
     written: Promise<AdmittedJob>,
@@ -223,7 +223,7 @@ export class AdmissionService {
     return { row, media, admission: { job: { requestId, accountId, apiKeyId, modality, modelId }, payload, quote } };
   }
 
-  /** Rows, and what the steps add to them, of all who are not refused. */
+  /** Writes the rows, and what the steps add to them, of all requests that are not refused. */
   private async admit(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
     try {
       return await this.write(newcomers);
@@ -293,13 +293,15 @@ function admittedOf(admitted: ReadonlyMap<string, AdmittedJob>, requestId: strin
   return job;
 }
 
-/** What the database itself refuses has left nothing behind; of everything else nobody knows, of lost connections least. */
+/**
+ * An error of the database itself left nothing behind; for anything else, above all lost connections, that is unknown.
+ */
 function isRolledBack(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(08|57)/.test(code);
 }
 
-/** Somebody's decision; such a request may be asked for anew under the same id. */
+/** A deliberate refusal; the request may be repeated under the same id. */
 function isRefusal(error: unknown): boolean {
   return error instanceof PlatformError && !(error instanceof BudgetSpent);
 }

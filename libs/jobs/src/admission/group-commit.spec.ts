@@ -8,7 +8,7 @@ interface Item {
   poison?: boolean;
 }
 
-/** What was worked on together; a poisoned item fails its whole group. */
+/** Items processed together; a poisoned item fails its whole group. */
 function recorder(groups: Item[][], pauseMs = 0) {
   return async (items: readonly Item[]): Promise<(string | Error)[]> => {
     groups.push([...items]);
@@ -21,7 +21,7 @@ function recorder(groups: Item[][], pauseMs = 0) {
 const keyOf = ({ key }: Item): string => key;
 
 describe('GroupCommit', () => {
-  it('lets what comes together share a group, and what comes meanwhile the next one', async () => {
+  it('groups items that arrive together, and puts later ones into the next group', async () => {
     const groups: Item[][] = [];
     const commit = new GroupCommit(recorder(groups, 5), keyOf, { lanes: 1, max: 10 });
     const first = ['a', 'b'].map((key) => commit.add({ key }));
@@ -34,7 +34,7 @@ describe('GroupCommit', () => {
     ]);
   });
 
-  it('gives each item its own result or error, also where one fails them all', async () => {
+  it('gives each item its own result or error, even where one fails them all', async () => {
     const item = fc.record({ key: fc.constantFrom(...'abcdefgh'), fails: fc.boolean(), poison: fc.boolean() });
     const options = fc.record({ lanes: fc.integer({ min: 1, max: 4 }), max: fc.integer({ min: 1, max: 6 }) });
     await fc.assert(
@@ -58,7 +58,7 @@ describe('GroupCommit', () => {
     );
   });
 
-  it('lets what comes while a lane gathers go together, again and again', async () => {
+  it('groups what arrives while a lane gathers, again and again', async () => {
     const groups: Item[][] = [];
     const commit = new GroupCommit(recorder(groups), keyOf, { lanes: 1, max: 2, gatherMs: 20 });
     const first = commit.add({ key: 'a' });
@@ -71,7 +71,7 @@ describe('GroupCommit', () => {
     ]);
   });
 
-  it('begins nothing for items that have waited for longer than their patience, and tries none of them again', async () => {
+  it('starts nothing for items that waited longer than their limit, and retries none of them', async () => {
     const groups: Item[][] = [];
     const commit = new GroupCommit(recorder(groups, 60), keyOf, { lanes: 1, max: 10, patienceMs: 30 });
     const late = { message: 'Its turn did not come within 30 ms.' };
@@ -83,7 +83,7 @@ describe('GroupCommit', () => {
     expect(groups.map((group) => group.map(keyOf))).toEqual([['a', 'b'], ['d']]);
   });
 
-  it('has no more groups under way than lanes', async () => {
+  it('runs no more groups at once than lanes', async () => {
     let running = 0;
     let max = 0;
     const work = async (items: readonly Item[]): Promise<string[]> => {

@@ -1,16 +1,19 @@
-/** How a group of items is worked on: resolves to a result or an error for each, in their order. */
+/** Processes a group of items: resolves to a result or an error for each, in order. */
 export type GroupWork<Item, Result> = (items: readonly Item[]) => Promise<(Result | Error)[]>;
 
 export interface GroupCommitOptions {
-  /** Groups under way at once. */
+  /** Groups in progress at once. */
   lanes: number;
-  /** Items of one group. */
+  /** Maximum number of items per group. */
   max: number;
-  /** How long the first item of a lane waits for others, in ms, where nobody waits for it. Default: one turn of the loop. */
+  /**
+   * How long the first item of a lane waits for others, in ms, when nothing awaits it. Default: one turn of the event
+   * loop.
+   */
   gatherMs?: number;
   /**
-   * How long after it came an item may still be begun, or tried alone after its group failed, in ms; then it rejects.
-   * Default: however long.
+   * How long after its arrival an item may still be started, or retried alone after its group failed, in ms; then it
+   * rejects. Default: unlimited.
    */
   patienceMs?: number;
 }
@@ -23,9 +26,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Items that come while others are under way share the next transaction, as a database commits in groups: alone, an
- * item waits for nobody; the busier, the cheaper each. Items of one key are never in a group together. A group that fails
- * as a whole is tried item by item, so that one bad item costs the others no more than time.
+ * Groups items that arrive while others are in progress into the next transaction, like a database's group commit: a
+ * single item waits for nothing; the higher the load, the lower the cost of each. Items with the same key are never in
+ * one group. A group that fails as a whole is retried item by item, so that a bad item costs the others only time.
  */
 export class GroupCommit<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
@@ -55,7 +58,7 @@ export class GroupCommit<Item, Result> {
     this.busy -= 1;
   }
 
-  /** What comes together goes together. */
+  /** Items that arrive together are processed together. */
   private async gather(): Promise<void> {
     const { gatherMs } = this.options;
     await new Promise((resolve) => (gatherMs === undefined ? setImmediate(resolve) : setTimeout(resolve, gatherMs)));
@@ -73,7 +76,7 @@ export class GroupCommit<Item, Result> {
     return [...group.values()];
   }
 
-  /** Those who wait for it have been told something else long before it would be done. */
+  /** Its waiters received another response long before it would be done. */
   private stillWanted(group: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const { patienceMs = Infinity } = this.options;
     const nowMs = performance.now();
@@ -97,7 +100,7 @@ export class GroupCommit<Item, Result> {
     });
   }
 
-  /** Null when the group failed as a whole and has more than one item. */
+  /** Returns null when the group failed as a whole and has more than one item. */
   private async resultsOf(group: Waiting<Item, Result>[]): Promise<(Result | Error)[] | null> {
     try {
       return await this.work(group.map(({ item }) => item));

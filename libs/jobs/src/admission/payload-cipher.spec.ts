@@ -5,7 +5,7 @@ import { PayloadCipher } from './payload-cipher.js';
 const cipher = new PayloadCipher('ab'.repeat(32));
 
 describe('PayloadCipher', () => {
-  it('gives back every payload', () => {
+  it('restores every payload', () => {
     fc.assert(
       fc.property(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()), (requestId, payload) => {
         const expected: unknown = JSON.parse(JSON.stringify(payload));
@@ -14,13 +14,13 @@ describe('PayloadCipher', () => {
     );
   });
 
-  it('hides the text, and never writes the same bytes twice', () => {
+  it('hides the text, and never produces the same bytes twice', () => {
     const [first, second] = [1, 2].map(() => Buffer.from(cipher.encrypt('r', { prompt: 'a secret of mine' })));
     expect(first?.includes('secret')).toBe(false);
     expect(first?.equals(second ?? Buffer.alloc(0))).toBe(false);
   });
 
-  it('refuses bytes of another request, another key, and bytes that changed', () => {
+  it('refuses bytes of another request, of another key, and altered bytes', () => {
     const bytes = cipher.encrypt('one', { prompt: 'text' });
     expect(() => cipher.decrypt('two', bytes)).toThrow();
     expect(() => new PayloadCipher('cd'.repeat(32)).decrypt('one', bytes)).toThrow();
@@ -29,7 +29,7 @@ describe('PayloadCipher', () => {
     expect(() => cipher.decrypt('one', changed)).toThrow();
   });
 
-  it('takes only keys of 32 bytes', () => {
+  it('accepts only keys of 32 bytes', () => {
     expect(() => new PayloadCipher('ab')).toThrow('32 bytes');
   });
 });

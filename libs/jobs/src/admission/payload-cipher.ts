@@ -13,7 +13,7 @@ export class PayloadCipher {
     return this.box.seal(requestId, JSON.stringify(payload));
   }
 
-  /** Throws when the key is another one, or the bytes belong to another request. */
+  /** Throws when the key differs, or the bytes belong to another request. */
   decrypt(requestId: string, bytes: Uint8Array): object {
     return JSON.parse(this.box.open(requestId, bytes).toString('utf8')) as object;
   }

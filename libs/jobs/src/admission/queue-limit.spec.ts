@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { QueueCounts } from '#queue';
 import { QueueLimit, type QueuePosition } from './queue-limit.js';
 
-/** A queue that answers after a turn of the loop, and counts how often it was asked. */
+/** A queue that responds after one turn of the event loop, and counts its calls. */
 class FakeQueue {
   waiting = 0;
   looks = 0;
@@ -39,7 +39,7 @@ function admitted(positions: (QueuePosition | null)[]): QueuePosition[] {
 }
 
 describe('QueueLimit', () => {
-  it('lets no more of a burst in than the limit, with one look at the queue', async () => {
+  it('admits no more of a burst than the limit, with one read of the queue', async () => {
     const { queue, limit } = setUp(2);
     expect(admitted(await takeMany(limit, 80))).toHaveLength(2);
     expect(queue.looks).toBe(1);
@@ -49,7 +49,7 @@ describe('QueueLimit', () => {
     await expect(limit.take('echo', 'other')).resolves.toBeDefined();
   });
 
-  it('looks once in 100 ms while there is room', async () => {
+  it('reads once in 100 ms while there is capacity', async () => {
     const { queue, time, limit } = setUp(100);
     for (let index = 0; index < 50; index += 1) queue.enqueue(await limit.take('echo', 'm'));
     expect(queue.looks).toBe(1);
@@ -58,7 +58,7 @@ describe('QueueLimit', () => {
     expect(queue.looks).toBe(2);
   });
 
-  it('lets requests in again as soon as workers have made room', async () => {
+  it('admits requests again as soon as workers have made room', async () => {
     const { queue, limit } = setUp(1);
     queue.enqueue(await limit.take('echo', 'm'));
     await expect(limit.take('echo', 'm')).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
@@ -66,7 +66,7 @@ describe('QueueLimit', () => {
     await expect(limit.take('echo', 'm')).resolves.toBeDefined();
   });
 
-  it('sees what other replicas let in, and overshoots by no more than that', async () => {
+  it('sees what other replicas admit, and overshoots by no more than that', async () => {
     const { queue, time, limit } = setUp(10);
     queue.enqueue(await limit.take('echo', 'm'));
     queue.waiting += 4;
@@ -76,13 +76,13 @@ describe('QueueLimit', () => {
     expect(admitted(await takeMany(limit, 80))).toHaveLength(0);
   });
 
-  it('gives the place of a job that never came to another', async () => {
+  it('gives the position of a job that never arrived to another', async () => {
     const { limit } = setUp(1);
     (await limit.take('echo', 'm')).settle();
     await expect(limit.take('echo', 'm')).resolves.toBeDefined();
   });
 
-  it('passes on that the queue cannot be asked, and asks again', async () => {
+  it('passes on that the queue cannot be read, and reads again', async () => {
     const { queue, limit } = setUp(1);
     const answer = queue.counts.bind(queue);
     queue.counts = () => Promise.reject(new Error('away'));

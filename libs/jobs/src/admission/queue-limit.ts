@@ -1,31 +1,31 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import type { JobProducer } from '#queue';
 
-/** How long a look at the queue serves, in ms. */
+/** How long a reading of the queue stays valid, in ms. */
 const reuseMs = 100;
 
-/** A place in the queue that an admission holds while its job is on the way there. */
+/** A position in the queue that an admission occupies while its job is on the way. */
 export interface QueuePosition {
-  /** The job is in the queue, or will never be: from now on a look at the queue knows it. */
+  /** The job is in the queue, or never will be: from now on a reading of the queue includes it. */
   settle(): void;
 }
 
-/** What this process knows of one queue. */
+/** The state of one queue as this process knows it. */
 interface View {
-  /** What waits, by the last look and by what was let in since. */
+  /** Waiting jobs, by the last reading and the admissions since. */
   waiting: number;
   atMs: number;
   /** Admissions whose jobs are on the way into the queue. */
   underWay: number;
-  /** Admissions since the look now under way began. */
+  /** Admissions since the current reading began. */
   sinceLook: number;
   looking: Promise<void> | null;
 }
 
 /**
- * Refuses jobs of a model whose queue is full. A look at the queue serves for 100 ms, and every admission of this process
- * is counted on top of it, so that the limit is exceeded only by what other replicas let in within that time. At the
- * limit, each request waits for a fresh look, which those that come meanwhile share.
+ * Refuses jobs of a model whose queue is full. A reading of the queue is valid for 100 ms, and every admission of this
+ * process is added to it, so that only admissions of other replicas within that time can exceed the limit. At the
+ * limit, each request waits for a fresh reading, which concurrent requests share.
  */
 export class QueueLimit {
   private readonly views = new Map<string, View>();
@@ -36,14 +36,16 @@ export class QueueLimit {
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** Takes a place for one job. Rejects with `MODEL_AT_CAPACITY`, and as the queue does when it cannot be asked. */
+  /**
+   * Occupies a position for one job. Rejects with `MODEL_AT_CAPACITY`, and as the queue does when it cannot be read.
+   */
   async take(modality: string, modelId: string): Promise<QueuePosition> {
     const view = this.viewOf(`${modality}.${modelId}`);
     if (view.waiting >= this.limit || this.clock.monotonicMs() - view.atMs >= reuseMs) {
       view.looking ??= this.look(view, modality, modelId).finally(() => (view.looking = null));
       await view.looking;
     }
-    // No turn of the loop passes between this look and the count: whoever shared the reading counts as well.
+    // No turn of the event loop passes between this reading and the count: everyone who shared the reading is counted.
     if (view.waiting >= this.limit) {
       throw new PlatformError('MODEL_AT_CAPACITY', 'Too many requests wait for this model. Try again later.', 'model');
     }
@@ -54,7 +56,7 @@ export class QueueLimit {
   }
 
   private async look(view: View, modality: string, modelId: string): Promise<void> {
-    // What is on the way now may or may not be in the answer: counting it twice for a moment errs on the safe side.
+    // What is on the way may or may not be in the reading: counting it twice for a moment errs on the safe side.
     const { underWay } = view;
     view.sinceLook = 0;
     const atMs = this.clock.monotonicMs();

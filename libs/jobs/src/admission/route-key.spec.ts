@@ -10,7 +10,7 @@ describe('routeKeyOf', () => {
     expect(routeKeyOf('account-', '1a chat')).not.toBe(key);
   });
 
-  it('shows nothing of the text', () => {
+  it('reveals nothing of the text', () => {
     expect(routeKeyOf('account-1', 'secret')).toMatch(/^[0-9a-f]{64}$/);
   });
 });

@@ -5,8 +5,8 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Encrypts what callers said and were answered wherever it lies in the database: AES-256-GCM under the configured key, a
- * fresh nonce each, bound to its place so that one row's bytes cannot be put into another. Layout: version, nonce,
+ * Encrypts the contents of requests and responses wherever the database stores them: AES-256-GCM under the configured
+ * key, a fresh nonce each, bound to its row so that its bytes cannot be moved into another. Layout: version, nonce,
  * tag, ciphertext.
  */
 export class SecretBox {
@@ -18,7 +18,7 @@ export class SecretBox {
     if (this.key.length !== 32) throw new Error('The secret key must have 32 bytes.');
   }
 
-  /** `place` names the row; it is not in the result. */
+  /** `place` identifies the row; it is not part of the result. */
   seal(context: string, bytes: string | Uint8Array): Uint8Array<ArrayBuffer> {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(context));
@@ -26,7 +26,7 @@ export class SecretBox {
     return new Uint8Array(Buffer.concat([Buffer.from([version]), nonce, cipher.getAuthTag(), sealed]));
   }
 
-  /** Throws when the key is another one, or the bytes belong to another place. */
+  /** Throws when the key differs, or the bytes belong to another row. */
   open(context: string, bytes: Uint8Array): Buffer {
     if (bytes[0] !== version) throw new Error('The bytes were sealed by a newer version.');
     const nonce = bytes.subarray(1, 1 + nonceBytes);

@@ -26,18 +26,18 @@ function changesOf(closed: ClosedJob): number[] {
   return changes;
 }
 
-describe('the closing of a job', () => {
-  it('leaves in the window what the job has used: prompt and output, cached or not', () => {
+describe('closing a job', () => {
+  it('leaves what the job used in the window: prompt and output, cached or not', () => {
     expect(changesOf(job)).toEqual([60 - 500]);
   });
 
-  it('leaves nothing of a job that used nothing, or never told', () => {
+  it('leaves nothing in the window for a job that used nothing, or never reported', () => {
     const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
     expect(changesOf({ ...job, usage })).toEqual([-500]);
     expect(changesOf({ ...job, state: 'expired', usage: null })).toEqual([-500]);
   });
 
-  it('leaves the window alone where nothing was reserved', () => {
+  it('leaves the window unchanged when nothing was reserved', () => {
     expect(changesOf({ ...job, reservedTokens: null })).toEqual([]);
   });
 });

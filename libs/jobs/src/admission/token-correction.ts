@@ -2,8 +2,8 @@ import type { TokenCorrector } from '#rate-limit';
 import type { ClosedListener } from '../lifecycle/job-states.js';
 
 /**
- * Puts right what a rate limit reserved for a job, once it is known what it used; one that reports nothing used
- * nothing. Should the process die before, the reservation stands until its minute is over.
+ * Corrects what a rate limit reserved for a job once its usage is known; a job without a report used nothing. If the
+ * process dies before, the reservation lasts until its minute is over.
  */
 export function correctReservedTokens(corrector: TokenCorrector): ClosedListener {
   return ({ accountId, apiKeyId, modelId, reservedTokens = null, usage }) => {

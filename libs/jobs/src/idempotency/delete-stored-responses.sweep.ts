@@ -2,13 +2,13 @@ import { inBatches } from '#common';
 import type { Sweep } from '../recovery/sweep.js';
 import type { IdempotencyRepository } from './idempotency.repository.js';
 
-/** Rows of a statement, which must end within its limit of time: an answer may have 16 MB. And statements of one run. */
+/** Rows per statement, which must finish within its timeout (a response may have 16 MB), and statements per run. */
 const batch = 20;
 const maxBatches = 250;
 
-/** Deletes idempotency keys, and the answers kept with them, when their day is over. */
+/** Deletes idempotency keys, and the responses stored with them, after a day. */
 export class DeleteStoredResponsesSweep implements Sweep {
-  readonly name = 'forget-answers';
+  readonly name = 'delete-stored-responses';
 
   constructor(private readonly repository: IdempotencyRepository) {}
 

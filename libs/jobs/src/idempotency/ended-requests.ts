@@ -1,7 +1,7 @@
 /**
- * The requests whose claims ended without a good answer, the latest of them: what still works on one, because it has not
- * noticed that its caller left, must not go on as if it had come without a key. A hundred thousand ids are about 10 MB, and
- * more than a replica loses while one request is on its way to its admission.
+ * The latest requests whose claims ended without a successful response. Code that still works on one, because it has
+ * not noticed the disconnect, must not continue as if it had come without a key. A hundred thousand ids are about 10
+ * MB, and more than a replica loses while one request is on its way to admission.
  */
 export class EndedRequests {
   private readonly ids = new Set<string>();

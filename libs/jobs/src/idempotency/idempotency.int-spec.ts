@@ -89,7 +89,7 @@ async function admit(
   });
 }
 
-/** Admits the job of a request, and commits when it is told to. */
+/** Admits the job of a request, and commits on demand. */
 async function admitSlowly(idempotency: IdempotencyService, { requestId }: KeyedRequest): Promise<() => Promise<void>> {
   const { accountId, apiKeyId } = caller;
   const place = { modality: 'echo', modelId: 'm', stream: false, replyTo: null, deadlineMs: 60_000 };
@@ -112,7 +112,7 @@ async function admitSlowly(idempotency: IdempotencyService, { requestId }: Keyed
   };
 }
 
-/** Somebody waits for a lock that somebody else holds. */
+/** Waits until one session waits for a lock of another. */
 async function waitsForLock(): Promise<void> {
   const text = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   await expect.poll(async () => (await client.query(text)).rowCount, { timeout: 20_000 }).toBe(1);
@@ -129,7 +129,7 @@ async function close(
   expect(closed).not.toBeNull();
 }
 
-/** The replica of the first request dies: nothing renews its hold, which is over. */
+/** The replica of the first request dies: nothing renews its lease, which expires. */
 async function die(): Promise<void> {
   await client.query(`UPDATE idempotency_keys SET held_until = now() - interval '1 s' WHERE key = $1`, [key]);
 }
@@ -148,7 +148,7 @@ describe('an idempotency key', () => {
     for (const result of results) if (result.status === 'rejected') expect(result.reason).toEqual(inUse);
   });
 
-  it('gives the answer of the first to the others, to the byte, and hides it in the database', async () => {
+  it('returns the response of the first to the others, byte by byte, and hides it in the database', async () => {
     await claimOf(await service().open(request())).end('answered', answer);
     expect(answerOf(await service().open(request()))).toEqual(answer);
     const { rows } = await client.query<{ answer: Buffer }>('SELECT answer FROM idempotency_keys WHERE key = $1', [
@@ -178,14 +178,14 @@ describe('an idempotency key', () => {
     expect(await service().open(request('a body', { accountId: other.id }))).toHaveProperty('claim');
   });
 
-  it('is free again after an error before anything was admitted', async () => {
+  it('is free again after an error before admission', async () => {
     await claimOf(await service().open(request())).end('failed', { ...answer, status: 400 });
     const { rows } = await client.query('SELECT FROM idempotency_keys WHERE key = $1', [key]);
     expect(rows).toEqual([]);
     expect(await service().open(request('another'))).toHaveProperty('claim');
   });
 
-  it('is free again at once when a later step refuses what holds it', async () => {
+  it('is free again at once when a later step refuses its request', async () => {
     const idempotency = service();
     const first = request();
     const claim = claimOf(await idempotency.open(first));
@@ -197,7 +197,7 @@ describe('an idempotency key', () => {
     expect(await service().open(request('another'))).toHaveProperty('claim');
   });
 
-  it('is free again after an admitted request that cost nothing, and not after one that cost something', async () => {
+  it('is free again after an admitted request that cost nothing, and not after one that was charged', async () => {
     const idempotency = service();
     const [free, paid] = [request(), request()];
     const claim = claimOf(await idempotency.open(free));
@@ -212,13 +212,13 @@ describe('an idempotency key', () => {
     expect(answerOf(await service().open(request())).status).toBe(504);
   });
 
-  it('is forgotten after a day, with its answer', async () => {
+  it('is deleted after a day, with its response', async () => {
     await claimOf(await service().open(request())).end('answered', answer);
     const other = key;
     key = `${key}-2`;
     await claimOf(await service().open(request())).end('answered', answer);
     await client.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 s' WHERE key = $1`, [key]);
-    // Nobody has swept yet.
+    // No sweep has run yet.
     const claim = claimOf(await service().open(request('another')));
     await claim.end('answered', answer);
     await client.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 s' WHERE key = $1`, [key]);
@@ -229,14 +229,14 @@ describe('an idempotency key', () => {
     expect(answerOf(await service().open(request()))).toEqual(answer);
   });
 
-  it('says that an answer too large to keep is gone', async () => {
+  it('reports that a response too large to store is gone', async () => {
     await claimOf(await service().open(request())).end('answered', null);
     await expect(service().open(request())).rejects.toEqual(lost);
   });
 });
 
 describe('a replica that dies', () => {
-  it('before it admitted anything leaves the key to the next request, and cannot begin any more', async () => {
+  it('before admission leaves the key to the next request, and cannot admit any more', async () => {
     const dead = service();
     const first = request();
     await dead.open(first);
@@ -255,7 +255,7 @@ describe('a replica that dies', () => {
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('keeps its key while its job is open, and what the job cost decides then', async () => {
+  it('keeps its key while its job is open; afterwards the charge of the job decides', async () => {
     const dead = service();
     const first = request();
     await dead.open(first);
@@ -267,7 +267,7 @@ describe('a replica that dies', () => {
     await expect(service().open(request('another'))).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
-  it('leaves its key to the next request when its job has cost nothing', async () => {
+  it('leaves its key to the next request when its job cost nothing', async () => {
     const dead = service();
     const first = request();
     await dead.open(first);
@@ -277,7 +277,7 @@ describe('a replica that dies', () => {
     expect(await service().open(request())).toHaveProperty('claim');
   });
 
-  it('leaves the answer of a job that it had only started', async () => {
+  it('leaves the response of a job that it had only queued', async () => {
     const dead = service();
     const first = request();
     await dead.open(first);
@@ -291,13 +291,13 @@ describe('a replica that dies', () => {
     await expect(service().open(request())).rejects.toEqual(lost);
   });
 
-  it('keeps its key when it was not dead, and admits its job at the moment it is judged', async () => {
+  it('keeps its key when it was not dead, and admits its job at the moment of the check', async () => {
     const slow = service({ reservationMs: 3_600_000 });
     const first = request();
     await slow.open(first);
     const { accountId, apiKeyId } = caller;
     const job = { requestId: first.requestId, accountId, apiKeyId, modality: 'echo', modelId: 'm' };
-    // A later step refused it then.
+    // A later step then refused it.
     await jobs.transaction((transaction) => slow.admit(transaction, [{ job, payload: {}, quote: null }]));
     await die();
     const second = request();
@@ -310,7 +310,7 @@ describe('a replica that dies', () => {
     await expect(service().open(request(), () => ({}))).resolves.toHaveProperty('answer');
   });
 
-  it('is not taken for dead while it renews what it holds', async () => {
+  it('is not taken for dead while it renews its lease', async () => {
     const slow = service({ reservationMs: 1_000 });
     const claim = claimOf(await slow.open(request()));
     for (let round = 0; round < 7; round += 1) {
@@ -322,8 +322,8 @@ describe('a replica that dies', () => {
   });
 });
 
-describe('a caller who leaves', () => {
-  it('gets what was made for it, once that is known to have been charged', async () => {
+describe('a client that disconnects', () => {
+  it('gets the response that was made for it, once it is known to have been charged', async () => {
     const idempotency = service();
     const first = request();
     const claim = claimOf(await idempotency.open(first));
@@ -334,7 +334,7 @@ describe('a caller who leaves', () => {
     expect(await service().open(request())).toEqual({ answer, isCut: true });
   });
 
-  it('runs anew where nothing was charged', async () => {
+  it('runs again when nothing was charged', async () => {
     const idempotency = service();
     const first = request();
     const claim = claimOf(await idempotency.open(first));
@@ -344,7 +344,7 @@ describe('a caller who leaves', () => {
     expect(await service().open(request())).toHaveProperty('claim');
   });
 
-  it('before anything was admitted lets the key go, and nothing is admitted for it any more', async () => {
+  it('before admission frees the key, and nothing is admitted for it afterwards', async () => {
     const idempotency = service();
     const [left, stays] = [request(), request('a body', { key: `${key}-2` })];
     await claimOf(await idempotency.open(left)).end('cut', null);
@@ -363,17 +363,17 @@ describe('a caller who leaves', () => {
     expect(await jobs.find(left.requestId)).toBeNull();
   });
 
-  it('renews its holds while another of its keys is in hand, and waits for nobody', async () => {
+  it('renews its leases while another of its keys is locked, without waiting', async () => {
     const requests = [request('one', { key: `${key}-1` }), request('two', { key: `${key}-2` })];
     for (const each of requests) expect(await repository.claim(each, 1)).toBe(true);
-    const replica = new pg.Client(database.url);
-    await replica.connect();
+    const lockingClient = new pg.Client(database.url);
+    await lockingClient.connect();
     try {
-      await replica.query('BEGIN');
-      await replica.query('SELECT FROM idempotency_keys WHERE key = $1 FOR UPDATE', [`${key}-1`]);
+      await lockingClient.query('BEGIN');
+      await lockingClient.query('SELECT FROM idempotency_keys WHERE key = $1 FOR UPDATE', [`${key}-1`]);
       await repository.hold(requests, 60_000);
     } finally {
-      await replica.end();
+      await lockingClient.end();
     }
     const text = `SELECT key FROM idempotency_keys WHERE key = ANY ($1) AND held_until > now() + interval '30 s'`;
     const keys = requests.map((each) => each.key);
@@ -382,7 +382,7 @@ describe('a caller who leaves', () => {
     expect((await client.query(text, [keys])).rows).toHaveLength(2);
   });
 
-  it('while the job is admitted does not free the key', async () => {
+  it('does not free the key during admission', async () => {
     const idempotency = service();
     const first = request();
     const claim = claimOf(await idempotency.open(first));

@@ -2,10 +2,10 @@ import { Injectable } from '#platform/injection';
 import { PrismaService, type RawQueries } from '#platform/prisma';
 import type { JobState, JobTransaction } from '../lifecycle/job-states.js';
 
-/** What the row of a key says of its request; the migration tells the states. */
+/** What the row of a key records about its request; the migration documents the states. */
 export type KeyState = 'claimed' | 'admitted' | 'answered' | 'failed' | 'cut';
 
-/** A request that came with a key. */
+/** A request with an idempotency key. */
 export interface KeyedRequest {
   accountId: string;
   key: string;
@@ -14,12 +14,12 @@ export interface KeyedRequest {
   requestId: string;
 }
 
-/** The request that holds a key, and the job it may have opened. */
+/** The request that owns a key, and the job it may have opened. */
 export interface HeldKey {
   requestId: string;
   state: KeyState;
   fingerprint: Uint8Array;
-  /** A living replica has renewed its hold lately. */
+  /** True while a live replica renews its lease. */
   isHeld: boolean;
   isExpired: boolean;
   answer: Uint8Array | null;
@@ -39,16 +39,16 @@ interface KeyRow {
   queue_id: string | null;
 }
 
-/** How long a key counts, in the words of the database. */
+/** How long a key is valid, as a database interval. */
 const lifetime = '24 hours';
 
-/** Rows of idempotency keys. Whoever writes names the request it writes for: another one may have taken the key. */
+/** Rows of idempotency keys. Every write names its request, since another request may have taken the key over. */
 @Injectable()
 export class IdempotencyRepository {
   // SQL: a key is claimed, held and taken over by single statements that compare with the database's clock.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** True when nobody had the key; of any number at once, one. Never waits for the one that has it. */
+  /** Returns true when the key was free; of concurrent requests, one succeeds. Never waits for the owner of the key. */
   async claim({ accountId, key, fingerprint, requestId }: KeyedRequest, reservationMs: number): Promise<boolean> {
     const count = await this.prisma.$executeRaw`
       INSERT INTO idempotency_keys (account_id, key, fingerprint, request_id, held_until, expires_at)
@@ -79,7 +79,7 @@ export class IdempotencyRepository {
     };
   }
 
-  /** Takes the key from a request that needs it no longer; of any number at once, one succeeds. */
+  /** Takes the key over from a request that no longer needs it; of concurrent requests, one succeeds. */
   async takeOver(request: KeyedRequest, from: HeldKey, reservationMs: number): Promise<boolean> {
     const { accountId, key, fingerprint, requestId } = request;
     const hadJob = from.job !== null;
@@ -96,7 +96,10 @@ export class IdempotencyRepository {
     return count === 1;
   }
 
-  /** Notes, in the transaction that admits their jobs, that there are some. Resolves to those that still hold their keys. */
+  /**
+   * Records, in the transaction that admits their jobs, that jobs exist. Resolves to the requests that still own their
+   * keys.
+   */
   async admit(transaction: JobTransaction, requests: readonly KeyedRequest[]): Promise<Set<string>> {
     const { accountIds, keys, requestIds } = columnsOf(requests);
     const rows = await transaction.$queryRaw<{ request_id: string }[]>`
@@ -108,14 +111,14 @@ export class IdempotencyRepository {
     return new Set(rows.map(({ request_id: requestId }) => requestId));
   }
 
-  /** Keeps the answer of a request that was answered well. */
+  /** Stores the response of a successful request. */
   async keep({ accountId, key, requestId }: KeyedRequest, answer: Uint8Array<ArrayBuffer> | null): Promise<void> {
     await this.prisma.$executeRaw`
       UPDATE idempotency_keys SET state = 'answered', answer = ${answer}, held_until = now()
        WHERE account_id = ${accountId}::uuid AND key = ${key} AND request_id = ${requestId}`;
   }
 
-  /** Gives the key back; where a job was admitted for it, keeps instead how its answer ended. */
+  /** Frees the key; when a job was admitted for it, records how its response ended instead. */
   async release(
     request: KeyedRequest,
     ending: 'failed' | 'cut',
@@ -136,10 +139,7 @@ export class IdempotencyRepository {
     );
   }
 
-  /**
-   * Says that the replica of these requests lives. Those that somebody has in hand at this moment are left for the next time,
-   * and waited for by nobody who has locked others.
-   */
+  /** Renews the leases of these requests. Rows that are locked at this moment are left for the next time. */
   async hold(requests: KeyedRequest[], reservationMs: number): Promise<void> {
     const { accountIds, keys, requestIds } = columnsOf(requests);
     await this.prisma.$executeRaw`
@@ -153,7 +153,7 @@ export class IdempotencyRepository {
         FROM mine WHERE k.account_id = mine.account_id AND k.key = mine.key`;
   }
 
-  /** Forgets keys whose day is over, oldest first; resolves to how many. */
+  /** Deletes expired keys, oldest first; resolves to their number. */
   async deleteExpired(limit: number): Promise<number> {
     return this.prisma.$executeRaw`
       DELETE FROM idempotency_keys WHERE (account_id, key) IN
@@ -162,8 +162,9 @@ export class IdempotencyRepository {
   }
 
   /**
-   * Runs the one statement of `write` behind a lock on the key. Whether a request has a job is judged by the statement's
-   * snapshot: taken before the lock, it would be older than the admission that the lock was waited for, and miss its job.
+   * Runs the single statement of `write` after locking the key. Whether a request has a job is decided by the
+   * statement's snapshot: taken before the lock, it would be older than the admission that the lock waited for, and
+   * miss its job.
    */
   private withKey({ accountId, key }: KeyedRequest, write: (last: RawQueries) => Promise<number>): Promise<number> {
     return this.prisma.$prepared(async (transaction) => {

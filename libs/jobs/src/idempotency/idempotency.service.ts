@@ -9,32 +9,33 @@ import { answerPlace, type ClaimEnding, KeyClaim } from './key-claim.js';
 import { safetyClassifierKey } from './key-decision.js';
 import { type StoredResponse, unpackResponse } from './stored-response.js';
 
-/** How an answer that was lost follows from its job. */
+/** How a lost response follows from its job. */
 export type ResponseOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
 
-/** A request with a key either is the first one, or gets what the first one got. */
+/** A request with a key is either the first one, or gets the response of the first one. */
 export type KeyOpening = { claim: KeyClaim } | { answer: StoredResponse; isCut: boolean };
 
 export interface IdempotencyOptions {
   repository: IdempotencyRepository;
   box: SecretBox;
-  /** What a closed request was charged; null when it had no hold. */
+  /** What a closed request was charged; null without a reservation. */
   chargeOf: (requestId: string) => Promise<NanoUsd | null>;
   logger: Logger;
-  /** How long a request waits for an equal one that is under way before it is refused, in ms. */
+  /** How long a request waits for an equal one in progress before it is refused, in ms. */
   waitMs?: number;
-  /** How long a replica may be silent before what it holds is judged by the rows it left, in ms. */
+  /** How long a replica may be silent before the rows it left decide, in ms. */
   reservationMs?: number;
 }
 
-/** Pauses between two looks at a request that is under way, in ms; the last one repeats. */
+/** Pauses between two checks of a request in progress, in ms; the last one repeats. */
 const firstPauseMs = 20;
 const longestPauseMs = 200;
 
 /**
- * `Idempotency-Key`: of all requests of an account with one key and one body, one runs, and the others get its answer.
- * Which one is decided by the primary key of a row; that it stays so, whoever dies, by a fence: the transaction that
- * admits a job fails unless its request still holds the key. An admission step of every job, free for those without.
+ * Implements `Idempotency-Key`: of all requests of an account with one key and one body, one runs, and the others get
+ * its response. The primary key of a row decides which one. A fence keeps it so, whatever dies: the transaction that
+ * admits a job fails unless its request still owns the key. An admission step of every job, free for those without a
+ * key.
  */
 export class IdempotencyService implements AdmissionStep {
   private readonly claims = new Map<string, KeyClaim>();
@@ -50,7 +51,7 @@ export class IdempotencyService implements AdmissionStep {
 
   /**
    * Rejects with `INVALID_REQUEST` when the key came with another body, `IDEMPOTENCY_KEY_IN_USE` when the first request
-   * is under way and stays so for a second, `IDEMPOTENT_ANSWER_LOST` when it was paid for and its answer is gone.
+   * is in progress and stays so for a second, `IDEMPOTENT_ANSWER_LOST` when it was charged and its response is gone.
    */
   async open(request: KeyedRequest, responseOfJob?: ResponseOfJob): Promise<KeyOpening> {
     const { repository } = this.options;
@@ -59,7 +60,7 @@ export class IdempotencyService implements AdmissionStep {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       const held = await repository.find(request);
       if (held === null) {
-        // The first one gave it back just now.
+        // The first request just freed the key.
         if (await repository.claim(request, this.reservationMs)) return this.begin(request);
         continue;
       }
@@ -76,7 +77,7 @@ export class IdempotencyService implements AdmissionStep {
     }
   }
 
-  /** Refuses who holds its key no longer: another request took it, or its own claim has ended and let it go. */
+  /** Refuses requests that no longer own their key: another request took it over, or their own claim has ended. */
   async admit(transaction: JobTransaction, admissions: readonly Admission[]): Promise<(PlatformError | null)[]> {
     const claims = admissions.flatMap(({ job }) => this.claims.get(job.requestId)?.request ?? []);
     const admitted = claims.length === 0 ? null : await this.options.repository.admit(transaction, claims);
@@ -87,14 +88,14 @@ export class IdempotencyService implements AdmissionStep {
     });
   }
 
-  /** Gives up what is not written within `graceMs`. */
+  /** Abandons what is not written within `graceMs`. */
   async close(graceMs = 2_000): Promise<void> {
     const left = [...this.claims.values()].map((claim) => claim.end('cut', null));
     await Promise.race([Promise.all(left), sleep(graceMs, undefined, { ref: false })]);
     clearInterval(this.timer);
   }
 
-  /** Null while the first request is under way. */
+  /** Null while the first request is in progress. */
   private async safetyClassifier(
     request: KeyedRequest,
     held: HeldKey,
@@ -155,7 +156,7 @@ export class IdempotencyService implements AdmissionStep {
         this.reservationMs,
       );
     } catch (error) {
-      // The fence and the rows of the jobs stand behind it.
+      // The fence and the rows of the jobs remain as protection.
       logger.warn({ error }, 'the holds of idempotency keys could not be renewed');
     }
   }

@@ -4,7 +4,7 @@ import type { SecretBox } from '../admission/secret-box.js';
 import type { IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
 import { KeyClaim } from './key-claim.js';
 
-it('packs an answer once, however often it is tried to be kept', async () => {
+it('packs a response once, however often storing it is tried', async () => {
   const [sealed, kept]: [unknown[], unknown[]] = [[], []];
   const box = { seal: (_place: string, bytes: Uint8Array) => (sealed.push(bytes), bytes) };
   let failures = 1;

@@ -5,23 +5,23 @@ import type { IdempotencyRepository, KeyedRequest } from './idempotency.reposito
 import { packResponse, type StoredResponse } from './stored-response.js';
 
 /**
- * How an answer ended. `answered`: well, and whole. `failed`: with an error, in place of the answer or behind a part
- * of it. `cut`: nowhere, since the caller left.
+ * How a response ended. `answered`: successfully and completely. `failed`: with an error, instead of the response or
+ * after a part of it. `cut`: the client disconnected.
  */
 export type ClaimEnding = 'answered' | 'failed' | 'cut';
 
-/** How often and after what pauses an answer is tried to be kept, in ms; a database may be away for a minute. */
+/** Attempts to store a response, and the pauses between them, in ms; a database may be unavailable for a minute. */
 const pausesMs = [200, 1_000, 4_000, 10_000, 20_000, 30_000];
 
 export interface KeyClaimDependencies {
   repository: IdempotencyRepository;
   box: SecretBox;
   logger: Logger;
-  /** When the claim is over: nothing renews it any more. */
+  /** Called when the claim ends: nothing renews it any more. */
   onEnd: (ending: ClaimEnding) => void;
 }
 
-/** The place that an answer is bound to. */
+/** The row that a response is bound to. */
 export function answerPlace({ accountId, key }: KeyedRequest, requestId: string): string {
   return `idempotency/${accountId}/${key}/${requestId}`;
 }
@@ -36,9 +36,9 @@ export class KeyClaim {
   ) {}
 
   /**
-   * Ends the claim; only the first call counts. `answer` is null where there is none, or it is too large to keep. A
-   * failed answer is kept for requests that were admitted, since they may have cost something; everything else frees
-   * the key at once. Resolves when that is written or was given up, and never rejects.
+   * Ends the claim; only the first call counts. `answer` is null when there is none, or it is too large to store. A
+   * failed response is stored for admitted requests, since they may have cost something; everything else frees the key
+   * immediately. Resolves when that is written or was abandoned, and never rejects.
    */
   end(ending: ClaimEnding, answer: StoredResponse | null): Promise<void> {
     this.ended ??= this.write(ending, answer).finally(() => this.parts.onEnd(ending));
@@ -51,7 +51,7 @@ export class KeyClaim {
     let sealed: Uint8Array<ArrayBuffer> | null = null;
     for (const pauseMs of pausesMs) {
       try {
-        // Once: a large answer takes a while.
+        // Packed once: a large response takes a while.
         sealed ??= await this.seal(answer);
         return await this.store(ending, sealed);
       } catch (error) {

@@ -15,11 +15,11 @@ function job(state: NonNullable<HeldKey['job']>['state'], isAsync = false): Held
 
 describe('what a repeated request gets', () => {
   it.each([
-    ['an answer that is kept', held({ state: 'answered', answer: kept }), false, 'replay'],
-    ['an answer too large to keep', held({ state: 'answered' }), false, 'lost'],
-    ['an answer of yesterday', held({ state: 'answered', answer: kept, isExpired: true }), true, 'run'],
-    ['a request whose replica lives', held({ state: 'claimed', isHeld: true }), false, 'wait'],
-    ['a job whose replica lives', held({ isHeld: true, job: job('succeeded') }), true, 'wait'],
+    ['a stored response', held({ state: 'answered', answer: kept }), false, 'replay'],
+    ['a response too large to store', held({ state: 'answered' }), false, 'lost'],
+    ['a response of yesterday', held({ state: 'answered', answer: kept, isExpired: true }), true, 'run'],
+    ['a request whose replica is alive', held({ state: 'claimed', isHeld: true }), false, 'wait'],
+    ['a job whose replica is alive', held({ isHeld: true, job: job('succeeded') }), true, 'wait'],
     ['a replica that died before there was a job', held({ state: 'claimed' }), false, 'run'],
     ['a replica that died while its job waits', held({ job: job('queued') }), false, 'wait'],
     ['a replica that died while its job runs', held({ job: job('running') }), false, 'wait'],

@@ -2,17 +2,18 @@ import type { HeldKey } from './idempotency.repository.js';
 
 /**
  * What a repeated request gets.
- *   run      nothing that counts has run: this request may
- *   wait     the first one is under way
- *   replay   the answer that is kept
- *   remake   the answer that follows from the job
- *   lost     the first one ran and was paid for, and its answer is gone
+ *
+ * - run: nothing that counts has run; this request may
+ * - wait: the first request is in progress
+ * - replay: the stored response
+ * - remake: the response that follows from the job
+ * - lost: the first request ran and was charged, and its response is gone
  */
 export type KeyDecision = 'run' | 'wait' | 'replay' | 'remake' | 'lost';
 
 /**
- * Decides by what is kept, and where the replica died before it could keep anything, by the row of the job: what has
- * cost something is never run again, what has cost nothing is. `wasCharged` is asked about closed jobs alone.
+ * Decides by what is stored. When the replica died before it could store anything, the row of the job decides: what was
+ * charged is never run again, what cost nothing is. `wasCharged` is called for closed jobs only.
  */
 export async function safetyClassifierKey(held: HeldKey, wasCharged: () => Promise<boolean>): Promise<KeyDecision> {
   const { state, job, answer } = held;
@@ -21,7 +22,7 @@ export async function safetyClassifierKey(held: HeldKey, wasCharged: () => Promi
   if (state === 'answered') return kept;
   if (held.isHeld) return 'wait';
   if (job === null) return 'run';
-  // Its answer only said that the job had begun, which is as true as before.
+  // Its response only said that the job was queued, which is still true.
   if (job.isAsync) return 'remake';
   if (job.state === 'queued' || job.state === 'running') return 'wait';
   if (job.state !== 'succeeded' && !(await wasCharged())) return 'run';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { packResponse, unpackResponse } from './stored-response.js';
 
-describe('a stored answer', () => {
-  it('comes back to the byte, whatever it is', async () => {
+describe('a stored response', () => {
+  it('is restored byte by byte, whatever it is', async () => {
     const headers = fc.oneof(
       fc.constant({}),
       fc
@@ -27,7 +27,7 @@ describe('a stored answer', () => {
     );
   });
 
-  it('of text is kept small', async () => {
+  it('of text is compressed', async () => {
     const body = Buffer.from('data: {"choices":[{"delta":{"content":"word"}}]}\n\n'.repeat(1_000));
     const packed = await packResponse({ status: 200, headers: { 'content-type': 'text/event-stream' }, body });
     expect(packed.length).toBeLessThan(body.length / 10);

@@ -67,7 +67,7 @@ export class BackgroundRetries<Task extends RetryTask> {
     this.tasks.delete(task.requestId);
     if (result === 'done') return result;
     if (this.clock.monotonicMs() >= task.untilMs) this.options.giveUp(task);
-    // Behind the others, whose turn it is.
+    // Goes to the end of the list, behind the others.
     else this.tasks.set(task.requestId, task);
     return result;
   }

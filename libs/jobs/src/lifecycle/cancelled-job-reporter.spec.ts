@@ -6,10 +6,10 @@ import { CancelledJobReporter } from './cancelled-job-reporter.js';
 const logger = { warn() {}, error() {} } as unknown as Logger;
 const result = { requestId: 'r', attempt: 1 } as JobResult;
 
-describe('jobs that were taken back', () => {
+describe('cancelled jobs', () => {
   let told: string[];
   let cancelled: string[];
-  /** Tries of the queue that fail. */
+  /** Attempts of the queue that fail. */
   let outages: number;
   let nowMs: number;
   let cancelledJobs: CancelledJobReporter;
@@ -27,18 +27,18 @@ describe('jobs that were taken back', () => {
     cancelledJobs = new CancelledJobReporter({
       transport: { results: { report }, cancelBus: { cancel } } as unknown as QueueTransport,
       logger,
-      // Unlike those of the monotonic clock, times of the day are large.
+      // Unlike those of the monotonic clock, times of day are large numbers.
       clock: { nowMs: () => 1_000_000 + nowMs, monotonicMs: () => nowMs },
       pause: async (milliseconds) => void (nowMs += milliseconds),
     });
   });
 
-  it('are told once, and no worker hears of it, where the queue takes it', async () => {
+  it('are reported once, without notifying workers, when the queue accepts the result', async () => {
     await cancelledJobs.tell(result, 1_060_000);
     expect({ told, cancelled }).toEqual({ told: ['r'], cancelled: [] });
   });
 
-  it('are told however late, and workers at every try, the last one too', async () => {
+  it('are reported however late, and to workers at every attempt, the last one included', async () => {
     outages = 12;
     await cancelledJobs.tell(result, 1_060_000);
     expect(told).toEqual([]);

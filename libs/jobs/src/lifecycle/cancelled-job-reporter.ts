@@ -7,18 +7,21 @@ export interface CancelledJobReporterOptions {
   transport: Pick<QueueTransport, 'results' | 'cancelBus'>;
   logger: Logger;
   clock?: Clock;
-  /** Waits between two tries. */
+  /** Waits between two attempts. */
   pause?: (milliseconds: number) => Promise<void>;
 }
 
-/** How often whoever took a job back waits for its outcome to be told; then it is told behind their back. */
+/** How many attempts the cancelling caller awaits; later ones run in the background. */
 const awaitedTries = 5;
 
-/** The pause before the next try, in ms: so many times the tries before, up to the longest, which no sweep looks twice in. */
+/**
+ * The pause before the next attempt, in ms, growing with the attempts up to the maximum, within which no sweep looks
+ * twice.
+ */
 const againAfterMs = 500;
 const longestPauseMs = 2_000;
 
-/** Told behind their back at once; more are left to the sweep. */
+/** Maximum number of reports in the background; more are left to the sweep. */
 const maxUnpublished = 5_000;
 
 interface UnreportedResult extends RetryTask {
@@ -27,10 +30,10 @@ interface UnreportedResult extends RetryTask {
 }
 
 /**
- * Tells the outcomes of jobs that were taken out of the queue. Untold, a sweep would bring such a job back, and the caller
- * would pay for it: so workers are told that nobody wants it, behind every try that failed and behind the one that succeeds
- * after such, before which a sweep may have been quicker. Tries until the queue has taken the outcome or the job's deadline
- * has passed, behind which no sweep brings it back.
+ * Reports the results of jobs that were removed from the queue. Unreported, a sweep would re-enqueue such a job and the
+ * caller would pay for it. So workers are notified after every failed attempt, and after the one that succeeds
+ * following such, before which a sweep may have been faster. Retries until the queue has accepted the result or the
+ * deadline of the job has passed, after which no sweep re-enqueues it.
  */
 export class CancelledJobReporter {
   private readonly retries: BackgroundRetries<UnreportedResult>;
@@ -48,7 +51,7 @@ export class CancelledJobReporter {
     });
   }
 
-  /** Resolves when it is told, or goes on by itself; never rejects. */
+  /** Resolves when it is reported, or continues in the background; never rejects. */
   async tell(result: JobResult, deadlineAtMs: number): Promise<void> {
     const { clock } = this.retries;
     const untilMs = clock.monotonicMs() + deadlineAtMs - clock.nowMs();

@@ -3,20 +3,20 @@ import type { ClosedJob, ClosedListener, ClosingStep, JobClosing, JobTransaction
 import type { JobsRepository } from './jobs.repository.js';
 
 const groups = { lanes: 4, max: 64 };
-/** Where closings gather, those that are under way hardly ever keep others waiting. */
+/** With these lanes, closings in progress rarely keep others waiting. */
 const gatheringLanes = 2;
 
 export interface JobCloserOptions {
   /**
-   * How long closings gather before one transaction closes them all, in ms; for a process in which nobody waits for them.
-   * Default: those that come while others are under way.
+   * How long closings gather before one transaction closes them all, in ms; for a process in which nothing awaits them.
+   * Default: those that arrive while others are in progress.
    */
   gatherMs?: number;
 }
 
 /**
- * The one way a row is closed. Whoever wins the compare-and-set runs the steps, in the same transaction; everybody
- * else changes nothing, so closing twice is as good as once. What ends at the same time shares a transaction.
+ * The only way to close a row. The winner of the compare-and-set runs the steps, in the same transaction; everyone else
+ * changes nothing, so closing twice equals closing once. Jobs that end together share a transaction.
  */
 export class JobCloser {
   private readonly group: GroupCommit<JobClosing, ClosedJob | null>;
@@ -34,7 +34,7 @@ export class JobCloser {
     );
   }
 
-  /** The closed row, or null when this closing does not count. */
+  /** Returns the closed row, or null when this closing does not count. */
   async close(closing: JobClosing): Promise<ClosedJob | null> {
     const job = await this.group.add(closing);
     if (job) for (const listener of this.listeners) listener(job);
@@ -54,7 +54,7 @@ export class JobCloser {
   }
 }
 
-/** For steps that others follow: none of its statements can be the last. */
+/** For steps that others follow: none of its statements may be the last. */
 function staying(transaction: JobTransaction): JobTransaction {
   return {
     $queryRaw: (text, ...values) => transaction.$queryRaw(text, ...values),

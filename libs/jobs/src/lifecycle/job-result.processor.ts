@@ -6,20 +6,20 @@ import type { ClosedJob, ClosedState, JobClosing } from './job-states.js';
 export interface JobResultProcessorOptions {
   closer: JobCloser;
   logger: Logger;
-  /** After a row was closed, and only for the closing that counted. */
+  /** Called after a row was closed, and only for the closing that counted. */
   onClosed?: (job: ClosedJob) => void;
 }
 
 /**
- * Closes rows with the outcomes that workers report. Outcomes arrive at least once and in any order; the attempt number
- * fences off those of deliveries that were given up, and compare-and-set makes the rest idempotent.
+ * Closes rows with the results that workers report. Results arrive at least once and in any order. The attempt number
+ * rejects those of abandoned deliveries, and compare-and-set makes the rest idempotent.
  */
 export class JobResultProcessor extends JobResultHandler {
   constructor(private readonly options: JobResultProcessorOptions) {
     super();
   }
 
-  /** Rejects when the database does not take it; the queue then brings it again. */
+  /** Rejects when the database does not accept it; the queue then delivers it again. */
   async process(result: JobResult): Promise<void> {
     const { closer, logger, onClosed } = this.options;
     const { requestId, attempt, status } = result;
@@ -29,9 +29,9 @@ export class JobResultProcessor extends JobResultHandler {
         onClosed?.(job);
         const { modality, modelId, state, errorCode, executionMs } = job;
         logger.debug({ requestId, attempt, modality, model: modelId, state, errorCode, executionMs }, 'job closed');
-      } else logger.info({ requestId, attempt, status }, 'an outcome came twice, late, or for an attempt given up');
+      } else logger.info({ requestId, attempt, status }, 'a job result came twice, late, or for an abandoned attempt');
     } catch (error) {
-      logger.warn({ requestId, attempt, error }, 'an outcome could not be written, it will come again');
+      logger.warn({ requestId, attempt, error }, 'a job result could not be written, it will be delivered again');
       throw error;
     }
   }

@@ -9,7 +9,7 @@ import { JobCloser } from './job-closer.js';
 import type { ClosedState, ClosingStep } from './job-states.js';
 import { JobsRepository } from './jobs.repository.js';
 
-/** What the processes of the house may do to a row, at any time and in any order. */
+/** What the processes may do to a row, at any time and in any order. */
 type Command =
   { kind: 'start' } | { kind: 'retry' } | { kind: 'close'; attempt: number; state: ClosedState; stepFails: boolean };
 
@@ -99,7 +99,7 @@ describe('the states of a job', () => {
     });
   }
 
-  it('end once, settle once and never come back, whatever happens at the same time', async () => {
+  it('end once, settle once and never reopen, whatever happens concurrently', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (batches) => {
         const requestId = await admit();

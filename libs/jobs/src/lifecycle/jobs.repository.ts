@@ -17,7 +17,7 @@ export interface NewJob {
   reservedTokens?: ReservedTokens | null;
 }
 
-/** An open row as the sweeps and the cancel see it. */
+/** An open row as sweeps and cancellation see it. */
 export interface OpenJob {
   requestId: string;
   modality: string;
@@ -29,13 +29,13 @@ export interface OpenJob {
   deadlineAtMs: number;
 }
 
-/** An open row of a list, which goes on behind it. */
+/** An open row of a page. */
 export interface FoundJob extends OpenJob {
-  /** Its time in the order of the list, in ms since the epoch: times of jobs are whole milliseconds. */
+  /** Its time in the order of the list, in ms since the epoch; job times are whole milliseconds. */
   positionAtMs: number;
 }
 
-/** A page of a list: up to so many rows, from the first one or behind another. */
+/** A page request: the maximum number of rows, from the first one or after another. */
 export interface Page {
   rows: number;
   after: FoundJob | null;
@@ -62,7 +62,7 @@ interface ClosedRow {
   limit_tokens: bigint | null;
 }
 
-/** The row and everything that moves its state. Every time is the database's. */
+/** Reads and writes job rows and all their state transitions. Every time is that of the database. */
 @Injectable()
 export class JobsRepository {
   // SQL: states move by compare-and-set on the database's clock, many rows in one statement.
@@ -73,7 +73,7 @@ export class JobsRepository {
     return this.prisma.$prepared(work);
   }
 
-  /** Rows and payloads in one statement; the answers are in the order of the jobs. */
+  /** Inserts rows and payloads in one statement; the results are in the order of the jobs. */
   async insert(jobs: readonly NewJob[], transaction: JobTransaction): Promise<AdmittedJob[]> {
     const rows = await transaction.$queryRaw<{ request_id: string; deadline_at: Date }[]>`
       WITH given AS (
@@ -106,9 +106,9 @@ export class JobsRepository {
   }
 
   /**
-   * Closes each row if `attempt` is its current one and it is open; drops its payload. The answers are in the order of the
-   * closings, null where somebody else was first, the attempt is an older one, or there is no such row. Rows are locked
-   * in one order, so that two groups never wait for each other.
+   * Closes each row if `attempt` is its current one and it is open; drops its payload. The results are in the order of
+   * the closings, null where another closing came first, the attempt is an older one, or there is no such row. Rows are
+   * locked in one order, so that two groups never wait for each other.
    */
   async close(closings: readonly JobClosing[], transaction: JobTransaction): Promise<(ClosedJob | null)[]> {
     const given = closings.map(({ usage, ...closing }) => ({
@@ -154,7 +154,7 @@ export class JobsRepository {
     });
   }
 
-  /** Marks rows that a worker has picked up. What somebody else has in hand, who closes it most likely, is left alone. */
+  /** Marks rows that a worker has picked up. Locked rows, which are most likely being closed, are skipped. */
   async markRunning(requestIds: string[]): Promise<void> {
     await this.prisma.$executeRaw`
       UPDATE jobs SET state = 'running', started_at = now()
@@ -187,7 +187,7 @@ export class JobsRepository {
     return this.findOpen(Prisma.sql`deadline_at`, overdue, page);
   }
 
-  /** Starts the next attempt of a queued row; resolves to its payload, or null when somebody else was first. */
+  /** Starts the next attempt of a queued row; resolves to its payload, or null when another process came first. */
   async startNextAttempt(job: OpenJob): Promise<Uint8Array | null> {
     const rows = await this.prisma.$queryRaw<{ ciphertext: Uint8Array }[]>`
       WITH retried AS (
@@ -200,7 +200,7 @@ export class JobsRepository {
     return rows[0]?.ciphertext ?? null;
   }
 
-  /** How many rows are open, by queue and state, and how long the oldest has been in the queue, in seconds. */
+  /** Counts open rows, by queue and state, and returns how long the oldest has been in the queue, in seconds. */
   async countOpen(): Promise<OpenCount[]> {
     return this.prisma.$queryRaw`
       SELECT modality, model_id AS "modelId", state::text AS state, count(*)::int AS count,
@@ -208,7 +208,7 @@ export class JobsRepository {
         FROM jobs WHERE state IN ('queued', 'running') GROUP BY 1, 2, 3`;
   }
 
-  /** One statement: a row that somebody changed after it was chosen must not be read as what it has become. */
+  /** One statement: a row that changed after it was selected must not be read in its new state. */
   private async findOpen(
     position: Prisma.Sql,
     which: Prisma.Sql,
@@ -225,7 +225,7 @@ export class JobsRepository {
   }
 }
 
-/** Behind a row in the order of a list. The time alone is what the index knows. */
+/** Selects rows after one in the order of the list. The index covers only the time. */
 function behindOf(position: Prisma.Sql, { positionAtMs, requestId }: FoundJob): Prisma.Sql {
   const at = Prisma.sql`${new Date(positionAtMs).toISOString()}::timestamptz`;
   return Prisma.sql`AND ${position} >= ${at} AND (${position}, request_id) > (${at}, ${requestId})`;

@@ -22,22 +22,22 @@ export class JobsService {
   }
 
   /**
-   * Notes that a worker has picked the job up; call it for the `job-started` event. Never throws and never waits: the
-   * rows are written in batches, and a note that is lost means no more than a row that goes from queued to closed.
+   * Records that a worker has picked the job up; call it for the `job-started` event. Never throws and never waits: the
+   * rows are written in batches, and a lost record only means that a row goes from queued to closed directly.
    */
   markStarted(requestId: string): void {
     this.started.add(requestId);
   }
 
-  /** Takes the note back while it still waits; call it when the job's last event has come. */
+  /** Drops the record while it is still pending; call it at the job's last event. */
   markEnded(requestId: string): void {
     this.started.remove(requestId);
   }
 
   /**
-   * Ends a job nobody waits for any more. One that still waits leaves the queue, and its outcome (cancelled, no usage)
-   * is reported here; a running one is told to stop and reports itself what it has produced. Unknown and closed jobs
-   * are left alone. Rejects only when neither queue nor bus can be reached; the deadline stands behind it.
+   * Ends a job that no client waits for any more. A waiting job is removed from the queue, and its result (cancelled,
+   * no usage) is reported here; a running one is told to stop and reports what it has produced. Unknown and closed jobs
+   * are left alone. Rejects only when neither queue nor bus can be reached; the deadline covers that case.
    */
   async cancel(requestId: string): Promise<void> {
     const { jobs, transport, logger } = this.options;
@@ -51,17 +51,17 @@ export class JobsService {
     await Promise.all([transport.cancelBus.cancel(requestId), isWhole ? this.withdraw(job) : null]);
   }
 
-  /** The row of a request, or null. */
+  /** Returns the row of a request, or null. */
   async find(requestId: string): Promise<OpenJob | null> {
     return this.options.jobs.find(requestId);
   }
 
-  /** Writes the notes that still wait. */
+  /** Writes the pending records. */
   async close(): Promise<void> {
     await this.started.close();
   }
 
-  /** Whole answers survive their worker: without this mark one would be made again for nobody. */
+  /** Non-streamed responses survive their worker: without this mark one would be made again for nothing. */
   private async withdraw({ modality, modelId, requestId }: OpenJob): Promise<void> {
     const { transport, logger } = this.options;
     await transport.producer.withdraw(modality, modelId, requestId).catch((error: unknown) => {
@@ -82,7 +82,7 @@ export class JobsService {
       attempt,
       retries: 0,
       status: 'cancelled',
-      error: { code: 'JOB_CANCELLED', message: 'The caller left before the job started.' },
+      error: { code: 'JOB_CANCELLED', message: 'The client disconnected before the job started.' },
       usage: noTokens,
       executionMs: 0,
       finishedAtMs: Date.now(),

@@ -3,7 +3,7 @@ import { createLogger } from '#platform/logging';
 import { StartedJobs } from './started-jobs.js';
 
 describe('StartedJobs', () => {
-  it('writes what has started in one batch, and nothing of what has ended by then', async () => {
+  it('writes what has started in one batch, and nothing that has ended by then', async () => {
     const written: string[][] = [];
     const started = new StartedJobs(
       (requestIds) => Promise.resolve(void written.push(requestIds)),

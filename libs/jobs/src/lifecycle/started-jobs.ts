@@ -20,7 +20,7 @@ export class StartedJobs {
     this.timer ??= setTimeout(() => this.flush(), flushAfterMs);
   }
 
-  /** A job that has ended needs no note that it had started: most quick ones are spared their statement. */
+  /** A job that has ended needs no record of its start, which spares most quick jobs their statement. */
   remove(requestId: string): void {
     this.waiting.delete(requestId);
   }

@@ -6,12 +6,12 @@ import type { MediaJobsRepository } from './media-jobs.repository.js';
 export interface MediaClosingOptions {
   jobs: MediaJobsRepository;
   artifacts: ArtifactStore;
-  /** Modalities whose jobs nobody waits for; the others are left alone. */
+  /** Async modalities; jobs of others are ignored. */
   modalities: ReadonlySet<string>;
   logger: Logger;
 }
 
-/** What the end of an async job asks for beside its row and its money: the result noted, the inputs deleted. */
+/** Closes the media side of an async job: records the result, deletes the inputs. */
 export class MediaClosing implements ClosingStep {
   constructor(private readonly options: MediaClosingOptions) {}
 
@@ -21,7 +21,7 @@ export class MediaClosing implements ClosingStep {
     }
   }
 
-  /** For `JobCloser`, after the transaction: what is lost with the process is deleted when it expires. */
+  /** For `JobCloser`, after the transaction: what a crash leaves behind is deleted when it expires. */
   readonly afterwards = ({ modality, requestId }: ClosedJob): void => {
     const { modalities, logger } = this.options;
     if (!modalities.has(modality)) return;

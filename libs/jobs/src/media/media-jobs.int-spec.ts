@@ -28,7 +28,7 @@ class VideoPayload {
 class VideoResult {}
 
 const longVideoJob = defineJob({
-  modality: 'film',
+  modality: 'video',
   payload: VideoPayload,
   result: VideoResult,
   policy: { attempts: 2, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 1, concurrency: 4 },
@@ -51,16 +51,16 @@ describe('async jobs', () => {
 
   beforeAll(async () => {
     database = await createMigratedDatabase();
-    home = await mkdtemp(join(tmpdir(), 'sluice-films-'));
+    home = await mkdtemp(join(tmpdir(), 'sluice-videos-'));
     prisma = new PrismaService({ url: database.url });
     const accounts = new AccountsService(prisma);
     const keys = await accounts.bootstrap();
     caller = await accounts.authenticate(keys?.inferenceKey ?? '');
-    transport = await createTransport({ url: database.url, namespace: 'films', clientName: 'ops' });
+    transport = await createTransport({ url: database.url, namespace: 'videos', clientName: 'ops' });
     artifacts = createArtifactStore({ home });
     jobs = new JobsRepository(prisma);
     videos = new MediaJobsRepository(prisma);
-    const ending = new MediaClosing({ jobs: videos, artifacts, modalities: new Set(['film']), logger });
+    const ending = new MediaClosing({ jobs: videos, artifacts, modalities: new Set(['video']), logger });
     closer = new JobCloser(jobs, [ending], [ending.afterwards]);
     const processor = new JobResultProcessor({ closer, logger });
     results = await transport.results.process((result) => processor.process(result));
@@ -115,16 +115,16 @@ describe('async jobs', () => {
   const consume = (modelId: string, handler: (job: RunningJob<VideoPayload>) => Promise<JobReport>) =>
     transport.consume({ definition: longVideoJob, modelId, handler });
 
-  it('run, tell how far they are, and end with their result kept and their inputs deleted', async () => {
-    const { input, find } = await admit('film-one');
+  it('run, report progress, and end with their result stored and their inputs deleted', async () => {
+    const { input, find } = await admit('video-one');
     expect(await find()).toMatchObject({ state: 'queued', progressPercent: 0, runningMs: 0, resultArtifacts: [] });
     let finish: () => void = () => undefined;
     const release = new Promise<void>((resolve) => (finish = resolve));
-    const consumer = await consume('film-one', async ({ progress }) => {
+    const consumer = await consume('video-one', async ({ progress }) => {
       await new Promise((resolve) => setTimeout(resolve, 1_050));
       progress(42.9);
       await release;
-      const result = await artifacts.put(Buffer.from('film'), { kind: 'result', contentType: 'video/mp4' });
+      const result = await artifacts.put(Buffer.from('video'), { kind: 'result', contentType: 'video/mp4' });
       return { usage, cancelled: false, executionMs: 1_234, artifacts: [result.id] };
     });
     await until(async () => (await find())?.state === 'running');
@@ -134,14 +134,14 @@ describe('async jobs', () => {
     await until(async () => (await find())?.state === 'succeeded');
     const done = await find();
     expect(done).toMatchObject({ progressPercent: 100, error: null, isDeleted: false, endedForMs: expect.any(Number) });
-    expect((await artifacts.read(done?.resultArtifacts[0] ?? '', 100)).bytes.toString()).toBe('film');
+    expect((await artifacts.read(done?.resultArtifacts[0] ?? '', 100)).bytes.toString()).toBe('video');
     await until(async () => (await artifacts.find(input)) === null);
     await consumer.close(0);
   });
 
-  it('keep the code and the words of their failure for the caller who asks later', async () => {
-    const { find, input } = await admit('film-two');
-    const consumer = await consume('film-two', () =>
+  it('keep the code and message of their failure for later retrieval', async () => {
+    const { find, input } = await admit('video-two');
+    const consumer = await consume('video-two', () =>
       Promise.reject(new PlatformError('CONTENT_POLICY_VIOLATION', 'This is not shown here.')),
     );
     await until(async () => (await find())?.state === 'failed');
@@ -153,28 +153,28 @@ describe('async jobs', () => {
     await consumer.close(0);
   });
 
-  it('are nobody else’s business, and no other model’s', async () => {
-    const { queueId } = await admit('film-three');
-    expect(await find(queueId, 'film-three')).not.toBeNull();
-    expect(await find(queueId, 'film-two')).toBeNull();
-    expect(await videos.find({ queueId, accountId: randomUUID(), modelId: 'film-three' })).toBeNull();
-    expect(await find('1; DROP TABLE jobs', 'film-three')).toBeNull();
+  it('are invisible to other accounts and for other models', async () => {
+    const { queueId } = await admit('video-three');
+    expect(await find(queueId, 'video-three')).not.toBeNull();
+    expect(await find(queueId, 'video-two')).toBeNull();
+    expect(await videos.find({ queueId, accountId: randomUUID(), modelId: 'video-three' })).toBeNull();
+    expect(await find('1; DROP TABLE jobs', 'video-three')).toBeNull();
   });
 
-  it('are deleted by one call, of any number', async () => {
-    const { requestId, find } = await admit('film-four');
+  it('are deleted by one of any number of calls', async () => {
+    const { requestId, find } = await admit('video-four');
     const calls = await Promise.all(Array.from({ length: 5 }, () => videos.markDeleted(requestId)));
     expect(calls.filter(Boolean)).toHaveLength(1);
     expect(await find()).toMatchObject({ isDeleted: true });
   });
 
-  it('take as long as four of five of the last successful runs of their model', async () => {
-    expect(await videos.usualDurationMs('film-five')).toBeNull();
+  it('report the 80th percentile of the last successful runs of their model', async () => {
+    expect(await videos.usualDurationMs('video-five')).toBeNull();
     for (const executionMs of [100, 500, 200, 400, 300]) {
-      const { requestId } = await admit('film-five');
+      const { requestId } = await admit('video-five');
       await closer.close({ requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs });
     }
-    const { requestId } = await admit('film-five');
+    const { requestId } = await admit('video-five');
     await closer.close({
       requestId,
       attempt: 1,
@@ -183,11 +183,11 @@ describe('async jobs', () => {
       usage,
       executionMs: 9e6,
     });
-    expect(await videos.usualDurationMs('film-five')).toBe(400);
+    expect(await videos.usualDurationMs('video-five')).toBe(400);
   });
 
-  it('never go back in their progress, nor on by the word of an older attempt', async () => {
-    const { requestId, find } = await admit('film-six');
+  it('never decrease in progress, nor advance by a report of an older attempt', async () => {
+    const { requestId, find } = await admit('video-six');
     const note = (percent: number, attempt = 1) => videos.noteProgress([{ requestId, attempt, percent }]);
     await note(30);
     await note(10);
@@ -195,22 +195,22 @@ describe('async jobs', () => {
     expect(await find()).toMatchObject({ state: 'running', progressPercent: 30 });
   });
 
-  it('wait for a worker while the queue holds them, and are given up when it does not', async () => {
-    const { requestId, find } = await admit('film-seven');
+  it('wait for a worker while the queue holds them, and are abandoned when it does not', async () => {
+    const { requestId, find } = await admit('video-seven');
     await videos.noteProgress([{ requestId, attempt: 1, percent: 1 }]);
     const sweep = new FailAbandonedSweep({
       jobs,
       closer,
       transport,
       logger,
-      definitions: new Map([['film', longVideoJob]]),
+      definitions: new Map([['video', longVideoJob]]),
       resultBacklog: async () => true,
       confirmMs: 0,
     });
     await sweep.run();
     await sweep.run();
     expect(await find()).toMatchObject({ state: 'running' });
-    await transport.producer.remove('film', 'film-seven', requestId);
+    await transport.producer.remove('video', 'video-seven', requestId);
     await sweep.run();
     await sweep.run();
     expect(await find()).toMatchObject({ state: 'failed', error: { code: 'DEVICE_LOST' } });

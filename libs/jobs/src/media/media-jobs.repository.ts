@@ -24,23 +24,23 @@ export interface MediaJobKey {
   modelId: string;
 }
 
-/** How far a job has come, to be written. */
+/** The progress of a job, to be written. */
 export interface ProgressNote {
   requestId: string;
   attempt: number;
   percent: number;
 }
 
-/** Successful runs of a model that its usual time is taken from. */
+/** Successful runs of a model behind its usual duration. */
 const recentRuns = 200;
 
-/** The rows of async jobs. Every time is the database's. */
+/** The rows of async jobs. Every time is that of the database. */
 @Injectable()
 export class MediaJobsRepository {
   // SQL: these rows change in the transactions of admission and closing, and the database computes their times.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Joins the transaction that admits the job. */
+  /** Runs in the transaction that admits the job. */
   static async insert(
     transaction: JobTransaction,
     job: { requestId: string; modelId: string },
@@ -51,7 +51,7 @@ export class MediaJobsRepository {
       VALUES (${job.requestId}, ${queueId}::uuid, ${job.modelId}, ${delivery}::media_delivery, ${[...inputArtifacts]})`;
   }
 
-  /** Joins the transaction that closes the job; of a job without such a row it changes nothing. */
+  /** Runs in the transaction that closes the job; has no effect on a job without such a row. */
   async close(transaction: JobTransaction, job: ClosedJob): Promise<void> {
     const succeeded = job.state === 'succeeded';
     await transaction.$executeRaw`
@@ -63,9 +63,9 @@ export class MediaJobsRepository {
        WHERE request_id = ${job.requestId}`;
   }
 
-  /** The job of a caller; null for one that is unknown, of another account or of another model. */
+  /** Returns the job of a caller; null for one that is unknown, of another account or of another model. */
   async find({ queueId, accountId, modelId }: MediaJobKey): Promise<MediaJob | null> {
-    // Anything else is no id of ours, and an error of the database's.
+    // Anything else is no id of ours, and would be a database error.
     if (!isUuid(queueId)) return null;
     const rows = await this.prisma.$queryRaw<MediaJobRow[]>`
       SELECT m.request_id, m.queue_id::text, j.state::text AS state, m.delivery::text AS delivery, m.result_artifacts,
@@ -79,7 +79,7 @@ export class MediaJobsRepository {
     return row === undefined ? null : toMediaJob(row);
   }
 
-  /** True for the one call that deleted it, of any number. */
+  /** Returns true for the one call that deleted it. */
   async markDeleted(requestId: string): Promise<boolean> {
     const count = await this.prisma.$executeRaw`
       UPDATE media_jobs SET deleted_at = now() WHERE request_id = ${requestId} AND deleted_at IS NULL`;
@@ -91,7 +91,7 @@ export class MediaJobsRepository {
     return row?.inputArtifacts ?? [];
   }
 
-  /** In how many ms four of five of the last successful runs were done; null before there was one. */
+  /** Returns the 80th percentile of the durations of the last successful runs, in ms; null before the first. */
   async usualDurationMs(modelId: string): Promise<number | null> {
     const rows = await this.prisma.$queryRaw<{ ms: number | null }[]>`
       SELECT percentile_disc(0.8) WITHIN GROUP (ORDER BY succeeded_in_ms) AS ms
@@ -102,8 +102,8 @@ export class MediaJobsRepository {
   }
 
   /**
-   * Marks the jobs as running and moves their progress on, never back; reports of older attempts change nothing. Jobs are
-   * locked before what hangs on them, as those do who close them; what somebody else has in hand is left alone.
+   * Marks the jobs as running and raises their progress, never lowers it; reports of older attempts have no effect.
+   * Jobs are locked before their dependent rows, in the order that closing uses; locked rows are skipped.
    */
   async noteProgress(notes: readonly ProgressNote[]): Promise<void> {
     await this.prisma.$executeRaw`

@@ -7,8 +7,8 @@ const flushEveryMs = 500;
 const maxWaiting = 10_000;
 
 /**
- * Writes down how far async jobs have come, in batches. Run by ops: workers know no database, and the api forgets async
- * jobs once they are queued. Any number of replicas may hear the same and write it.
+ * Writes the progress of async jobs, in batches. Runs in ops: workers know no database, and the api forgets async jobs
+ * once they are queued. Any number of replicas may receive and write the same report.
  */
 export class ProgressRecorder {
   private waiting = new Map<string, ProgressNote>();
@@ -29,7 +29,7 @@ export class ProgressRecorder {
     this.unsubscribe = this.options.transport.progress.subscribe((progress) => this.note(progress));
   }
 
-  /** Writes what still waits. */
+  /** Writes the pending progress. */
   async close(): Promise<void> {
     this.unsubscribe();
     this.flush();

@@ -36,7 +36,7 @@ class JobClosers {
   open(options?: JobCloserOptions): JobCloser {
     const { jobs, media, settlement, corrector } = this;
     const listeners = [correctReservedTokens(corrector), media.afterwards, settlement.afterwards];
-    // Money comes last: the accounts are locked from there on.
+    // Ledger updates come last, because they lock the accounts.
     return new JobCloser(jobs, [media, settlement], listeners, options);
   }
 }
@@ -64,7 +64,7 @@ class JobClosers {
 export class JobResultProcessingModule {}
 
 function resultProcessorOf(closers: JobClosers, logger: Logger, metrics: Metrics): JobResultProcessor {
-  const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by how they ended.', [
+  const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by result.', [
     'modality',
     'model',
     'state',

@@ -41,7 +41,7 @@ class SweepMetrics {
   private readonly failures;
 
   constructor(metrics: Metrics) {
-    this.found = metrics.counter('sluice_sweep_rows_total', 'Rows that a sweep repaired.', ['sweep']);
+    this.found = metrics.counter('sluice_sweep_rows_total', 'Rows repaired by a sweep.', ['sweep']);
     this.failures = metrics.counter('sluice_sweep_failures_total', 'Sweeps that failed.', ['sweep']);
   }
 
@@ -142,7 +142,7 @@ function cleanupSweepsOf(
   return new CleanupSweeps({ sweeps, intervalMs, logger, onRun });
 }
 
-/** Time in which the sweeps could look, where they look rarely. */
+/** Buckets cover the interval between sweeps, which may be long. */
 function longestGapMs({ sweepIntervalMs }: OpsConfig): number {
   return Math.max(10_000, 3 * sweepIntervalMs);
 }

@@ -18,8 +18,8 @@ export interface Decision {
 }
 
 /**
- * Closes a row that no outcome will come for, then stops and removes what may be left of the job and tells whoever
- * still waits. False when an outcome was quicker.
+ * Closes a row that no result will arrive for, then stops and removes what may be left of the job and notifies any
+ * waiting reader. Returns false when a result came first.
  */
 export async function closeDead(job: OpenJob, decision: Decision, options: CloseDeadOptions): Promise<boolean> {
   const { closer, transport, logger } = options;
@@ -28,12 +28,12 @@ export async function closeDead(job: OpenJob, decision: Decision, options: Close
   const errors = { errorCode: code, errorMessage: message };
   const closed = await closer.close({ requestId, attempt, state, ...errors, usage: null, executionMs: 0 });
   if (!closed) return false;
-  logger.warn({ requestId, modelId, attempt, code }, 'a job was closed without an outcome');
+  logger.warn({ requestId, modelId, attempt, code }, 'a job was closed without a result');
   if (replyTo !== null) {
     const event: JobFailedEvent = { type: 'job-failed', error: { code, message } };
     transport.replies.writer(replyTo, requestId).send(event);
   }
-  // The row is closed; what follows only saves work, and a queue that is away must not stop the sweep.
+  // The row is closed; what follows only saves work, and an unavailable queue must not stop the sweep.
   await Promise.allSettled([
     transport.producer.remove(modality, modelId, requestId),
     transport.cancelBus.cancel(requestId),

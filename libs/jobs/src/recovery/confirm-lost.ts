@@ -2,17 +2,20 @@ import type { OpenJob } from '../lifecycle/jobs.repository.js';
 import type { SuspectTracker } from './suspect-tracker.js';
 
 export interface ConfirmLostOptions {
-  /** As `ResultBacklog.flows`. */
+  /** See `ResultBacklog.flows`. */
   resultBacklog: () => Promise<boolean>;
-  /** What earlier looks saw: forgotten when this one fails, or outcomes wait. */
+  /** What earlier checks saw: dropped when this one fails, or results are waiting. */
   suspects: readonly SuspectTracker[];
-  /** Asks for outcomes though nothing looks lost. One sweep does: the age of those that wait is known when it matters. */
+  /**
+   * Checks for waiting results even when nothing appears lost. One sweep does, so that their age is known when it
+   * matters.
+   */
   asksAlways?: boolean;
 }
 
 /**
- * The rows that look lost now, by `look`; none while outcomes wait, since one of them may be the row's own. They are asked for
- * last: an outcome is reported before its job leaves the queue.
+ * Returns the rows that appear lost now, according to `look`; none while results are waiting, since one of them may
+ * belong to the row. Results are checked last: a result is reported before its job leaves the queue.
  */
 export async function confirmLost(look: () => Promise<OpenJob[]>, options: ConfirmLostOptions): Promise<OpenJob[]> {
   const { resultBacklog, suspects, asksAlways = false } = options;

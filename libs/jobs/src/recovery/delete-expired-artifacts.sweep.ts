@@ -1,10 +1,10 @@
 import type { ArtifactStore } from '#storage';
 import type { Sweep } from './sweep.js';
 
-/** Pause between two looks, in ms: what has expired is not given out any more, only its room is still taken. */
+/** Pause between two runs, in ms: expired artifacts are not served any more and only take up space. */
 const everyMs = 60_000;
 
-/** Deletes the inputs and results of media jobs whose time is over. */
+/** Deletes expired inputs and results of media jobs. */
 export class DeleteExpiredArtifactsSweep implements Sweep {
   readonly name = 'delete-expired-artifacts';
   private nextMs = -Infinity;

@@ -9,13 +9,13 @@ import type { Sweep } from './sweep.js';
 
 export interface ExpireOverdueOptions extends CloseDeadOptions {
   jobs: JobsRepository;
-  /** How long after its deadline a row waits for its outcome: the worker stops at the deadline and reports usage. */
+  /** How long after its deadline a row waits for its result: the worker stops at the deadline and reports usage. */
   graceMs: number;
-  /** For how long it must be seen overdue while outcomes flow: behind an outage, the outcomes come first. */
+  /** How long it must be seen overdue while results flow: after an outage, the results come first. */
   confirmMs: number;
-  /** As `ResultBacklog.flows`. */
+  /** See `ResultBacklog.flows`. */
   resultBacklog: () => Promise<boolean>;
-  /** Rows that are read at once; default: 500. */
+  /** Page size of a read; default: 500. */
   pageRows?: number;
   clock?: Clock;
 }

@@ -13,19 +13,22 @@ export interface FailAbandonedOptions extends CloseDeadOptions {
   jobs: JobsRepository;
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;
-  /** As `ResultBacklog.flows`. */
+  /** See `ResultBacklog.flows`. */
   resultBacklog: () => Promise<boolean>;
-  /** Age at which a running row is looked at, and for how long it must then be without queue entry or worker; default: 6/10 of the longest lock, each. */
+  /**
+   * Age at which a running row is checked, and how long it must then lack a queue entry or a worker; default: 6/10 of
+   * the longest lock, each.
+   */
   confirmMs?: number;
-  /** The same for a whole answer whose job the queue still holds: the next worker makes it again; default: 45 s. */
+  /** The same for a non-streamed job that the queue still holds, which the next worker runs again; default: 45 s. */
   comebackMs?: number;
-  /** Rows that are read at once; default: 500. */
+  /** Page size of a read; default: 500. */
   pageRows?: number;
   clock?: Clock;
 }
 
 const lookupsAtOnce = 20;
-/** Longer than an api waits for such an answer: it cancels by itself, and this is for those of an api that died as well. */
+/** Longer than an api waits for such a response: it cancels by itself, and this covers an api that died as well. */
 const usualComebackMs = 45_000;
 const abandoned: Decision = {
   state: 'failed',
@@ -33,12 +36,15 @@ const abandoned: Decision = {
   message: 'The worker that ran this request is gone.',
 };
 
-/** What is missing of a running job: the queue has `forgotten` it, or it is `orphaned` of every worker with its model. */
+/**
+ * What a running job lacks: the queue has `forgotten` it, or it is `orphaned`, without any worker that serves its
+ * model.
+ */
 type Loss = 'forgotten' | 'orphaned';
 
 /**
- * Fails running rows that nobody runs: the queue no longer holds the job, or no worker with its model is alive. They are
- * not enqueued again, because the caller may hold half the answer.
+ * Fails running rows that nothing runs: the queue no longer holds the job, or no worker that serves its model is alive.
+ * They are not enqueued again, because the client may hold half the response.
  */
 export class FailAbandonedSweep implements Sweep {
   readonly name = 'fail-abandoned';
@@ -50,7 +56,7 @@ export class FailAbandonedSweep implements Sweep {
   constructor(private readonly options: FailAbandonedOptions) {
     const { definitions, comebackMs = usualComebackMs, clock } = options;
     const longestLockMs = Math.max(...[...definitions.values()].map(({ policy }) => policy.lockMs));
-    // A worker counts as gone after 4 s of silence: with them it is about a lock, after which it may not come back.
+    // A worker counts as lost after 4 s of silence; together that is about one lock, after which it may not return.
     this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
     this.suspects = new SuspectTracker(this.confirmMs, clock);
     this.orphans = new SuspectTracker(comebackMs, clock);
@@ -92,7 +98,7 @@ export class FailAbandonedSweep implements Sweep {
   private async lossOf({ modality, modelId, requestId, replyTo }: OpenJob): Promise<Loss | null> {
     const { transport } = this.options;
     if (!(await transport.producer.holds(modality, modelId, requestId))) return 'forgotten';
-    // Nobody waits for it: the next worker runs it again, and until its deadline nothing is lost.
+    // The next worker runs it again, and nothing is lost until its deadline.
     if (replyTo === null) return null;
     const hasWorker = transport.membership
       .list()

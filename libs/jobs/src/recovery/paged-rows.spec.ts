@@ -5,7 +5,7 @@ import { repairAll } from './repair-all.js';
 
 const rowsUpTo = (count: number) => Array.from({ length: count }, (_, place) => ({ positionAtMs: place }) as FoundJob);
 
-/** Sizes of the pages of so many rows. */
+/** Returns the sizes of the pages of that many rows. */
 async function sizes(count: number, rows: number): Promise<number[]> {
   const read = async (max: number, after: FoundJob | null) =>
     rowsUpTo(count).slice((after?.positionAtMs ?? -1) + 1, (after?.positionAtMs ?? -1) + 1 + max);
@@ -14,15 +14,15 @@ async function sizes(count: number, rows: number): Promise<number[]> {
   return found;
 }
 
-describe('pages of a look', () => {
-  it('are read until one is short, and no more than so many', async () => {
+describe('pages of a check', () => {
+  it('are read until one is short, up to a maximum', async () => {
     expect(await sizes(0, 3)).toEqual([]);
     expect(await sizes(7, 3)).toEqual([3, 3, 1]);
     expect(await sizes(6, 3)).toEqual([3, 3]);
     expect(await sizes(1_000, 1)).toHaveLength(maxPages);
   });
 
-  it('are all read at first, while something looks lost, and twice a minute', () => {
+  it('are all read at first, while something appears lost, and twice a minute', () => {
     let nowMs = 0;
     const depth = new LookDepth({ nowMs: () => nowMs, monotonicMs: () => nowMs });
     const looks = [false, false, true, false].map((appearsLost) => depth.pages(appearsLost));
@@ -33,7 +33,7 @@ describe('pages of a look', () => {
 });
 
 describe('rows of a sweep', () => {
-  it('are repaired though one of them cannot be, which is told', async () => {
+  it('are repaired although one of them fails, which is logged', async () => {
     const repaired: number[] = [];
     const repair = async (row: number) => {
       if (row === 3) throw new Error('three cannot be');
@@ -46,7 +46,7 @@ describe('rows of a sweep', () => {
     expect({ repaired: repaired.length, warned: warned.length }).toEqual({ repaired: 49, warned: 1 });
   });
 
-  it('are left for the next run when none can be', async () => {
+  it('are left for the next run when all of them fail', async () => {
     let tries = 0;
     const away = async () => {
       tries += 1;

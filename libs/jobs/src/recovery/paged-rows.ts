@@ -1,23 +1,26 @@
 import { type Clock, systemClock } from '#common';
 import type { FoundJob } from '../lifecycle/jobs.repository.js';
 
-/** Rows of a page, and pages of one look. */
+/** Rows per page, and pages per check. */
 export const rowsOfPage = 500;
 export const maxPages = 20;
 
-/** Pause between two deep looks while nothing looks lost, in ms. */
+/** Pause between two deep checks while nothing appears lost, in ms. */
 const deepEveryMs = 30_000;
 
-/** Reads the page behind a row, or the first one. */
+/** Reads the page after a row, or the first one. */
 export type ReadPage = (rows: number, after: FoundJob | null) => Promise<FoundJob[]>;
 
 export interface PageOptions {
-  /** Default: as many as a look may read. */
+  /** Default: the maximum of a check. */
   pages?: number;
   rows?: number;
 }
 
-/** Page after page, until one is short or there were enough. Rows are held as long as the look keeps them. */
+/**
+ * Yields page after page, until one is short or the maximum is reached. Rows stay in memory as long as the check keeps
+ * them.
+ */
 export async function* pagesOf(
   read: ReadPage,
   { pages = maxPages, rows = rowsOfPage }: PageOptions,
@@ -32,9 +35,9 @@ export async function* pagesOf(
 }
 
 /**
- * How far a look reads whose every row costs a question to the queue. Rows that wait for long, as behind a full queue, must not
- * hide the younger ones that are lost; but ten thousand questions every three seconds would be a load of their own. So the
- * first page is read always, and all of them twice a minute and for as long as something looks lost.
+ * Decides how far a check reads when every row costs a call to the queue. Long-waiting rows, as behind a full queue,
+ * must not hide younger lost ones, but ten thousand calls every three seconds would be a load of their own. So the
+ * first page is always read, and all pages twice a minute and for as long as something appears lost.
  */
 export class LookDepth {
   private deepAtMs = -Infinity;

@@ -1,10 +1,10 @@
 import type { Logger } from '#platform/logging';
 import { groupsOf } from './group-rows.js';
 
-/** Lost rows that are repaired at the same time; those that are closed share a transaction. */
+/** Lost rows that are repaired concurrently; those that are closed share a transaction. */
 const atOnce = 20;
 
-/** Rows that one run repairs: the next one comes soon, and other sweeps wait for this one. */
+/** Maximum number of rows repaired in one run: the next run follows soon, and other sweeps wait for this one. */
 const maxPerRun = 2_000;
 
 export interface RepairOptions<Row> {
@@ -13,8 +13,8 @@ export interface RepairOptions<Row> {
 }
 
 /**
- * Repairs rows, a few at a time; resolves to how many `repair` said true for. One that fails stops none of the others, and
- * is looked for again: that is logged, and rejects where nothing was repaired.
+ * Repairs rows, a few at a time; resolves to how many `repair` returned true for. A failure does not stop the others:
+ * it is logged and retried in the next run. Rejects when every repair failed.
  */
 export async function repairAll<Row>(rows: readonly Row[], { repair, logger }: RepairOptions<Row>): Promise<number> {
   const now = rows.slice(0, maxPerRun);
@@ -25,7 +25,7 @@ export async function repairAll<Row>(rows: readonly Row[], { repair, logger }: R
       if (result.status === 'rejected') failures.push(result.reason);
       else if (result.value) count += 1;
     }
-    // Nothing came of any of them: whatever they need is away.
+    // All of them failed: whatever they need is unavailable.
     if (failures.length >= atOnce && count === 0) break;
   }
   if (failures.length === 0) return count;

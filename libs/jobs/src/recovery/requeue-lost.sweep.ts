@@ -21,9 +21,9 @@ export interface RequeueLostOptions {
   lostAfterMs: number;
   /** How long it must be missing there. */
   confirmMs: number;
-  /** True while outcomes are being written; when they wait, an open row says nothing. */
+  /** True while results are being written; while they wait, an open row proves nothing. */
   resultBacklog: () => Promise<boolean>;
-  /** Rows that are read at once; default: 500. */
+  /** Page size of a read; default: 500. */
   pageRows?: number;
   clock?: Clock;
 }
@@ -31,8 +31,8 @@ export interface RequeueLostOptions {
 const lookupsAtOnce = 20;
 
 /**
- * Brings back queued rows that the queue has forgotten (a flushed Redis, an enqueue that died halfway) as a new attempt,
- * from the encrypted payload, while their deadline stands. The attempt's compare-and-set lets one process win.
+ * Re-enqueues queued rows that the queue has lost (a flushed Redis, an enqueue that died halfway) as a new attempt,
+ * from the encrypted payload, before their deadline. The attempt's compare-and-set lets one process win.
  */
 export class RequeueLostSweep implements Sweep {
   readonly name = 'requeue-lost';

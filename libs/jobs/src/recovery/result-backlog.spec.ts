@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PendingResults } from '#queue';
 import { ResultBacklog, type ResultBacklogOptions } from './result-backlog.js';
 
-/** A flow, and looks after `waitedMs` at what is pending then. */
+/** Observes a backlog, with checks after `waitedMs` of what is pending then. */
 function watched(options: ResultBacklogOptions = {}) {
   let nowMs = 0;
   let pending: PendingResults = { postponed: [], underWay: [] };
@@ -29,13 +29,13 @@ function watched(options: ResultBacklogOptions = {}) {
 const watching = () => watched().look;
 
 describe('ResultBacklog', () => {
-  it('waits for an outcome that is to be tried again, from the first look of a process on', async () => {
+  it('waits for a result that is to be retried, from the first check of a process on', async () => {
     const look = watching();
     expect(await look(0, { postponed: ['1'] })).toBe(false);
     expect(await look(3_000, {})).toBe(true);
   });
 
-  it('waits for one that stays under way, and not for those that come and go', async () => {
+  it('waits for one that stays in progress, and not for those that come and go', async () => {
     const look = watching();
     expect(await look(0, { underWay: ['1', '2'] })).toBe(true);
     expect(await look(3_000, { underWay: ['3', '4'] })).toBe(true);
@@ -43,32 +43,32 @@ describe('ResultBacklog', () => {
     expect(await look(3_000, { underWay: ['6'] })).toBe(true);
   });
 
-  it('knows one again that was postponed and is being tried', async () => {
+  it('recognizes one that was postponed and is being retried', async () => {
     const look = watching();
     await look(0, { postponed: ['1'] });
     expect(await look(3_000, { underWay: ['1'] })).toBe(false);
   });
 
-  it('gives up on one that can never be written, and on no other', async () => {
+  it('abandons one that can never be written, and no other', async () => {
     const look = watching();
     for (let second = 0; second < 60; second += 3) expect(await look(3_000, { postponed: ['1'] })).toBe(false);
     expect(await look(3_000, { postponed: ['1'] })).toBe(true);
     expect(await look(3_000, { postponed: ['1', '2'] })).toBe(false);
   });
 
-  it('does not take the time for patience in which nobody could look', async () => {
+  it('does not count time in which no check was possible', async () => {
     const look = watching();
     await look(0, { postponed: ['1'] });
     expect(await look(3_600_000, { postponed: ['1'] })).toBe(false);
   });
 
-  it('pauses no longer than its longest pause, whichever they are, and then until they have flowed', async () => {
+  it('pauses no longer than its maximum, whichever results they are, until results flow again', async () => {
     const { look } = watched({ longestPauseMs: 120_000 });
     let passes = 0;
     const next = () => look(3_000, { underWay: [`${passes}`, `${passes + 1}`] });
     const answers: boolean[] = [];
     for (; passes < 50; passes += 1) answers.push(await next());
-    // The first one is seen for the first time, the second look is the first that waits.
+    // The first check sees it for the first time; the second one is the first that waits.
     expect(answers.indexOf(true, 1)).toBe(41);
     expect(answers.slice(41)).not.toContain(false);
     expect(await look(3_000, {})).toBe(true);
@@ -76,19 +76,19 @@ describe('ResultBacklog', () => {
     expect(await look(3_000, { postponed: ['new'] })).toBe(false);
   });
 
-  it('counts for its longest pause only time in which it could look', async () => {
+  it('counts only time in which it could check towards its maximum pause', async () => {
     const { look } = watched({ longestPauseMs: 120_000 });
     expect(await look(0, { postponed: ['1'] })).toBe(false);
     expect(await look(3_600_000, { postponed: ['2'] })).toBe(false);
   });
 
-  it('counts the pauses of sweeps that come rarely, when told how rarely', async () => {
+  it('counts the pauses of infrequent sweeps, when told their interval', async () => {
     const { look } = watched({ longestGapMs: 60_000 });
     expect(await look(0, { postponed: ['1'] })).toBe(false);
     expect(await look(60_000, { postponed: ['1'] })).toBe(true);
   });
 
-  it('says once that it waits, how much and for how long, and once that it waits no more', async () => {
+  it('logs once that it waits, how much and for how long, and once that it waits no more', async () => {
     const { flow, look, said } = watched();
     for (let times = 0; times < 14; times += 1) await look(3_000, { postponed: ['1'], underWay: ['2'] });
     expect(said).toEqual([[{ waiting: 2, oldestMs: 33_000, pausedMs: 33_000 }, expect.stringContaining('wait')]]);
@@ -99,7 +99,7 @@ describe('ResultBacklog', () => {
     expect({ waiting: flow.waiting, stuckMs: flow.stuckMs }).toEqual({ waiting: 0, stuckMs: 0 });
   });
 
-  it('says nothing of a moment', async () => {
+  it('logs nothing for a short wait', async () => {
     const { look, said } = watched();
     for (let times = 0; times < 5; times += 1) await look(3_000, { postponed: ['1'] });
     await look(3_000, {});

@@ -3,39 +3,39 @@ import type { Logger } from '#platform/logging';
 import type { JobResultQueue, PendingResults } from '#queue';
 
 export interface ResultBacklogOptions {
-  /** For how long an outcome may be under way before it holds the sweeps up, in ms; default: 1 s. */
+  /** How long a result may be in progress before it pauses the sweeps, in ms; default: 1 s. */
   slowMs?: number;
-  /** After how long of looking one that still waits is not waited for any more, in ms; default: 5 min. */
+  /** Observed time after which a waiting result is no longer waited for, in ms; default: 5 min. */
   patienceMs?: number;
-  /** After how long of looking none is waited for any more until they have flowed again, in ms; default: 15 min. */
+  /** Observed time after which no result is waited for until results flow again, in ms; default: 15 min. */
   longestPauseMs?: number;
-  /** No more than this counts between two looks, as the database may have been away, in ms; default: 10 s. */
+  /** Maximum time counted between two checks, since the database may have been unavailable, in ms; default: 10 s. */
   longestGapMs?: number;
-  /** Told when the sweeps have paused for half a minute, go on without the outcomes, and when those flow again. */
+  /** Logs when the sweeps have paused for half a minute, continue without the results, and when results flow again. */
   logger?: Pick<Logger, 'warn' | 'info'>;
   clock?: Clock;
 }
 
-/** For how long the sweeps pause before somebody should know, in ms. */
+/** How long the sweeps pause before it is logged, in ms. */
 const tellAfterMs = 30_000;
 
-/** A time in which no look found that outcomes flow. */
+/** A period in which no check found results flowing. */
 interface Pause {
   sinceMs: number;
-  /** How much of it was watched. */
+  /** Its observed part, in ms. */
   watchedMs: number;
   isPublished: boolean;
   isOver: boolean;
 }
 
 /**
- * Says whether outcomes are written as they come: a row is lost only when no outcome waits that may be its own. Asks the
- * queue, which every replica shares and which outlives them. Neither one outcome that can never be written nor many that follow
- * each other slowly may stop the sweeps for good; as every retry comes within seconds of the database's return, time counts only
- * while sweeps can look.
+ * Decides whether results are written as they arrive: a row is lost only when no waiting result may belong to it. Reads
+ * the queue, which all replicas share and which outlives them. Neither one result that can never be written nor a slow
+ * sequence of many may stop the sweeps for good. Every retry comes within seconds of the database's return, so time
+ * counts only while sweeps can check.
  */
 export class ResultBacklog {
-  /** For how long each batch that waits was watched, in ms. */
+  /** Observed waiting time of each batch, in ms. */
   private ages = new Map<string, number>();
   private lookedAtMs: number | null = null;
   private pause: Pause | null = null;
@@ -48,19 +48,22 @@ export class ResultBacklog {
     this.clock = options.clock ?? systemClock;
   }
 
-  /** Batches of outcomes that the last look found, those that had just come included. */
+  /** Batches of results found by the last check, including those that had just arrived. */
   get waiting(): number {
     return this.ages.size;
   }
 
-  /** Since when outcomes do not flow, in ms; 0 when they do. The sweeps change nothing in that time, but for the longest pause. */
+  /**
+   * How long results have not been flowing, in ms; 0 when they are. The sweeps change nothing in that time, up to the
+   * maximum pause.
+   */
   get stuckMs(): number {
     return this.pause === null ? 0 : this.clock.monotonicMs() - this.pause.sinceMs;
   }
 
   /**
-   * Ask it after the database has answered and after the queue was asked for the jobs: an outcome is reported before its job
-   * leaves the queue. Rejects when the queue does not answer.
+   * Call it after the database has responded and after the queue was asked for the jobs: a result is reported before
+   * its job leaves the queue. Rejects when the queue does not respond.
    */
   async flows(): Promise<boolean> {
     const { longestGapMs = 10_000 } = this.options;
@@ -74,7 +77,7 @@ export class ResultBacklog {
     return true;
   }
 
-  /** Those that hold the sweeps up, by how long they were watched, in ms. */
+  /** The batches that pause the sweeps, by observed time, in ms. */
   private awaitedOf({ postponed, underWay }: PendingResults, passedMs: number): number[] {
     const { slowMs = 1_000, patienceMs = 300_000 } = this.options;
     const ageOf = (id: string) => (this.ages.has(id) ? (this.ages.get(id) ?? 0) + passedMs : 0);
@@ -87,7 +90,7 @@ export class ResultBacklog {
     return [...new Set(awaited)].map((id) => this.ages.get(id) ?? 0);
   }
 
-  /** True when the sweeps have waited for too long, and go on all the same. */
+  /** True when the sweeps have waited too long and continue anyway. */
   private isOver(awaited: number[], passedMs: number): boolean {
     const { longestPauseMs = 900_000, logger } = this.options;
     const nowMs = this.clock.monotonicMs();
@@ -97,11 +100,14 @@ export class ResultBacklog {
     const figures = { waiting: awaited.length, oldestMs: Math.max(...awaited), pausedMs: nowMs - pause.sinceMs };
     if (!pause.isPublished && figures.pausedMs > tellAfterMs) {
       pause.isPublished = true;
-      logger?.warn(figures, 'outcomes wait and are not written: sweeps repair nothing until they are');
+      logger?.warn(figures, 'job results are waiting and not being written: sweeps repair nothing until they are');
     }
     if (!pause.isOver && pause.watchedMs >= longestPauseMs) {
       pause.isOver = true;
-      logger?.warn(figures, 'outcomes still wait: sweeps go on without them, and what they say may come too late');
+      logger?.warn(
+        figures,
+        'job results are still waiting: sweeps continue without them, and their reports may come too late',
+      );
     }
     return pause.isOver;
   }
@@ -111,6 +117,6 @@ export class ResultBacklog {
     this.pause = null;
     if (pause === null || !pause.isPublished) return;
     const pausedMs = this.clock.monotonicMs() - pause.sinceMs;
-    this.options.logger?.info({ pausedMs }, 'outcomes are written again as they come: sweeps repair what is lost');
+    this.options.logger?.info({ pausedMs }, 'job results are being written again: sweeps repair what is lost');
   }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SuspectTracker } from './suspect-tracker.js';
 
-describe('Sightings', () => {
-  it('confirms what looks lost twice, far enough apart, and forgets what was found in between', () => {
+describe('SuspectTracker', () => {
+  it('confirms what appears lost twice, far enough apart, and forgets what was found in between', () => {
     let nowMs = 0;
     const suspects = new SuspectTracker(100, { nowMs: () => nowMs, monotonicMs: () => nowMs });
     expect(suspects.confirm(['a', 'b'])).toEqual(new Set());

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Logger } from '#platform/logging';
 import { SweepRunner } from './sweep-runner.js';
 
-it('waits for the run in progress, and no longer than it is told for one that may never end', async () => {
+it('waits for the run in progress, for a limited time when it may never end', async () => {
   let end: () => void = () => undefined;
   const run = () => new Promise<number>((resolve) => (end = () => resolve(0)));
   const runner = new SweepRunner({ sweeps: [{ name: 'silent', run }], intervalMs: 1, logger: {} as Logger });

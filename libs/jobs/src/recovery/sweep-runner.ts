@@ -6,11 +6,11 @@ export interface SweepRunnerOptions {
   sweeps: readonly Sweep[];
   intervalMs: number;
   logger: Logger;
-  /** After each run; `found` is null when it failed. */
+  /** Called after each run; `found` is null when it failed. */
   onRun?: (sweep: string, found: number | null) => void;
 }
 
-/** Runs the sweeps one after the other, again and again, until closed. One that fails stops none of the others. */
+/** Runs the sweeps one after the other, repeatedly, until closed. A failed sweep does not stop the others. */
 export class SweepRunner {
   private readonly stopped = new AbortController();
   private loop: Promise<void> = Promise.resolve();
@@ -21,7 +21,7 @@ export class SweepRunner {
     this.loop = this.repeat();
   }
 
-  /** Resolves when the run in progress has ended, or after `patienceMs` of one that may be left alone. */
+  /** Resolves when the run in progress has ended, or after `patienceMs` when it may be left alone. */
   async close(patienceMs?: number): Promise<void> {
     this.stopped.abort();
     const waits = patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })];
@@ -32,7 +32,7 @@ export class SweepRunner {
     const { intervalMs, sweeps } = this.options;
     while (!this.stopped.signal.aborted) {
       for (const sweep of sweeps) if (!this.stopped.signal.aborted) await this.runOne(sweep);
-      // Replicas that started together drift apart, so that they rarely look at the same rows.
+      // Jitter spreads replicas that started together, so that they rarely read the same rows.
       const pauseMs = intervalMs * (0.9 + Math.random() * 0.2);
       await sleep(pauseMs, undefined, { signal: this.stopped.signal }).catch(() => undefined);
     }
@@ -41,7 +41,7 @@ export class SweepRunner {
   private async runOne(sweep: Sweep): Promise<void> {
     const { logger, onRun } = this.options;
     try {
-      // Not among the arguments: where nobody listens, those of an optional call are not even evaluated.
+      // A separate statement, since the arguments of an optional call are not evaluated without a listener.
       const found = await sweep.run();
       onRun?.(sweep.name, found);
     } catch (error) {

@@ -1,6 +1,6 @@
-/** A search for rows that the rest of the house has lost. */
+/** A search for rows that every other mechanism has lost. */
 export interface Sweep {
   readonly name: string;
-  /** Repairs what it finds, up to a bound; resolves to how many rows that were. Safe to run in many processes. */
+  /** Repairs what it finds, up to a limit; resolves to the number of repaired rows. Safe to run in many processes. */
   run(): Promise<number>;
 }

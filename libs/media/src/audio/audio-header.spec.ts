@@ -11,7 +11,7 @@ describe('withAudioLength', () => {
     expect(endless.readUInt32LE(40)).toBe(0xffffffff);
   });
 
-  it('writes the count of samples of a FLAC file and leaves its neighbours alone', () => {
+  it('writes the sample count of a FLAC file and leaves adjacent fields unchanged', () => {
     const head = Buffer.alloc(42);
     head.write('fLaC', 'latin1');
     // 24 kHz, one channel, 16 bits.
@@ -20,7 +20,7 @@ describe('withAudioLength', () => {
     expect([count >> 44n, (count >> 36n) & 31n, count & 0xfffffffffn]).toEqual([24_000n, 15n, 123_456n]);
   });
 
-  it('leaves other formats and cut heads as they are', () => {
+  it('leaves other formats and truncated headers unchanged', () => {
     const head = Buffer.from('short');
     for (const format of ['mp3', 'wav', 'flac', 'pcm'] as const) {
       expect(withAudioLength(head, { format, bytes: 9, samples: 9 })).toBe(head);

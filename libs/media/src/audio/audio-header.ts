@@ -1,19 +1,22 @@
 import type { AudioFormat } from './audio-format.js';
 
 /*
- * Sound that is written into a pipe begins before its length is known. Where all of it is there before it is sent, the
- * length is put in, so that players show it and editors open all of it.
+ * Audio written to a pipe starts before its length is known. When all of it is available before it is sent, the length
+ * is filled in, so that players show it and editors open all of it.
  */
 
-/** Bytes at the beginning of a file that `withSoundLength` changes at most. */
+/** Maximum number of leading bytes that `withAudioLength` changes. */
 export const audioHeadBytes = 64;
 
-/** What a format without a place for its length cannot say. */
+/** Header value for an unknown length. */
 export function saysItsLength(format: AudioFormat): boolean {
   return format === 'wav' || format === 'flac';
 }
 
-/** The first bytes of a whole sound, of `bytes` and of `samples` a channel, with its length where its format has a place for it. */
+/**
+ * Returns the first bytes of complete audio of `bytes` and of `samples` per channel, with its length filled in where
+ * the format has a field for it.
+ */
 export function withAudioLength(
   head: Buffer,
   { format, bytes, samples }: { format: AudioFormat; bytes: number; samples: number },
@@ -23,7 +26,7 @@ export function withAudioLength(
 }
 
 const wavHeaderBytes = 44;
-/** What the field of a length holds; players take it for a length that nobody knows. */
+/** Maximum of a length field; players treat it as unknown. */
 const maxWavBytes = 0xffffffff;
 
 function wavWithLength(head: Buffer, bytes: number): Buffer {
@@ -34,13 +37,13 @@ function wavWithLength(head: Buffer, bytes: number): Buffer {
   return copy;
 }
 
-/** Where STREAMINFO, the first block of a FLAC file, counts the samples: the low 36 bits of these eight bytes. */
+/** Offset of the sample count in STREAMINFO, the first block of a FLAC file: the low 36 bits of these eight bytes. */
 const flacCount = { start: 18, end: 26, bits: 36n };
 
 function flacWithLength(head: Buffer, samples: number): Buffer {
   if (head.length < flacCount.end || head.toString('latin1', 0, 4) !== 'fLaC') return head;
   const copy = Buffer.from(head);
-  const kept = (copy.readBigUInt64BE(flacCount.start) >> flacCount.bits) << flacCount.bits;
-  copy.writeBigUInt64BE(kept | BigInt(samples), flacCount.start);
+  const otherBits = (copy.readBigUInt64BE(flacCount.start) >> flacCount.bits) << flacCount.bits;
+  copy.writeBigUInt64BE(otherBits | BigInt(samples), flacCount.start);
   return copy;
 }

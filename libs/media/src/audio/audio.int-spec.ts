@@ -9,7 +9,7 @@ function tone(seconds: number, { sampleRate, hz }: { sampleRate: number; hz: num
   );
 }
 
-/** Strength of one frequency, 0.5 for the whole of our tone. */
+/** Returns the strength of one frequency, 0.5 for our full-scale tone. */
 function strengthOf(samples: Float32Array, { sampleRate, hz }: { sampleRate: number; hz: number }): number {
   let real = 0;
   let imaginary = 0;
@@ -21,7 +21,7 @@ function strengthOf(samples: Float32Array, { sampleRate, hz }: { sampleRate: num
   return (2 * Math.hypot(real, imaginary)) / samples.length;
 }
 
-describe('sound', () => {
+describe('audio', () => {
   let tools: MediaTools;
   beforeAll(async () => {
     tools = await MediaTools.find();
@@ -36,7 +36,7 @@ describe('sound', () => {
     expect(strengthOf(decoded.subarray(1_600, 30_000), { sampleRate: 16_000, hz: 440 })).toBeCloseTo(0.5, 1);
   });
 
-  it('comes out of the encoder while it is still made', async () => {
+  it('is output by the encoder while input is still being written', async () => {
     const events: string[] = [];
     let more = true;
     async function* endless() {

@@ -10,18 +10,18 @@ import { Resampler } from './resampler.js';
 import { readWavHeader, wavSeconds, type WavLayout } from './wav-header.js';
 
 export interface DecodeAudioOptions {
-  /** Samples per second of the output. */
+  /** Sample rate of the output. */
   sampleRate: number;
-  /** A longer recording is refused, by its header where that says so. */
+  /** Longer recordings are rejected, by the header if possible. */
   maxSeconds: number;
   signal?: AbortSignal;
-  /** Longest time for all of it, in ms. Default 10 minutes. */
+  /** Time limit in ms. Default 10 minutes. */
   timeoutMs?: number;
 }
 
-/** What the header of a recording says. */
+/** Content of a recording's header. */
 export interface AudioProbe {
-  /** Null where the header does not say. */
+  /** Null if the header does not say. */
   durationSeconds: number | null;
   sampleRate: number;
   channels: number;
@@ -30,8 +30,8 @@ export interface AudioProbe {
 const defaultTimeoutMs = 600_000;
 
 /**
- * Length and layout by the header alone; WAV needs no ffmpeg. Throws `INVALID_AUDIO_FORMAT` (also for a file without
- * sound), `PAYLOAD_TOO_LARGE` beyond `maxSeconds`, `SERVICE_UNAVAILABLE` without ffmpeg.
+ * Reads length and layout from the header; WAV needs no ffmpeg. Throws `INVALID_AUDIO_FORMAT` (also for a file without
+ * audio), `PAYLOAD_TOO_LARGE` beyond `maxSeconds`, `SERVICE_UNAVAILABLE` without ffmpeg.
  */
 export async function probeAudio(
   tools: MediaTools,
@@ -39,7 +39,7 @@ export async function probeAudio(
   { maxSeconds, signal }: { maxSeconds: number; signal?: AbortSignal },
 ): Promise<AudioProbe> {
   const wav = await wavLayout(source);
-  // A header that claims too much is refused by its claim, however little follows it.
+  // A header that announces too much is rejected, however little data follows.
   if (wav !== null && wav.claimedSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   const probe = wav ?? (await probeContainer(tools, source, signal));
   if (probe.durationSeconds !== null && probe.durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
@@ -48,17 +48,17 @@ export async function probeAudio(
 
 async function probeContainer(tools: MediaTools, source: MediaSource, signal?: AbortSignal): Promise<AudioProbe> {
   const { audio, durationSeconds } = await probeMedia(tools, source, { noun: 'recording', signal });
-  if (audio === null) throw invalidMedia('recording', 'holds no sound');
+  if (audio === null) throw invalidMedia('recording', 'contains no audio');
   return { durationSeconds, sampleRate: audio.sampleRate, channels: audio.channels };
 }
 
-/** A WAV file that we read ourselves. */
+/** A WAV file that is decoded without ffmpeg. */
 interface ReadableWav extends WavLayout {
   durationSeconds: number;
   claimedSeconds: number;
 }
 
-/** Null for other files. */
+/** Returns null for other files. */
 async function wavLayout(source: MediaSource): Promise<ReadableWav | null> {
   const { head, totalBytes } = await headOf(source);
   if (totalBytes === 0) throw invalidMedia('recording', 'is empty');
@@ -72,8 +72,9 @@ async function wavLayout(source: MediaSource): Promise<ReadableWav | null> {
 }
 
 /**
- * Mono samples in [-1, 1] at the wanted rate, in parts of about a second at most; the next part is decoded when it is
- * asked for. Fails as `probeAudio` does, but for what a header claims and does not hold, and with `INVALID_AUDIO_FORMAT` where the sound turns out damaged.
+ * Yields mono samples in [-1, 1] at the requested rate, in parts of about a second at most. The next part is decoded on
+ * demand. Fails like `probeAudio`, except for an overstated header, and with `INVALID_AUDIO_FORMAT` if the audio is
+ * damaged.
  */
 export async function* decodeAudio(
   tools: MediaTools,
@@ -82,7 +83,7 @@ export async function* decodeAudio(
 ): AsyncGenerator<Float32Array, void, undefined> {
   const { maxSeconds, sampleRate, signal } = options;
   const layout = await wavLayout(source);
-  // By what is there: a recording that was cut off claims more.
+  // By the actual data, because a truncated recording announces more.
   const { durationSeconds } = layout ?? (await probeContainer(tools, source, signal));
   if (durationSeconds !== null && durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   const parts = layout ? decodeWav(source, layout, options) : decodeWithTool(tools, source, options);
@@ -91,14 +92,14 @@ export async function* decodeAudio(
   for await (const part of parts) {
     signal?.throwIfAborted();
     samples += part.length;
-    // Some headers do not say, and some lie.
+    // Some headers contain no length, and some are wrong.
     if (samples > max) throw tooLong('recording', maxSeconds);
     if (part.length > 0) yield part;
   }
-  if (samples === 0) throw invalidMedia('recording', 'holds no sound');
+  if (samples === 0) throw invalidMedia('recording', 'contains no audio');
 }
 
-/** All of it at once: 4 bytes per sample, so `maxSeconds` bounds the memory. */
+/** Decodes everything into memory: 4 bytes per sample, so `maxSeconds` bounds it. */
 export async function decodeWholeAudio(
   tools: MediaTools,
   source: MediaSource,
@@ -129,7 +130,7 @@ async function* decodeWav(
   yield resampler.flush();
 }
 
-/** Whole frames of a WAV file, a second at a time; an unfinished last one is dropped. */
+/** Yields whole frames of a WAV file, one second at a time; an incomplete last frame is dropped. */
 async function* wavFrames(source: MediaSource, layout: WavLayout): AsyncGenerator<Buffer> {
   const frameBytes = layout.channels * (layout.bitsPerSample / 8);
   const partBytes = frameBytes * layout.sampleRate;
@@ -180,14 +181,14 @@ async function* decodeWithTool(
   }
 }
 
-/** Little-endian floats of a byte stream, whatever borders its parts have. */
+/** Yields little-endian floats from a byte stream with arbitrary chunk borders. */
 async function* floatsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Float32Array> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {
     const joined = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const whole = joined.length - (joined.length % 4);
     rest = joined.subarray(whole);
-    // A copy of its own: chunks lie anywhere in a shared buffer, floats need a multiple of four.
+    // Copies, because chunks start anywhere in a shared buffer and floats need a multiple of four.
     const floats = new Float32Array(whole / 4);
     Buffer.from(floats.buffer).set(joined.subarray(0, whole));
     yield floats;

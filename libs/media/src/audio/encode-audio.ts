@@ -8,25 +8,25 @@ import { writeWavHeader } from './wav-header.js';
 
 export interface EncodeAudioOptions {
   format: AudioFormat;
-  /** Samples per second and channel. */
+  /** Sample rate per channel. */
   sampleRate: number;
-  /** Interleaved where there are two. Default 1. */
+  /** Channel count; samples of two channels are interleaved. Default 1. */
   channels?: 1 | 2;
-  /** Samples per channel when they are known before the first one is there; only the header of WAV needs them. */
+  /** Samples per channel if known in advance; only the WAV header needs them. */
   samples?: number;
   signal?: AbortSignal;
-  /** Longest time for all of it, in ms. Default 30 minutes. */
+  /** Time limit in ms. Default 30 minutes. */
   timeoutMs?: number;
 }
 
-/** Samples in [-1, 1] on their way in; any parts. */
+/** Input samples in [-1, 1], in parts of any size. */
 export type SampleSource = Iterable<Float32Array> | AsyncIterable<Float32Array>;
 
 const defaultTimeoutMs = 1_800_000;
 
 /**
- * Encodes sound while it is made: parts come out as soon as the encoder has them, and the next samples are asked for
- * only when the encoder takes them. Rejects with `SERVICE_UNAVAILABLE` without ffmpeg, for formats that need it.
+ * Encodes audio as a stream. Output is yielded as soon as the encoder produces it, and samples are requested only when
+ * the encoder accepts them. Rejects with `SERVICE_UNAVAILABLE` without ffmpeg, for formats that need it.
  */
 export async function* encodeAudio(
   tools: MediaTools,
@@ -42,7 +42,7 @@ export async function* encodeAudio(
   }
 }
 
-/** All of it at once. */
+/** Encodes everything into memory. */
 export async function encodeWholeAudio(
   tools: MediaTools,
   samples: Float32Array,
@@ -68,7 +68,7 @@ async function* encodeWithTool(
   const args = [...quietly, '-probesize', '32', '-analyzeduration', '0', ...input, '-map_metadata', '-1', ...output];
   const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
   const feeding = feed(tool, samples, signal);
-  // Rejections are looked at below; until then nobody may call them unhandled.
+  // Rejections are handled below; this prevents an unhandled rejection until then.
   feeding.catch(() => tool.kill());
   try {
     for await (const chunk of tool.output as AsyncIterable<Buffer>) yield chunk;
@@ -90,7 +90,7 @@ async function feed(tool: ToolProcess, samples: SampleSource, signal: AbortSigna
   tool.closeInput();
 }
 
-/** A copy: the tool may still be reading when the samples' owner writes over them. */
+/** Copies, because the tool may still read the buffer when its owner overwrites it. */
 function bytesOf(samples: Float32Array): Buffer {
   return Buffer.from(samples.buffer.slice(samples.byteOffset, samples.byteOffset + samples.byteLength));
 }

@@ -1,6 +1,6 @@
 import type { WavLayout } from './wav-header.js';
 
-/** Interleaved 16-bit little-endian PCM of samples in [-1, 1]; what lies outside is clipped. */
+/** Converts samples in [-1, 1] to interleaved 16-bit little-endian PCM; values outside are clipped. */
 export function toPcm16(samples: Float32Array): Buffer {
   const bytes = Buffer.allocUnsafe(samples.length * 2);
   for (let index = 0; index < samples.length; index += 1) {
@@ -10,7 +10,7 @@ export function toPcm16(samples: Float32Array): Buffer {
   return bytes;
 }
 
-/** One channel out of interleaved PCM: the mean of all of them. `bytes` holds whole frames. */
+/** Mixes interleaved PCM down to one channel, the mean of all. `bytes` contains whole frames. */
 export function toMono(bytes: Buffer, layout: WavLayout): Float32Array {
   const { channels, bitsPerSample } = layout;
   const sampleBytes = bitsPerSample / 8;

@@ -2,15 +2,18 @@
 const zeroCrossings = 32;
 /** Kaiser window: about 96 dB of attenuation beyond the transition. */
 const kaiserBeta = 9.6;
-/** Part of the lower rate's band that is kept whole. */
+/** Share of the lower rate's band that is preserved. */
 const rolloff = 0.95;
-/** Fractions finer than this are rounded to it: odd pairs of rates only, some 72 dB below the signal. */
+/**
+ * Filter phases; finer fractions are rounded. Only affects unusual rate pairs, with an error some 72 dB below the
+ * signal.
+ */
 const maxPhases = 4_096;
 const exactPhases = 1_024;
 
 /**
- * Changes the sample rate of one channel, part by part: windowed sinc, linear phase, no delay. What went in as n
- * samples comes out as ceil(n * to / from) after `flush`.
+ * Changes the sample rate of one channel, part by part: windowed sinc, linear phase, no delay. n input samples give
+ * ceil(n * to / from) output samples after `flush`.
  */
 export class Resampler {
   private readonly step: number;
@@ -18,7 +21,7 @@ export class Resampler {
   private readonly halfWidth: number;
   private readonly rows: (Float32Array | undefined)[];
   private readonly cutoff: number;
-  /** Input not yet done with; its first sample is number `origin` of the input. */
+  /** Unprocessed input; its first sample is number `origin` of the input. */
   private pending: Float32Array;
   private origin: number;
   private produced = 0;
@@ -32,25 +35,25 @@ export class Resampler {
     this.cutoff = Math.min(1, to / from) * rolloff;
     this.halfWidth = Math.ceil((zeroCrossings * Math.max(1, from / to)) / rolloff);
     this.rows = Array.from({ length: this.phases });
-    // Silence before the first sample, so that the first outputs need no case of their own.
+    // Silence before the first sample, so that the first outputs need no special case.
     this.pending = new Float32Array(this.halfWidth);
     this.origin = -this.halfWidth;
   }
 
-  /** The output that `input` makes possible. */
+  /** Returns the output that `input` makes possible. */
   push(input: Float32Array): Float32Array {
     if (this.rates.from === this.rates.to) return input;
     this.consumed += input.length;
     return this.produce(input, this.origin + this.pending.length + input.length - this.halfWidth);
   }
 
-  /** The rest, once all input is in. */
+  /** Returns the rest after all input. */
   flush(): Float32Array {
     if (this.rates.from === this.rates.to) return new Float32Array(0);
     return this.produce(new Float32Array(this.halfWidth + 1), this.consumed);
   }
 
-  /** Outputs whose position in the input lies before `end`. */
+  /** Returns outputs whose input position is before `end`. */
   private produce(input: Float32Array, end: number): Float32Array {
     const joined = new Float32Array(this.pending.length + input.length);
     joined.set(this.pending);
@@ -82,7 +85,10 @@ export class Resampler {
     return sum;
   }
 
-  /** The filter for outputs that lie `fraction` behind an input sample; its sum is 1, so that silence stays level. */
+  /**
+   * Returns the filter for outputs `fraction` after an input sample. Its sum is 1, so that a constant level is
+   * preserved.
+   */
   private row(fraction: number): Float32Array {
     const taps = new Float64Array(2 * this.halfWidth);
     let total = 0;

@@ -1,26 +1,26 @@
 import { invalidMedia } from '../tools/media-error.js';
 
-/** How the samples of a WAV file are written. */
+/** Sample format of a WAV file. */
 export interface WavLayout {
   sampleRate: number;
   channels: number;
   bitsPerSample: number;
   encoding: 'integer' | 'float';
-  /** Where the samples begin. */
+  /** Offset of the samples. */
   dataOffset: number;
-  /** Bytes of samples as the header claims them; null where it was written before its end was known. */
+  /** Size of the samples according to the header; null if it was written before the end was known. */
   claimedBytes: number | null;
 }
 
 const knownBits = { integer: [8, 16, 24, 32], float: [32, 64] } as const;
 
-/** The sizes next to 2 GB, which recorders write into a pipe; no file that we are given is as large. */
+/** Sizes next to 2 GB, which recorders write to a pipe; accepted input is never that large. */
 const openSizes = { min: 0x7fff0000, max: 0x80000000 };
 
 /**
- * Reads the header of a WAV file of `totalBytes` by hand from its first bytes. Null where ffmpeg is to read it: encodings
- * of other kinds (ADPCM, A-law), and samples that begin behind `head`. Throws `INVALID_AUDIO_FORMAT` for a header that
- * makes no sense.
+ * Parses the header of a WAV file of `totalBytes` from its first bytes. Returns null if ffmpeg must read it: other
+ * encodings (ADPCM, A-law), and samples that begin after `head`. Throws `INVALID_AUDIO_FORMAT` for an inconsistent
+ * header.
  */
 export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | null {
   let format: Omit<WavLayout, 'dataOffset' | 'claimedBytes'> | null = null;
@@ -45,7 +45,7 @@ export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | nul
   throw damaged();
 }
 
-/** What programs write that do not know the size and cannot come back to write it; RF64 keeps it elsewhere. */
+/** True for sizes written by programs that stream and cannot correct the header; RF64 stores the size elsewhere. */
 function isOpenSize(size: number): boolean {
   return size === 0 || size >= 0xfffffff0 || (size >= openSizes.min && size <= openSizes.max);
 }
@@ -64,7 +64,7 @@ function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'claimedBytes
   return { sampleRate, channels, bitsPerSample, encoding };
 }
 
-/** How long the file plays, by the samples that are there, and how long its header says; the same where it does not say. */
+/** Returns the duration by the samples present, and by the header; equal if the header does not say. */
 export function wavSeconds(layout: WavLayout, totalBytes: number): { seconds: number; claimedSeconds: number } {
   const { claimedBytes, dataOffset, channels, bitsPerSample, sampleRate } = layout;
   const there = Math.max(0, totalBytes - dataOffset);
@@ -73,7 +73,7 @@ export function wavSeconds(layout: WavLayout, totalBytes: number): { seconds: nu
   return { seconds: Math.min(claimed, there) / bytesPerSecond, claimedSeconds: claimed / bytesPerSecond };
 }
 
-/** The header of 16-bit PCM. `samples` per channel; null where they are not known yet. */
+/** Returns a header of 16-bit PCM. `samples` are per channel; null if not known yet. */
 export function writeWavHeader(options: { sampleRate: number; channels: number; samples: number | null }): Buffer {
   const { sampleRate, channels, samples } = options;
   const dataBytes = samples === null ? 0xffffffff : samples * channels * 2;

@@ -4,7 +4,7 @@ import { decodeWholeAudio, probeAudio } from './decode-audio.js';
 import { encodeAudio, encodeWholeAudio } from './encode-audio.js';
 import { writeWavHeader } from './wav-header.js';
 
-/** Without ffmpeg: nothing here may need it. */
+/** Without ffmpeg, because nothing here may need it. */
 const tools = await MediaTools.find({ ffmpeg: '/nowhere/ffmpeg' });
 const sampleRate = 16_000;
 const invalid = { code: 'INVALID_AUDIO_FORMAT' };
@@ -28,16 +28,16 @@ function wav(options: {
 const decode = (bytes: Buffer, maxSeconds = 10) => decodeWholeAudio(tools, bytes, { sampleRate, maxSeconds });
 
 describe('WAV', () => {
-  it('needs no ffmpeg, and says so where another format does', async () => {
+  it('needs no ffmpeg, and reports it missing where another format does', async () => {
     expect(tools.missing).toContain('apt-get install -y ffmpeg');
     const samples = Float32Array.from({ length: 4_000 }, (_, index) => Math.sin(index / 10) / 2);
     const bytes = await encodeWholeAudio(tools, samples, { format: 'wav', sampleRate });
     const decoded = await decode(bytes);
     expect(decoded).toHaveLength(4_000);
     for (const [index, sample] of decoded.entries()) expect(sample).toBeCloseTo(samples[index] ?? 0, 4);
-    const away = { code: 'SERVICE_UNAVAILABLE' };
-    await expect(encodeWholeAudio(tools, samples, { format: 'mp3', sampleRate })).rejects.toMatchObject(away);
-    await expect(decode(Buffer.from('fLaC and so on'))).rejects.toMatchObject(away);
+    const unavailable = { code: 'SERVICE_UNAVAILABLE' };
+    await expect(encodeWholeAudio(tools, samples, { format: 'mp3', sampleRate })).rejects.toMatchObject(unavailable);
+    await expect(decode(Buffer.from('fLaC and so on'))).rejects.toMatchObject(unavailable);
   });
 
   it.each([
@@ -57,7 +57,7 @@ describe('WAV', () => {
     expect([...(await decode(wav(options)))]).toEqual(samples);
   });
 
-  it('is found behind chunks that nobody needs, and in the extensible form', async () => {
+  it('is found after unknown chunks, and in the extensible form', async () => {
     const plain = wav({ data: Buffer.from([0x00, 0x40]) });
     const list = Buffer.concat([Buffer.from('LIST\x05\0\0\0'), Buffer.from('12345\0')]);
     const behind = Buffer.concat([plain.subarray(0, 12), list, plain.subarray(12)]);
@@ -73,14 +73,14 @@ describe('WAV', () => {
     expect(await decode(wav({ rate: 48_000, data: Buffer.alloc(96_000) }))).toHaveLength(16_000);
   });
 
-  it('is refused by its header when it claims to be too long', async () => {
+  it('is rejected by its header when that announces too much', async () => {
     const dayLong = wav({ claim: 86_400 * sampleRate * 2 });
     const tooLong = { code: 'PAYLOAD_TOO_LARGE', message: 'The recording is longer than 600 seconds.' };
     await expect(probeAudio(tools, dayLong, { maxSeconds: 600 })).rejects.toMatchObject(tooLong);
   });
 
   it.each([0, 0x7ffff000, 0x7ffffffe, 0x7fffffff, 0x80000000, 0xffffffff])(
-    'of a recorder that writes into a pipe is as long as what follows: %i',
+    'written to a pipe is as long as its data: %i',
     async (claim) => {
       const piped = wav({ claim, data: Buffer.alloc(sampleRate * 2) });
       expect(await probeAudio(tools, piped, { maxSeconds: 600 })).toMatchObject({ durationSeconds: 1 });
@@ -88,15 +88,15 @@ describe('WAV', () => {
     },
   );
 
-  it('that was cut off is as long as what is there', async () => {
+  it('that is truncated is as long as its data', async () => {
     const cut = wav({ claim: sampleRate * 2 * 60, data: Buffer.alloc(sampleRate * 2) });
     expect(await probeAudio(tools, cut, { maxSeconds: 600 })).toMatchObject({ durationSeconds: 1 });
     expect(await decode(cut, 600)).toHaveLength(sampleRate);
-    // A job reads no more than it was priced by: what is there, and a little.
+    // A job reads no more than it was charged for: the data present, plus a small margin.
     expect(await decode(cut, 3)).toHaveLength(sampleRate);
   });
 
-  it('is left to ffmpeg where its samples begin behind what we look at', async () => {
+  it('is left to ffmpeg if its samples begin after the bytes we inspect', async () => {
     const plain = wav({});
     const tag = Buffer.alloc(100_000);
     const chunk = Buffer.concat([Buffer.from('id3 '), Buffer.alloc(4), tag]);
@@ -108,7 +108,7 @@ describe('WAV', () => {
     }
   });
 
-  it('is refused when it plays longer than its header says', async () => {
+  it('is rejected when it is longer than its header says', async () => {
     const piped = wav({ claim: 0xffffffff, data: Buffer.alloc(sampleRate * 4) });
     expect(await probeAudio(tools, piped, { maxSeconds: 2 })).toMatchObject({ durationSeconds: 2, channels: 1 });
     await expect(decode(piped, 1)).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
@@ -122,11 +122,11 @@ describe('WAV', () => {
     ['without a format', Buffer.concat([wav({}).subarray(0, 12), Buffer.from('data\x04\0\0\0abcd')])],
     ['of no channels', wav({ channels: 0 })],
     ['of no rate', wav({ rate: 0 })],
-  ])('is refused when it is %s', async (_what, bytes) => {
+  ])('is rejected: %s', async (_what, bytes) => {
     await expect(decode(bytes)).rejects.toMatchObject(invalid);
   });
 
-  it('is written while its end is not known', async () => {
+  it('is written while its length is unknown', async () => {
     const parts: Buffer[] = [];
     const samples = [new Float32Array(10).fill(2), new Float32Array(10).fill(-2)];
     for await (const part of encodeAudio(tools, samples, { format: 'wav', sampleRate })) parts.push(part);

@@ -24,13 +24,13 @@ describe('base64', () => {
     },
   );
 
-  it('may be nothing where its reader says so', () => {
+  it('may be empty if the caller allows it', () => {
     for (const text of ['', ' \n', 'data:image/png;base64,']) {
       expect(decodeInline(text, { ...limits, mayBeEmpty: true }).bytes).toHaveLength(0);
     }
   });
 
-  it('is bounded by what it would become', () => {
+  it('is limited by its decoded size', () => {
     const text = (bytes: number) => Buffer.alloc(bytes).toString('base64');
     expect(decodeBase64(text(100), limits)).toHaveLength(100);
     expect(() => decodeBase64(text(101), limits)).toThrow(large);
@@ -38,7 +38,7 @@ describe('base64', () => {
     expect(decodeBase64(broken, limits)).toHaveLength(100);
   });
 
-  it('is refused by its length alone when it is huge', () => {
+  it('is rejected by its length alone when it is huge', () => {
     const huge = 'A'.repeat(200_000_000);
     const before = process.memoryUsage().rss;
     expect(() => decodeBase64(huge, { maxBytes: 25_000_000, param: 'image' })).toThrow(large);
@@ -52,7 +52,7 @@ describe('data URLs', () => {
     ['DATA:image/PNG;charset=utf-8;BASE64,aGVsbG8', 'image/png'],
     ['data:;base64,aGVsbG8=', ''],
     ['data:audio/wav;codecs="1";base64,aGVs\nbG8=', 'audio/wav'],
-  ])('are read: %s', (url, contentType) => {
+  ])('are decoded: %s', (url, contentType) => {
     expect(isDataUrl(url)).toBe(true);
     expect(decodeDataUrl(url, limits)).toEqual({ contentType, bytes: Buffer.from('hello') });
   });
@@ -64,17 +64,17 @@ describe('data URLs', () => {
     'data:image/png;base64',
     'data:;base64,',
     'data:;base64,*',
-  ])('are refused: %s', (url) => {
+  ])('are rejected: %s', (url) => {
     expect(() => decodeDataUrl(url, limits)).toThrow(refused);
   });
 
-  it('and bare base64 go through one door', () => {
+  it('and bare base64 are decoded by one function', () => {
     expect(decodeInline('aGVsbG8=', limits)).toEqual({ contentType: '', bytes: Buffer.from('hello') });
     expect(decodeInline('data:a/b;base64,aGVsbG8=', limits).contentType).toBe('a/b');
     expect(() => decodeInline('https://example.org/a.png', limits)).toThrow(refused);
   });
 
-  it('do not let a header without an end slow them down', () => {
+  it('are parsed in linear time without an end of the header', () => {
     expect(() => decodeDataUrl(`data:${';a'.repeat(1_000_000)}`, limits)).toThrow(refused);
   });
 });

@@ -5,13 +5,13 @@ export interface EncodedLimits {
   maxBytes: number;
   /** Field to name in errors. */
   param?: string;
-  /** True where nothing at all is left to whoever reads the bytes. Default false: `INVALID_REQUEST`. */
+  /** True to allow empty content. Default false: `INVALID_REQUEST`. */
   mayBeEmpty?: boolean;
 }
 
-/** A `data:` URL taken apart. */
+/** A parsed `data:` URL. */
 export interface DataUrl {
-  /** Lower case, without parameters; empty when the URL names none. */
+  /** Lower case, without parameters; empty if the URL has none. */
   contentType: string;
   bytes: Buffer;
 }
@@ -21,11 +21,11 @@ const lineBreaks = /[\r\n\t ]+/g;
 const header = /^data:([^,;]{0,127})((?:;[^,;]{0,127}){0,4}),/i;
 
 /**
- * Decodes base64, plain or URL-safe, padded or not, line breaks and all. Throws `INVALID_REQUEST` for other characters,
- * `PAYLOAD_TOO_LARGE` by the length alone, before anything is decoded.
+ * Decodes base64, plain or URL-safe, padded or not, with line breaks. Throws `INVALID_REQUEST` for other characters,
+ * and `PAYLOAD_TOO_LARGE` by the length alone before decoding.
  */
 export function decodeBase64(text: string, { maxBytes, param, mayBeEmpty = false }: EncodedLimits): Buffer {
-  // A line break after every 76 characters is usual; a text of nothing but breaks is not worth a copy.
+  // A line break after every 76 characters is usual; text of only line breaks is not copied.
   if (text.length > (maxBytes * 4) / 3 + 4 + maxBytes / 8 + 1024) throw tooLarge(maxBytes, param);
   const compact = lineBreaks.test(text) ? text.replace(lineBreaks, '') : text;
   if (!alphabet.test(compact)) throw invalid('is not valid base64', param);
@@ -41,7 +41,7 @@ export function isDataUrl(text: string): boolean {
   return text.slice(0, 5).toLowerCase() === 'data:';
 }
 
-/** Decodes a `data:` URL whose content is base64. Fails as `decodeBase64` does. */
+/** Decodes a `data:` URL with base64 content. Fails like `decodeBase64`. */
 export function decodeDataUrl(text: string, limits: EncodedLimits): DataUrl {
   const [prefix, contentType, parameters] = header.exec(text.slice(0, 1_024)) ?? [];
   if (prefix === undefined) throw invalid('is not a valid data URL', limits.param);
@@ -53,7 +53,7 @@ export function decodeDataUrl(text: string, limits: EncodedLimits): DataUrl {
   };
 }
 
-/** Base64 or a data URL, as callers send pictures and sound; `contentType` is empty for bare base64. */
+/** Decodes base64 or a data URL, as clients send images and audio; `contentType` is empty for bare base64. */
 export function decodeInline(text: string, limits: EncodedLimits): DataUrl {
   if (isDataUrl(text)) return decodeDataUrl(text, limits);
   return { contentType: '', bytes: decodeBase64(text, limits) };

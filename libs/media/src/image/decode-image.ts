@@ -10,18 +10,18 @@ export interface DecodeOptions extends ImageLimits {
 }
 
 /**
- * Decodes a picture after its header has passed `readPictureHeader`: upright (EXIF orientation applied), 8-bit sRGB.
- * Throws what that throws, and `CORRUPTED_IMAGE` for a picture that ends early.
+ * Decodes an image after `readImageHeader` accepted its header: upright (EXIF orientation applied), 8-bit sRGB. Throws
+ * the same errors, and `CORRUPTED_IMAGE` for a truncated image.
  */
 export async function decodeImage(bytes: Buffer, options: DecodeOptions): Promise<Pixels> {
   await readImageHeader(bytes, options);
   const { channels, maxPixels = defaultMaxPixels, param = null } = options;
   try {
-    // `failOn`: a truncated picture must not become a half grey one.
+    // `failOn`: a truncated image must not be decoded to a half grey one.
     const upright = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'truncated' }).autoOrient();
     const { data, info } = await inChannels(upright, channels).raw().toBuffer({ resolveWithObject: true });
     const { width, height } = info;
-    if (info.channels !== channels) throw new PlatformError('CORRUPTED_IMAGE', 'The picture has no usable colours.');
+    if (info.channels !== channels) throw new PlatformError('CORRUPTED_IMAGE', 'The image has no usable colours.');
     return { width, height, channels, data };
   } catch (error) {
     throw corruptedImage('is damaged or cut off', param, error);

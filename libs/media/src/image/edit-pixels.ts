@@ -6,8 +6,8 @@ export interface ResizeOptions {
   width: number;
   height: number;
   /**
-   * `fill` changes the shape, `cover` crops to it, `contain` adds black bars (transparent ones where there is alpha),
-   * `inside` stays within it. Default `fill`.
+   * `fill` changes the aspect ratio, `cover` crops, `contain` adds black bars (transparent with alpha), `inside` fits
+   * within the size. Default `fill`.
    */
   fit?: 'fill' | 'cover' | 'contain' | 'inside';
   /** Default `lanczos3`. */
@@ -22,7 +22,7 @@ export async function resizePixels(pixels: Pixels, options: ResizeOptions): Prom
   );
 }
 
-/** Gaussian; `sigma` in pixels, 0.3 to 1000. */
+/** Applies a Gaussian blur; `sigma` in pixels, 0.3 to 1000. */
 export async function blurPixels(pixels: Pixels, sigma: number): Promise<Pixels> {
   return await run(pixels, (image) => image.blur(sigma));
 }
@@ -34,12 +34,12 @@ export interface PixelArea {
   height: number;
 }
 
-/** The area must lie within the picture. */
+/** The area must be within the image. */
 export async function cropPixels(pixels: Pixels, area: PixelArea): Promise<Pixels> {
   return await run(pixels, (image) => image.extract(area));
 }
 
-/** Draws `overlay` (RGB and alpha) over a picture. */
+/** Draws `overlay` (RGB and alpha) over an image. */
 export async function overlayPixels(
   pixels: Pixels,
   overlay: Pixels,

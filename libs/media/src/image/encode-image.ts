@@ -5,24 +5,24 @@ export interface EncodeOptions {
   format: ImageFormat;
   /** 1 to 100, for JPEG and WebP. Default 90. */
   quality?: number;
-  /** WebP without loss. Default false; PNG always is. */
+  /** Lossless WebP. Default false; PNG always is. */
   lossless?: boolean;
-  /** Members of EXIF's IFD0, such as `ImageDescription` and `Software`; none by default: a picture tells nothing of its making. */
+  /** Members of EXIF's IFD0, such as `ImageDescription` and `Software`. Default: no metadata. */
   exif?: Readonly<Record<string, string>>;
 }
 
-/** Encodes pixels. JPEG knows no alpha: it gets white behind it. */
+/** Encodes pixels. JPEG has no alpha: transparent pixels become white. */
 export async function encodeImage(pixels: Pixels, options: EncodeOptions): Promise<Buffer> {
   const { format, quality = 90, lossless = false, exif } = options;
   const image = fromPixels(pixels);
   if (exif !== undefined) image.withExif({ IFD0: { ...exif } });
-  // What models make are photographs and drawings: filters make these a quarter to a half smaller in the same time.
+  // Models generate photographs and drawings, for which filters save a quarter to a half in the same time.
   if (format === 'png') return await image.png({ compressionLevel: 3, adaptiveFiltering: true }).toBuffer();
   if (format === 'webp') return await image.webp({ quality, lossless }).toBuffer();
   return await image.flatten({ background: '#ffffff' }).jpeg({ quality }).toBuffer();
 }
 
-/** Pixels as the library's picture. */
+/** Wraps pixels in the library's image object. */
 export function fromPixels({ data, width, height, channels }: Pixels): Sharp {
   return sharp(data, { raw: { width, height, channels }, limitInputPixels: false });
 }

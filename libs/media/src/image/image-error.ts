@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 
-/** A picture that cannot be decoded. `problem` follows "The picture". */
+/** An image that cannot be decoded. `problem` follows "The image". */
 export function corruptedImage(problem: string, param: string | null = null, cause?: unknown): PlatformError {
-  return new PlatformError('CORRUPTED_IMAGE', `The picture ${problem}.`, param, { cause });
+  return new PlatformError('CORRUPTED_IMAGE', `The image ${problem}.`, param, { cause });
 }

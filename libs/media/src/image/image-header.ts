@@ -3,7 +3,7 @@ import { corruptedImage } from './image-error.js';
 import { sharp } from './sharp-settings.js';
 import { type ImageSketch, sniffImage } from './sniff-image.js';
 
-/** What a route accepts. Absent bounds do not apply, but for the pixels: 16,777,216 unless told otherwise. */
+/** Limits of a route. Absent limits do not apply, except the pixels: 16,777,216 by default. */
 export interface ImageLimits {
   maxBytes?: number;
   minPixels?: number;
@@ -16,7 +16,7 @@ export interface ImageLimits {
 
 export interface ImageHeader {
   format: ImageSketch['format'];
-  /** As shown: the EXIF orientation is applied. */
+  /** As displayed, with the EXIF orientation applied. */
   width: number;
   height: number;
   hasAlpha: boolean;
@@ -25,8 +25,8 @@ export interface ImageHeader {
 export const defaultMaxPixels = 16_777_216;
 
 /**
- * Format and size of a picture that may be decoded, from its header alone: a bomb costs as much as a postcard. Throws
- * `PAYLOAD_TOO_LARGE`, `CORRUPTED_IMAGE` (also for animations and unknown formats), `IMAGE_TOO_SMALL`,
+ * Returns format and size of an acceptable image from its header alone, so an image bomb costs no more than a small
+ * image. Throws `PAYLOAD_TOO_LARGE`, `CORRUPTED_IMAGE` (also for animations and unknown formats), `IMAGE_TOO_SMALL`,
  * `IMAGE_TOO_LARGE`.
  */
 export async function readImageHeader(bytes: Buffer, limits: ImageLimits = {}): Promise<ImageHeader> {
@@ -45,12 +45,12 @@ export async function readImageHeader(bytes: Buffer, limits: ImageLimits = {}): 
 function checkSketch(bytes: Buffer, limits: ImageLimits): ImageSketch {
   const { maxBytes, minPixels = 1, maxPixels = defaultMaxPixels, minSide = 1 } = limits;
   if (maxBytes !== undefined && bytes.length > maxBytes) {
-    throw new PlatformError('PAYLOAD_TOO_LARGE', `The picture is larger than ${maxBytes} bytes.`);
+    throw new PlatformError('PAYLOAD_TOO_LARGE', `The image is larger than ${maxBytes} bytes.`);
   }
   const sketch = sniffImage(bytes);
   if (sketch.animated) throw corruptedImage('is animated; send a still one');
   const pixels = sketch.width * sketch.height;
-  const size = `The picture has ${sketch.width} × ${sketch.height} pixels`;
+  const size = `The image has ${sketch.width} × ${sketch.height} pixels`;
   if (pixels > maxPixels) throw new PlatformError('IMAGE_TOO_LARGE', `${size}; ${maxPixels} in all are allowed.`);
   if (pixels < minPixels) throw new PlatformError('IMAGE_TOO_SMALL', `${size}; at least ${minPixels} are needed.`);
   if (Math.min(sketch.width, sketch.height) < minSide) {

@@ -15,7 +15,7 @@ function gradient(width: number, height: number, channels: 1 | 3 | 4): Pixels {
 const raw = { width: 40, height: 20, channels: 3 } as const;
 const source = () => sharp(gradient(40, 20, 3).data, { raw });
 
-/** A PNG of nothing but its header, and pixels that are not enough. */
+/** PNG with only a header, and too few pixels. */
 function hollowPng(width: number, height: number): Buffer {
   const chunk = (name: string, data: Buffer): Buffer => {
     const head = Buffer.alloc(8);
@@ -31,8 +31,8 @@ function hollowPng(width: number, height: number): Buffer {
   return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), chunk('IHDR', size), chunk('IDAT', pixels)]);
 }
 
-describe('pictures', () => {
-  it('come back from PNG as they went in', async () => {
+describe('images', () => {
+  it('survive a PNG round trip', async () => {
     for (const channels of [1, 3, 4] as const) {
       const pixels = gradient(37, 21, channels);
       const decoded = await decodeImage(await encodeImage(pixels, { format: 'png' }), { channels });
@@ -47,7 +47,7 @@ describe('pictures', () => {
     expect(await decodeImage(bytes, { channels: 3 })).toMatchObject({ width: 64, height: 64, channels: 3 });
   });
 
-  it('tell of their making only when asked to', async () => {
+  it('include metadata only on request', async () => {
     for (const format of ['png', 'jpeg', 'webp'] as const) {
       const silent = await encodeImage(gradient(8, 8, 3), { format });
       expect((await sharp(silent).metadata()).exif).toBeUndefined();
@@ -57,7 +57,7 @@ describe('pictures', () => {
     }
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('stand upright whatever their orientation (%i)', async (orientation) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('are upright whatever their orientation (%i)', async (orientation) => {
     const bytes = await source().png().withMetadata({ orientation }).toBuffer();
     const [width, height] = orientation < 5 ? [40, 20] : [20, 40];
     expect(await readImageHeader(bytes)).toMatchObject({ width, height });
@@ -68,7 +68,7 @@ describe('pictures', () => {
     expect(Buffer.from(upright.data).equals(data)).toBe(true);
   });
 
-  it('come in every colour space as 8 bits of sRGB', async () => {
+  it('are decoded from every colour space as 8 bits of sRGB', async () => {
     const grey = sharp(gradient(40, 20, 1).data, { raw: { ...raw, channels: 1 } });
     const kinds: [string, Promise<Buffer>][] = [
       ['16 bits', source().toColourspace('rgb16').png().toBuffer()],
@@ -88,7 +88,7 @@ describe('pictures', () => {
     }
   });
 
-  it('lie on white where they are transparent and their alpha is not wanted', async () => {
+  it('get a white background if they are transparent and alpha is not requested', async () => {
     const clear = await sharp({ create: { ...raw, channels: 4, background: '#00000000' } })
       .png()
       .toBuffer();
@@ -120,11 +120,11 @@ describe('pictures', () => {
   });
 });
 
-describe('pictures of callers', () => {
+describe('client images', () => {
   const corrupted = { code: 'CORRUPTED_IMAGE', param: 'image' };
   const limits = { param: 'image' } as const;
 
-  it('are bounded in bytes, pixels and sides, by their header', async () => {
+  it('are limited in bytes, pixels and sides by their header', async () => {
     const bytes = await source().png().toBuffer();
     const read = (more: object) => readImageHeader(bytes, { ...limits, ...more });
     expect(await read({ minPixels: 800, maxPixels: 800, minSide: 20, maxBytes: bytes.length })).toEqual({
@@ -139,7 +139,7 @@ describe('pictures of callers', () => {
     await expect(read({ minSide: 21 })).rejects.toMatchObject({ code: 'IMAGE_TOO_SMALL' });
   });
 
-  it('may be bombs, which no decoder sees', async () => {
+  it('are rejected before decoding if they are bombs', async () => {
     for (const [width, height] of [
       [50_000, 50_000],
       [4_294_967_295, 4_294_967_295],
@@ -151,7 +151,7 @@ describe('pictures of callers', () => {
     await expect(decodeImage(hollowPng(0, 10), { channels: 3, ...limits })).rejects.toMatchObject(corrupted);
   });
 
-  it('are refused when they move', async () => {
+  it('are rejected if they are animated', async () => {
     const frames = { raw: { width: 40, height: 40, channels: 3 as const, pageHeight: 20 } };
     const video = () => sharp(gradient(40, 40, 3).data, frames);
     const moving = [await video().gif().toBuffer(), await video().webp().toBuffer()];
@@ -163,12 +163,12 @@ describe('pictures of callers', () => {
     for (const bytes of moving) {
       await expect(readImageHeader(bytes, limits)).rejects.toMatchObject({
         ...corrupted,
-        message: 'The picture is animated; send a still one.',
+        message: 'The image is animated; send a still one.',
       });
     }
   });
 
-  it('are refused when they are something else', async () => {
+  it('are rejected if they have another format', async () => {
     const others: (Buffer | string)[] = [
       '',
       'text',
@@ -188,7 +188,7 @@ describe('pictures of callers', () => {
     }
   });
 
-  it('are refused, never half decoded, when they are cut off or damaged', async () => {
+  it('are rejected, never half decoded, if they are truncated or damaged', async () => {
     const whole = [source().png(), source().jpeg(), source().webp(), source().gif()];
     for (const image of whole) {
       const bytes = await image.toBuffer();
@@ -199,7 +199,7 @@ describe('pictures of callers', () => {
     }
   });
 
-  it('end in our own errors whatever their bytes are', async () => {
+  it('fail with our own errors for any bytes', async () => {
     const unauthenticatedClients: unknown[] = [];
     let seed = 1;
     const random = (below: number): number => {

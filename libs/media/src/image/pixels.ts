@@ -1,4 +1,4 @@
-/** A decoded picture: rows from the top, 8 bits per sample, channels interleaved, sRGB. */
+/** A decoded image: rows from the top, 8 bits per sample, channels interleaved, sRGB. */
 export interface Pixels {
   width: number;
   height: number;

@@ -1,6 +1,6 @@
 import { corruptedImage } from './image-error.js';
 
-/** What the first bytes of a picture say, before any decoder has seen it. */
+/** Content of an image header, read before any decoder runs. */
 export interface ImageSketch {
   format: 'png' | 'jpeg' | 'webp' | 'gif';
   /** As stored, before the EXIF orientation. */
@@ -10,8 +10,8 @@ export interface ImageSketch {
 }
 
 /**
- * Reads format and size by hand. No decoder may be started for a picture whose header promises too much, and decoders
- * of vector graphics, playlists and the like are never asked. Throws `CORRUPTED_IMAGE`.
+ * Reads format and size without a decoder. A decoder must not start for a header that announces too much, and decoders
+ * of vector graphics, playlists and similar formats must never start. Throws `CORRUPTED_IMAGE`.
  */
 export function sniffImage(bytes: Buffer): ImageSketch {
   if (bytes.length === 0) throw corruptedImage('is empty');
@@ -36,7 +36,7 @@ function readPng(bytes: Buffer): ImageSketch | null {
   };
 }
 
-/** Looks among the chunks before the pixels. */
+/** Searches the chunks before the pixels. */
 function pngHasChunk(bytes: Buffer, wanted: string): boolean {
   for (let offset = 8; offset + 8 <= bytes.length;) {
     const name = bytes.toString('latin1', offset + 4, offset + 8);
@@ -96,7 +96,7 @@ function readGif(bytes: Buffer): ImageSketch | null {
   };
 }
 
-/** Counts frames up to two by walking over the blocks; none is unpacked. */
+/** Counts frames up to two by skipping over the blocks without decompressing them. */
 function gifFrames(bytes: Buffer): number {
   const at = (offset: number): number => bytes[offset] ?? 0;
   const colours = (packed: number): number => ((packed & 0x80) === 0 ? 0 : 3 * 2 ** ((packed & 0x07) + 1));

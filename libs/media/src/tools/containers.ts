@@ -1,4 +1,4 @@
-/** Containers that are read, each with the one demuxer that is allowed to look at it. */
+/** Supported containers, each with the only demuxer that may read it. */
 const demuxers = {
   wav: 'wav',
   flac: 'flac',
@@ -12,12 +12,12 @@ const demuxers = {
   mpegts: 'mpegts',
 } as const;
 
-/** `mp4` stands for its family (m4a, mov, 3gp), `webm` for Matroska, `ogg` for all that Ogg carries. */
+/** `mp4` includes its family (m4a, mov, 3gp), `webm` Matroska, `ogg` everything in Ogg. */
 export type MediaContainer = keyof typeof demuxers;
 
 /**
- * The container by its first bytes, or null. Names and content types lie; and ffmpeg, left to choose, also reads
- * playlists, which name other files and hosts.
+ * Detects the container by its first bytes; null if unknown. Names and content types are unreliable. ffmpeg's own
+ * detection would also read playlists, which name other files and hosts.
  */
 export function sniffContainer(head: Buffer): MediaContainer | null {
   const text = (start: number, end: number): string => head.toString('latin1', start, end);
@@ -32,13 +32,13 @@ export function sniffContainer(head: Buffer): MediaContainer | null {
   return sniffFrames(head);
 }
 
-/** MP3 and ADTS have no header of their own but for a tag that both may wear. */
+/** Detects MP3 and ADTS, which have no header except a tag that both may carry. */
 function sniffFrames(head: Buffer): MediaContainer | null {
   let offset = 0;
   if (head.toString('latin1', 0, 3) === 'ID3' && head.length >= 10) {
     const size = [6, 7, 8, 9].reduce((sum, index) => sum * 128 + ((head[index] ?? 0) & 0x7f), 0);
     offset = 10 + size;
-    // A tag with a picture reaches beyond what was read; ADTS in such a file is not worth a second look.
+    // A tag with an image extends beyond the bytes read; ADTS with such a tag is not supported.
     if (offset + 2 > head.length) return 'mp3';
   }
   const first = head[offset] ?? 0;
@@ -48,7 +48,7 @@ function sniffFrames(head: Buffer): MediaContainer | null {
   return (second & 0x06) === 0 ? null : 'mp3';
 }
 
-/** Arguments that open a file in this container and nothing else: no other protocol, no file that it may name. */
+/** Returns ffmpeg arguments that open a file only in this container: no other protocol, no other file. */
 export function inputArgs(container: MediaContainer, path: string): string[] {
   return ['-protocol_whitelist', 'file', '-f', demuxers[container], '-i', `file:${path}`];
 }

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 import type { MediaTools } from './media-tools.js';
 import { ToolFailure } from './tool-process.js';
 
-/** What a source was taken for; decides the code of what is wrong with it. */
+/** Kind of a source; decides its error codes. */
 export type MediaNoun = 'recording' | 'video';
 
 const codes = { recording: 'INVALID_AUDIO_FORMAT', video: 'INVALID_VIDEO_FORMAT' } as const;
@@ -19,7 +19,9 @@ export function tooLong(noun: MediaNoun, maxSeconds: number): PlatformError {
     : new PlatformError('PAYLOAD_TOO_LARGE', message);
 }
 
-/** What a tool could not read is the caller's; what took too long is nobody's in particular; a lost tool is ours. */
+/**
+ * Maps a tool failure on reading: unreadable input is the client's error, a timeout a neutral one, a lost tool ours.
+ */
 export function decodeFailure(tools: MediaTools, noun: MediaNoun, error: unknown): Error {
   if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
   if (error.end === 'too-long') return new PlatformError('REQUEST_TIMEOUT', `Reading the ${noun} took too long.`);
@@ -27,7 +29,7 @@ export function decodeFailure(tools: MediaTools, noun: MediaNoun, error: unknown
   return invalidMedia(noun, 'is damaged or cut off', error);
 }
 
-/** A tool that cannot write what we gave it is our fault. */
+/** Maps a tool failure on writing: our error, because we made the input. */
 export function encodeFailure(tools: MediaTools, error: unknown): Error {
   if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
   if (error.end === 'lost') return lost(tools, 'The media could not be written at the moment.', error);

@@ -2,13 +2,13 @@ import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MediaTools } from './media-tools.js';
 
-/** Sound or video on its way in: its bytes, or a file of this machine that nobody changes meanwhile. */
+/** Audio or video input: its bytes, or a local file that does not change meanwhile. */
 export type MediaSource = Uint8Array | { path: string };
 
-/** Bytes that tell formats apart and hold the headers of simple ones. */
+/** Number of bytes that identify formats and contain simple headers. */
 const headBytes = 65_536;
 
-/** The first bytes of a source. */
+/** Returns the first bytes of a source. */
 export async function headOf(source: MediaSource): Promise<{ head: Buffer; totalBytes: number }> {
   if (source instanceof Uint8Array) {
     const bytes = Buffer.from(source.buffer, source.byteOffset, Math.min(headBytes, source.byteLength));
@@ -25,7 +25,7 @@ export async function headOf(source: MediaSource): Promise<{ head: Buffer; total
   }
 }
 
-/** A source as a file, until it is released: tools must seek in most containers. */
+/** Provides a source as a file until it is released, because tools must seek in most containers. */
 export interface LentFile {
   path: string;
   release(): Promise<void>;

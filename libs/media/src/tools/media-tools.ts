@@ -9,19 +9,19 @@ const run = promisify(execFile);
 export type LostToolCode = 'SERVICE_UNAVAILABLE' | 'DEVICE_LOST';
 
 export interface MediaToolsOptions {
-  /** Name on the PATH or path of ffmpeg; ffprobe is looked for beside it. Default `ffmpeg`. */
+  /** Name on the PATH or path of ffmpeg; ffprobe is expected beside it. Default `ffmpeg`. */
   ffmpeg?: string;
   /**
-   * Folder for files that tools must seek in; made when needed, emptied of what killed processes left. Default: that of
-   * `TemporaryFolder`. Containers must not share it.
+   * Folder for files in which tools must seek. Created on demand; leftovers of killed processes are removed. Default:
+   * that of `TemporaryFolder`. Containers must not share it.
    */
   temporaryFolder?: string;
   /**
-   * What a run is that somebody else ended, as a system without memory does. Default `SERVICE_UNAVAILABLE`; workers say
-   * `DEVICE_LOST`, so that a job with a second attempt runs once more.
+   * Error code of a run that was killed from outside, for example for lack of memory. Default `SERVICE_UNAVAILABLE`;
+   * workers use `DEVICE_LOST`, so that a job with a second attempt is retried.
    */
   lostToolCode?: LostToolCode;
-  /** Hears, for operators, that the tools are missing. */
+  /** Receives the operator's message if the tools are missing. */
   warn?: (message: string) => void;
 }
 
@@ -31,14 +31,14 @@ export interface ToolPaths {
 }
 
 /**
- * The programs of Debian's package `ffmpeg`, looked up once when a process starts. Where they are missing everything
- * else works on, and `missing` says what the operator should know.
+ * ffmpeg and ffprobe (Debian package `ffmpeg`), looked up once at process start. Without them everything else works,
+ * and `missing` tells the operator.
  */
 export class MediaTools {
   private constructor(
     private readonly paths: ToolPaths | null,
     private readonly temporary: TemporaryFolder,
-    /** For the log of operators; null when all is there. */
+    /** Message for the operator's log; null if everything is available. */
     readonly missing: string | null,
     readonly lostToolCode: LostToolCode,
   ) {}
@@ -67,18 +67,18 @@ export class MediaTools {
     return this.paths !== null;
   }
 
-  /** Throws `SERVICE_UNAVAILABLE` where they are missing. Routes may ask before they take a job in. */
+  /** Throws `SERVICE_UNAVAILABLE` if the tools are missing. Routes may check before they accept a job. */
   require(): ToolPaths {
     if (this.paths !== null) return this.paths;
     throw new PlatformError('SERVICE_UNAVAILABLE', 'This service has no ffmpeg, which this request needs.');
   }
 
-  /** Runs `use` with a new folder, which is deleted afterwards, or at the next start when the process was killed. */
+  /** Runs `use` with a new folder, which is deleted afterwards, or at the next start if the process was killed. */
   async withFolder<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
     return await this.temporary.with(use);
   }
 
-  /** As `withFolder`, for generators: whoever asks must `rm` it. */
+  /** Like `withFolder`, for generators: the caller must call `rm`. */
   async makeFolder(): Promise<string> {
     return await this.temporary.make();
   }

@@ -12,33 +12,33 @@ export interface AudioTrack {
 
 export interface VideoTrack {
   codec: string;
-  /** As shown: a rotation by a quarter turn is applied. */
+  /** As displayed, with a rotation by a quarter turn applied. */
   width: number;
   height: number;
   /** Frames per second, as an exact fraction. */
   fps: Fraction;
-  /** As the container counts them; null where it does not say. */
+  /** Frame count of the container; null without one. */
   frames: number | null;
-  /** How long the pictures alone are said to play; null where nobody says. */
+  /** Duration of the video track; null if unknown. */
   imageSeconds: number | null;
-  /** Width over height of a pixel, as shown; null where pixels are square. */
+  /** Pixel aspect ratio (width over height), as displayed; null for square pixels. */
   pixelAspect: Fraction | null;
-  /** How colours are written, as ffmpeg calls it (`bt709`); null where nobody says. */
+  /** Colour matrix, in ffmpeg's terms (`bt709`); null if unknown. */
   colorSpace: string | null;
-  /** The curve of brightness, as ffmpeg calls it; null where nobody says. */
+  /** Transfer curve, in ffmpeg's terms; null if unknown. */
   colorTransfer: string | null;
 }
 
-/** A positive ratio of whole numbers. */
+/** Parses a positive ratio of whole numbers. */
 export interface Fraction {
   numerator: number;
   denominator: number;
 }
 
-/** What the headers of a source say; nothing was decoded. */
+/** Header content of a source; nothing was decoded. */
 export interface MediaProbe {
   container: MediaContainer;
-  /** Null where the headers do not say. */
+  /** Null if the headers do not say. */
   durationSeconds: number | null;
   audio: AudioTrack | null;
   video: VideoTrack | null;
@@ -48,8 +48,8 @@ const probeTimeoutMs = 10_000;
 const maxOutputBytes = 262_144;
 
 /**
- * Reads headers alone. Throws `INVALID_AUDIO_FORMAT` or `INVALID_VIDEO_FORMAT` (by `noun`) for an unknown container or
- * a damaged header, `SERVICE_UNAVAILABLE` without ffmpeg.
+ * Reads only headers. Throws `INVALID_AUDIO_FORMAT` or `INVALID_VIDEO_FORMAT` (by `noun`) for an unknown container or a
+ * damaged header, `SERVICE_UNAVAILABLE` without ffmpeg.
  */
 export async function probeMedia(
   tools: MediaTools,
@@ -120,7 +120,7 @@ async function readAll(tool: ToolProcess): Promise<string> {
 
 function describe(container: MediaContainer, { streams = [], format }: ProbeReport): MediaProbe {
   const audio = streams.find((stream) => stream.codec_type === 'audio');
-  // The cover of a song is a video stream too, says ffprobe.
+  // ffprobe also reports the cover image of an audio file as a video stream.
   const video = streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1);
   const durations = [format?.duration, video?.duration, audio?.duration].map(Number).filter((value) => value > 0);
   return {
@@ -153,13 +153,16 @@ function describeVideo(stream: ProbeStream, startSeconds: number): VideoTrack {
   };
 }
 
-/** From the start of the whole: what plays before the first picture shows that one, and counts. */
+/**
+ * Returns the end of the video track from the start of the container. Time before the first frame counts, because
+ * players show that frame.
+ */
 function imageSecondsOf({ duration, start_time }: ProbeStream, startSeconds: number): number | null {
   const late = Number(start_time ?? 0) - startSeconds;
   return Number(duration) > 0 ? Number(duration) + Math.max(0, late || 0) : null;
 }
 
-/** The most that pixels are longer one way than the other; more is a slip of the pen, or worse. */
+/** Maximum pixel aspect ratio; larger values are errors or attacks. */
 const maxPixelAspect = 10;
 
 function pixelAspectOf({ sample_aspect_ratio: text }: ProbeStream, isOnItsSide: boolean): Fraction | null {

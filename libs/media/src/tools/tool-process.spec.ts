@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ToolProcess } from './tool-process.js';
 
 describe('a tool that the machine cannot start', () => {
-  it('takes what it is given, brings nothing, and is lost', async () => {
-    // No program can have this name: to start it throws, as it does without memory.
+  it('accepts input, produces no output, and fails as lost', async () => {
+    // No program can have this name: starting it throws, as without memory.
     const tool = new ToolProcess({ program: 'no\0tool', args: [], timeoutMs: 1_000 });
     await tool.write(new Uint8Array(10));
     tool.closeInput();

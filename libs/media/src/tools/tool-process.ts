@@ -8,13 +8,13 @@ export interface ToolRun {
   program: string;
   args: readonly string[];
   signal?: AbortSignal;
-  /** Longest life of the process, in ms. */
+  /** Time limit of the process, in ms. */
   timeoutMs: number;
 }
 
 /**
- * `refused`: it ended by itself and says that it could not. `too-long`: its time was over. `lost`: it never began, or
- * somebody else ended it, as a system does that runs out of memory; that says nothing about what it worked on.
+ * `refused`: the tool exited with an error code. `too-long`: it exceeded its time limit. `lost`: it could not start or
+ * was killed from outside, for example for lack of memory, which says nothing about its input.
  */
 export type ToolEnd = 'refused' | 'too-long' | 'lost';
 
@@ -24,7 +24,7 @@ const ends: Record<ToolEnd, string> = {
   lost: 'the tool was lost',
 };
 
-/** The tool ended badly. `detail` is for logs, never for callers. */
+/** A failed tool run. `detail` is for logs, never for clients. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 
@@ -36,25 +36,25 @@ export class ToolFailure extends Error {
   }
 }
 
-/** Words a tool may leave us with; the rest of a flood of warnings is dropped. */
+/** Maximum length of the tool's error output that is kept. */
 const maxWords = 2_000;
-/** Timers hold no more; a tool that may take longer may take as long as it likes. */
+/** Maximum timer delay; a longer limit means no limit. */
 const longestTimerMs = 2 ** 31 - 1;
 
 type ToolChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * One run of ffmpeg or ffprobe. It cannot outlive us by much: it reads from a pipe that ends or writes to one that
- * breaks when we die, and our own ends of it kill it.
+ * A run of ffmpeg or ffprobe. It cannot outlive this process by much: its input ends or its output pipe breaks, and our
+ * side kills it.
  */
 export class ToolProcess {
-  /** Null where the machine could not start one. */
+  /** Null if the machine could not start one. */
   private readonly child: ToolChild | null;
   private readonly ended: Promise<void>;
   private words = '';
   private timedOut = false;
   private isOurKill = false;
-  private neverBegan = false;
+  private failedToStart = false;
 
   constructor({ program, args, signal, timeoutMs }: ToolRun) {
     this.child = this.start(program, args);
@@ -63,7 +63,7 @@ export class ToolProcess {
       this.ended = Promise.resolve();
       return;
     }
-    // Writing to a tool that has ended fails here; how it ended says more.
+    // Writing to an exited tool fails here; its exit code says more.
     child.stdin.on('error', () => undefined);
     child.stderr.on('data', (chunk: Buffer) => {
       if (this.words.length < maxWords) this.words += chunk.toString('utf8').slice(0, maxWords);
@@ -113,14 +113,14 @@ export class ToolProcess {
     return this.child === null || this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** Resolves when the tool ended well. Rejects with `ToolFailure`, or with the signal's reason where that aborted. */
+  /** Resolves on success. Rejects with `ToolFailure`, or with the signal's reason on abort. */
   async finished(signal?: AbortSignal): Promise<void> {
     await this.ended;
     signal?.throwIfAborted();
     if (this.child?.exitCode !== 0) throw new ToolFailure(this.words.trim(), this.end());
   }
 
-  /** Kills what is left and waits for its end. */
+  /** Kills the process if it still runs and waits for its end. */
   async dispose(): Promise<void> {
     this.kill();
     this.output.destroy();
@@ -131,10 +131,10 @@ export class ToolProcess {
     try {
       const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: toolEnvironment() });
       child.once('error', (error) => {
-        this.neverBegan ||= child.pid === undefined;
+        this.failedToStart ||= child.pid === undefined;
         this.words ||= error.message;
       });
-      // A process without a free file descriptor gets a child without pipes.
+      // Without a free file descriptor, the child has no pipes.
       return (child.stdin as Writable | undefined) === undefined ? null : child;
     } catch (error) {
       this.words = error instanceof Error ? error.message : String(error);
@@ -145,6 +145,6 @@ export class ToolProcess {
   private end(): ToolEnd {
     if (this.timedOut) return 'too-long';
     const signalled = this.child !== null && this.child.signalCode !== null;
-    return this.child === null || this.neverBegan || (signalled && !this.isOurKill) ? 'lost' : 'refused';
+    return this.child === null || this.failedToStart || (signalled && !this.isOurKill) ? 'lost' : 'refused';
   }
 }

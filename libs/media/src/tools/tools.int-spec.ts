@@ -33,7 +33,7 @@ describe('ffmpeg', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** A recording or a film made by ffmpeg itself. */
+  /** Creates an audio or video file with ffmpeg. */
   async function made(name: string, ...args: string[]): Promise<string> {
     const path = join(folder, name);
     await run('ffmpeg', ['-loglevel', 'error', '-y', ...args, path]);
@@ -76,7 +76,7 @@ describe('ffmpeg', () => {
     expect(await decodeWholeAudio(tools, tagged, { sampleRate, maxSeconds: 60 })).toHaveLength(2 * sampleRate);
   });
 
-  it('takes the sound of a film, and no film for sound', async () => {
+  it('extracts the audio of a video, and rejects video as audio', async () => {
     const both = await made('both.mp4', ...video, ...tone, '-c:v', 'libx264', '-c:a', 'aac');
     expect((await decode(both)).length).toBeGreaterThan(30_000);
     const silent = await made('silent.mp4', ...video, '-c:v', 'libx264');
@@ -87,7 +87,7 @@ describe('ffmpeg', () => {
     });
   });
 
-  it('opens no list of other files or hosts, however it is called', async () => {
+  it('opens no playlist of other files or hosts, whatever its name', async () => {
     const secret = join(folder, 'secret.wav');
     await made('secret.wav', ...tone);
     const lists = [
@@ -107,7 +107,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('is told which format to read: what follows the first bytes cannot change it', async () => {
+  it('fixes the demuxer, so content after the first bytes cannot change it', async () => {
     const list = `#EXTM3U\n#EXTINF:2,\nfile://${join(folder, 'secret.wav')}\n`;
     for (const magic of [
       'fLaC',
@@ -124,7 +124,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('refuses what is damaged, in words without a path', async () => {
+  it('rejects damaged input with a message without a path', async () => {
     const whole = await readFile(await made('whole.m4a', ...tone, '-c:a', 'aac'));
     const broken = whole.subarray(0, Math.floor(whole.length / 2));
     const error: unknown = await decodeWholeAudio(tools, broken, { sampleRate, maxSeconds: 60 }).catch(
@@ -134,14 +134,14 @@ describe('ffmpeg', () => {
     expect((error as Error).message).not.toContain('/');
   });
 
-  it('stops at the longest recording that is allowed, said or not', async () => {
+  it('stops at the maximum duration, whether or not the header states it', async () => {
     const path = await made('long.aac', ...tone, '-c:a', 'aac');
     await expect(decodeWholeAudio(tools, { path }, { sampleRate, maxSeconds: 1 })).rejects.toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
     });
   });
 
-  it('ends with its signal, its time and its reader, and leaves no file behind', async () => {
+  it('ends on abort, timeout and early return, and leaves no file behind', async () => {
     const bytes = await readFile(await made('hour.flac', '-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono', '-t', '3600'));
     const options = { sampleRate: 48_000, maxSeconds: 7_200 };
     const stop = new AbortController();
@@ -161,7 +161,7 @@ describe('ffmpeg', () => {
     expect(await readdir(temporaryFolder)).toEqual([]);
   });
 
-  it('makes the error of whoever makes the sound the error of the sound', async () => {
+  it('rejects with the error of the sample source', async () => {
     async function* failing() {
       yield new Float32Array(48_000);
       throw new Error('the singer left');
@@ -172,7 +172,7 @@ describe('ffmpeg', () => {
     await expect(singing).rejects.toThrow('the singer left');
   });
 
-  it('does not outlive a process that was killed, nor do its files outlive the next start', async () => {
+  it('does not outlive a killed process, whose files are removed at the next start', async () => {
     const directory = join(folder, 'killed');
     const child = fork(sourcePath('test/harness/media-loop.ts'), [directory], { execArgv: runSourceArguments });
     await once(child, 'message');
@@ -184,7 +184,7 @@ describe('ffmpeg', () => {
     await ended;
     await expect.poll(() => isProcessAlive(encoder), { timeout: 20_000 }).toBe(false);
     expect(await readdir(directory)).toHaveLength(1);
-    // Of one that had our id: a container that is started again has the ids it had before.
+    // From a process with our id: a restarted container reuses process ids.
     await mkdir(join(directory, `${process.pid}-before`));
     const again = await MediaTools.find({ temporaryFolder: directory });
     expect(await readdir(directory)).toEqual([]);
@@ -193,7 +193,7 @@ describe('ffmpeg', () => {
     expect(existsSync(inUse)).toBe(true);
   });
 
-  it('is not taken for a damaged file when somebody else ends it, or when it cannot begin', async () => {
+  it('is not reported as a damaged file when it is killed or cannot start', async () => {
     const directory = join(folder, 'killed-tools');
     await mkdir(directory);
     const ffmpeg = join(directory, 'ffmpeg');
@@ -219,7 +219,7 @@ describe('ffmpeg', () => {
     expect(await readdir(temporaryFolder)).toEqual([]);
   });
 
-  it('shows nothing of our environment to what it reads', async () => {
+  it('passes nothing of our environment to the tool', async () => {
     const path = join(folder, 'print-environment');
     await writeFile(path, '#!/bin/sh\nenv > "$(dirname "$0")/environment"\n', { mode: 0o755 });
     await run('cp', [path, join(folder, 'ffprobe-environment')]);
@@ -232,8 +232,8 @@ describe('ffmpeg', () => {
     expect(await readFile(join(folder, 'environment'), 'utf8')).not.toContain('not for tools');
   });
 
-  it('reads frames of a film whose name and place say nothing', async () => {
-    const path = await made('film.webm', ...video, '-c:v', 'libvpx');
+  it('reads frames of a video by its content, not its name', async () => {
+    const path = await made('video.webm', ...video, '-c:v', 'libvpx');
     const frames = [];
     for await (const frame of readFrames(tools, await readFile(path), { limits: { maxSeconds: 10 } })) {
       frames.push(frame.index);

@@ -5,30 +5,30 @@ import type { MediaTools } from '../tools/media-tools.js';
 import { type AudioTrack, probeMedia, type VideoTrack } from '../tools/probe-media.js';
 import { ToolProcess } from '../tools/tool-process.js';
 
-/** What the header of a video says. */
+/** Header of a video. */
 export interface VideoProbe extends VideoTrack {
-  /** Of the pictures: sound that plays on beyond them does not count. */
+  /** Of the video track; longer audio does not count. */
   durationSeconds: number;
-  /** Null for a silent film. */
+  /** Null for a video without audio. */
   audio: AudioTrack | null;
 }
 
 export interface VideoLimits {
-  /** Longest video by its header. */
+  /** Maximum duration by the header. */
   maxSeconds: number;
-  /** Longest side as shown, in pixels. Default 4096. */
+  /** Maximum side as displayed, in pixels. Default 4096. */
   maxSide?: number;
   /** Default 240. */
   maxFps?: number;
 }
 
 const containers = new Set(['mp4', 'webm', 'mpeg', 'mpegts']);
-/** Curves of HLG and PQ: read as if they were usual ones, their pictures are grey. */
+/** HLG and PQ transfer curves, whose frames would come out grey when read as usual ones. */
 const highRange = new Set(['arib-std-b67', 'smpte2084']);
 
 /**
- * Size, length and tracks by the header alone. Throws `INVALID_VIDEO_FORMAT` (also for pictures beyond `maxSide` and for
- * HDR), `VIDEO_DURATION_TOO_LONG`, `SERVICE_UNAVAILABLE` without ffmpeg.
+ * Reads size, length and tracks from the header. Throws `INVALID_VIDEO_FORMAT` (also for frames beyond `maxSide` and
+ * for HDR), `VIDEO_DURATION_TOO_LONG`, `SERVICE_UNAVAILABLE` without ffmpeg.
  */
 export async function probeVideo(
   tools: MediaTools,
@@ -36,8 +36,8 @@ export async function probeVideo(
   { maxSeconds, maxSide = 4_096, maxFps = 240, signal }: VideoLimits & { signal?: AbortSignal },
 ): Promise<VideoProbe> {
   const { container, video, audio, ...whole } = await probeMedia(tools, source, { noun: 'video', signal });
-  if (!containers.has(container) || video === null) throw invalidMedia('video', 'holds no moving pictures');
-  if (whole.durationSeconds === null) throw invalidMedia('video', 'does not say how long it is');
+  if (!containers.has(container) || video === null) throw invalidMedia('video', 'has no video track');
+  if (whole.durationSeconds === null) throw invalidMedia('video', 'does not state its duration');
   const durationSeconds = Math.min(whole.durationSeconds, video.imageSeconds ?? Number.POSITIVE_INFINITY);
   if (durationSeconds > maxSeconds) throw tooLong('video', maxSeconds);
   const { width, height, fps } = video;
@@ -52,33 +52,33 @@ export async function probeVideo(
 }
 
 export interface ReadFramesOptions {
-  /** Size of the frames that come out; default: as shown. */
+  /** Size of the output frames; default: as displayed. */
   width?: number;
   height?: number;
-  /** Frames per second that come out: others are dropped or doubled. Default: as they are. */
+  /** Output frame rate: frames are dropped or duplicated. Default: as in the source. */
   fps?: number;
-  /** With `fps`: how long the video was said to be. Default: what its header says. */
+  /** With `fps`: announced duration of the video. Default: by its header. */
   claimedSeconds?: number;
   limits: VideoLimits;
   signal?: AbortSignal;
-  /** Longest time for all of it, in ms. Default an hour. */
+  /** Time limit in ms. Default one hour. */
   timeoutMs?: number;
 }
 
-/** One picture of a video: 8-bit RGB, rows from the top. The next one is decoded when it is asked for. */
+/** A frame of a video: 8-bit RGB, rows from the top. The next one is decoded on demand. */
 export interface VideoFrame {
   index: number;
   width: number;
   height: number;
-  /** `width * height * 3` bytes, owned by whoever takes the frame. */
+  /** `width * height * 3` bytes, owned by the receiver. */
   data: Uint8Array;
 }
 
 const defaultTimeoutMs = 3_600_000;
 
 /**
- * The frames of a video in order, upright. Holds two frames or so, however long the video is. Fails as `probeVideo`
- * does, and with `INVALID_VIDEO_FORMAT` where the video turns out damaged or, read at a rate, longer than was claimed.
+ * Yields the frames of a video in order, upright, with about two in memory. Fails like `probeVideo`, and with
+ * `INVALID_VIDEO_FORMAT` if the video is damaged or, read at a fixed rate, longer than announced.
  */
 export async function* readFrames(
   tools: MediaTools,
@@ -99,10 +99,10 @@ export async function* readFrames(
     `scale=${width}:${height}:flags=bicubic:in_color_matrix=${matrixOf(probe)}`,
     'format=rgb24',
   ];
-  // As they are, frames come at no rate that tells their time.
+  // In source order, frames have no rate that gives their time.
   const openEnd = { frames: Number.POSITIVE_INFINITY, seconds: limits.maxSeconds };
   const max = fps === undefined ? openEnd : maxOf(claimedSeconds, fps);
-  // Enough of it to show that there is more.
+  // Just enough to detect that there is more.
   const length = ['-t', String(max.seconds + 1)];
   const output = ['-map', '0:V:0', '-vf', filters.join(','), '-fps_mode', fps === undefined ? 'passthrough' : 'cfr'];
   const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output, ...rawVideo];
@@ -111,13 +111,13 @@ export async function* readFrames(
     let index = 0;
     for await (const data of framesOf(tool.output as AsyncIterable<Buffer>, width * height * 3)) {
       signal?.throwIfAborted();
-      // Some headers lie, and what was claimed is what is paid for.
+      // Some headers are wrong, and the announced length is what was charged.
       if (index >= max.frames) throw invalidMedia('video', 'plays for longer than its header says');
       yield { index, width, height, data };
       index += 1;
     }
     await tool.finished(signal);
-    if (index === 0) throw invalidMedia('video', 'holds no moving pictures');
+    if (index === 0) throw invalidMedia('video', 'has no video track');
   } catch (error) {
     throw decodeFailure(tools, 'video', error);
   } finally {
@@ -126,15 +126,15 @@ export async function* readFrames(
   }
 }
 
-/** What the colours of a video are written in. Where nobody says, players go by its size. */
+/** Returns the colour matrix of a video. If unspecified, players choose by size. */
 function matrixOf({ colorSpace, width, height }: VideoTrack): string {
   const isLarge = Math.max(width, height) >= 1_280 || Math.min(width, height) > 576;
   return colorSpace === null && isLarge ? 'bt709' : 'auto';
 }
 
 /**
- * What a video may hold that claims a length. Honest headers are off by a frame or two, by some tenths of a second, or by
- * a hundredth of it all; but what claims next to nothing gets next to nothing for it.
+ * Returns how many frames a video of an announced length may have. Correct headers are off by a frame or two, some
+ * tenths of a second, or one percent. A tiny announced length gets a correspondingly tiny margin.
  */
 function maxOf(claimedSeconds: number, fps: number): { frames: number; seconds: number } {
   const tolerance = Math.min(claimedSeconds / 4, Math.max(0.5, claimedSeconds / 50));
@@ -144,7 +144,7 @@ function maxOf(claimedSeconds: number, fps: number): { frames: number; seconds: 
 
 const rawVideo = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', 'pipe:1'];
 
-/** Cuts a byte stream into pieces of `size`; an unfinished last one is dropped. */
+/** Splits a byte stream into pieces of `size`; an incomplete last one is dropped. */
 async function* framesOf(chunks: AsyncIterable<Buffer>, size: number): AsyncGenerator<Uint8Array> {
   let frame = new Uint8Array(size);
   let filled = 0;

@@ -19,7 +19,7 @@ describe('video', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Frames of one colour each, that grows redder. */
+  /** Frames of one colour each, increasingly red. */
   function* reddening(count: number, { width, height }: { width: number; height: number }): Generator<Uint8Array> {
     for (let index = 0; index < count; index += 1) {
       const data = new Uint8Array(width * height * 3);
@@ -46,7 +46,7 @@ describe('video', () => {
     return reds;
   }
 
-  it('keeps its frames, their rate and its sound, and plays before it has arrived', async () => {
+  it('keeps its frames, rate and audio, and plays before it is completely loaded', async () => {
     const path = join(folder, 'kept.mp4');
     const size = { width: 64, height: 48 };
     const audio = await encodeWholeAudio(tools, new Float32Array(16_000).fill(0.1), {
@@ -65,7 +65,7 @@ describe('video', () => {
     for (const [index, red] of reds.entries()) expect(Math.abs(red - index * 8)).toBeLessThan(8);
   });
 
-  it('is as long as its frames, whatever the sound is', async () => {
+  it('is as long as its frames, whatever its audio', async () => {
     const size = { width: 32, height: 32 };
     for (const seconds of [0.2, 5]) {
       const path = join(folder, `sound-${seconds}.mp4`);
@@ -75,12 +75,12 @@ describe('video', () => {
       expect(await redsOf(path)).toHaveLength(24);
       const { durationSeconds } = await probeVideo(tools, { path }, limits);
       expect(Math.abs(durationSeconds - 1)).toBeLessThan(0.2);
-      const heard = await decodeWholeAudio(tools, { path }, { sampleRate: 16_000, maxSeconds: 60 });
-      expect(Math.abs(heard.length / 16_000 - 1)).toBeLessThan(0.2);
+      const decoded = await decodeWholeAudio(tools, { path }, { sampleRate: 16_000, maxSeconds: 60 });
+      expect(Math.abs(decoded.length / 16_000 - 1)).toBeLessThan(0.2);
     }
   });
 
-  it('takes its sound from another video, and none where that has none', async () => {
+  it('takes audio from another video, and none if that has none', async () => {
     const size = { width: 32, height: 32 };
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
     const silent = await made('silent.mp4', ...video, '-c:v', 'libx264');
@@ -89,7 +89,7 @@ describe('video', () => {
     expect(await probeVideo(tools, { path }, limits)).toMatchObject({ audio: null, frames: 24 });
   });
 
-  it('may have odd sizes and exact rates', async () => {
+  it('supports odd sizes and exact rates', async () => {
     const path = join(folder, 'odd.mp4');
     const size = { width: 65, height: 49 };
     const rate = { numerator: 30_000, denominator: 1_001 };
@@ -97,7 +97,7 @@ describe('video', () => {
     expect(await probeVideo(tools, { path }, limits)).toMatchObject({ width: 64, height: 48, fps: rate });
   });
 
-  it('is read upright, in the wanted size and at the wanted rate', async () => {
+  it('is read upright, in the requested size and at the requested rate', async () => {
     const size = { width: 64, height: 48 };
     const path = join(folder, 'plain.mp4');
     await writeVideo(tools, path, reddening(24, size), { ...size, fps });
@@ -112,7 +112,7 @@ describe('video', () => {
     }
   });
 
-  /** The colour of the middle of the first frame. */
+  /** Returns the colour in the middle of the first frame. */
   async function colourOf(path: string): Promise<number[]> {
     for await (const { data, width, height } of readFrames(tools, { path }, { limits })) {
       const middle = (Math.floor(height / 2) * width + Math.floor(width / 2)) * 3;
@@ -121,7 +121,7 @@ describe('video', () => {
     return [];
   }
 
-  /** What any player can see of a video's pictures. */
+  /** Returns the properties of a video track that players use. */
   async function tagsOf(path: string): Promise<Record<string, string>> {
     const entries = 'stream=color_space,color_transfer,color_primaries,color_range,sample_aspect_ratio';
     const args = ['-v', 'error', '-select_streams', 'v', '-show_entries', entries, '-of', 'json', path];
@@ -143,13 +143,13 @@ describe('video', () => {
   it.each([
     ['small', { width: 64, height: 48 }],
     ['large', { width: 1_280, height: 720 }],
-  ])('says in what its colours are written, and keeps them: %s', async (name, size) => {
+  ])('states its colour matrix, and preserves colours: %s', async (name, size) => {
     const path = join(folder, `colours-${name}.mp4`);
     for (const colour of colours) {
       const frame = Uint8Array.from({ length: size.width * size.height * 3 }, (_, index) => colour[index % 3] ?? 0);
       await writeVideo(tools, path, [frame], { ...size, fps });
       expectColour(await colourOf(path), colour);
-      // The equation of BT.709 itself, at its range of 16 to 235.
+      // The formula of BT.709 at its range of 16 to 235.
       const [red = 0, green = 0, blue = 0] = colour;
       const luma = 16 + (219 / 255) * (0.2126 * red + 0.7152 * green + 0.0722 * blue);
       const args = ['-v', 'error', '-i', path, '-frames:v', '1', '-f', 'rawvideo', '-pix_fmt', 'yuv420p', 'pipe:1'];
@@ -163,15 +163,15 @@ describe('video', () => {
   it.each([
     ['small, as they were before', '320x240', 'bt601'],
     ['large, as all do', '1280x720', 'bt709'],
-  ])('is read in the colours that players show where it says nothing: %s', async (_what, size, matrix) => {
+  ])('is read with the colours that players show if it states none: %s', async (_what, size, matrix) => {
     const plain = ['-f', 'lavfi', '-i', `color=c=0xc81e1e:size=${size}:rate=10:duration=0.1`];
-    const untold = ['-vf', `scale=out_color_matrix=${matrix}:out_range=tv,format=yuv420p`, '-c:v', 'libx264'];
-    const path = await made('untold.mp4', ...plain, ...untold);
+    const untagged = ['-vf', `scale=out_color_matrix=${matrix}:out_range=tv,format=yuv420p`, '-c:v', 'libx264'];
+    const path = await made('untold.mp4', ...plain, ...untagged);
     expect((await tagsOf(path)).color_space).toBeUndefined();
     expectColour(await colourOf(path), [200, 30, 30]);
   });
 
-  it('keeps the shape of its pixels, also when it lies on its side', async () => {
+  it('keeps its pixel aspect ratio, also when rotated', async () => {
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
     const wide = await made('wide.mp4', ...video, '-c:v', 'libx264');
     const turned = await made('wide-turned.mp4', '-i', wide, '-c', 'copy', '-metadata:s:v:0', 'rotate=90');
@@ -190,9 +190,9 @@ describe('video', () => {
     expect((await probeVideo(tools, { path: square }, limits)).pixelAspect).toBeNull();
   });
 
-  it('is itself, not the picture on its cover', async () => {
+  it('is read from its video track, not from its cover image', async () => {
     const video = await made(
-      'film.mp4',
+      'movie.mp4',
       '-f',
       'lavfi',
       '-i',
@@ -210,7 +210,7 @@ describe('video', () => {
     expect(frames).toBe(10);
   });
 
-  /** The boxes of a part of an mp4, by their names. */
+  /** Returns the boxes of an mp4 segment, by name. */
   function boxesOf(bytes: Buffer): { name: string; box: Buffer }[] {
     const boxes = [];
     for (let offset = 0; offset < bytes.length; offset += bytes.readUInt32BE(offset)) {
@@ -220,7 +220,7 @@ describe('video', () => {
     return boxes;
   }
 
-  /** The same mp4 as programs write it that put the cover before the tracks; its samples stay where they are. */
+  /** Rewrites an mp4 with the cover before the tracks, as some programs do; its samples stay in place. */
   function withTagsFirst(mp4: Buffer): Buffer {
     const parts = boxesOf(mp4);
     expect(parts.at(-1)?.name).toBe('moov');
@@ -235,14 +235,14 @@ describe('video', () => {
     ]);
   }
 
-  it('is as long as its pictures, however long its sound is', async () => {
+  it('is as long as its frames, however long its audio is', async () => {
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=1'];
     const audio = ['-f', 'lavfi', '-i', 'sine=duration=20'];
     const path = await made('sounds-on.mp4', ...video, ...audio, '-c:v', 'libx264', '-c:a', 'aac');
     expect((await probeVideo(tools, { path }, { maxSeconds: 5 })).durationSeconds).toBeCloseTo(1, 1);
   });
 
-  it('counts what plays before its first picture, as a cut without new encoding leaves it', async () => {
+  it('includes the time before its first frame, as a cut without re-encoding leaves it', async () => {
     const audio = ['-f', 'lavfi', '-i', 'sine=duration=4'];
     const images = ['-itsoffset', '2', '-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
     const path = await made('late.mp4', ...audio, ...images, '-map', '1:v', '-map', '0:a', '-c:v', 'libx264');
@@ -252,7 +252,7 @@ describe('video', () => {
     expect(Math.abs(reds.length - 40)).toBeLessThanOrEqual(2);
   });
 
-  it('is as long as all of it where it comes in pieces', async () => {
+  it('has its whole length if it is fragmented', async () => {
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=6', '-c:v', 'libx264', '-g', '10'];
     const flags = 'frag_keyframe+empty_moov+default_base_moof';
     const path = await made('pieces.mp4', ...video, '-movflags', flags);
@@ -260,7 +260,7 @@ describe('video', () => {
     expect(await redsOf(path, { fps: 10 })).toHaveLength(60);
   });
 
-  it.each(['smpte2084', 'arib-std-b67'])('is refused in a range that would come out grey: %s', async (curve) => {
+  it.each(['smpte2084', 'arib-std-b67'])('is rejected in a range that would come out grey: %s', async (curve) => {
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=0.5', '-c:v', 'libx264'];
     const tags = ['-color_trc', curve, '-color_primaries', 'bt2020', '-colorspace', 'bt2020nc'];
     const path = await made(`${curve}.mp4`, ...video, ...tags);
@@ -268,7 +268,7 @@ describe('video', () => {
     await expect(probeVideo(tools, { path }, limits)).rejects.toMatchObject(refused);
   });
 
-  it('is refused by its header when it is too long, too large or too fast', async () => {
+  it('is rejected by its header if it is too long, too large or too fast', async () => {
     const video = (rate: number) => [
       '-f',
       'lavfi',
@@ -285,14 +285,14 @@ describe('video', () => {
     expect(await probe({ maxSeconds: 3, maxSide: 320, maxFps: 10 })).toMatchObject({ frames: 30 });
   });
 
-  it('is refused when it is damaged', async () => {
+  it('is rejected if it is damaged', async () => {
     const bytes = await readFile(await made('whole.mp4', '-f', 'lavfi', '-i', 'testsrc=duration=1', '-c:v', 'libx264'));
     for (const broken of [bytes.subarray(0, bytes.length / 2), Buffer.alloc(0), Buffer.from('GIF89a')]) {
       await expect(probeVideo(tools, broken, limits)).rejects.toMatchObject({ code: 'INVALID_VIDEO_FORMAT' });
     }
   });
 
-  it('is made while its frames are, one waiting at most', async () => {
+  it('is encoded while its frames are generated, with at most one waiting', async () => {
     const path = join(folder, 'paced.mp4');
     const size = { width: 640, height: 480 };
     let made = 0;
@@ -309,7 +309,7 @@ describe('video', () => {
     expect(made).toBe(40);
   });
 
-  it('ends with its signal, its bounds and the error of its frames', async () => {
+  it('ends on abort, on its limits, and with the error of its frames', async () => {
     const size = { width: 64, height: 48 };
     const write = (frames: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, options: object = {}) =>
       writeVideo(tools, join(folder, 'ended.mp4'), frames, { ...size, fps, ...options });

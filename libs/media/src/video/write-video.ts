@@ -8,34 +8,34 @@ import type { Fraction } from '../tools/probe-media.js';
 import { ToolProcess } from '../tools/tool-process.js';
 
 export interface WriteVideoOptions {
-  /** Size of every frame; odd sizes lose one row or column, as the format knows even ones only. */
+  /** Size of every frame; odd sizes lose one row or column, because the format needs even ones. */
   width: number;
   height: number;
   /** Frames per second, exact: 30000/1001 for example. */
   fps: Fraction;
-  /** Width over height of a pixel. Default: they are square. */
+  /** Pixel aspect ratio (width over height). Default: square. */
   pixelAspect?: Fraction | null;
-  /** Anything that has a sound track: a recording, or the video the frames came from. */
+  /** Any file with an audio track: a recording, or the video that the frames came from. */
   audio?: MediaSource;
-  /** Quality of the encoder, 0 (perfect) to 51. Default 18. */
+  /** Encoder quality (CRF), 0 (lossless) to 51. Default 18. */
   crf?: number;
-  /** Largest file, in bytes. More fails with `PAYLOAD_TOO_LARGE`. Default 2 GB. */
+  /** Maximum file size in bytes. More fails with `PAYLOAD_TOO_LARGE`. Default 2 GB. */
   maxBytes?: number;
   signal?: AbortSignal;
-  /** Longest time for all of it, in ms. Default an hour. */
+  /** Time limit in ms. Default one hour. */
   timeoutMs?: number;
 }
 
-/** Frames on their way in: RGB rows from the top, `width * height * 3` bytes each. */
+/** Input frames: RGB rows from the top, `width * height * 3` bytes each. */
 export type FrameSource = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 const defaultTimeoutMs = 3_600_000;
 const defaultMaxBytes = 2_000_000_000;
 
 /**
- * Writes frames as an mp4 (H.264, yuv420p in BT.709, AAC) that plays before it has wholly arrived. The next frame is asked for
- * when the encoder has taken the last one. Until it resolves, `path` is no video; a failure leaves it for the caller to
- * delete, best with its folder (`MediaTools.withFolder`). Answers how many frames there were.
+ * Writes frames as an mp4 (H.264, yuv420p in BT.709, AAC) that plays before it is completely loaded. The next frame is
+ * requested when the encoder has accepted the last one. `path` is no valid video until this resolves. After a failure
+ * the caller deletes it, preferably with its folder (`MediaTools.withFolder`). Returns the number of frames.
  */
 export async function writeVideo(
   tools: MediaTools,
@@ -76,7 +76,7 @@ function videoOutput(
   hasAudio: boolean,
   path: string,
 ): string[] {
-  // The end of the frames is the end of the video: longer sound is cut, shorter is followed by silence.
+  // The video ends with its frames: longer audio is cut, shorter audio is padded with silence.
   const audio = hasAudio ? ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'] : [];
   const { numerator, denominator } = pixelAspect ?? { numerator: 1, denominator: 1 };
   const filters = [
@@ -91,7 +91,7 @@ function videoOutput(
   return [...image, ...form, ...audio, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
 }
 
-/** Players that are not told guess, by the size or by their maker's taste, and colours shift. */
+/** States the colours explicitly, because players otherwise guess differently and colours shift. */
 const bt709 = ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'];
 
 async function feed(

@@ -9,9 +9,9 @@ import {
 } from './model.schemas.js';
 import { flag, listOf, number, type Schema, text } from './openapi-schema.js';
 
-/** A member that an entry may lack. */
+/** An optional member of an entry. */
 function Optional(schema: Schema, description?: string): PropertyDecorator {
-  // A nested object's own list of required members stays; that the member itself may lack is `selfRequired`.
+  // `selfRequired` marks the member itself as optional; a nested object keeps its own list of required members.
   const membership = schema['type'] === 'object' ? { selfRequired: false } : { required: false };
   return ApiProperty({ ...schema, ...membership, ...(description ? { description } : {}) } as ApiPropertyOptions);
 }
@@ -19,21 +19,21 @@ function Optional(schema: Schema, description?: string): PropertyDecorator {
 /** `model_spec` of an entry: common members, then those of one kind of model. */
 export class ModelSpecResponse {
   @Optional(number, 'Longest prompt plus output, in tokens.') availableContextTokens?: number;
-  @Optional(number, 'Most output tokens of one choice.') maxCompletionTokens?: number;
+  @Optional(number, 'Maximum output tokens of one choice.') maxCompletionTokens?: number;
   @Optional(flag) beta?: boolean;
-  @Optional(flag, 'Only for callers with beta access.') betaModel?: boolean;
+  @Optional(flag, 'Only for clients with beta access.') betaModel?: boolean;
   @ApiProperty({ enum: ['private', 'anonymized'], type: 'string', example: 'private' }) privacy: string;
-  @Optional(listOf(text), 'Country codes from which it may not be used.') regionRestrictions?: string[];
+  @Optional(listOf(text), 'Country codes from which the model may not be used.') regionRestrictions?: string[];
   @Optional(deprecationSchema) deprecation?: object;
   @Optional(capabilitiesSchema) capabilities?: object;
   @Optional({ anyOf: constraintsSchemas }) constraints?: object;
   @Optional(flag) supportsStyleReferences?: boolean;
   @Optional(text) description?: string;
   @Optional({ ...text, example: 'Stories 15M' }) name?: string;
-  @Optional(text, 'Page of its authors.') modelSource?: string;
-  @Optional({ ...flag, default: false }, 'True until a worker holds it.') offline?: boolean;
+  @Optional(text, "Web page of the model's authors.") modelSource?: string;
+  @Optional({ ...flag, default: false }, 'True while no worker serves it.') offline?: boolean;
   @Optional({ anyOf: pricingSchemas }, 'Text: per million tokens.') pricing?: object;
-  @Optional(listOf(text), 'Traits that mean this model now.') traits?: string[];
+  @Optional(listOf(text), 'Traits that currently resolve to this model.') traits?: string[];
   @Optional(flag) uncensored?: boolean;
   @Optional(number) embeddingDimensions?: number;
   @Optional(number) maxInputTokens?: number;
@@ -91,7 +91,7 @@ export class ModelListResponse {
   @ApiProperty(filterSchema) type: string;
 }
 
-/** Names and the registry ids they mean now. */
+/** Names and the registry ids that they currently resolve to. */
 export class ModelNamesResponse {
   @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { default: 'stories-15m' } })
   data: Record<string, string>;

@@ -2,8 +2,8 @@ import { quantizations, reasoningEfforts } from '../manifest/index.js';
 import { flag, listOf, number, object, oneOf, recordOf, type Schema, text } from './openapi-schema.js';
 
 /*
- * The nested shapes of `GET /models` for the OpenAPI document (contract, section 9.1). They are data: what makes an
- * entry is `manifest/model.presenter.ts`, and what a manifest may say is judged by the classes beside it.
+ * Nested schemas of `GET /models` for the OpenAPI document. They are data: `manifest/model.presenter.ts` builds an
+ * entry, and the manifest classes validate what a manifest may contain.
  */
 
 const quality = oneOf(['low', 'medium', 'high']);

@@ -25,7 +25,7 @@ export class ModelsController {
   @Get()
   @Access('public')
   @ApiOperation({ operationId: 'listModels', summary: 'List models' })
-  @ApiQuery({ name: 'type', required: false, schema: filterQuery, description: 'Kind of models; absent: text.' })
+  @ApiQuery({ name: 'type', required: false, schema: filterQuery, description: 'Kind of models; default: text.' })
   @ApiOkResponse({ type: ModelListResponse })
   async list(@Query('type') given?: unknown): Promise<ModelListResponse> {
     const type = choose(given, modelFilters);
@@ -34,7 +34,7 @@ export class ModelsController {
 
   @Get('traits')
   @Access('public')
-  @ApiOperation({ operationId: 'listModelTraits', summary: 'List traits and the models they mean now' })
+  @ApiOperation({ operationId: 'listModelTraits', summary: 'List traits and the models they currently resolve to' })
   @ApiQuery({ name: 'type', required: false, schema: typeQuery })
   @ApiOkResponse({ type: ModelNamesResponse })
   async traits(@Query('type') given?: unknown): Promise<ModelNamesResponse> {
@@ -44,7 +44,10 @@ export class ModelsController {
 
   @Get('compatibility_mapping')
   @Access('public')
-  @ApiOperation({ operationId: 'listModelCompatibilityMapping', summary: 'List foreign names and what they mean here' })
+  @ApiOperation({
+    operationId: 'listModelCompatibilityMapping',
+    summary: 'List aliases and the models they resolve to',
+  })
   @ApiQuery({ name: 'type', required: false, schema: typeQuery })
   @ApiOkResponse({ type: ModelNamesResponse })
   async compatibilityMapping(@Query('type') given?: unknown): Promise<ModelNamesResponse> {
@@ -53,7 +56,7 @@ export class ModelsController {
   }
 }
 
-/** `text` when the query says nothing; a repeated or unknown value is refused. */
+/** Returns the type filter: `text` without one. Rejects a repeated or unknown value. */
 function choose<Filter extends string>(given: unknown, allowed: readonly Filter[]): Filter {
   const value = given ?? 'text';
   const chosen = allowed.find((each) => each === value);

@@ -1,4 +1,4 @@
-/** A piece of an OpenAPI schema. */
+/** An OpenAPI schema fragment. */
 export type Schema = Record<string, unknown>;
 
 export const text: Schema = { type: 'string' };
@@ -17,7 +17,7 @@ export function recordOf(additionalProperties: Schema): Schema {
   return { type: 'object', additionalProperties };
 }
 
-/** An object with required and optional members. */
+/** Builds an object schema with required and optional members. */
 export function object(
   required: Record<string, Schema>,
   optional: Record<string, Schema> = {},

@@ -1,6 +1,9 @@
 import type { ModelCapabilities, ModelManifest } from './manifest.js';
 
-/** What manifests of text models may declare and no engine does yet. An answer that passes over it would be a wrong one. */
+/**
+ * Capabilities that manifests of text models may declare but no engine supports. Ignoring them would return wrong
+ * results.
+ */
 const unbuilt = {
   supportsFunctionCalling: false,
   supportsVision: false,
@@ -13,7 +16,7 @@ const unbuilt = {
 /** What the engine does for every text model, whatever its manifest says: the sampler enforces the schema, not the model. */
 const built = { supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
 
-/** What a model can do here: what its manifest declares, without what is not built. */
+/** Returns the declared capabilities without the unsupported ones. */
 export function builtCapabilities({
   type,
   capabilities,

@@ -4,7 +4,7 @@ import type { ModelCapabilities } from './manifest.js';
 export const quantizations = ['fp4', 'fp8', 'fp16', 'bf16', 'int8', 'int4', 'not-available'] as const;
 export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-/** The closed `capabilities` object. In a manifest every boolean may be left out and is then false. */
+/** The closed `capabilities` object. Booleans default to false in a manifest. */
 export class CapabilitiesSchema {
   @IsOptional() @IsBoolean() optimizedForCode?: boolean;
   @IsOptional() @IsBoolean() supportsFunctionCalling?: boolean;
@@ -27,7 +27,7 @@ export class CapabilitiesSchema {
   @IsOptional() @IsInt() @Min(1) maxVideos?: number;
 }
 
-/** What a manifest that says nothing about capabilities gets. */
+/** Default capabilities of a manifest that declares none. */
 export const noCapabilities: Readonly<ModelCapabilities> = {
   optimizedForCode: false,
   supportsFunctionCalling: false,

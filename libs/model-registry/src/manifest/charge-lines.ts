@@ -26,9 +26,9 @@ export interface BillableUnit {
 
 /** One position of a charge, as the ledger and the caller's usage history show it. */
 export interface ChargeLine {
-  /** What was sold, for example `tiny-llama-llm-output-mtoken`. */
+  /** In units of the price: millions of tokens for text. */
   sku: string;
-  /** In units of the price as a decimal: millions of tokens for text. */
+  /** Negative for a charge. */
   units: string;
   unitPriceNano: NanoUsd;
   amountNano: NanoUsd;

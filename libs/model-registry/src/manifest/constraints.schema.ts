@@ -67,7 +67,7 @@ export class InpaintConstraintsSchema {
   @IsOptional() @IsArray() @IsIn(qualities, { each: true }) qualities?: string[];
 }
 
-/** For kinds that the contract gives no constraints: an object without members. */
+/** For kinds without constraints in the API: an object without members. */
 export class NoConstraintsSchema {}
 
 const constraintsByType: Partial<Record<ModelType, new () => object>> = {

@@ -14,7 +14,7 @@ import {
 } from '#platform/validation';
 import type { ModelType } from './manifest.js';
 
-/* Members of `model_spec` that only one kind of model has (contract, section 9.1). */
+/* Members of `model_spec` that only one kind of model has. */
 
 export class EmbeddingMembersSchema {
   @IsInt() @Min(1) embeddingDimensions: number;
@@ -35,9 +35,9 @@ export class SpeechMembersSchema {
   @IsOptional() @IsBoolean() supports_custom_voice_id?: boolean;
   @IsOptional() @IsArray() @IsString({ each: true }) supported_formats?: string[];
   @IsOptional() @IsString() default_format?: string;
-  /** Samples per second of `pcm`, which has no header to say so. */
+  /** Sample rate of `pcm`, which has no header. */
   @IsOptional() @IsInt() @Min(8_000) pcm_sample_rate?: number;
-  /** Of long texts (`/audio/queue`), in characters. */
+  /** Maximum length of long texts (`/audio/queue`), in characters. */
   @IsOptional() @IsInt() @Min(1) prompt_character_limit?: number;
 }
 
@@ -68,7 +68,7 @@ export class ImageMembersSchema {
   @IsOptional() @IsBoolean() supportsStyleReferences?: boolean;
 }
 
-/** What callers confirm before such a model works for them (contract 8.2). */
+/** Consents that a client must confirm before it can use such a model. */
 export class VideoConsentSchema {
   @IsIn(['seedance']) flow: string;
   @IsString() @IsNotEmpty() consent_version: string;
@@ -77,14 +77,14 @@ export class VideoConsentSchema {
 }
 
 export class VideoMembersSchema {
-  /** Fields of `/video/queue` that it takes beside those every model does; others are refused. */
+  /** Additional fields of `/video/queue` for this model; other fields are rejected. */
   @IsArray() @ArrayNotEmpty() @IsString({ each: true }) supported_inputs: string[];
-  /** Of upscalers, the usual one first. */
+  /** Upscaling factors, the default first. */
   @IsOptional() @IsArray() @IsIn([1, 2, 4], { each: true }) upscale_factors?: number[];
-  /** Frames per second that callers may choose from, the usual one first. */
+  /** Selectable frame rates, the default first. */
   @IsOptional() @IsArray() @IsInt({ each: true }) frame_rates?: number[];
   @IsOptional() @IsInt() @Min(1) max_source_seconds?: number;
-  /** Results leave by a link alone, which `/video/queue` gives out. */
+  /** Results are delivered only by a link from `/video/queue`. */
   @IsOptional() @IsBoolean() private_delivery?: boolean;
   @IsOptional() @ValidateNested() @Type(() => VideoConsentSchema) consent?: VideoConsentSchema;
 }

@@ -8,7 +8,7 @@ import { listedManifests, selectManifests } from './manifest-selection.js';
 const bundled = await loadManifestFolder(bundledManifestFolder());
 
 describe('the manifests of this repository', () => {
-  it('hold the two starters for text and the fixture', () => {
+  it('include the two text starters and the fixture', () => {
     const texts = bundled.filter(({ type }) => type === 'text').map(({ id }) => id);
     expect(texts).toEqual(['minimind2-small', 'stories-15m', 'tinyllama-1.1b-chat']);
   });
@@ -30,7 +30,7 @@ describe('the manifests of this repository', () => {
 describe('selectManifests', () => {
   const ids = (selection: string) => selectManifests(bundled, selection).map(({ id }) => id);
 
-  it('takes sets, ids and both', () => {
+  it('accepts sets, ids and both', () => {
     const starters = bundled.filter(({ sets }) => sets?.includes('starter')).map(({ id }) => id);
     expect(starters).toEqual(expect.arrayContaining(['stories-15m', 'tinyllama-1.1b-chat']));
     expect(ids('starter')).toEqual(starters);
@@ -39,23 +39,23 @@ describe('selectManifests', () => {
     expect(ids('starter,minimind2-small')).toHaveLength(starters.length + 1);
   });
 
-  it('takes none as nothing', () => {
+  it('selects nothing for none', () => {
     expect(ids('none')).toEqual([]);
     expect(ids('')).toEqual([]);
   });
 
-  it('names what there is when a name is unknown', () => {
+  it('lists the known names when a name is unknown', () => {
     expect(() => ids('startre')).toThrow(/"startre".*starter.*stories-15m/);
   });
 
-  it('lists fixtures only where they are selected', () => {
+  it('lists fixtures only if they are selected', () => {
     const listed = (selection: string) => listedManifests(bundled, selection).map(({ id }) => id);
     expect(listed('none')).toEqual(bundled.map(({ id }) => id).filter((id) => id !== 'minimind2-small'));
     expect(listed('minimind2-small')).toContain('minimind2-small');
   });
 });
 
-it('refuses two files with one id, or leaves the second out with a word', async () => {
+it('rejects two files with one id, or reports and skips the second', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-manifests-'));
   try {
     const manifest = JSON.stringify(bundled[0]);

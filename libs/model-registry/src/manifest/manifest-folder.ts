@@ -7,8 +7,8 @@ import type { ModelManifest } from './manifest.js';
 import { parseManifest } from './parse-manifest.js';
 
 /**
- * All manifests (`*.yaml`, `*.yml`) of a folder, ordered by id. Fails with `INVALID_MANIFEST` at the first bad file
- * and when two files carry the same id; where `onBad` is given, it hears of such files, and they are left out.
+ * Reads all manifests (`*.yaml`, `*.yml`) of a folder, ordered by id. Fails with `INVALID_MANIFEST` at the first bad
+ * file and if two files have the same id. With `onBad`, such files are reported to it and skipped.
  */
 export async function loadManifestFolder(
   folder: string,
@@ -36,7 +36,7 @@ function fail(problem: PlatformError): never {
   throw problem;
 }
 
-/** The `models/` folder of this checkout or package, found upwards from here: it lies beside `package.json`. */
+/** Returns the `models/` folder of this checkout or package, found by searching upwards for `package.json`. */
 export function bundledManifestFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'package.json')) || !existsSync(join(folder, 'models'))) {

@@ -1,4 +1,4 @@
-/** What is wrong in a manifest, and where: `capabilities.supportsE2EE`. */
+/** A problem in a manifest and its field path: `capabilities.supportsE2EE`. */
 export interface ManifestProblem {
   path: string;
   message: string;

@@ -92,7 +92,7 @@ const sourceRules: Rule = ({ sources }) =>
     ];
   });
 
-/** What comes as one stream of bytes, which an integrity can be of. */
+/** True for sources that are a single byte stream, which an integrity value can cover. */
 function isOneDownload(uri: string): boolean {
   if (uri.startsWith('npm:')) return true;
   return /^https?:/.test(uri) && !(URL.canParse(uri) && new URL(uri).pathname.endsWith('/'));
@@ -123,7 +123,7 @@ const rules: Rule[] = [
   deprecationRules,
 ];
 
-/** The rules of the contract that look at more than one field. Empty when all hold. */
+/** Checks the rules that involve more than one field. Returns no problems if all hold. */
 export function findManifestProblems(manifest: ModelManifest): ManifestProblem[] {
   return rules.flatMap((rule) => rule(manifest)).filter((problem) => typeof problem === 'object');
 }

@@ -1,12 +1,12 @@
 import { PlatformError } from '#common';
 import type { ModelManifest } from './manifest.js';
 
-/** Set of the manifests that exist for tests: never listed unless somebody names them. */
+/** Set of the test manifests, which are listed only if they are selected. */
 export const fixtureSet = 'fixture';
 
 /**
- * The manifests that `SLUICE_MODELS` means: comma separated ids or set names; `none` or an empty text selects none.
- * Fails with `MODEL_NOT_FOUND` for a name that is neither.
+ * Returns the manifests that `SLUICE_MODELS` selects: comma-separated ids or set names; `none` or empty selects none.
+ * Fails with `MODEL_NOT_FOUND` for an unknown name.
  */
 export function selectManifests(manifests: readonly ModelManifest[], selection: string): ModelManifest[] {
   const names = selection
@@ -22,7 +22,7 @@ export function selectManifests(manifests: readonly ModelManifest[], selection: 
   return manifests.filter((manifest) => selected.has(manifest));
 }
 
-/** What an installation lists: every manifest but fixtures, and those the selection names. */
+/** Returns the manifests that an installation lists: all but fixtures, plus the selected ones. */
 export function listedManifests(manifests: readonly ModelManifest[], selection: string): ModelManifest[] {
   const selected = new Set(selectManifests(manifests, selection));
   return manifests.filter((manifest) => selected.has(manifest) || !manifest.sets?.includes(fixtureSet));

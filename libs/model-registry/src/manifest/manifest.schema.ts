@@ -28,7 +28,7 @@ import {
 } from './source.schema.js';
 
 export const modelIdPattern = /^[a-z0-9][a-z0-9._-]*$/;
-/** Foreign names may have capitals and a slash; none holds `:`, which starts a feature suffix. */
+/** Aliases may have capitals and a slash, but no `:`, which starts a feature suffix. */
 const aliasPattern = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 const idMessage = '$property may hold a-z, 0-9, ".", "_" and "-", and starts with a letter or digit';
 
@@ -40,16 +40,16 @@ export class DeprecationSchema {
   @IsOptional() @IsISO8601() startsAt?: string;
 }
 
-/** Schema of the kind that the surrounding manifest names. */
+/** Validates with the schema of the kind that the manifest names. */
 function byType(schemaOf: (type: ModelType) => new () => object) {
-  // class-transformer hands over the surrounding object; it always does when it transforms.
+  // class-transformer always passes the parent object when it transforms.
   return (options?: { object: unknown }): new () => object => {
     const { type } = (options?.object ?? { type: 'text' }) as { type: ModelType };
     return schemaOf(type);
   };
 }
 
-/** One YAML file of `models/`, as it may be written. Rules over several fields stand in `manifest-rules.ts`. */
+/** A YAML file of `models/`. `manifest-rules.ts` has the rules over several fields. */
 export class ManifestSchema {
   @Matches(modelIdPattern, { message: idMessage }) @MaxLength(64) id: string;
   @IsIn(modelTypes) type: ModelType;

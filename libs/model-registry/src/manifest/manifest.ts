@@ -1,19 +1,18 @@
 /*
- * The manifest of a model: one YAML file in `models/`, one row in the registry, one `manifest.json` beside the
- * installed weights. `manifest.schema.ts` holds the validated classes; these are the shapes the rest of the house
- * reads.
+ * Manifest of a model: one YAML file in `models/`, one row in the registry, one `manifest.json` beside the installed
+ * weights. `manifest.schema.ts` has the validated classes; other code uses these types.
  */
 
 import type { Pricing } from './pricing.js';
 
-/** The nine concrete kinds of the contract (section 9.1). */
+/** The nine concrete kinds of models in the API. */
 export const modelTypes = ['asr', 'embedding', 'image', 'music', 'text', 'tts', 'upscale', 'inpaint', 'video'] as const;
 export type ModelType = (typeof modelTypes)[number];
 
 /** Rate-limit tiers of text models. */
 export type ModelTier = 'XS' | 'S' | 'M' | 'L';
 
-/** Capabilities of the contract (section 9.1): a closed object, every boolean required on the wire. */
+/** Capabilities in the API: a closed object with every boolean required. */
 export interface ModelCapabilities {
   optimizedForCode: boolean;
   supportsFunctionCalling: boolean;
@@ -36,7 +35,7 @@ export interface ModelCapabilities {
   maxVideos?: number;
 }
 
-/** `deprecation` of the contract (section 20). Dates are ISO. */
+/** `deprecation` in the API. Dates are ISO. */
 export interface ModelDeprecation {
   autoRemap: boolean;
   date: string;
@@ -45,17 +44,17 @@ export interface ModelDeprecation {
   startsAt?: string;
 }
 
-/** One file of a model: where it comes from and what it must hash to. */
+/** A file of a model: its source and its expected hash. */
 export interface ManifestFile {
   /** Path inside the source (package, repository, folder). */
   path: string;
-  /** Path inside the installed model or, with a converter, inside its input; absent: the same. */
+  /** Path inside the installed model or, with a converter, inside its input; default: the same. */
   as?: string;
   sha256?: string;
   bytes?: number;
 }
 
-/** Where weights come from: `npm:<package>@<version>`, `hf:<owner>/<repo>@<revision>`, `file:<path>`, `https:<url>`. */
+/** Source of weights: `npm:<package>@<version>`, `hf:<owner>/<repo>@<revision>`, `file:<path>`, `https:<url>`. */
 export interface ManifestSource {
   uri: string;
   /** SRI of the npm tarball. */
@@ -63,7 +62,7 @@ export interface ManifestSource {
   files: ManifestFile[];
 }
 
-/** Files joined in order into one, before the converter runs. */
+/** Files joined in order into one before conversion. */
 export interface ManifestConcat {
   parts: string[];
   as: string;
@@ -71,7 +70,7 @@ export interface ManifestConcat {
 
 export interface ManifestConverter {
   kind: 'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert' | 'onnx';
-  /** Converter's own options, e.g. `{ blockSize: 32 }`. */
+  /** Options of the converter, e.g. `{ blockSize: 32 }`. */
   options?: Record<string, string | number | boolean>;
 }
 
@@ -84,7 +83,7 @@ export interface TextConstraints {
 }
 
 export interface ModelManifest {
-  /** `[a-z0-9._-]`, no `:`; also the queue's second part and a folder name. */
+  /** `[a-z0-9._-]`, no `:`; also the second part of the queue's name and a folder name. */
   id: string;
   type: ModelType;
   name: string;
@@ -95,34 +94,37 @@ export interface ModelManifest {
   /** Web page of the model's authors. */
   modelSource: string;
   license: string;
-  /** Family of `#inference` (`decoder` for text models found by inspection). */
+  /** Family of `#inference` (`decoder` for text models detected by inspection). */
   family: string;
-  /** The family's own settings: pooling, sample rate, names of further graphs… */
+  /** Family-specific settings: pooling, sample rate, names of further graphs… */
   familyOptions?: Record<string, string | number | boolean>;
   tier: ModelTier;
   privacy: 'private' | 'anonymized';
-  /** Still being tried out; told to callers. */
+  /** In beta; visible to clients. */
   beta?: boolean;
-  /** Only for callers with beta access. */
+  /** Only for clients with beta access. */
   betaModel?: boolean;
   /** Two-letter country codes from which the model may not be used. */
   regionRestrictions?: string[];
   uncensored?: boolean;
-  /** Helps other models of its worker, as one that judges pictures does: callers can neither see nor name it. */
+  /**
+   * Internal model that helps other models of its worker, such as a safety classifier: clients can neither see nor name
+   * it.
+   */
   internal?: boolean;
   sources: ManifestSource[];
   concat?: ManifestConcat[];
   converter: ManifestConverter;
   /** Graph file inside the installed model, e.g. `model.onnx` or `onnx/model_q4.onnx`. */
   graphFile: string;
-  /** Bytes of the installed model, about; for progress and placement. */
+  /** Approximate bytes of the installed model, for progress and placement. */
   installedBytes?: number;
-  /** Text models: longest prompt plus output, and most output, in tokens. */
+  /** Text models: maximum context (prompt plus output) and maximum output, in tokens. */
   contextLength?: number;
   maxCompletionTokens?: number;
-  /** Text models: most choices of one request (`n`); default 4. */
+  /** Text models: maximum number of choices per request (`n`); default 4. */
   maxChoices?: number;
-  /** Batch slots and cache bound a host gives it by default. */
+  /** Default batch slots and cache limit of a host. */
   slots?: number;
   cacheTokens?: number;
   capabilities: ModelCapabilities;
@@ -130,12 +132,12 @@ export interface ModelManifest {
   pricing?: Pricing;
   /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */
   kindMembers?: Record<string, unknown>;
-  /** Trait names this model answers, with a rank: the online model with the highest rank wins. */
+  /** Traits of this model with a rank: the online model with the highest rank is used. */
   traits?: Record<string, number>;
-  /** Foreign names that mean this model. */
+  /** Aliases of this model. */
   aliases?: string[];
   deprecation?: ModelDeprecation;
-  /** Named sets it belongs to: `starter`. */
+  /** Named sets that it belongs to: `starter`. */
   sets?: string[];
   /** Prepended unless `include_service_system_prompt` is false. */
   systemPrompt?: string;

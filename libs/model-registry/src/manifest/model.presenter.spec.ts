@@ -3,7 +3,7 @@ import { exampleManifest } from '#test/example-manifest';
 import { noCapabilities } from './capabilities.schema.js';
 import { presentModel } from './model.presenter.js';
 
-it('promises of a text model what is built alone, whatever its manifest declares', () => {
+it('declares only implemented capabilities of a text model, whatever its manifest declares', () => {
   const declared = {
     ...noCapabilities,
     supportsFunctionCalling: true,

@@ -1,17 +1,17 @@
 import { builtCapabilities } from './built-capabilities.js';
 import type { ModelManifest } from './manifest.js';
 
-/** What the manifest cannot know. */
+/** Runtime state that the manifest does not contain. */
 export interface ModelMembership {
-  /** True until a worker holds the model. */
+  /** True while no worker serves the model. */
   offline: boolean;
-  /** Traits that mean this model now; absent: those of the manifest. */
+  /** Traits that currently resolve to this model; default: those of the manifest. */
   traits?: string[];
 }
 
 export type PresentedModel = ReturnType<typeof presentModel>;
 
-/** One entry of `GET /models`, in the exact shape of the contract (section 9.1). Absent members stay absent. */
+/** Builds one entry of `GET /models`. Absent members stay absent. */
 export function presentModel(manifest: ModelManifest, membership: ModelMembership) {
   return {
     id: manifest.id,
@@ -42,7 +42,7 @@ function presentSpec(manifest: ModelManifest, { offline, traits }: ModelMembersh
       regionRestrictions: manifest.regionRestrictions,
       deprecation: manifest.deprecation,
       constraints: manifest.constraints,
-      // What a video costs depends on more than a list can say: callers ask for a quote (contract 9.1).
+      // A video's price depends on more than a list can express: clients request a quote.
       pricing: manifest.type === 'video' ? undefined : manifest.pricing,
     }),
     ...manifest.kindMembers,

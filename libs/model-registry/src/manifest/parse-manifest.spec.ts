@@ -34,14 +34,14 @@ function errorOf(text: string): PlatformError {
   throw new Error('the manifest was accepted');
 }
 
-/** The valid manifest with one line exchanged, or with lines added. */
+/** Returns the valid manifest with one line replaced or with lines added. */
 function changed(from: string, to: string): string {
   if (!valid.includes(from)) throw new Error(`the fixture has no line "${from}"`);
   return valid.replace(from, to);
 }
 
 describe('parseManifest', () => {
-  it('fills in what a manifest may leave out', () => {
+  it('fills in defaults', () => {
     const manifest = parseManifest(valid, 'some-model.yaml');
     expect(manifest.converter).toEqual({ kind: 'none' });
     expect(manifest.capabilities.supportsLogProbs).toBe(false);
@@ -107,14 +107,14 @@ describe('parseManifest', () => {
     ]),
     ['broken YAML', 'id: [', 'some-model.yaml'],
     ['a list', '- id: a', 'is not a mapping'],
-  ])('refuses %s and names the file and the field', (_, text, expected) => {
+  ])('rejects %s and names the file and the field', (_, text, expected) => {
     const error = errorOf(text);
     expect(error.code).toBe('INVALID_MANIFEST');
     expect(error.message).toContain('some-model.yaml: ');
     expect(error.message).toContain(expected);
   });
 
-  it('lists every problem, not the first alone', () => {
+  it('lists every problem, not only the first', () => {
     const error = errorOf(valid.replace('name: Some model', '').replace('license: MIT', 'licence: MIT'));
     expect(error.issues?.map(({ path }) => path[0])).toEqual(expect.arrayContaining(['name', 'license', 'licence']));
   });
@@ -148,12 +148,12 @@ describe('manifests of other kinds', () => {
     ['tts', `pricing: { input: ${price} }\nkindMembers: { voices: [a] }`],
     ['asr', `pricing: { per_audio_second: ${price} }`],
     ['music', `pricing: { durations: { short: { usd: 1, diem: 1, min_seconds: 1, max_seconds: 9 } } }`],
-  ])('takes the shapes of the contract for %s', (type, shapes) => {
+  ])('accepts the shapes of the API for %s', (type, shapes) => {
     const manifest = parseManifest(`${common.replace('type: text', `type: ${type}`)}\n${shapes}`, 'other.yaml');
     expect(manifest.type).toBe(type);
   });
 
-  it('refuses two ways of pricing music at once', () => {
+  it('rejects two music price models at once', () => {
     const text = `${common.replace('type: text', 'type: music')}\npricing: { per_second: ${price}, generation: ${price} }`;
     expect(errorOf(text).message).toContain('pricing must be exactly one of');
   });
@@ -173,7 +173,7 @@ pricing: ${pricing}`;
     ['a resolution', video(making, '', `{ resolutions: { 480p: ${price} } }`), 'resolutions must price 720p'],
     ['all resolutions', video(making, '', '{}'), 'pricing.resolutions must price 480p, 720p, or pricing.per_second'],
     [
-      'a film',
+      'a video',
       video('resolutions: [], durations: ["5s"], model_type: text-to-video', '', '{}'),
       'per_second is required',
     ],
@@ -182,8 +182,8 @@ pricing: ${pricing}`;
       video(upscaling, ', upscale_factors: [2, 4]', `{ upscale: { 2x: ${price} } }`),
       'upscale must price 4x',
     ],
-    ['the usual factor', video(upscaling, '', `{ per_second: ${price} }`), 'pricing.upscale must price 2x'],
-  ])('refuses prices of videos that leave out %s', (_, text, expected) => {
+    ['the default factor', video(upscaling, '', `{ per_second: ${price} }`), 'pricing.upscale must price 2x'],
+  ])('rejects prices of videos that leave out %s', (_, text, expected) => {
     expect(errorOf(text).message).toContain(expected);
   });
 
@@ -192,7 +192,7 @@ pricing: ${pricing}`;
     video(making, '', `{ resolutions: { 480p: ${price}, 720p: ${price} } }`),
     video(upscaling, '', `{ upscale: { 2x: ${price} } }`),
     video(making, '', '{}').replace(/pricing:.*/, ''),
-  ])('takes prices of videos without a hole, and none at all', (text) => {
+  ])('accepts complete prices of videos, and none at all', (text) => {
     expect(parseManifest(text, 'video.yaml').type).toBe('video');
   });
 
@@ -202,16 +202,16 @@ pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
   const grid = `low: ${price}, medium: ${price}, high: ${price}`;
 
   it.each([
-    ['the usual picture', image('', `resolutions: { 2K: ${price} }`), 'must price 1K, or pricing.generation'],
-    ['qualities of the usual picture', image(', qualities: [high]', `quality: { 1K: { high: ${price} } }`), 'price 1K'],
+    ['the default image', image('', `resolutions: { 2K: ${price} }`), 'must price 1K, or pricing.generation'],
+    ['qualities of the default image', image(', qualities: [high]', `quality: { 1K: { high: ${price} } }`), 'price 1K'],
     ['a resolution', image(', resolutions: [1K, 2K]', `resolutions: { 1K: ${price} }`), 'resolutions must price 2K'],
     [
       'a quality',
       image(', resolutions: [1K], qualities: [low, high]', `quality: { 1K: { low: ${price} } }`),
       'resolutions must price 1K',
     ],
-    ['what is asked without qualities', image(', resolutions: [1K]', `quality: { 1K: { ${grid} } }`), 'must price 1K'],
-  ])('refuses prices of images that leave out %s', (_, text, expected) => {
+    ['a request without qualities', image(', resolutions: [1K]', `quality: { 1K: { ${grid} } }`), 'must price 1K'],
+  ])('rejects prices of images that leave out %s', (_, text, expected) => {
     expect(errorOf(text).message).toContain(expected);
   });
 
@@ -220,7 +220,7 @@ pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
     image(', resolutions: [1K, 2K]', `generation: ${price}, resolutions: { 2K: ${price} }`),
     image(', resolutions: [1K, 2K]', `resolutions: { 1K: ${price}, 2K: ${price} }`),
     image(', resolutions: [1K], qualities: [low, medium, high]', `quality: { 1K: { ${grid} } }`),
-  ])('takes prices of images without a hole', (text) => {
+  ])('accepts complete prices of images', (text) => {
     expect(parseManifest(text, 'image.yaml').type).toBe('image');
   });
 
@@ -229,12 +229,12 @@ pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
     ['constraints.defaultResolution', image(', defaultResolution: large', `generation: ${price}`)],
     ['pricing.resolutions.9K', image('', `generation: ${price}, resolutions: { 720p: ${price}, 9K: ${price} }`)],
     ['pricing.quality.best', image('', `generation: ${price}, quality: { 1.5K: { ${grid} }, best: { ${grid} } }`)],
-  ])('refuses a tier of images that means no size: %s', (path, text) => {
+  ])('rejects an image tier that has no size: %s', (path, text) => {
     expect(errorOf(text).message).toMatch(`some-model.yaml: ${path} must mean a size`);
     expect(errorOf(text).issues).toHaveLength(1);
   });
 
-  it('reads what an earlier release took, though a rule would refuse it now', () => {
+  it('reads a manifest of an earlier release that a newer rule would reject', () => {
     const stored = {
       ...parseManifest(valid, 'a.yaml'),
       pricing: { input: { usd: 2, diem: 1 }, output: { usd: 1, diem: 1 } },
@@ -244,7 +244,7 @@ pricing: { ${pricing}, upscale: { 2x: ${price}, 4x: ${price} } }`;
     expect(() => readStoredManifest({ ...stored, colour: 'red' }, 'manifest.json')).toThrow('colour is not a field');
   });
 
-  it('refuses a wrong price inside a named tier', () => {
+  it('rejects a wrong price inside a named tier', () => {
     const text = `${common.replace('type: text', 'type: inpaint')}
 constraints: { aspectRatios: [], promptCharacterLimit: 100, combineImages: false }
 pricing: { inpaint: ${price}, resolutions: { 2K: { usd: 1 } } }`;

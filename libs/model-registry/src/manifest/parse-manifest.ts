@@ -13,11 +13,11 @@ import { ManifestSchema } from './manifest.schema.js';
 const load = createRequire(import.meta.url);
 
 /**
- * A manifest from its YAML (or JSON, which is YAML). `file` is named in the error. Fails with `INVALID_MANIFEST`
- * that lists every problem with its field path; unknown fields are problems.
+ * Parses a manifest from YAML (or JSON). `file` is named in the error. Fails with `INVALID_MANIFEST`, which lists every
+ * problem with its field path; unknown fields are problems.
  */
 export function parseManifest(text: string, file: string): ModelManifest {
-  // Loaded with the first text: most processes read manifests that were parsed before, and the parser is 70 files.
+  // Loaded on first use: most processes read manifests that are already parsed, and the parser has 70 files.
   const { parseDocument } = load('yaml') as typeof Yaml;
   const document = parseDocument(text, { prettyErrors: true });
   const syntaxError = document.errors[0];
@@ -25,7 +25,7 @@ export function parseManifest(text: string, file: string): ModelManifest {
   return validateManifest(document.toJS() as unknown, file);
 }
 
-/** A manifest from a value that was parsed before. */
+/** Validates an already parsed manifest. */
 export function validateManifest(value: unknown, file: string): ModelManifest {
   const manifest = readStoredManifest(value, file);
   const problems = findManifestProblems(manifest);
@@ -34,8 +34,8 @@ export function validateManifest(value: unknown, file: string): ModelManifest {
 }
 
 /**
- * A manifest that was validated when it was stored: an installed `manifest.json`. Its shape alone is checked again; the
- * rules over several fields may be younger than it, and a model that runs goes on running after an upgrade.
+ * Reads an already validated manifest: an installed `manifest.json`. Only its shape is checked again. Rules over
+ * several fields may be newer than the manifest, and a running model must keep running after an upgrade.
  */
 export function readStoredManifest(value: unknown, file: string): ModelManifest {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -1,6 +1,6 @@
 import { IsNumber, Min } from '#platform/validation';
 
-/** Every leaf of a pricing shape: the same price in both currencies. */
+/** Leaf of a pricing shape: the same price in both currencies. */
 export class PriceSchema {
   @IsNumber() @Min(0) usd: number;
   @IsNumber() @Min(0) diem: number;

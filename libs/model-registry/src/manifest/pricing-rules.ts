@@ -3,11 +3,11 @@ import type { ManifestProblem } from './manifest-problem.js';
 import type { Pricing } from './pricing.js';
 
 /*
- * Prices without holes. A model without `pricing` is free; one that has it must price whatever can be asked of it, because
- * what its price list does not name is not made.
+ * Rules for complete prices. A model without `pricing` is free. One with `pricing` must price everything that can be
+ * requested of it, because requests without a price are rejected.
  */
 
-/** Qualities that callers may name with any model that has qualities (contract 5.1). */
+/** Qualities that clients may request from any model that has qualities. */
 const qualities = ['low', 'medium', 'high'] as const;
 
 interface Shapes {
@@ -26,7 +26,7 @@ function gapsOf(manifest: ModelManifest): ManifestProblem[] {
   return manifest.type === 'image' ? imageGaps(manifest as unknown as Shapes) : [];
 }
 
-/** Videos that are made cost by resolution or flat, those that are upscaled by factor alone. */
+/** Generated videos are priced by resolution or flat, upscaled videos only by factor. */
 function videoGaps({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes): ManifestProblem[] {
   const { resolutions = [], durations = [] } = constraints;
   const isMade = resolutions.length > 0 || durations.length > 0;
@@ -41,10 +41,10 @@ function videoGaps({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes)
   ];
 }
 
-/** Tier of a picture for which neither the caller nor the model names one (contract 5.5). */
+/** Tier of an image if neither the client nor the model names one. */
 const usualTier = '1K';
 
-/** A picture costs by resolution and quality, else by resolution, else flat. */
+/** An image is priced by resolution and quality, else by resolution, else flat. */
 function imageGaps({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
   if (pricing.generation !== undefined) return [];
   const { resolutions = [], defaultResolution } = constraints;
@@ -59,7 +59,7 @@ function imageGaps({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[
   return missing('pricing.resolutions', unpriced, 'or pricing.generation');
 }
 
-/** One DIEM is charged like one USD, from the price in USD: another figure would be shown and never charged. */
+/** One DIEM is charged like one USD from the USD price; a different figure would be shown but never charged. */
 function unevenPrices(value: object, path: string): ManifestProblem[] {
   const { usd, diem } = value as { usd?: unknown; diem?: unknown };
   const uneven = typeof usd === 'number' && typeof diem === 'number' && usd !== diem;
@@ -72,7 +72,7 @@ function unevenPrices(value: object, path: string): ManifestProblem[] {
 function unbilledPrices({ type, pricing }: ModelManifest): ManifestProblem[] {
   if (type !== 'text') return [];
   const { cache_write: written, extended } = pricing ?? {};
-  const message = 'is not billed here: what is written to a cache costs what input does';
+  const message = 'is not billed here: tokens written to a cache cost the same as input';
   return [
     ...(written ? [{ path: 'pricing.cache_write', message }] : []),
     ...(extended?.cache_write ? [{ path: 'pricing.extended.cache_write', message }] : []),
@@ -85,5 +85,5 @@ function missing(path: string, names: string[], instead = ''): ManifestProblem[]
 }
 
 function required(path: string): ManifestProblem {
-  return { path, message: 'is required: without it what is asked for has no price' };
+  return { path, message: 'is required: without it the request has no price' };
 }

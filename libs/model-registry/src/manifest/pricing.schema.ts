@@ -5,7 +5,7 @@ import type { Pricing } from './pricing.js';
 import { PriceSchema } from './price.schema.js';
 import { IsRecordOf } from './record-of.validator.js';
 
-/** Per million tokens; above the threshold the whole request is priced with these. */
+/** Per million tokens; above the threshold these prices apply to the whole request. */
 export class ExtendedPricingSchema {
   @IsInt() @Min(1) context_token_threshold: number;
   @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
@@ -74,7 +74,7 @@ export class DurationPriceSchema extends PriceSchema {
   @IsNumber() @Min(0) max_seconds: number;
 }
 
-/** Exactly one of the four; `manifest-rules.ts` counts them. */
+/** Exactly one of the four; checked in `manifest-rules.ts`. */
 export class MusicPricingSchema implements Pricing {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) generation?: PriceSchema;
   @IsOptional() @IsRecordOf(DurationPriceSchema) durations?: Record<string, DurationPriceSchema>;
@@ -83,8 +83,8 @@ export class MusicPricingSchema implements Pricing {
 }
 
 /**
- * Per second: of the video that is made, by resolution where that is named, or of the video that is upscaled, by factor.
- * Never published: callers ask for a quote.
+ * Per second of generated video, by resolution if named, or of upscaled video, by factor. Not published: clients
+ * request a quote.
  */
 export class VideoPricingSchema implements Pricing {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) per_second?: PriceSchema;

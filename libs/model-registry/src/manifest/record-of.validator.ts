@@ -2,8 +2,8 @@ import { plainToInstance } from 'class-transformer';
 import { validateSync, ValidateBy, type ValidationArguments } from '#platform/validation';
 
 /**
- * The value is an object whose every member, under any name, is valid as `schema`: `{ "2K": { usd: 1, diem: 1 } }`.
- * class-validator has this for arrays alone.
+ * Validates an object whose every member, under any name, matches `schema`: `{ "2K": { usd: 1, diem: 1 } }`.
+ * class-validator supports this only for arrays.
  */
 export function IsRecordOf(schema: new () => object): PropertyDecorator {
   return ValidateBy({

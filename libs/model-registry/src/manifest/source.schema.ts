@@ -12,7 +12,7 @@ import {
   ValidateNested,
 } from '#platform/validation';
 
-/** A relative path that stays inside its folder: no `..`, no leading slash, no backslash. */
+/** A relative path inside its folder: no `..`, no leading slash, no backslash. */
 export const innerPathPattern = /^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\\\0]+$/;
 const innerPath = { message: '$property must be a relative path without ".."' };
 

@@ -7,7 +7,10 @@ interface Tiers {
   pricing?: { resolutions?: object; quality?: object };
 }
 
-/** A picture is as large as the tier that it is charged by: a name that means no size could be neither made nor chosen. */
+/**
+ * An image has the size of the tier that it is charged by, so a tier name without a size could be neither generated nor
+ * selected.
+ */
 export function tierProblems(manifest: ModelManifest): ManifestProblem[] {
   if (manifest.type !== 'image') return [];
   const { constraints = {}, pricing = {} } = manifest as unknown as Tiers;

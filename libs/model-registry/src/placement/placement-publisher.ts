@@ -2,13 +2,13 @@ import type { Logger } from '#platform/logging';
 import type { DesiredState, ServedByWorker, WorkerState } from './placement.js';
 import type { PlacementRepository } from './placement.repository.js';
 
-/** The bus as this needs it; `PlacementBus` of #queue is one. */
+/** The part of the bus that is needed here; `PlacementBus` of #queue implements it. */
 export interface PlacementChannel {
   announce(desired: DesiredState): Promise<void>;
   subscribe(listeners: { onAsk: () => void }): () => void;
 }
 
-/** A heartbeat as this reads it; `Heartbeat` of #queue is one. */
+/** The part of a heartbeat that is needed here; `Heartbeat` of #queue implements it. */
 export interface WorkerHeartbeatLike {
   processId: string;
   role: string;
@@ -23,35 +23,35 @@ export interface WorkerHeartbeatLike {
 export interface PlacementPublisherOptions {
   repository: PlacementRepository;
   channel: PlacementChannel;
-  /** The processes heard of lately. */
+  /** Processes with a recent heartbeat. */
   heartbeats: () => readonly WorkerHeartbeatLike[];
   logger: Logger;
-  /** Pause between two looks at the database, in ms. */
+  /** Interval between two database polls, in ms. */
   everyMs?: number;
 }
 
-/** Looks after which the placements are told again, changed or not. */
+/** Number of polls after which placements are published again, changed or not. */
 const repeatEvery = 5;
 
-/** Looks after which holdings that did not change are written again. */
-const noteEvery = 10;
+/** Number of polls after which unchanged holdings are written again. */
+const recordEvery = 10;
 
-/** A worker that was heard of by nobody for so long is forgotten, in ms. */
-const forgetAfterMs = 60_000;
+/** Time without a heartbeat after which a worker is removed, in ms. */
+const removeAfterMs = 60_000;
 
 /**
- * Tells workers, which know no database, what operators placed: when it changes, when a worker asks, and again and again,
- * since the bus may lose a message. Writes down what the workers hold, for the command line, which hears no bus. Any
- * number of replicas may run.
+ * Publishes the operators' placements to workers, which have no database: on changes, when a worker asks, and
+ * periodically, because the bus may lose a message. Records which models the workers serve for the command line, which
+ * has no bus. Any number of replicas may run.
  */
 export class PlacementPublisher {
   private readonly stopped = new AbortController();
-  private readonly noted = new Map<string, string>();
+  private readonly recorded = new Map<string, string>();
   private loop: Promise<void> = Promise.resolve();
   private unsubscribe: () => void = () => undefined;
   private wake: () => void = () => undefined;
-  private isAsked = false;
-  private looks = 0;
+  private isRequested = false;
+  private polls = 0;
   private publishedRevision = -1;
 
   constructor(private readonly options: PlacementPublisherOptions) {}
@@ -59,14 +59,14 @@ export class PlacementPublisher {
   start(): void {
     this.unsubscribe = this.options.channel.subscribe({
       onAsk: () => {
-        this.isAsked = true;
+        this.isRequested = true;
         this.wake();
       },
     });
     this.loop = this.repeat();
   }
 
-  /** Resolves when the look in progress has ended. */
+  /** Resolves when the poll in progress has ended. */
   async close(): Promise<void> {
     this.unsubscribe();
     this.stopped.abort();
@@ -76,9 +76,9 @@ export class PlacementPublisher {
 
   private async repeat(): Promise<void> {
     while (!this.stopped.signal.aborted) {
-      await this.step('the placements could not be told to the workers', () => this.tell());
-      await this.step('what the workers hold could not be written down', () => this.note());
-      this.looks++;
+      await this.step('the placements could not be published to the workers', () => this.publishPlacements());
+      await this.step('the holdings of the workers could not be recorded', () => this.recordHoldings());
+      this.polls++;
       await this.pause();
     }
   }
@@ -87,39 +87,41 @@ export class PlacementPublisher {
     try {
       await work();
     } catch (error) {
-      this.options.logger.warn({ error }, `${complaint}; it is tried again`);
+      this.options.logger.warn({ error }, `${complaint}; retrying`);
     }
   }
 
-  private async tell(): Promise<void> {
+  private async publishPlacements(): Promise<void> {
     const { repository, channel, logger } = this.options;
-    const isAsked = this.isAsked;
-    this.isAsked = false;
+    const isRequested = this.isRequested;
+    this.isRequested = false;
     const desired = await repository.read();
-    if (!isAsked && desired.revision === this.publishedRevision && this.looks % repeatEvery !== 0) return;
+    if (!isRequested && desired.revision === this.publishedRevision && this.polls % repeatEvery !== 0) return;
     await channel.announce(desired);
     if (desired.revision !== this.publishedRevision) {
       const { revision, placements } = desired;
-      logger.info({ revision, placements: placements.length }, `told the workers placement ${revision}`);
+      logger.info({ revision, placements: placements.length }, `published placement ${revision} to the workers`);
     }
     this.publishedRevision = desired.revision;
   }
 
-  private async note(): Promise<void> {
+  private async recordHoldings(): Promise<void> {
     const { repository, heartbeats } = this.options;
     const workers = heartbeats()
       .filter(({ role }) => role === 'worker')
       .map(workerStateOf);
-    const isTime = this.looks % noteEvery === 0;
-    const news = workers.filter((worker) => isTime || this.noted.get(worker.processId) !== JSON.stringify(worker));
-    await repository.recordWorkers(news);
-    this.noted.clear();
-    for (const worker of workers) this.noted.set(worker.processId, JSON.stringify(worker));
-    if (isTime) await repository.deleteSilentWorkers(forgetAfterMs);
+    const isTime = this.polls % recordEvery === 0;
+    const changed = workers.filter(
+      (worker) => isTime || this.recorded.get(worker.processId) !== JSON.stringify(worker),
+    );
+    await repository.recordWorkers(changed);
+    this.recorded.clear();
+    for (const worker of workers) this.recorded.set(worker.processId, JSON.stringify(worker));
+    if (isTime) await repository.deleteSilentWorkers(removeAfterMs);
   }
 
   private async pause(): Promise<void> {
-    if (this.isAsked || this.stopped.signal.aborted) return;
+    if (this.isRequested || this.stopped.signal.aborted) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, this.options.everyMs ?? 1_000);
       this.wake = () => {
@@ -130,7 +132,7 @@ export class PlacementPublisher {
   }
 }
 
-/** Without the figures that move all the time, so that nothing is written while nothing changes. */
+/** Omits frequently changing values, so that nothing is written without a change. */
 function workerStateOf({ processId, models, worker }: WorkerHeartbeatLike): Omit<WorkerState, 'seenAt'> {
   const { pools = [], budgets = {}, withoutReplica = [] } = worker ?? {};
   return {

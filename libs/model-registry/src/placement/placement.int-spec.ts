@@ -44,12 +44,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-const placed = (modelId: string, wishes: Partial<ModelPlacement> = {}): ModelPlacement => ({
+const placed = (modelId: string, overrides: Partial<ModelPlacement> = {}): ModelPlacement => ({
   modelId,
   pool: 'text',
   pinned: false,
   replicas: null,
-  ...wishes,
+  ...overrides,
 });
 
 function worker(
@@ -61,7 +61,7 @@ function worker(
 }
 
 describe('placements', () => {
-  it('are kept, replaced by what is said anew, and taken back, each change counted', async () => {
+  it('are stored, replaced and removed, and each change increments the revision', async () => {
     const before = (await service.desired()).revision;
     await service.place(placed('small'));
     await service.place(placed('small', { pinned: true, replicas: 2 }));
@@ -81,7 +81,7 @@ describe('placements', () => {
     expect((await service.desired()).placements).toEqual([placed('judge', { pool: 'image' })]);
   });
 
-  it('of two changes at once are both kept and counted', async () => {
+  it('of two concurrent changes are both stored and counted', async () => {
     const before = (await service.desired()).revision;
     const pools = Array.from({ length: 8 }, (_, index) => `pool-${index}`);
     await Promise.all(pools.map((pool) => service.place(placed('small', { pool }))));
@@ -90,7 +90,7 @@ describe('placements', () => {
     expect(placements.map(({ pool }) => pool)).toEqual(pools);
   });
 
-  it('go with the model that leaves the registry', async () => {
+  it('are removed with their model', async () => {
     await service.place(placed('small'));
     await registry.remove('small');
     expect((await service.desired()).placements).toEqual([]);
@@ -102,13 +102,13 @@ describe('placements', () => {
     [placed('small', { pool: '' }), 'INVALID_REQUEST'],
     [placed('small', { replicas: 0 }), 'INVALID_REQUEST'],
     [placed('small', { replicas: 1.5 }), 'INVALID_REQUEST'],
-  ])('are refused: %j', async (placement, code) => {
+  ])('are rejected: %j', async (placement, code) => {
     const before = await service.desired();
     await expect(service.place(placement)).rejects.toMatchObject({ code });
     expect(await service.desired()).toEqual(before);
   });
 
-  it('are refused for a model that no worker of the pool could hold, naming what it needs and what there is', async () => {
+  it('are rejected for a model too large for every worker of the pool, with its size and the largest budget', async () => {
     await repository.recordWorkers([
       worker('w1', 4 * gigabyte),
       worker('w2', 8 * gigabyte),
@@ -118,25 +118,25 @@ describe('placements', () => {
       'large needs 50000 MB for its weights alone; the largest budget of a worker in the pool text is 8000 MB.';
     await expect(service.place(placed('large'))).rejects.toMatchObject({ message: expect.stringContaining(refusal) });
     expect((await service.place(placed('small'))).map(({ processId }) => processId)).toEqual(['w1', 'w2']);
-    // Nobody is there yet: whoever comes may be large enough.
+    // No worker is there yet, and a later one may be large enough.
     expect(await service.place(placed('large', { pool: 'later' }))).toEqual([]);
   });
 
-  it('that are not there cannot be taken back', async () => {
+  it('that do not exist cannot be removed', async () => {
     await expect(service.unplace('small', 'text')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(service.unplace('small', null)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });
 
-/** The bus on paper. */
+/** In-memory fake of the bus. */
 class PaperChannel {
-  readonly told: DesiredState[] = [];
+  readonly published: DesiredState[] = [];
   broken = false;
   ask: () => void = () => undefined;
 
   announce = (desired: DesiredState): Promise<void> => {
     if (this.broken) return Promise.reject(new Error('the store is away'));
-    this.told.push(desired);
+    this.published.push(desired);
     return Promise.resolve();
   };
 
@@ -150,7 +150,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-describe('the keeper of placements', () => {
+describe('PlacementPublisher', () => {
   const logger = createLogger('ops', { level: 'silent' });
   let channel: PaperChannel;
   let heartbeats: WorkerHeartbeatLike[];
@@ -167,33 +167,33 @@ describe('the keeper of placements', () => {
   });
   afterEach(() => assigner.close());
 
-  it('tells what is placed when it starts, when it changes, and when somebody asks', async () => {
+  it('publishes placements at start, on changes, and on request', async () => {
     await service.place(placed('small'));
     start(50);
-    await until(() => channel.told.length > 0);
-    expect(channel.told[0]?.placements).toEqual([placed('small')]);
+    await until(() => channel.published.length > 0);
+    expect(channel.published[0]?.placements).toEqual([placed('small')]);
     await service.place(placed('small', { pinned: true }));
-    await until(() => channel.told.at(-1)?.placements[0]?.pinned === true);
+    await until(() => channel.published.at(-1)?.placements[0]?.pinned === true);
     await assigner.close();
-    channel.told.length = 0;
-    // Too slow to say anything a second time by itself.
+    channel.published.length = 0;
+    // Too slow to publish a second time by itself.
     start(60_000);
-    await until(() => channel.told.length === 1);
+    await until(() => channel.published.length === 1);
     channel.ask();
-    await until(() => channel.told.length === 2);
+    await until(() => channel.published.length === 2);
   });
 
-  it('says it again and again, since the bus may lose a message, and goes on when the store was away', async () => {
+  it('publishes periodically, because the bus may lose a message, and continues after a database failure', async () => {
     channel.broken = true;
     start(10);
     await new Promise((resolve) => setTimeout(resolve, 50));
     channel.broken = false;
-    await until(() => channel.told.length > 3);
-    expect(new Set(channel.told.map(({ revision }) => revision)).size).toBe(1);
+    await until(() => channel.published.length > 3);
+    expect(new Set(channel.published.map(({ revision }) => revision)).size).toBe(1);
   });
 
-  it('writes down what workers say that they hold, and only them', async () => {
-    const said = {
+  it('records the holdings that workers report, and no others', async () => {
+    const details = {
       pools: ['text'],
       budgets: { cpu: 5 },
       withoutReplica: [{ modelId: 'b', cause: 'too-large', reason: 'why' }],
@@ -201,9 +201,9 @@ describe('the keeper of placements', () => {
     const held = { modelId: 'a', state: 'ready', provider: 'cpu', memory: { cpu: 3 } };
     heartbeats = [
       { processId: 'api-1', role: 'api', models: [] },
-      // A worker of an earlier version says nothing of itself.
+      // A worker of an earlier version reports no details.
       { processId: 'old', role: 'worker', models: [{ modelId: 'a', state: 'loading', provider: '' }] },
-      { processId: 'w1', role: 'worker', models: [held], worker: said },
+      { processId: 'w1', role: 'worker', models: [held], worker: details },
     ];
     start(10);
     await until(async () => (await service.workers()).length === 2);
@@ -217,7 +217,7 @@ describe('the keeper of placements', () => {
         models: [{ modelId: 'a', state: 'loading', provider: '' }],
         seenAt,
       },
-      { processId: 'w1', models: [held], ...said, seenAt },
+      { processId: 'w1', models: [held], ...details, seenAt },
     ]);
     heartbeats = [];
     await prisma.$executeRaw`UPDATE worker_holdings SET seen_at = now() - interval '30 seconds'`;

@@ -10,7 +10,7 @@ type StoredState = Omit<WorkerState, 'processId' | 'seenAt'>;
 export class PlacementRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Revision and placements of one moment. */
+  /** Returns revision and placements of one moment. */
   async read(): Promise<DesiredState> {
     const [revision, placements] = await this.prisma.$transaction(
       [
@@ -25,7 +25,7 @@ export class PlacementRepository {
     };
   }
 
-  /** Places a model in a pool, or says anew how it is placed there. */
+  /** Places a model in a pool, or replaces its placement there. */
   async place({ modelId, pool, pinned, replicas }: ModelPlacement): Promise<void> {
     await this.prisma.$transaction([
       this.nextRevision(),
@@ -37,7 +37,7 @@ export class PlacementRepository {
     ]);
   }
 
-  /** Takes a model out of one pool, or (null) of all; answers the pools it was in. */
+  /** Removes a model from one pool, or (null) from all; returns the pools it was in. */
   async unplace(modelId: string, pool: string | null): Promise<string[]> {
     const where = { modelId, ...(pool !== null && { pool }) };
     const [, found] = await this.prisma.$transaction([
@@ -63,10 +63,10 @@ export class PlacementRepository {
   }
 
   /** Deletes workers that have reported nothing for so long. */
-  async deleteSilentWorkers(silentMs: number): Promise<void> {
+  async deleteSilentWorkers(maxAgeMs: number): Promise<void> {
     // SQL: the database's clock dated the rows.
     await this.prisma.$executeRaw`
-      DELETE FROM worker_holdings WHERE seen_at < now() - make_interval(secs => ${silentMs / 1_000}::float8)`;
+      DELETE FROM worker_holdings WHERE seen_at < now() - make_interval(secs => ${maxAgeMs / 1_000}::float8)`;
   }
 
   async readWorkers(): Promise<WorkerState[]> {
@@ -78,7 +78,7 @@ export class PlacementRepository {
     }));
   }
 
-  /** Its row lock lets one change come after the other. */
+  /** Its row lock serializes changes. */
   private nextRevision() {
     return this.prisma.placementRevision.updateMany({ data: { revision: { increment: 1 } } });
   }

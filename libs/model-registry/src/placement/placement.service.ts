@@ -4,12 +4,12 @@ import type { ModelRegistryService } from '../registry/model-registry.service.js
 import { type DesiredState, type ModelPlacement, poolPattern, type WorkerState } from './placement.js';
 import { PlacementRepository } from './placement.repository.js';
 
-/** A worker whose holdings are older has gone, or ops has; ops writes them every 10 s. In ms. */
-const freshMs = 20_000;
+/** Age above which holdings are stale, in ms: the worker or ops has stopped. ops writes them every 10 s. */
+const maxAgeMs = 20_000;
 
 const maxReplicas = 10_000;
 
-/** What operators do with placements. */
+/** Placement commands of operators. */
 export class PlacementService {
   private readonly repository: PlacementRepository;
 
@@ -21,8 +21,8 @@ export class PlacementService {
   }
 
   /**
-   * Places a model in a pool; answers the workers of the pool that are there now. Rejects with `MODEL_NOT_FOUND`, and with
-   * `INVALID_REQUEST` for a name that is none, and for a model that is larger than what any worker of the pool may take.
+   * Places a model in a pool; returns the current workers of the pool. Rejects with `MODEL_NOT_FOUND`. Rejects with
+   * `INVALID_REQUEST` for an invalid pool name, and for a model larger than any worker of the pool supports.
    */
   async place(placement: ModelPlacement): Promise<WorkerState[]> {
     const { modelId, pool, replicas } = placement;
@@ -41,7 +41,10 @@ export class PlacementService {
     return workers;
   }
 
-  /** Takes a model out of one pool, or (null) of all; answers the pools it was in. Rejects with `NOT_FOUND` where none. */
+  /**
+   * Removes a model from one pool, or (null) from all; returns the pools it was in. Rejects with `NOT_FOUND` if there
+   * were none.
+   */
   async unplace(modelId: string, pool: string | null): Promise<string[]> {
     if (pool !== null) assertPool(pool);
     const pools = await this.repository.unplace(modelId, pool);
@@ -54,9 +57,9 @@ export class PlacementService {
     return this.repository.read();
   }
 
-  /** The workers that ops has heard of lately. */
+  /** Returns the workers with a recent heartbeat at ops. */
   async workers(): Promise<WorkerState[]> {
-    const since = Date.now() - freshMs;
+    const since = Date.now() - maxAgeMs;
     return (await this.repository.readWorkers()).filter(({ seenAt }) => seenAt.getTime() > since);
   }
 
@@ -64,7 +67,7 @@ export class PlacementService {
     return (await this.workers()).filter(({ pools }) => pools.includes(pool));
   }
 
-  /** Internal models are hidden from the lookup of callers. */
+  /** Reads the manifest directly, because the client lookup hides internal models. */
   private async isRegistered(modelId: string): Promise<boolean> {
     return (await this.registry.inventory()).some(({ manifest }) => manifest.id === modelId);
   }
@@ -76,7 +79,7 @@ function assertPool(pool: string): void {
   throw new PlatformError('INVALID_REQUEST', message, 'pool');
 }
 
-/** Weights alone, against the largest device of the pool: what is refused here could be held by nobody. */
+/** Compares only the weights with the largest device of the pool: a model rejected here fits no worker. */
 function assertFits(modelId: string, bytes: number, pool: string, workers: readonly WorkerState[]): void {
   const largest = Math.max(...workers.flatMap(({ budgets }) => Object.values(budgets)));
   if (workers.length === 0 || workers.some(({ budgets }) => Object.keys(budgets).length === 0) || bytes <= largest) {

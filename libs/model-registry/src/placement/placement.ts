@@ -1,44 +1,44 @@
 /*
- * Which pools of workers hold which models. The shapes are those of the queue's bus, which this library does not know:
- * what is read here is told there as it is.
+ * Which worker pools serve which models. The types equal those of the queue's bus, on which this library does not
+ * depend.
  */
 
-/** A model that the workers of a pool should hold. */
+/** A model that the workers of a pool should serve. */
 export interface ModelPlacement {
   modelId: string;
   pool: string;
   /** Never unloaded to make room. */
   pinned: boolean;
-  /** How many workers of the pool hold it; null: all. */
+  /** Number of workers of the pool that serve it; null for all. */
   replicas: number | null;
 }
 
 export interface DesiredState {
-  /** Counts the changes. */
+  /** Incremented by every change. */
   revision: number;
   placements: ModelPlacement[];
 }
 
-/** A model as a worker says that it holds it. */
+/** A model as reported by the worker that serves it. */
 export interface ServedByWorker {
   modelId: string;
   state: string;
   provider: string;
-  /** Bytes, by device; absent: not measured yet. */
+  /** Bytes by device; absent before the first measurement. */
   memory?: Readonly<Record<string, number>>;
 }
 
-/** What a worker says of itself. */
+/** A worker's report about itself. */
 export interface WorkerState {
   processId: string;
   pools: readonly string[];
-  /** Bytes that models may take, by device. */
+  /** Memory budget for models in bytes, by device. */
   budgets: Readonly<Record<string, number>>;
   models: readonly ServedByWorker[];
-  /** What it should hold and does not. */
+  /** Models that it should serve but does not. */
   withoutReplica: readonly { modelId: string; cause: string; reason: string }[];
   seenAt: Date;
 }
 
-/** Names of pools: they stand in labels, variables and metrics. */
+/** Valid pool names; they are used in labels, variables and metrics. */
 export const poolPattern = /^[a-z0-9][a-z0-9._-]{0,62}$/;

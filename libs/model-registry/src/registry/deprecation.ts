@@ -1,6 +1,6 @@
 import type { ModelDeprecation, ModelManifest } from '../manifest/index.js';
 
-/** What callers of a deprecated model are told, in headers (contract, section 20). */
+/** Deprecation notice for clients, sent in headers. */
 export interface DeprecationNotice {
   /** One sentence for `x-service-model-deprecation-warning`. */
   warning: string;
@@ -8,12 +8,12 @@ export interface DeprecationNotice {
   date: string;
 }
 
-/** True from `removesAt` on: the model is not listed any more. */
+/** Returns true from `removesAt` on: the model is no longer listed. */
 export function isRetired({ deprecation }: ModelManifest, nowMs: number): boolean {
   return deprecation !== undefined && Date.parse(deprecation.removesAt) <= nowMs;
 }
 
-/** Null before `startsAt`, and for models that are here to stay. */
+/** Returns null before `startsAt`, and for models without a deprecation. */
 export function deprecationNotice({ id, deprecation }: ModelManifest, nowMs: number): DeprecationNotice | null {
   if (!deprecation || !hasStarted(deprecation, nowMs)) return null;
   const { date, replacementModelId } = deprecation;
@@ -21,10 +21,10 @@ export function deprecationNotice({ id, deprecation }: ModelManifest, nowMs: num
   return { warning: `The model ${id} will be removed on ${date}.${instead}`, date };
 }
 
-/** The notice of an answer that another model gave, because the asked one is gone. */
+/** Returns the notice of a response from the replacement of a removed model. */
 export function remapNotice({ id, deprecation }: ModelManifest, answeringId: string): DeprecationNotice {
   const date = deprecation?.date ?? '';
-  return { warning: `The model ${id} was removed on ${date}; ${answeringId} answers instead.`, date };
+  return { warning: `The model ${id} was removed on ${date}; ${answeringId} is used instead.`, date };
 }
 
 function hasStarted({ startsAt }: ModelDeprecation, nowMs: number): boolean {

@@ -1,15 +1,15 @@
-/** A `model` field taken apart: the name, and the pairs of its feature suffix as they were written. */
+/** A parsed `model` field: the name, and the raw pairs of its feature suffix. */
 export interface ModelName {
   name: string;
   suffix: Record<string, string>;
 }
 
-/** `default:enable_web_search=on&enable_web_citations=true`. Only a tail of this form is a suffix (contract 2.6). */
+/** `default:enable_web_search=on&enable_web_citations=true`. Only a tail of this form is a suffix. */
 const suffixPattern = /^([^]+?):([A-Za-z_]\w*=[^&]*(?:&[A-Za-z_]\w*=[^&]*)*)$/;
 
 /**
- * Splits off the feature suffix. Names that hold `:` without such a tail stay whole. Which parameters exist and what
- * they may be is the modality's to say; of a repeated one the last counts.
+ * Splits off the feature suffix. A `:` without such a tail is part of the name. The modality validates the parameters;
+ * the last of repeated ones wins.
  */
 export function parseModelName(text: string): ModelName {
   const match = suffixPattern.exec(text);

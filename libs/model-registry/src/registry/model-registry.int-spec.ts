@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 
 describe('ModelRegistryService', () => {
-  it('writes manifests once, whoever starts and however often', async () => {
+  it('writes manifests once, however many processes start and however often', async () => {
     const replicas = [1, 2, 3].map(() => new ModelRegistryService(prisma, { isOnline: () => false }));
     const changed = await Promise.all(replicas.map((replica) => replica.upsert(starters)));
     expect(changed.flat().sort()).toEqual(['stories-15m', 'tinyllama-1.1b-chat']);
@@ -42,7 +42,7 @@ describe('ModelRegistryService', () => {
     expect(await registry.names('trait', 'text')).toEqual({ default: 'tinyllama-1.1b-chat' });
   });
 
-  it('takes over what changed in a manifest, names included', async () => {
+  it('applies changes of a manifest, names included', async () => {
     await registry.upsert([exampleManifest({ aliases: ['one', 'two'], traits: { default: 1 } })]);
     expect(await registry.upsert([exampleManifest({ aliases: ['two', 'three'], name: 'Renamed' })])).toEqual([
       'example',
@@ -52,7 +52,7 @@ describe('ModelRegistryService', () => {
     expect((await registry.list('text'))[0]?.model_spec.name).toBe('Renamed');
   });
 
-  it('gives a manifest back as it was written', async () => {
+  it('returns a manifest as it was written', async () => {
     const scenario = starters.find(({ id }) => id === 'stories-15m');
     await registry.upsert(starters);
     held = [{ modelId: scenario?.id ?? '', state: 'ready' }];
@@ -60,7 +60,7 @@ describe('ModelRegistryService', () => {
     expect(resolved.manifest).toEqual(scenario);
   });
 
-  it('points the default trait to the story model until the chat model is ready', async () => {
+  it('resolves the default trait to the story model until the chat model is ready', async () => {
     await registry.upsert(starters);
     held = [
       { modelId: 'stories-15m', state: 'ready' },
@@ -72,7 +72,7 @@ describe('ModelRegistryService', () => {
     expect((await registry.resolve({ name: 'default', type: 'text' })).manifest.id).toBe('tinyllama-1.1b-chat');
   });
 
-  it('takes a model offline and lets it back without losing it to the next start', async () => {
+  it('takes a model offline and online, and keeps the state across a restart', async () => {
     await registry.upsert([exampleManifest()]);
     held = [{ modelId: 'example', state: 'ready' }];
     await registry.setDisabled('example', true);
@@ -91,7 +91,7 @@ describe('ModelRegistryService', () => {
     await expect(registry.setDisabled('example', true)).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
   });
 
-  it('sees what another process wrote once its cache is old', async () => {
+  it('sees changes of another process once its cache expires', async () => {
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
     const reader = new ModelRegistryService(prisma, { isOnline: () => true }, { clock });
@@ -102,11 +102,11 @@ describe('ModelRegistryService', () => {
     expect(await reader.list('all')).toHaveLength(1);
   });
 
-  it('goes on with what it read while the database is away, and says so when it read nothing', async () => {
+  it('continues with cached content while the database is unavailable, and fails without a cache', async () => {
     await registry.upsert([exampleManifest()]);
-    const away = new PrismaService({ url: 'postgresql://nobody@127.0.0.1:9/none' });
-    const blind = new ModelRegistryService(away, { isOnline: () => true });
-    await expect(blind.list('all')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    const unavailable = new PrismaService({ url: 'postgresql://nobody@127.0.0.1:9/none' });
+    const uncached = new ModelRegistryService(unavailable, { isOnline: () => true });
+    await expect(uncached.list('all')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
 
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
@@ -119,17 +119,17 @@ describe('ModelRegistryService', () => {
     nowMs = 10_000;
     expect(await reader.list('all')).toHaveLength(1);
     await shortLived.$disconnect();
-    await away.$disconnect();
+    await unavailable.$disconnect();
   });
 });
 
 describe('GET /models', () => {
-  it('answers the exact entry of the contract', async () => {
+  it('returns the exact entry of the API', async () => {
     await registry.upsert(starters);
-    const answer = await controller.list('text');
-    expect(answer).toMatchObject({ object: 'list', type: 'text' });
-    expect(answer.data.map(({ id }) => id)).toEqual(['tinyllama-1.1b-chat', 'stories-15m']);
-    expect(answer.data[1]).toEqual({
+    const response = await controller.list('text');
+    expect(response).toMatchObject({ object: 'list', type: 'text' });
+    expect(response.data.map(({ id }) => id)).toEqual(['tinyllama-1.1b-chat', 'stories-15m']);
+    expect(response.data[1]).toEqual({
       id: 'stories-15m',
       object: 'model',
       created: 1690156800,
@@ -168,7 +168,7 @@ describe('GET /models', () => {
     });
   });
 
-  it('filters by kind, takes all and code, and text when nothing is said', async () => {
+  it('filters by kind, supports all and code, and defaults to text', async () => {
     const coder = exampleManifest({
       id: 'coder',
       capabilities: { ...exampleManifest().capabilities, optimizedForCode: true },
@@ -182,16 +182,16 @@ describe('GET /models', () => {
     expect(await ids('video')).toEqual([]);
   });
 
-  it.each([['chat'], [''], ['TEXT'], [['text', 'image']]])('refuses the type %j', async (type) => {
+  it.each([['chat'], [''], ['TEXT'], [['text', 'image']]])('rejects the type %j', async (type) => {
     await expect(controller.list(type)).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'type' });
   });
 
-  it('knows no all and no code for names', async () => {
+  it('supports neither all nor code for names', async () => {
     await expect(controller.traits('all')).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'type' });
     await expect(controller.compatibilityMapping('code')).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
-  it('maps foreign names to ids', async () => {
+  it('maps aliases to ids', async () => {
     await registry.upsert(starters);
     expect(await controller.compatibilityMapping()).toEqual({
       object: 'list',

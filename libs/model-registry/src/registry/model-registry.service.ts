@@ -7,16 +7,16 @@ import { OnlineModels } from './online-models.js';
 import { type NameKind, RegistrySnapshot } from './registry-snapshot.js';
 import { type ResolvedModel, resolveModel, type ResolveRequest } from './resolve-model.js';
 
-/** The contract's `type` filter: nine kinds, all of them, and text models made for code. */
+/** `type` filter of the API: nine kinds, all of them, and text models for code. */
 export type ModelFilter = ModelType | 'all' | 'code';
 
 export interface ModelRegistryOptions {
   clock?: Clock;
-  /** How old the content of the database may be that requests are judged by. Default 2,000. */
+  /** Maximum age of cached registry content, in ms. Default 2,000. */
   cacheMs?: number;
 }
 
-/** The registry: what there is, what a name means, and what may be asked now. */
+/** Model registry: lists models, resolves names, and decides which models are available. */
 @Injectable()
 export class ModelRegistryService {
   private readonly repository: ModelRepository;
@@ -35,17 +35,17 @@ export class ModelRegistryService {
     this.cacheMs = options.cacheMs ?? 2_000;
   }
 
-  /** The model a request means; see `resolveModel` for what it rejects with. */
+  /** Resolves the model of a request; rejects like `resolveModel`. */
   async resolve(request: ResolveRequest): Promise<ResolvedModel> {
     return resolveModel(await this.snapshot(), request);
   }
 
-  /** The manifest of a registry id; null when it was removed. */
+  /** Returns the manifest of a registry id; null if it was removed. */
   async find(id: string): Promise<ModelManifest | null> {
     return (await this.snapshot()).find(id) ?? null;
   }
 
-  /** Entries of `GET /models`. */
+  /** Returns the entries of `GET /models`. */
   async list(filter: ModelFilter): Promise<PresentedModel[]> {
     const snapshot = await this.snapshot();
     const listed = snapshot.listed().filter((manifest) => matches(manifest, filter));
@@ -54,18 +54,18 @@ export class ModelRegistryService {
     );
   }
 
-  /** Traits or foreign names of one kind of models, with the id each means now. */
+  /** Returns traits or aliases of one kind of models, with the id that each currently resolves to. */
   async names(kind: NameKind, type: ModelType): Promise<Record<string, string>> {
     const names = (await this.snapshot()).namesOf(kind, type);
     return Object.fromEntries([...names].map(([name, { id }]) => [name, id]));
   }
 
-  /** Every manifest with its state, retired ones too; for the operator. */
+  /** Returns every manifest with its state, including retired ones; for the operator. */
   async inventory(): Promise<{ manifest: ModelManifest; disabled: boolean }[]> {
     return (await this.read()).models;
   }
 
-  /** Writes manifests into the registry; those that say what it says already change nothing. Answers the changed ids. */
+  /** Writes manifests into the registry; unchanged ones have no effect. Returns the changed ids. */
   async upsert(manifests: readonly ModelManifest[]): Promise<string[]> {
     const changed: string[] = [];
     for (const manifest of manifests) {
@@ -75,13 +75,13 @@ export class ModelRegistryService {
     return changed;
   }
 
-  /** Takes a model out of the registry. Rejects with `MODEL_NOT_FOUND`. */
+  /** Removes a model from the registry. Rejects with `MODEL_NOT_FOUND`. */
   async remove(id: string): Promise<void> {
     if (!(await this.repository.remove(id))) throw notFound(id);
     this.forget();
   }
 
-  /** Takes a model offline for callers, or lets it back. Rejects with `MODEL_NOT_FOUND`. */
+  /** Takes a model offline for clients, or back online. Rejects with `MODEL_NOT_FOUND`. */
   async setDisabled(id: string, disabled: boolean): Promise<void> {
     if (!(await this.repository.setDisabled(id, disabled))) throw notFound(id);
     this.forget();
@@ -93,7 +93,7 @@ export class ModelRegistryService {
 
   private async read(): Promise<RegistryContent> {
     if (this.cached && this.clock.monotonicMs() - this.cached.readMs < this.cacheMs) return this.cached.content;
-    // One query for all who ask at once.
+    // Concurrent callers share one query.
     this.reading ??= this.refresh().finally(() => (this.reading = null));
     return this.reading;
   }
@@ -104,7 +104,7 @@ export class ModelRegistryService {
       this.cached = { content, readMs: this.clock.monotonicMs() };
       return content;
     } catch (error) {
-      // What a model is changes rarely; while the database is away, admission is what refuses work.
+      // Models change rarely. While the database is unavailable, admission rejects requests.
       if (this.cached) return this.cached.content;
       throw new PlatformError('SERVICE_UNAVAILABLE', 'The model registry cannot be read now.', null, { cause: error });
     }
@@ -121,9 +121,9 @@ function matches(manifest: ModelManifest, filter: ModelFilter): boolean {
   return manifest.type === filter;
 }
 
-/** The traits that mean this model now, not those it would like to have. */
+/** The traits that currently resolve to this model, not all that it declares. */
 function traitsOf(snapshot: RegistrySnapshot, { id, type }: ModelManifest): string[] {
-  return [...snapshot.namesOf('trait', type)].filter(([, replica]) => replica.id === id).map(([name]) => name);
+  return [...snapshot.namesOf('trait', type)].filter(([, target]) => target.id === id).map(([name]) => name);
 }
 
 function notFound(id: string): PlatformError {

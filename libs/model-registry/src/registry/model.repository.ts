@@ -1,14 +1,14 @@
 import type { PrismaService } from '#platform/prisma';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 
-/** One model as the database holds it. The manifest was validated when it was written. */
+/** A model row. Its manifest was validated when it was written. */
 export interface ModelRow {
   manifest: ModelManifest;
-  /** Taken offline by the operator: listed, and refused with `MODEL_OFFLINE`. */
+  /** Taken offline by the operator: listed, but rejected with `MODEL_OFFLINE`. */
   disabled: boolean;
 }
 
-/** A name that means a model: a foreign name, or a trait with its rank. */
+/** A name that resolves to a model: an alias, or a trait with its rank. */
 export interface ModelNameRow {
   name: string;
   type: ModelType;
@@ -22,7 +22,7 @@ export interface RegistryContent {
   names: ModelNameRow[];
 }
 
-/** The registry's two tables. */
+/** Access to the registry's two tables. */
 export class ModelRepository {
   constructor(private readonly prisma: PrismaService) {}
 
@@ -38,8 +38,8 @@ export class ModelRepository {
   }
 
   /**
-   * Writes a manifest with its names; false when the row says the same already. Replicas that start together write
-   * one after the other, and all but the first find nothing to do.
+   * Writes a manifest with its names; returns false if the row is already equal. Replicas that start together write one
+   * after the other, and only the first finds changes.
    */
   async upsert(manifest: ModelManifest): Promise<boolean> {
     const { id, type } = manifest;
@@ -57,13 +57,13 @@ export class ModelRepository {
     });
   }
 
-  /** False when there is no such model. */
+  /** Returns false if the model does not exist. */
   async remove(id: string): Promise<boolean> {
     const { count } = await this.prisma.model.deleteMany({ where: { id } });
     return count > 0;
   }
 
-  /** False when there is no such model. */
+  /** Returns false if the model does not exist. */
   async setDisabled(id: string, disabled: boolean): Promise<boolean> {
     const { count } = await this.prisma.model.updateMany({ where: { id }, data: { disabled } });
     return count > 0;

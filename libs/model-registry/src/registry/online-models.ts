@@ -1,22 +1,24 @@
-/** Which models some worker holds ready at this moment. */
+/** Tracks which models some worker currently serves. */
 export abstract class OnlineModels {
   abstract isOnline(modelId: string): boolean;
 }
 
-/** The part of a heartbeat that says what a process holds; `Heartbeat` of #queue is one. */
-export interface ModelReplica {
+/** The part of a heartbeat with the served models; `Heartbeat` of #queue implements it. */
+export interface ServingProcess {
   models: readonly { modelId: string; state: string }[];
 }
 
-/** Online means that a process that was heard of lately says it holds the model ready. */
+/** A model is online if a process with a recent heartbeat reports it as ready. */
 export class MembershipOnlineModels implements OnlineModels {
-  /** `list` answers the processes heard of lately: `() => transport.presence.list()`. */
-  constructor(private readonly list: () => readonly ModelReplica[]) {}
+  /** `list` returns the processes with a recent heartbeat: `() => transport.membership.list()`. */
+  constructor(private readonly list: () => readonly ServingProcess[]) {}
 
   isOnline(modelId: string): boolean {
-    return this.list().some(({ models }) => models.some((held) => held.modelId === modelId && held.state === 'ready'));
+    return this.list().some(({ models }) =>
+      models.some((model) => model.modelId === modelId && model.state === 'ready'),
+    );
   }
 }
 
-/** For tools that see no bus: nothing is known to be online. */
+/** For tools without a bus: no model is known to be online. */
 export const noOnlineModels: OnlineModels = { isOnline: () => false };

@@ -37,7 +37,7 @@ const embedding = exampleEmbeddingManifest({ traits: { default: 5 } });
 describe('internal models', () => {
   const hidden = exampleManifest({ id: 'hidden', internal: true, traits: { default: 99 }, aliases: ['secret'] });
 
-  it('are neither listed nor found, by no name of theirs', () => {
+  it('are neither listed nor found under any of their names', () => {
     const models = [hidden, scenario];
     expect(
       snapshotOf({ models })
@@ -51,7 +51,7 @@ describe('internal models', () => {
 });
 
 describe('resolveModel by name', () => {
-  it('takes registry ids, aliases and traits', () => {
+  it('accepts registry ids, aliases and traits', () => {
     expect(resolve({ models: [scenario] }, 'story')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'id' });
     expect(resolve({ models: [scenario] }, 'tales')).toMatchObject({ manifest: { id: 'story' }, resolvedBy: 'alias' });
     expect(resolve({ models: [scenario] }, 'default')).toMatchObject({
@@ -60,52 +60,52 @@ describe('resolveModel by name', () => {
     });
   });
 
-  it('gives the pairs of a suffix on', () => {
+  it('returns the pairs of a suffix', () => {
     expect(resolve({ models: [scenario] }, 'tales:enable_web_search=on&x=y')).toMatchObject({
       manifest: { id: 'story' },
       suffix: { enable_web_search: 'on', x: 'y' },
     });
   });
 
-  it('answers 404 for an unknown name, and shows no more than a piece of it', () => {
+  it('responds with 404 for an unknown name, and quotes only a part of it', () => {
     expect(() => resolve({ models: [scenario] }, 'stori')).toThrow(failure('MODEL_NOT_FOUND', 'stori'));
     expect(() => resolve({ models: [scenario] }, 'x'.repeat(5_000))).toThrow(
       expect.objectContaining({ message: `The model ${'x'.repeat(80)}… does not exist.` }),
     );
   });
 
-  it('does not take names of the object prototype for models', () => {
+  it('does not accept names of the object prototype as models', () => {
     expect(() => resolve({ models: [scenario] }, 'constructor')).toThrow(failure('MODEL_NOT_FOUND'));
     expect(() => resolve({ models: [scenario] }, '__proto__')).toThrow(failure('MODEL_NOT_FOUND'));
   });
 
-  it('refuses a model of another kind, and looks traits up in its own kind', () => {
+  it('rejects a model of another kind, and resolves traits within the requested kind', () => {
     const models = [scenario, embedding];
     expect(() => resolve({ models }, 'example-embedding')).toThrow(failure('INVALID_MODEL', 'embedding'));
     expect(resolve({ models }, 'default', { type: 'embedding' }).manifest.id).toBe('example-embedding');
   });
 });
 
-describe('resolveModel and what is online', () => {
+describe('resolveModel and online models', () => {
   const models = [scenario, chat];
 
-  it('points a trait to the highest rank that is online', () => {
+  it('resolves a trait to the highest rank that is online', () => {
     expect(resolve({ models }, 'default').manifest.id).toBe('chat');
     expect(resolve({ models, online: ['story'] }, 'default').manifest.id).toBe('story');
     expect(resolve({ models, disabled: ['chat'] }, 'default').manifest.id).toBe('story');
   });
 
-  it('names the highest rank when nothing is online', () => {
+  it('resolves to the highest rank if nothing is online', () => {
     expect(() => resolve({ models, online: [] }, 'default')).toThrow(failure('MODEL_OFFLINE', 'chat'));
   });
 
-  it('answers 503 for an offline model unless the caller can wait', () => {
+  it('responds with 503 for an offline model unless the request may wait', () => {
     expect(() => resolve({ models, online: [] }, 'story')).toThrow(failure('MODEL_OFFLINE', 'story'));
     expect(() => resolve({ models, disabled: ['story'] }, 'story')).toThrow(failure('MODEL_OFFLINE'));
     const waiting = { allowOffline: true };
     expect(resolve({ models, online: [] }, 'story', waiting)).toMatchObject({ offline: true, disabled: false });
-    const taken = resolve({ models, disabled: ['story'] }, 'story', waiting);
-    expect(taken).toMatchObject({ offline: true, disabled: true });
+    const takenOffline = resolve({ models, disabled: ['story'] }, 'story', waiting);
+    expect(takenOffline).toMatchObject({ offline: true, disabled: true });
   });
 });
 
@@ -120,24 +120,24 @@ describe('resolveModel and deprecation', () => {
 
   it('warns from startsAt on, and not before', () => {
     const warned = withDeprecation({ ...later, startsAt: '2027-01-05', replacementModelId: 'chat' });
-    const quiet = withDeprecation({ ...later, startsAt: '2027-01-20' });
+    const notYetDeprecated = withDeprecation({ ...later, startsAt: '2027-01-20' });
     expect(resolve({ models: [warned, chat] }, 'old').deprecation).toEqual({
       date: '2027-02-01',
       warning: 'The model old will be removed on 2027-02-01. Use chat instead.',
     });
-    expect(resolve({ models: [quiet] }, 'old').deprecation).toBeNull();
+    expect(resolve({ models: [notYetDeprecated] }, 'old').deprecation).toBeNull();
   });
 
-  it('answers 410 after removal without a remap, naming the replacement', () => {
+  it('responds with 410 after removal without a remap, naming the replacement', () => {
     const old = withDeprecation({ replacementModelId: 'chat' });
     expect(() => resolve({ models: [old, chat] }, 'old')).toThrow(failure('MODEL_RETIRED', 'Use chat instead'));
   });
 
-  it('sends the request to the replacement where it may, and says so', () => {
+  it('redirects the request to the replacement if allowed, with a notice', () => {
     const old = withDeprecation({ autoRemap: true, replacementModelId: 'chat' });
     const resolved = resolve({ models: [old, chat] }, 'old:x=1');
     expect(resolved).toMatchObject({ manifest: { id: 'chat' }, resolvedBy: 'remap', suffix: { x: '1' } });
-    expect(resolved.deprecation?.warning).toContain('chat answers instead');
+    expect(resolved.deprecation?.warning).toContain('chat is used instead');
   });
 
   it('follows a chain of replacements to its end', () => {
@@ -146,12 +146,12 @@ describe('resolveModel and deprecation', () => {
     expect(resolve({ models: [first, second, chat] }, 'first').manifest.id).toBe('chat');
   });
 
-  it('answers 410 when the replacements go in a circle or lead nowhere', () => {
+  it('responds with 410 if the replacements form a cycle or do not exist', () => {
     const first = withDeprecation({ autoRemap: true, replacementModelId: 'second' }, 'first');
     const second = withDeprecation({ autoRemap: true, replacementModelId: 'first' }, 'second');
-    const lost = withDeprecation({ autoRemap: true, replacementModelId: 'nobody' }, 'lost');
+    const dangling = withDeprecation({ autoRemap: true, replacementModelId: 'nobody' }, 'lost');
     expect(() => resolve({ models: [first, second] }, 'first')).toThrow(failure('MODEL_RETIRED'));
-    expect(() => resolve({ models: [lost] }, 'lost')).toThrow(failure('MODEL_RETIRED'));
+    expect(() => resolve({ models: [dangling] }, 'lost')).toThrow(failure('MODEL_RETIRED'));
   });
 
   it('moves the traits of a removed model to its replacement', () => {
@@ -160,7 +160,7 @@ describe('resolveModel and deprecation', () => {
     expect(resolve({ models: [old, plain, chat] }, 'default').manifest.id).toBe('plain');
   });
 
-  it('does for an alias of a removed model what it does for its id', () => {
+  it('treats an alias of a removed model like its id', () => {
     const named = (deprecation: Partial<ModelDeprecation>) => ({
       ...withDeprecation(deprecation),
       aliases: ['former'],
@@ -171,12 +171,12 @@ describe('resolveModel and deprecation', () => {
     const moved = [named({ autoRemap: true, replacementModelId: 'chat' }), chat];
     const resolved = resolve({ models: moved }, 'former');
     expect(resolved).toMatchObject({ manifest: { id: 'chat' }, resolvedBy: 'remap' });
-    expect(resolved.deprecation?.warning).toContain('chat answers instead');
+    expect(resolved.deprecation?.warning).toContain('chat is used instead');
     const names = [...snapshotOf({ models: moved }).namesOf('alias', 'text')].map(([name, { id }]) => [name, id]);
     expect(names).toEqual([['former', 'chat']]);
   });
 
-  it('takes the model that is still there where a removed one has the same alias', () => {
+  it('prefers the listed model if a removed one has the same alias', () => {
     const old = { ...withDeprecation({ replacementModelId: 'plain' }, 'a-old'), aliases: ['shared'] };
     const present = exampleManifest({ id: 'present', aliases: ['shared'] });
     for (const online of [['a-old', 'present'], ['a-old'], []]) {
@@ -185,21 +185,21 @@ describe('resolveModel and deprecation', () => {
     }
   });
 
-  it('lists no removed model', () => {
+  it('does not list removed models', () => {
     const listed = snapshotOf({ models: [withDeprecation({}), chat] }).listed();
     expect(listed.map(({ id }) => id)).toEqual(['chat']);
   });
 });
 
-describe('resolveModel and who asks', () => {
-  it('refuses a model in a restricted region, in any letter case', () => {
+describe('resolveModel and the client', () => {
+  it('rejects a model in a restricted region, in any letter case', () => {
     const models = [exampleManifest({ id: 'here', regionRestrictions: ['XA'] })];
     expect(() => resolve({ models }, 'here', { region: 'xa' })).toThrow(failure('UNAUTHORIZED', 'region'));
     expect(resolve({ models }, 'here', { region: 'XB' }).manifest.id).toBe('here');
     expect(resolve({ models }, 'here').manifest.id).toBe('here');
   });
 
-  it('refuses a closed beta to strangers', () => {
+  it('rejects a closed beta for clients without beta access', () => {
     const models = [exampleManifest({ id: 'new', betaModel: true })];
     expect(() => resolve({ models }, 'new')).toThrow(failure('UNAUTHORIZED', 'beta'));
     expect(resolve({ models }, 'new', { betaAccess: true }).manifest.id).toBe('new');

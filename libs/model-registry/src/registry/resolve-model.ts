@@ -5,33 +5,33 @@ import { parseModelName } from './model-name.js';
 import type { RegistrySnapshot } from './registry-snapshot.js';
 
 export interface ResolveRequest {
-  /** The `model` field as it came: registry id, trait or alias, with or without a feature suffix. */
+  /** The raw `model` field: registry id, trait or alias, with or without a feature suffix. */
   name: string;
-  /** What the route needs; traits and aliases are looked up among models of this type. */
+  /** Type that the route needs; traits and aliases are resolved among models of this type. */
   type: ModelType;
-  /** Two-letter country code of the caller, where it is known. */
+  /** Two-letter country code of the client, if known. */
   region?: string;
-  /** True for callers who may use models in closed beta. */
+  /** True for clients with access to closed betas. */
   betaAccess?: boolean;
-  /** Resolve a model that no worker holds, too; for quotes and for jobs that may wait. */
+  /** True to resolve a model that no worker serves; for quotes and for jobs that may wait. */
   allowOffline?: boolean;
 }
 
 export interface ResolvedModel {
   manifest: ModelManifest;
-  /** How the name led to it; for `x-service-model-router`. */
+  /** How the name was resolved; for `x-service-model-router`. */
   resolvedBy: 'id' | 'trait' | 'alias' | 'remap';
-  /** Pairs of the feature suffix as they were written; the modality checks them, the body wins over them. */
+  /** Raw pairs of the feature suffix; the modality validates them, and the body overrides them. */
   suffix: Record<string, string>;
   deprecation: DeprecationNotice | null;
   offline: boolean;
-  /** Offline because the operator took it so: no worker need hold it. */
+  /** True if the operator took it offline; a served model may be offline too. */
   disabled: boolean;
 }
 
 /**
- * The model that a request means. Fails with `MODEL_NOT_FOUND` (404), `INVALID_MODEL` (400, a model of another
- * kind), `MODEL_RETIRED` (410), `UNAUTHORIZED` (403, region or closed beta) and `MODEL_OFFLINE` (503).
+ * Resolves the model of a request. Fails with `MODEL_NOT_FOUND` (404), `INVALID_MODEL` (400, a model of another kind),
+ * `MODEL_RETIRED` (410), `UNAUTHORIZED` (403, region or closed beta) and `MODEL_OFFLINE` (503).
  */
 export function resolveModel(snapshot: RegistrySnapshot, request: ResolveRequest): ResolvedModel {
   const { name, suffix } = parseModelName(request.name);
@@ -62,10 +62,10 @@ function lookUp(
   const byId = snapshot.find(name);
   if (byId) return { manifest: byId, by: 'id' };
   for (const by of ['trait', 'alias'] as const) {
-    const manifest = snapshot.replicaOf(by, type, name);
+    const manifest = snapshot.resolveName(by, type, name);
     if (manifest) return { manifest, by };
   }
-  // A caller's own text goes back to it, bounded: it may be megabytes.
+  // The client's text is quoted back but truncated, because it may be megabytes.
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
   throw new PlatformError('MODEL_NOT_FOUND', `The model ${shown} does not exist.`, 'model');
 }
@@ -80,7 +80,7 @@ function followRemap(
   snapshot: RegistrySnapshot,
   manifest: ModelManifest,
 ): { manifest: ModelManifest; remapped: boolean } {
-  const answering = snapshot.answererFor(manifest);
+  const answering = snapshot.activeModelFor(manifest);
   if (answering) return { manifest: answering, remapped: answering !== manifest };
   const { removesAt = '', replacementModelId } = manifest.deprecation ?? {};
   const instead = replacementModelId ? ` Use ${replacementModelId} instead.` : '';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { convertModel } from './index.js';
 
-/* What the converted graph computes is proven against the reference beside the family that runs it. */
+/* The converted graph's results are tested against the reference beside the family that runs it. */
 
 let folder: string;
 let input: string;
@@ -37,8 +37,8 @@ async function edit(name: string, change: (content: Record<string, unknown>) => 
   await writeFile(join(input, name), JSON.stringify(content));
 }
 
-describe('the converter of BERT encoders', () => {
-  it('writes the graph and the files that tell how to use it', async () => {
+describe('the BERT encoder converter', () => {
+  it('writes the graph and the configuration files', async () => {
     await edit('tokenizer.json', (file) => {
       file.truncation = { max_length: 8 };
       file.padding = { strategy: { Fixed: 8 } };
@@ -57,7 +57,7 @@ describe('the converter of BERT encoders', () => {
     expect(tokenizer).toMatchObject({ truncation: null, padding: null, model: { type: 'WordPiece' } });
   });
 
-  it('describes the tokenizer where nobody did', async () => {
+  it('writes a tokenizer configuration if there is none', async () => {
     await rm(join(input, 'tokenizer_config.json'));
     const { outputFolder } = await convert();
     const config = JSON.parse(await readFile(join(outputFolder, 'tokenizer_config.json'), 'utf8')) as object;
@@ -79,7 +79,7 @@ describe('the converter of BERT encoders', () => {
     await expect(convert()).rejects.toThrow(problem);
   });
 
-  it('refuses options, files that are missing or cut short, and files that are something else', async () => {
+  it('rejects options, missing or truncated files, and other models', async () => {
     await expect(convert({ bits: 8 })).rejects.toMatchObject({ code: 'INVALID_MODEL' });
     const path = join(input, 'model.safetensors');
     const weights = await readFile(path);
@@ -93,7 +93,7 @@ describe('the converter of BERT encoders', () => {
     await expect(convert()).rejects.toThrow(/model\.safetensors cannot be converted: it is missing/);
   });
 
-  it('reads weights that are part of something larger', async () => {
+  it('reads weights with a prefix', async () => {
     const path = join(input, 'model.safetensors');
     const weights = await readFile(path);
     const length = Number(weights.readBigUInt64LE(0));

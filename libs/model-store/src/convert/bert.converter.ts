@@ -14,7 +14,7 @@ const configFile = 'config.json';
 const tokenizerFile = 'tokenizer.json';
 const tokenizerConfigFile = 'tokenizer_config.json';
 
-/** The members of config.json that decide the graph. */
+/** Members of config.json that determine the graph. */
 interface BertConfig {
   model_type?: string;
   num_hidden_layers: number;
@@ -29,7 +29,7 @@ interface BertConfig {
   position_embedding_type?: string;
 }
 
-/** The members of tokenizer.json that are read or dropped. */
+/** Members of tokenizer.json that are read or dropped. */
 interface BertTokenizerFile {
   normalizer?: { lowercase?: boolean } | null;
   truncation?: unknown;
@@ -39,10 +39,10 @@ interface BertTokenizerFile {
 const activations: Record<string, BertShape['activation']> = { gelu: 'gelu', gelu_new: 'gelu-tanh' };
 
 /**
- * A BERT encoder as PyTorch saves it (`model.safetensors`, `config.json`, `tokenizer.json`) → an encoder graph in
- * float32, whatever the weights were stored as: quantised while it runs, a text's vector would depend on its neighbours
- * (docs/decisions/embeddings-in-float32.md). Other JSON files of the input, such as those of sentence-transformers, are
- * copied. No options.
+ * Converts a BERT encoder from PyTorch (`model.safetensors`, `config.json`, `tokenizer.json`) to an encoder graph in
+ * float32, whatever the type of its weights. With dynamic quantisation, a text's vector would depend on its batch
+ * (docs/decisions/embeddings-in-float32.md). Other JSON files, such as those of sentence-transformers, are copied. No
+ * options.
  */
 export async function convertBert(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, []);
@@ -57,7 +57,7 @@ export async function convertBert(request: ConversionRequest): Promise<Conversio
     checkTables(weights, prefix, shape);
     await output.writing(async () => {
       for (const name of others) await output.copy(name);
-      // Whoever packed it may have fixed a length; ours are judged, not cut.
+      // The packager may have fixed a length; our texts are rejected when too long, not truncated.
       await output.writeJson(tokenizerFile, { ...tokenizer, truncation: null, padding: null });
       if (!others.includes(tokenizerConfigFile)) {
         await output.writeJson(tokenizerConfigFile, tokenizerConfig(tokenizer, shape));
@@ -94,11 +94,11 @@ function shapeOf(config: BertConfig): BertShape {
 function prefixOf(weights: SafetensorsFile): string {
   const table = 'embeddings.word_embeddings.weight';
   const prefix = ['', 'bert.'].find((each) => weights.has(each + table));
-  if (prefix === undefined) throw invalidFile(weightsFile, `it holds no ${table}`);
+  if (prefix === undefined) throw invalidFile(weightsFile, `it has no ${table}`);
   return prefix;
 }
 
-/** A file of another model would convert without a word and embed nonsense. */
+/** Checks sizes, because a file of another model would convert silently and return wrong vectors. */
 function checkTables(weights: SafetensorsFile, prefix: string, shape: BertShape): void {
   const { hiddenSize, feedForwardSize, vocabularySize, positions, tokenTypes } = shape;
   const sizes: Record<string, number[]> = {

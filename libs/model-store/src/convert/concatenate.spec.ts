@@ -35,7 +35,7 @@ describe('concatenateFiles', () => {
     expect([...counted].sort((left, right) => left - right)).toEqual(counted);
   });
 
-  it('leaves no target when a part is missing or the caller aborts', async () => {
+  it('leaves no target when a part is missing or the signal aborts', async () => {
     const list = await parts();
     const target = join(folder, 'whole');
     await expect(concatenateFiles({ parts: [...list, join(folder, 'none')], target })).rejects.toThrow('ENOENT');

@@ -12,7 +12,10 @@ export interface ConcatenateRequest {
   signal?: AbortSignal;
 }
 
-/** Joins the parts of a sharded file by streaming. A failure or an abort leaves no target behind. Returns its bytes. */
+/**
+ * Joins the parts of a sharded file by streaming. Leaves no target after a failure or an abort. Returns the number of
+ * bytes.
+ */
 export async function concatenateFiles(request: ConcatenateRequest): Promise<number> {
   const { parts, target, onBytes, signal } = request;
   let done = 0;

@@ -2,24 +2,27 @@ import { PlatformError } from '#common';
 import type { ConversionOptions } from './conversion.js';
 import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decoder/index.js';
 
-/** How the options of a manifest say the format of linear layers. */
+/** Names of the formats of linear layers in manifest options. */
 export const weightFormats = ['float32', 'int8', 'int8-channel', 'int4'] as const;
 export type WeightFormat = (typeof weightFormats)[number];
 
 export const blockSizes = [32, 64, 128] as const;
 export type BlockSize = (typeof blockSizes)[number];
 
-/** How the graph takes its cache: `split` is what the engine runs fastest, `concat` what other runtimes read. */
+/** Cache layout of the graph: `split` is the engine's fastest, `concat` is for other runtimes. */
 const emitters = { split: emitSplitDecoder, concat: emitConcatDecoder };
 export const graphLayouts = ['split', 'concat'] as const;
 
-/** The emitter of the option `layout`, and how `installed.json` names it; the usual one goes without saying. */
+/** Returns the emitter of the option `layout`, and its name in `installed.json`; the default has none. */
 export function chooseLayout(options: ConversionOptions): { emitDecoder: typeof emitSplitDecoder; suffix: string } {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
   return { emitDecoder: emitters[layout], suffix: layout === 'split' ? '' : ` layout=${layout}` };
 }
 
-/** The option's value, or the default when it is absent. Throws `INVALID_MODEL` naming the option and what it takes. */
+/**
+ * Returns the option's value, or the default if absent. Throws `INVALID_MODEL` naming the option and the allowed
+ * values.
+ */
 export function chooseOption<Value extends string | number>(
   options: ConversionOptions,
   name: string,
@@ -52,7 +55,7 @@ export function linearFormat(weights: WeightFormat, blockSize: BlockSize): Linea
   return { kind: 'blocks', bits: weights === 'int8' ? 8 : 4, blockSize };
 }
 
-/** How `installed.json` names a format. */
+/** Returns the name of a format in `installed.json`. */
 export function formatName(weights: WeightFormat, blockSize: BlockSize): string {
   return weights === 'int8' || weights === 'int4' ? `${weights} blockSize=${blockSize}` : weights;
 }

@@ -1,4 +1,4 @@
-/** What a conversion works on at the moment. */
+/** Current activity of a conversion. */
 export type ConversionStage = 'converting';
 
 /** Progress of one conversion: `done` of `total` in bytes of the converted weights. */
@@ -10,21 +10,21 @@ export interface ConversionProgress {
 
 export type ConversionOptions = Record<string, string | number | boolean>;
 
-/** What every converter is given. */
+/** Input of every converter. */
 export interface ConversionRequest {
-  /** The manifest's `converter.options`; each converter lists its own. */
+  /** `converter.options` of the manifest; each converter documents its own. */
   options: ConversionOptions;
-  /** Folder with the downloaded (and concatenated) files, named by the manifest's `as`. Only read. */
+  /** Folder with the downloaded (and concatenated) files, named by the manifest's `as`. Read-only. */
   inputFolder: string;
-  /** Existing folder that receives the model's files. A conversion that fails removes what it wrote. */
+  /** Existing folder for the model's files. A failed conversion removes what it wrote. */
   outputFolder: string;
   onProgress?: (progress: ConversionProgress) => void;
-  /** Ends the conversion between two pieces of work; the promise then rejects with the signal's reason. */
+  /** Ends the conversion between two steps; the promise then rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
 export interface ConversionResult {
-  /** For `installed.json`: the converter and the options that decide its output, e.g. `gguf/1 blockSize=32`. */
+  /** For `installed.json`: the converter and the options that affect its output, e.g. `gguf/1 blockSize=32`. */
   converter: string;
   /** Files written, relative to `outputFolder`. */
   files: string[];

@@ -1,9 +1,9 @@
 import type { ManifestConverter } from '#model-registry/manifest';
 
 /**
- * The converters of this release. Raise a number when a converter writes other files than before: the next pull then
- * installs its models anew. `gguf/1` stayed where biases at queries and keys of the llama kind came to be written rightly: the
- * files of all others are the same, and nobody is to install those anew.
+ * Converter versions of this release. Increase a number when a converter writes different files; the next pull then
+ * reinstalls its models. `gguf/1` was kept when the biases of queries and keys of llama models were fixed. All other
+ * models' files are unchanged and must not be reinstalled.
  */
 export const converterVersions: Record<ManifestConverter['kind'], string> = {
   none: 'none',
@@ -16,7 +16,7 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   onnx: 'onnx/1',
 };
 
-/** True when `installed.json` says that this release's converter wrote the model. */
+/** Returns true if this release's converter wrote the model, by `installed.json`. */
 export function isCurrentConversion(kind: ManifestConverter['kind'], converter: string): boolean {
   return converter.split(' ')[0] === converterVersions[kind];
 }

@@ -86,23 +86,23 @@ describe('convertModel', () => {
   it.each([
     ['llama2c', 'llama2c'],
     ['llama2c', 'bundle'],
-  ] as const)('gives the same logits and tokens as the weights themselves: %s from %s', async (kind, from) => {
+  ] as const)('returns the same logits and tokens as the weights themselves: %s from %s', async (kind, from) => {
     const { outputFolder, result } = await convert({ kind, from });
     await expectReference(outputFolder, 'llama');
-    // llama2.c knows no tokens outside the merges but the first three.
+    // llama2.c has only three tokens outside the merges.
     await expectReferenceTokens(outputFolder, 'llama', texts.slice(0, -1));
     expect(result.converter).toBe('llama2c/2 float32');
     expect([...result.files].sort()).toEqual(written);
     expect((await readdir(outputFolder)).sort()).toEqual(written);
   });
 
-  it.each(['llama', 'qwen'] as const)('gives the same logits and tokens from a GGUF file: %s', async (shape) => {
+  it.each(['llama', 'qwen'] as const)('returns the same logits and tokens from a GGUF file: %s', async (shape) => {
     const { outputFolder } = await convert({ kind: 'gguf', from: `gguf-${shape}`, options: { weights: 'float32' } });
     await expectReference(outputFolder, shape);
     await expectReferenceTokens(outputFolder, shape, texts);
   });
 
-  it('carries template, end tokens and sizes over from a GGUF file', async () => {
+  it('takes template, end tokens and sizes from a GGUF file', async () => {
     const { outputFolder } = await convert({ kind: 'gguf', from: 'gguf-qwen' });
     const json = async (name: string) =>
       JSON.parse(await readFile(join(outputFolder, name), 'utf8')) as Record<string, unknown>;
@@ -122,7 +122,7 @@ describe('convertModel', () => {
     [{ blockSize: 64, headWeights: 'int4' }, 'gguf/1 int4 blockSize=64 head=int4'],
     [{ weights: 'int8', blockSize: 128 }, 'gguf/1 int8 blockSize=128 head=int8'],
     [{ weights: 'int8-channel' }, 'gguf/1 int8-channel head=int8-channel'],
-  ] as const)('stores linear layers in the format it is asked for: %j', async (options, converter) => {
+  ] as const)('stores linear layers in the requested format: %j', async (options, converter) => {
     const { outputFolder, result } = await convert({ kind: 'gguf', from: 'gguf-llama', options });
     expect(result.converter).toBe(converter);
     const [row] = await logitsOf(outputFolder, 'llama');
@@ -132,13 +132,13 @@ describe('convertModel', () => {
     expect(difference).toBeLessThan('weights' in options ? 1 : 6);
   });
 
-  it('shortens the context when asked', async () => {
+  it('shortens the context on request', async () => {
     const { outputFolder } = await convert({ kind: 'gguf', from: 'gguf-llama', options: { contextLength: 100 } });
     const config = JSON.parse(await readFile(join(outputFolder, 'config.json'), 'utf8')) as Record<string, unknown>;
     expect(config.max_position_embeddings).toBe(100);
   });
 
-  it('reports progress up to the whole', async () => {
+  it('reports progress up to the total', async () => {
     const seen: ConversionProgress[] = [];
     await convert({ kind: 'gguf', from: 'gguf-llama', onProgress: (progress) => seen.push(progress) });
     expect(seen.length).toBeGreaterThan(10);
@@ -148,7 +148,7 @@ describe('convertModel', () => {
   });
 });
 
-describe('a conversion that fails', () => {
+describe('a failing conversion', () => {
   async function failure(run: Run): Promise<{ message: string; left: string[] }> {
     const outputFolder = await mkdtemp(join(folder, 'failed-'));
     const { from, ...request } = run;
@@ -170,7 +170,7 @@ describe('a conversion that fails', () => {
     ['llama2c', 'model.bin', 'it is cut short or no llama2.c checkpoint'],
     ['llama2c', 'tokenizer.bin', 'its tokenizer ends inside token'],
     ['gguf-llama', 'tiny.gguf', 'it is cut short: its tensor'],
-  ] as const)('names the file that is cut short and leaves nothing: %s %s', async (name, file, reason) => {
+  ] as const)('names the truncated file and leaves nothing: %s %s', async (name, file, reason) => {
     const from = await changed(name, file, (content) => content.subarray(0, Math.floor(content.length * 0.9)));
     const { message, left } = await failure({ kind: name === 'llama2c' ? 'llama2c' : 'gguf', from });
     expect(message).toContain(`The file ${file} cannot be converted: `);
@@ -178,7 +178,7 @@ describe('a conversion that fails', () => {
     expect(left).toEqual([]);
   });
 
-  it('says what other files are not', async () => {
+  it('explains why other files are rejected', async () => {
     const text = await input('text', { 'model.bin': Buffer.from('once upon a time there was no model at all') });
     expect((await failure({ kind: 'llama2c', from: text })).message).toContain('no llama2.c checkpoint has');
     const later = await input('later', { 'model.bin': Buffer.from('24ka long enough header follows here') });
@@ -195,7 +195,7 @@ describe('a conversion that fails', () => {
     );
   });
 
-  it('names options it does not know or cannot use', async () => {
+  it('names options that are unknown or invalid', async () => {
     const from = inputs['gguf-llama'] ?? '';
     const messageFor = async (options: ConversionOptions) => (await failure({ kind: 'gguf', from, options })).message;
     expect(await messageFor({ blockSize: 48 })).toContain('`blockSize` must be one of 32, 64, 128');
@@ -203,7 +203,7 @@ describe('a conversion that fails', () => {
     expect(await messageFor({ contextLength: -1 })).toContain('`contextLength` must be a whole number');
   });
 
-  it('ends at an abort with its reason and leaves nothing', async () => {
+  it('ends on abort with its reason and leaves nothing', async () => {
     const controller = new AbortController();
     const onProgress = ({ done, total }: ConversionProgress) => {
       if (done * 2 > total) controller.abort(new PlatformError('JOB_CANCELLED', 'Enough.'));

@@ -23,10 +23,10 @@ import { OutputFolder } from './output-folder.js';
 /**
  * GGUF → installed model. The input is the one `*.gguf` file of the folder.
  *
- * Options: `weights` `int4` (default) or `int8`, in blocks, `int8-channel` or `float32`; `headWeights`, the same for the output
- * layer alone, whose errors reach the probabilities unsoftened, by default `int8` where the others are `int4`; `blockSize`
- * 32 (default), 64 or 128; `layout` `split` (default), or `concat` for other runtimes; `contextLength` shortens
- * the rotary tables, for models that take much more than anybody will give them.
+ * Options: `weights` `int4` (default) or `int8`, in blocks, `int8-channel` or `float32`. `headWeights` is the same for
+ * the output layer, whose errors affect the probabilities directly; its default is `int8` if the others are `int4`.
+ * `blockSize` is 32 (default), 64 or 128. `layout` is `split` (default), or `concat` for other runtimes.
+ * `contextLength` shortens the rotary tables, for models that support a longer context than needed.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
@@ -60,7 +60,7 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
 async function ggufName(folder: string): Promise<string> {
   const [name, ...others] = (await readdir(folder)).filter((entry) => entry.endsWith('.gguf'));
   if (name === undefined) throw invalidFile('model.gguf', 'it is missing');
-  if (others.length > 0) throw invalidFile(name, `${others.join(', ')} lie beside it, and one is needed`);
+  if (others.length > 0) throw invalidFile(name, `${others.join(', ')} are beside it, and only one is allowed`);
   return name;
 }
 

@@ -22,17 +22,17 @@ const converters = {
   onnx: convertOnnx,
 };
 
-/** Kinds of the manifest that convert; `none` is a plain copy, which is the caller's. */
+/** Converter kinds of manifests; `none` is a plain copy by the caller. */
 export type ConverterKind = Exclude<ManifestConverter['kind'], 'none'>;
 
 /**
- * Turns downloaded weights into an installed model: graph `model.onnx` (with `model.onnx_data` beside it when the
+ * Converts downloaded weights to an installed model: graph `model.onnx` (with `model.onnx_data` beside it if the
  * weights are large), and for text `config.json`, `generation_config.json`, `tokenizer.json` and
  * `tokenizer_config.json`.
  *
- * Memory is bounded by one tensor, or by a piece of it where linear layers are stored in blocks, not by the model.
- * Fails with `INVALID_MODEL` naming the file and what is wrong with it, with the signal's reason when aborted, and as
- * it is for a full disk; nothing is left behind.
+ * Memory is bounded by one tensor, or by a piece of it for block formats, not by the model. Fails with `INVALID_MODEL`
+ * naming the file and the problem, with the signal's reason when aborted, and with the original error for a full disk.
+ * Nothing is left behind.
  */
 export async function convertModel(request: ConversionRequest & { kind: ConverterKind }): Promise<ConversionResult> {
   const convert = converters[request.kind];

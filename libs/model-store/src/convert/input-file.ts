@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { invalidFile } from './invalid-file.js';
 
-/** A downloaded file, read at random. */
+/** A downloaded file with random access. */
 export class InputFile {
   private constructor(
     readonly name: string,
@@ -21,7 +21,7 @@ export class InputFile {
     return new InputFile(name, (await handle.stat()).size, handle);
   }
 
-  /** Exactly `length` bytes from `position` on; a file that ends before fails with `INVALID_MODEL`. */
+  /** Reads exactly `length` bytes from `position` on. Throws `INVALID_MODEL` if the file ends before. */
   async read(position: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     const buffer = new Uint8Array(length);
     let filled = 0;
@@ -33,7 +33,7 @@ export class InputFile {
     return buffer;
   }
 
-  /** `count` little-endian floats from `position` on. */
+  /** Reads `count` little-endian floats from `position` on. */
   async floats(position: number, count: number): Promise<Float32Array> {
     return new Float32Array((await this.read(position, count * 4)).buffer);
   }

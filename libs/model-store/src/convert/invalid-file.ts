@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 
-/** A downloaded file that is not what it should be. `file` is its name in the input folder, never a path. */
+/** Error for an invalid downloaded file. `file` is its name in the input folder, never a path. */
 export function invalidFile(file: string, reason: string): PlatformError {
   return new PlatformError('INVALID_MODEL', `The file ${file} cannot be converted: ${reason}.`, file);
 }

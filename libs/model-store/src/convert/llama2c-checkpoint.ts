@@ -24,7 +24,7 @@ interface Matrix {
 export class Llama2cCheckpoint implements WeightSource {
   private readonly matrices = new Map<string, Matrix>();
   private readonly vectors = new Map<string, { offset: number; size: number }>();
-  /** Where the weights end; in a bundle the tokenizer begins there. */
+  /** End of the weights; in a bundle the tokenizer begins there. */
   readonly end: number;
 
   private constructor(

@@ -7,7 +7,7 @@ const byteTokens = 256;
 
 /**
  * A llama2.c `tokenizer.bin`: int32 longest token, then for each token float32 score, int32 byte length, bytes. Ids 0
- * to 2 are the specials and 3 to 258 the bytes, whatever their texts; in the others a space stands for `▁`.
+ * to 2 are special tokens and 3 to 258 bytes, whatever their texts. In the others a space stands for `▁`.
  */
 export function readLlama2cTokenizer(name: string, bytes: Uint8Array, vocabularySize: number): SentencePieceVocabulary {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

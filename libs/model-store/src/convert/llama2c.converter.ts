@@ -24,10 +24,10 @@ import {
 
 /**
  * llama2.c checkpoint and tokenizer → installed model. The input is `model.bin` with `tokenizer.bin`, or a single
- * `*.data` bundle that holds the two one after the other.
+ * `*.data` bundle that contains both in this order.
  *
- * Options: `weights` `float32` (default), `int8-channel`, or in blocks `int8` or `int4`; `blockSize` 32 (default), 64 or 128;
- * `layout` `split` (default), or `concat` for other runtimes.
+ * Options: `weights` `float32` (default), `int8-channel`, or in blocks `int8` or `int4`; `blockSize` 32 (default), 64
+ * or 128; `layout` `split` (default), or `concat` for other runtimes.
  */
 export async function convertLlama2c(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;

@@ -8,7 +8,7 @@ import { convertModel } from './index.js';
 const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`);
 const pieces = ['<unk>', '<s>', '</s>', ...bytes, '▁h', 'el', '▁hel', 'lo', '▁hello', '▁', 'h', 'e', 'l', 'o'];
 
-describe('the converter of Moonshine', () => {
+describe('the Moonshine converter', () => {
   let folder: string;
   let count = 0;
 
@@ -33,7 +33,7 @@ describe('the converter of Moonshine', () => {
   const library = (list: string[]) =>
     `export const x = 1\nconst llama_vocab_base64 = "${Buffer.from(list.join('\n')).toString('base64')}";\nthrow new Error("run");\n`;
 
-  it('copies the graphs and makes a tokenizer of the vocabulary that a library carries, without running it', async () => {
+  it("copies the graphs and extracts the tokenizer's vocabulary from a library without running it", async () => {
     const { result, outputFolder } = await convert(library(pieces));
     expect(result.converter).toBe('moonshine/1');
     expect(result.files).toContain('silero_vad.onnx');
@@ -48,7 +48,7 @@ describe('the converter of Moonshine', () => {
   it.each([
     ['holds no vocabulary', 'const other = "";'],
     ['does not begin as it must', library(['<s>', '<unk>', '</s>', ...bytes])],
-  ])('refuses a library that %s, and leaves nothing behind', async (problem, source) => {
+  ])('rejects a library that %s, and leaves nothing behind', async (problem, source) => {
     await expect(convert(source)).rejects.toMatchObject({
       code: 'INVALID_MODEL',
       message: expect.stringContaining(problem) as string,

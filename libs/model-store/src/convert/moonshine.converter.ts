@@ -11,11 +11,11 @@ const vocabularyFile = 'llama-tokenizer.js';
 const specials = ['<unk>', '<s>', '</s>'];
 
 /**
- * Moonshine as its authors publish it for browsers → installed model: the graphs as they are, and the tokenizer that
- * they leave to a library. Its vocabulary is LLaMA's; it is read out of that library's source, which is not run.
+ * Moonshine as its authors publish it for browsers → installed model. The graphs are copied; the tokenizer is LLaMA's,
+ * whose vocabulary is read from the source of a library that is not run.
  *
- * The input is `encoder_model.onnx`, `decoder_model_merged.onnx`, Silero's `silero_vad.onnx` and
- * `llama-tokenizer.js`. No options.
+ * The input is `encoder_model.onnx`, `decoder_model_merged.onnx`, Silero's `silero_vad.onnx` and `llama-tokenizer.js`.
+ * No options.
  */
 export async function convertMoonshine(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, []);
@@ -25,7 +25,7 @@ export async function convertMoonshine(request: ConversionRequest): Promise<Conv
   const [unknown = null, bos = null, eos = null] = added;
   await output.writing(async () => {
     for (const name of graphs) await output.copy(name);
-    // In this vocabulary the pieces stand in the order in which they were merged.
+    // In this vocabulary the pieces are in the order in which they were merged.
     const scores = Float32Array.from(pieces, (_piece, id) => -id);
     const vocabulary = { pieces, scores, added, unknown, bos, eos, addsBos: true, addsEos: false, addsSpace: true };
     await output.writeJson('tokenizer.json', sentencePieceTokenizerJson(vocabulary));
@@ -34,7 +34,7 @@ export async function convertMoonshine(request: ConversionRequest): Promise<Conv
   return { converter: converterVersions.moonshine, files: output.files };
 }
 
-/** One piece a line, by id, in base64. */
+/** Parses the base64 list: one piece per line, by id. */
 async function readPieces(folder: string): Promise<string[]> {
   const file = await InputFile.open(folder, vocabularyFile);
   try {

@@ -9,7 +9,7 @@ import { convertNcnn } from './ncnn.converter.js';
 const floats = (base64: string) => new Float32Array(Uint8Array.from(Buffer.from(base64, 'base64')).buffer);
 const [height, width] = [16, 32];
 
-/** A network that is its warp alone: the flow has two channels of `in1`. */
+/** Network with only a warp layer: the flow is two channels of `in1`. */
 const warpOnly = [
   '7767517',
   '5 5',
@@ -51,7 +51,7 @@ describe('flow networks of ncnn', () => {
     return Float32Array.from(out?.data as Float32Array);
   }
 
-  it('become graphs that answer as the reference does', async () => {
+  it('become graphs with the results of the reference', async () => {
     await install(fixture.param, Buffer.from(fixture.weights, 'base64'));
     expect(await convertNcnn(request)).toEqual({ converter: 'ncnn/1', files: ['model.onnx'] });
     const { in0, in1, in2 } = fixture.frames;
@@ -61,7 +61,7 @@ describe('flow networks of ncnn', () => {
     values.forEach((value, index) => expect(value).toBeCloseTo(expected[index] ?? NaN, 4));
   });
 
-  it('warp a picture by whole pixels, with its border beyond the edge', async () => {
+  it('warp an image by whole pixels, with its border beyond the edge', async () => {
     await install(warpOnly, new Uint8Array());
     await convertNcnn(request);
     const plane = height * width;
@@ -87,11 +87,11 @@ describe('flow networks of ncnn', () => {
     ['weights cut short', fixture.param, weights.subarray(0, 500), 'cut short'],
     ['weights that belong to nothing', fixture.param, Buffer.concat([weights, weights]), 'belong to no layer'],
     ['a layer nobody knows', fixture.param.replace('Sigmoid', 'Softplus'), weights, 'Softplus'],
-  ])('refuses %s and leaves nothing behind', async (_, param, bytes, told) => {
+  ])('rejects %s and leaves nothing behind', async (_, param, bytes, problem) => {
     await install(param, bytes);
     await expect(convertNcnn(request)).rejects.toMatchObject({
       code: 'INVALID_MODEL',
-      message: expect.stringContaining(told) as string,
+      message: expect.stringContaining(problem) as string,
     });
     expect(await readdir(request.outputFolder)).toEqual([]);
   });

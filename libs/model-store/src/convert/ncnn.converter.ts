@@ -11,8 +11,7 @@ import { WeightStream } from './ncnn/weight-stream.js';
 import { OutputFolder } from './output-folder.js';
 
 /**
- * A RIFE flow network of ncnn → `model.onnx`. The input is one `<name>.param` with `<name>.bin` beside it. Takes no
- * options.
+ * A RIFE flow network of ncnn → `model.onnx`. The input is one `<name>.param` with `<name>.bin` beside it. No options.
  */
 export async function convertNcnn(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, []);

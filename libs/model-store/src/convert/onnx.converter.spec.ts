@@ -43,8 +43,8 @@ function convert(options: Record<string, string> = { weights: 'float32' }) {
   return convertModel({ kind: 'onnx', options, inputFolder, outputFolder });
 }
 
-describe('the converter of half-precision graphs', () => {
-  it('widens weights, casts and outputs, and copies what lies beside', async () => {
+describe('the half-precision graph converter', () => {
+  it('widens weights, casts and outputs, and copies other files', async () => {
     await writeHalfModel();
     await mkdir(join(inputFolder, 'voices'));
     await writeFile(join(inputFolder, 'voices', 'a.bin'), 'voice');
@@ -71,7 +71,7 @@ describe('the converter of half-precision graphs', () => {
     expect(model.opsetImport.map(({ version }) => Number(version))).toEqual([17, 1]);
   });
 
-  it('refuses a file that is no model, one that is cut off, and a choice of two', async () => {
+  it('rejects a file that is not a model, a truncated one, and two candidates', async () => {
     await expect(convert()).rejects.toMatchObject({ code: 'INVALID_MODEL' });
     await writeFile(join(inputFolder, 'half.onnx'), 'not a model at all');
     await expect(convert()).rejects.toMatchObject({ code: 'INVALID_MODEL', param: 'half.onnx' });
@@ -83,7 +83,7 @@ describe('the converter of half-precision graphs', () => {
     await expect(convert()).rejects.toMatchObject({ code: 'INVALID_MODEL' });
   });
 
-  it('refuses weights it would not find', async () => {
+  it('rejects weights outside the file', async () => {
     const tensor = new ProtobufEncoder().integer(1, 1).integer(2, 1).text(8, 'w').integer(14, 1);
     const graph = new ProtobufEncoder().text(2, 'g').message(5, tensor);
     const model = new ProtobufEncoder().integer(1, 8).message(7, graph).finish();

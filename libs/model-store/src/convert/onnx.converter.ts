@@ -20,7 +20,7 @@ import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 
-/** `TensorProto.DataType`s that graphs carry as raw bytes. */
+/** `TensorProto.DataType`s that graphs store as raw bytes. */
 const typeNames: Readonly<Record<number, OnnxDataType>> = {
   1: 'float32',
   2: 'uint8',
@@ -35,15 +35,15 @@ const float16 = 10;
 const nodeFields = { operator: 4, attribute: 5 } as const;
 const attributeFields = { name: 1, integer: 3, tensor: 5 } as const;
 
-/** Weights are read and widened in pieces of this size. */
+/** Size of the pieces in which weights are read and widened. */
 const pieceBytes = 4 * 1024 * 1024;
 
 /**
- * Half-precision graph → the same graph in single precision, weights in a file of their own; what else was downloaded
- * is copied beside it. A processor computes in single precision anyway, and results between two operators of a graph
- * that was cut to half overflow there.
+ * Half-precision graph → the same graph in single precision, with weights in a separate file; other downloaded files
+ * are copied. A CPU computes in single precision anyway, and intermediate results of a graph converted to half
+ * precision overflow there.
  *
- * The input is one `*.onnx` file with its weights inside. Option: `weights` `float32`.
+ * The input is one `*.onnx` file with embedded weights. Option: `weights` `float32`.
  */
 export async function convertOnnx(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, ['weights']);
@@ -118,12 +118,15 @@ function widenBytes(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(floats.buffer);
 }
 
-/** Casts to half precision become casts to single, and so do constants inside nodes. Other nodes keep their bytes. */
+/**
+ * Rewrites casts to half precision as casts to single, and likewise constants inside nodes. Other nodes keep their
+ * bytes.
+ */
 async function widenNode(encoded: Uint8Array): Promise<OnnxNode> {
   const source = memoryAccess(encoded);
   const node = new ProtobufEncoder();
   let operator = '';
-  // The operator may stand behind its attributes.
+  // The operator field may follow the attributes.
   for await (const field of readFields(source)) {
     if (field.number === nodeFields.operator) operator = textAt(encoded, field);
   }
@@ -141,7 +144,7 @@ async function widenAttribute(encoded: Uint8Array, operator: string): Promise<Ui
   for await (const field of readFields(memoryAccess(encoded))) {
     const content = encoded.subarray(field.start, field.start + field.length);
     if (field.number === attributeFields.name) name = textAt(encoded, field);
-    // Of these two the integer is a type.
+    // Of these two fields the integer is a type.
     const isType =
       field.number === attributeFields.integer && ((operator === 'Cast' && name === 'to') || name === 'dtype');
     if (isType && field.value === BigInt(float16)) attribute.integer(field.number, float32);
@@ -153,7 +156,7 @@ async function widenAttribute(encoded: Uint8Array, operator: string): Promise<Ui
   return attribute.finish();
 }
 
-/** A `TensorProto` inside an attribute. */
+/** Widens a `TensorProto` inside an attribute. */
 async function widenConstant(encoded: Uint8Array): Promise<Uint8Array> {
   const fields = [];
   for await (const field of readFields(memoryAccess(encoded))) fields.push(field);

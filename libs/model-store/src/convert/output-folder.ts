@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { writeOnnxModel, type OnnxGraph } from '../onnx/index.js';
 import type { ConversionRequest } from './conversion.js';
 
-/** The files of a converted model. Knows what it wrote, so that a conversion that fails leaves nothing. */
+/** Output files of a conversion. Tracks what it wrote, so that a failed conversion leaves nothing. */
 export class OutputFolder {
   private readonly written: string[] = [];
 
@@ -19,7 +19,7 @@ export class OutputFolder {
     await writeFile(join(this.request.outputFolder, name), `${JSON.stringify(value)}\n`);
   }
 
-  /** A file of the input as it is, such as a graph that needs no conversion. */
+  /** Copies an input file unchanged, such as a graph that needs no conversion. */
   async copy(name: string): Promise<void> {
     const { inputFolder, outputFolder, signal } = this.request;
     signal?.throwIfAborted();
@@ -37,7 +37,7 @@ export class OutputFolder {
     this.written.push(...files);
   }
 
-  /** Runs a conversion and removes its files when it fails. */
+  /** Runs a conversion and removes its files if it fails. */
   async writing(convert: () => Promise<void>): Promise<void> {
     try {
       await convert();

@@ -12,12 +12,12 @@ const modelJson = {
 };
 const weights = Buffer.from(fixture.weights, 'base64');
 
-/** Height, width, channels to channels, height, width. */
+/** Transposes height, width, channels to channels, height, width. */
 function channelsFirst(values: number[], [height, width, channels]: [number, number, number]): Float32Array {
   const planes = new Float32Array(values.length);
   values.forEach((value, index) => {
-    const place = Math.floor(index / channels);
-    planes[(index % channels) * height * width + place] = value;
+    const position = Math.floor(index / channels);
+    planes[(index % channels) * height * width + position] = value;
   });
   return planes;
 }
@@ -37,7 +37,7 @@ describe('layers models', () => {
   async function answer(graphFile: string): Promise<number[]> {
     const modelPath = join(request.outputFolder, graphFile);
     const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
-    const input = session.tensor('float32', channelsFirst(fixture.picture, [8, 6, 3]), [1, 3, 8, 6]);
+    const input = session.tensor('float32', channelsFirst(fixture.image, [8, 6, 3]), [1, 3, 8, 6]);
     const { output } = await session.run({ input }, ['output']);
     await session.release();
     return Array.from((output as GraphTensor).data as Float32Array);
@@ -48,7 +48,7 @@ describe('layers models', () => {
     values.forEach((value, index) => expect(value).toBeCloseTo(fixture.answer[index] ?? NaN, 5));
   }
 
-  it('become graphs that answer as the reference does, layer type by layer type', async () => {
+  it('become graphs with the results of the reference, for each layer type', async () => {
     await writeFile(join(request.inputFolder, 'model.json'), JSON.stringify(modelJson));
     await writeFile(join(request.inputFolder, 'shard.bin'), weights);
     const { converter, files } = await convertTfjs(request);
@@ -56,7 +56,7 @@ describe('layers models', () => {
     expectReference(await answer('model.onnx'));
   });
 
-  it('are read from scripts that export them as literals, without running these', async () => {
+  it('are read from scripts that export them as literals, without running them', async () => {
     const literal = JSON.stringify(modelJson)
       .replaceAll(/"(\w+)":/g, '$1:')
       .replaceAll('true', '!0')
@@ -70,7 +70,7 @@ describe('layers models', () => {
     expectReference(await answer('net.onnx'));
   });
 
-  it('may have weights of 8 and 16 bits', async () => {
+  it('support weights of 8 and 16 bits', async () => {
     let offset = 0;
     const quantized = fixture.specifications.map((specification, index) => {
       const count = specification.shape.reduce((product, size) => product * size, 1);
@@ -104,11 +104,11 @@ describe('layers models', () => {
       'Lambda',
     ],
     ['a script that computes', { 'model.min.js': 'a.exports={a:process.exit()}' }, 'more than a literal'],
-  ])('refuses %s and leaves nothing behind', async (_, files, told) => {
+  ])('rejects %s and leaves nothing behind', async (_, files, problem) => {
     for (const [name, content] of Object.entries(files)) await writeFile(join(request.inputFolder, name), content);
     await expect(convertTfjs(request)).rejects.toMatchObject({
       code: 'INVALID_MODEL',
-      message: expect.stringContaining(told) as string,
+      message: expect.stringContaining(problem) as string,
     });
     expect(await readdir(request.outputFolder)).toEqual([]);
   });

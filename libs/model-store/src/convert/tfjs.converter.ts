@@ -10,8 +10,8 @@ import { readLayersModel } from './tfjs/layers-model.js';
 
 /**
  * Layers models of TensorFlow.js → graphs, channels first. Every `model.json` of the input (or `model.min.js`, a script
- * that exports the same) becomes a graph named after its folder: `x2/model.json` is `x2.onnx`; at the top it is
- * `model.onnx`. Takes no options.
+ * that exports the same) becomes a graph named after its folder: `x2/model.json` is `x2.onnx`; at the top level it is
+ * `model.onnx`. No options.
  */
 export async function convertTfjs(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, []);

@@ -10,10 +10,10 @@ import {
   type TensorContent,
 } from './onnx-types.js';
 
-/** Name of a value that flows between nodes. */
+/** Name of a value between nodes. */
 export type ValueName = string;
 
-/** Collects a graph node by node; nodes must be added in the order of their data. Weights are only described. */
+/** Builds a graph node by node; nodes must be added in data order. Weights are only described. */
 export class GraphBuilder {
   private readonly nodes: OnnxNode[] = [];
   private readonly inputs: OnnxValue[] = [];
@@ -33,25 +33,25 @@ export class GraphBuilder {
     this.outputs.push({ name, type, dimensions });
   }
 
-  /** A weight whose bytes are asked for when the model is written. */
+  /** Adds a weight whose bytes are produced when the model is written. */
   weight(name: string, type: OnnxDataType, dimensions: number[], content: TensorContent): ValueName {
     this.initializers.push({ name, type, dimensions, content });
     return name;
   }
 
-  /** A standard operator with one output, whose name is returned. */
+  /** Adds a standard operator with one output and returns its name. */
   node(operator: string, inputs: ValueName[], attributes: Record<string, OnnxAttribute> = {}, output?: string) {
     const name = output ?? this.freshName(operator);
     this.nodes.push({ operator, domain: '', inputs, outputs: [name], attributes });
     return name;
   }
 
-  /** An operator of onnxruntime's own domain with one output. */
+  /** Adds an operator of onnxruntime's own domain with one output. */
   contribNode(operator: string, inputs: ValueName[], attributes: Record<string, OnnxAttribute> = {}): ValueName {
     return this.contribNodeWithOutputs(operator, inputs, [this.freshName(operator)], attributes);
   }
 
-  /** As `contribNode`, with named outputs (empty: not wanted). Returns the first. */
+  /** Like `contribNode`, with named outputs (empty: unused). Returns the first. */
   contribNodeWithOutputs(
     operator: string,
     inputs: ValueName[],
@@ -62,7 +62,7 @@ export class GraphBuilder {
     return outputs[0] ?? '';
   }
 
-  /** A standard operator with several named outputs. */
+  /** Adds a standard operator with several named outputs. */
   nodeWithOutputs(
     operator: string,
     inputs: ValueName[],
@@ -72,17 +72,17 @@ export class GraphBuilder {
     this.nodes.push({ operator, domain: '', inputs, outputs, attributes });
   }
 
-  /** An int64 constant: a scalar for a number, a vector for a list. Equal constants share one initializer. */
+  /** Adds an int64 constant: a scalar for a number, a vector for a list. Equal constants share one initializer. */
   integers(value: number | number[]): ValueName {
     return this.constant('int64', value, (list) => bytesOf(BigInt64Array.from(list, BigInt)));
   }
 
-  /** A float32 scalar constant. */
+  /** Adds a float32 scalar constant. */
   float(value: number): ValueName {
     return this.constant('float32', value, (list) => bytesOf(Float32Array.from(list)));
   }
 
-  /** A uint8 scalar constant. */
+  /** Adds a uint8 scalar constant. */
   byte(value: number): ValueName {
     return this.constant('uint8', value, (list) => Uint8Array.from(list));
   }

@@ -10,7 +10,7 @@ import {
 } from './onnx-types.js';
 import { ProtobufEncoder } from './protobuf-encoder.js';
 
-/** Where the bytes of an initializer are: in the graph itself, or at a place of the data file beside it. */
+/** Location of an initializer's bytes: in the graph itself, or at an offset of the data file beside it. */
 export type TensorPlacement = { kind: 'embedded'; bytes: Uint8Array } | ExternalPlacement;
 
 export interface ExternalPlacement {
@@ -24,7 +24,7 @@ export interface ExternalPlacement {
 const attributeType = { float: 1, integer: 2, string: 3, integers: 7 } as const;
 const externalDataLocation = 1;
 
-/** The bytes of a `.onnx` file: a ModelProto. */
+/** Encodes a `.onnx` file: a ModelProto. */
 export function encodeModel(graph: OnnxGraph, placements: Map<OnnxInitializer, TensorPlacement>): Uint8Array {
   const { ir, opsets } = graph.versions ?? ownVersions;
   const model = new ProtobufEncoder().integer(1, ir).text(2, 'sluice').message(7, encodeGraph(graph, placements));

@@ -1,6 +1,6 @@
 import { type RandomAccess, readFields, varintsOf, type WireField } from './protobuf-reader.js';
 
-/** A tensor of a graph: what it is, and where its bytes lie in the file. */
+/** A tensor of a graph: its description, and the location of its bytes in the file. */
 export interface StoredTensor {
   name: string;
   /** `TensorProto.DataType`. */
@@ -10,14 +10,14 @@ export interface StoredTensor {
   data: { start: number; length: number };
 }
 
-/** An input or output. A dimension without a name and number is free and gets one. */
+/** An input or output. A dimension without a name and number is free and gets a name. */
 export interface StoredValue {
   name: string;
   type: number;
   dimensions: (string | number)[];
 }
 
-/** A model as another exporter wrote it. Nodes are left encoded: only what is looked at is read. */
+/** A model written by another exporter. Nodes stay encoded and are decoded on demand. */
 export interface StoredModel {
   ir: number;
   opsets: { domain: string; version: number }[];
@@ -33,12 +33,12 @@ const modelFields = { ir: 1, graph: 7, opset: 8 } as const;
 const graphFields = { node: 1, name: 2, initializer: 5, input: 11, output: 12 } as const;
 const tensorFields = { dims: 1, type: 2, name: 8, raw: 9, externalData: 13, dataLocation: 14 } as const;
 
-/** Fields of `TensorProto` that hold values one by one; big exporters write raw bytes instead. */
+/** Fields of `TensorProto` that hold values one by one; common exporters write raw bytes instead. */
 const listedValues = new Set([4, 5, 6, 7, 10, 11]);
 
 /**
- * Reads the outline of an ONNX model: everything but its weights. Throws `RangeError` for a file that is none, or whose
- * weights are not raw bytes inside it.
+ * Reads the structure of an ONNX model without its weights. Throws `RangeError` for another file, or if its weights are
+ * not raw bytes inside it.
  */
 export async function readOnnxModel(file: RandomAccess): Promise<StoredModel> {
   const model: StoredModel = { ir: 0, opsets: [], name: '', nodes: [], initializers: [], inputs: [], outputs: [] };
@@ -58,7 +58,7 @@ async function readGraph(file: RandomAccess, graph: WireField, model: StoredMode
   for await (const field of readFields(file, graph.start, graph.start + graph.length)) {
     switch (field.number) {
       case graphFields.node:
-        // A copy: the bytes outlive the read buffer.
+        // Copies, because the bytes outlive the read buffer.
         model.nodes.push(Uint8Array.from(await file.read(field.start, field.length)));
         break;
       case graphFields.name:
@@ -95,7 +95,7 @@ async function readTensor(file: RandomAccess, tensor: WireField): Promise<Stored
   return read;
 }
 
-/** `ValueInfoProto`: name, and the type of a tensor with its shape. */
+/** Parses a `ValueInfoProto`: name, and the type of a tensor with its shape. */
 async function readValue(file: RandomAccess, value: WireField): Promise<StoredValue> {
   const read: StoredValue = { name: '', type: 0, dimensions: [] };
   for await (const field of readFields(file, value.start, value.start + value.length)) {

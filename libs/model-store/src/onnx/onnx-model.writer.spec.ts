@@ -35,7 +35,7 @@ async function decode(fileName: string) {
 }
 
 describe('writeOnnxModel', () => {
-  it('writes what an independent reader of the format understands', async () => {
+  it('writes a file that an independent reader understands', async () => {
     await writeOnnxModel(sample(Float32Array.of(1, 2, 3)), { folder, fileName: 'small.onnx' });
     const model = await decode('small.onnx');
     expect(Number(model.irVersion)).toBe(8);
@@ -66,7 +66,7 @@ describe('writeOnnxModel', () => {
     ).toEqual([3, 'batch']);
   });
 
-  it('embeds the bytes of small weights and places those of large ones in a data file', async () => {
+  it('embeds small weights and puts large ones into a data file', async () => {
     const values = fc.array(fc.float({ noNaN: true }), { minLength: 300, maxLength: 900 });
     await fc.assert(
       fc.asyncProperty(values, async (list) => {
@@ -79,10 +79,10 @@ describe('writeOnnxModel', () => {
         const embedded = (await decode('inside.onnx')).graph?.initializer?.find((tensor) => tensor.name === 'weight');
         expect(Buffer.from(embedded?.rawData ?? []).equals(Buffer.from(floats.buffer))).toBe(true);
         const external = (await decode('outside.onnx')).graph?.initializer?.find((tensor) => tensor.name === 'weight');
-        const place = Object.fromEntries((external?.externalData ?? []).map((entry) => [entry.key, entry.value]));
-        expect(place).toMatchObject({ location: 'outside.onnx_data', length: String(floats.byteLength) });
+        const location = Object.fromEntries((external?.externalData ?? []).map((entry) => [entry.key, entry.value]));
+        expect(location).toMatchObject({ location: 'outside.onnx_data', length: String(floats.byteLength) });
         const data = await readFile(join(folder, 'outside.onnx_data'));
-        const start = Number(place.offset);
+        const start = Number(location.offset);
         expect(start % 4096).toBe(0);
         expect(data.subarray(start, start + floats.byteLength).equals(Buffer.from(floats.buffer))).toBe(true);
       }),
@@ -90,7 +90,7 @@ describe('writeOnnxModel', () => {
     );
   });
 
-  it('asks for large tensors piece by piece, in order, and reports every piece', async () => {
+  it('requests large tensors piece by piece, in order, and reports every piece', async () => {
     const builder = new GraphBuilder('pieces');
     const asked: string[] = [];
     const pieces = (name: string) =>
@@ -109,7 +109,7 @@ describe('writeOnnxModel', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 8].map((count) => count / 8));
   });
 
-  it('leaves nothing behind when a tensor is short, fails, or the caller aborts', async () => {
+  it('leaves nothing behind if a tensor is short or fails, or the signal aborts', async () => {
     const empty = await mkdtemp(join(folder, 'empty-'));
     const write = async (content: () => AsyncIterable<Uint8Array>, signal?: AbortSignal) => {
       const builder = new GraphBuilder('broken');

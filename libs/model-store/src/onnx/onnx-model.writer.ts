@@ -5,7 +5,7 @@ import { initializerBytes, type OnnxGraph, type OnnxInitializer } from './onnx-t
 
 export interface WriteModelOptions {
   folder: string;
-  /** Name of the graph file; weights outside it go to the same name with `_data` appended. */
+  /** Name of the graph file; its data file has the same name with `_data` appended. */
   fileName?: string;
   /** Total bytes of weights up to which they are embedded in the graph file; default 16 MiB. */
   embedLimitBytes?: number;
@@ -14,18 +14,18 @@ export interface WriteModelOptions {
   signal?: AbortSignal;
 }
 
-/** Protobuf limits a message to 2 GiB and readers hold it whole, so only small models carry their weights inside. */
+/** Protobuf limits a message to 2 GiB and readers load it whole, so only small models embed their weights. */
 const defaultEmbedLimitBytes = 16 * 1024 * 1024;
 
-/** Small tensors (shapes, scalars, norms) stay in the graph even beside a data file: loaders fold them. */
+/** Small tensors (shapes, scalars, norms) are always in the graph, because loaders fold them. */
 const smallTensorBytes = 1024;
 
-/** A page: readers map the data file into memory. */
+/** Page size, because readers map the data file into memory. */
 const dataAlignment = 4096;
 
 /**
- * Writes a model: the graph file, and for large weights a data file that is streamed, so that memory is bounded by
- * the pieces that the tensors' contents come in. Returns the names of the files. Removes them when it fails.
+ * Writes a model: the graph file, and for large weights a data file that is streamed. Memory is bounded by the pieces
+ * of the tensors' contents. Returns the names of the files. Removes them on failure.
  */
 export async function writeOnnxModel(graph: OnnxGraph, options: WriteModelOptions): Promise<string[]> {
   const fileName = options.fileName ?? 'model.onnx';
@@ -46,7 +46,7 @@ export async function writeOnnxModel(graph: OnnxGraph, options: WriteModelOption
   }
 }
 
-/** Counts bytes, reports them, and lets the event loop and an abort in between pieces. */
+/** Counts and reports bytes, and yields to the event loop between pieces so that an abort is noticed. */
 class WriteProgress {
   private done = 0;
 
@@ -55,7 +55,7 @@ class WriteProgress {
     private readonly options: Pick<WriteModelOptions, 'onProgress' | 'signal'>,
   ) {}
 
-  /** Small tensors come by the hundred; they are counted and nothing more. */
+  /** Counts small tensors without a report, because there are hundreds. */
   count(bytes: number): void {
     this.done += bytes;
   }
@@ -96,7 +96,7 @@ async function writeExternal(
   const handle = await open(path, 'w');
   try {
     let end = 0;
-    // Contents are asked for strictly in the graph's order: a quantised weight's scales fall out of its codes.
+    // Contents are requested strictly in graph order: a quantised weight's scales result from its codes.
     for (const initializer of graph.initializers) {
       if (isSmall(initializer)) {
         placements.set(initializer, { kind: 'embedded', bytes: await collect(initializer) });
@@ -131,7 +131,10 @@ async function writeTensor(
   return length;
 }
 
-/** `FileHandle.write` may write less than asked, for instance when the disk fills up; the next call then fails. */
+/**
+ * Writes all bytes. `FileHandle.write` may write less than requested, for instance when the disk fills up; the next
+ * call then fails.
+ */
 async function writeFully(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   let written = 0;
   while (written < bytes.length) {

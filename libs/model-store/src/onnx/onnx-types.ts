@@ -1,10 +1,10 @@
 /*
- * The parts of onnx.proto that the writer speaks. Opset 17 with IR 8 is the oldest pair that has everything the
- * graphs use (LayerNormalization, Reduce* axes as attributes), so the widest range of runtimes loads them.
+ * The parts of onnx.proto that the writer uses. Opset 17 with IR 8 is the oldest pair with everything the graphs need
+ * (LayerNormalization, Reduce* axes as attributes), so most runtimes can load them.
  */
 export const onnxVersions = { ir: 8, opset: 17, contribOpset: 1 } as const;
 
-/** Operators outside the ONNX standard that onnxruntime carries: fused norms, quantised MatMul, rotary embedding. */
+/** onnxruntime's own operators outside the ONNX standard: fused norms, quantised MatMul, rotary embedding. */
 export const contribDomain = 'com.microsoft';
 
 export type OnnxDataType = 'float32' | 'uint8' | 'int8' | 'int32' | 'int64' | 'bool' | 'float16';
@@ -33,11 +33,11 @@ export const onnxDataTypeBytes: Record<OnnxDataType, number> = {
 /** A named dimension is free; a number is fixed. */
 export type OnnxDimension = string | number;
 
-/** Whole numbers become `INT` (or `INTS`), `{ float }` becomes `FLOAT`: JavaScript cannot tell 1 from 1.0. */
+/** Integers become `INT` (or `INTS`), `{ float }` becomes `FLOAT`: JavaScript cannot distinguish 1 from 1.0. */
 export type OnnxAttribute = number | number[] | string | { float: number };
 
 export interface OnnxNode {
-  /** A node that another exporter wrote, as its bytes; the other members are then empty. */
+  /** Encoded node of another exporter; the other members are then empty. */
   encoded?: Uint8Array;
   operator: string;
   /** Empty for the standard operators. */
@@ -55,8 +55,8 @@ export interface OnnxValue {
 }
 
 /**
- * The bytes of a tensor, little-endian and row-major; produced when the file is written, piece by piece if large.
- * A piece belongs to the reader: its memory must not be used again for the next one.
+ * Bytes of a tensor, little-endian and row-major, produced when the file is written, piece by piece if large. The
+ * reader owns each piece: its memory must not be reused for the next one.
  */
 export type TensorContent = () => Uint8Array | AsyncIterable<Uint8Array>;
 
@@ -68,7 +68,7 @@ export interface OnnxInitializer {
 }
 
 export interface OnnxGraph {
-  /** Of a graph that another exporter wrote; absent: `onnxVersions`. */
+  /** Versions of a graph from another exporter; default: `onnxVersions`. */
   versions?: { ir: number; opsets: { domain: string; version: number }[] };
   name: string;
   nodes: OnnxNode[];

@@ -1,9 +1,9 @@
-/** Encodes protobuf messages (proto3 wire format), as much of it as ONNX needs. Each call appends one field. */
+/** Encodes protobuf messages (proto3 wire format) as far as ONNX needs it. Each call appends one field. */
 export class ProtobufEncoder {
   private readonly pieces: Uint8Array[] = [];
   private length = 0;
 
-  /** A varint; negative values take ten bytes, as int32 and int64 fields want them. */
+  /** Appends a varint; negative values take ten bytes, as int32 and int64 fields require. */
   integer(field: number, value: number | bigint): this {
     return this.append(varint((field << 3) | 0), varint(value));
   }
@@ -14,7 +14,7 @@ export class ProtobufEncoder {
     return this.append(varint((field << 3) | 5), bytes);
   }
 
-  /** Four bytes as they are: a float that was read. */
+  /** Appends four bytes unchanged: a float that was read. */
   fixed32(field: number, value: Uint8Array): this {
     return this.append(varint((field << 3) | 5), value);
   }

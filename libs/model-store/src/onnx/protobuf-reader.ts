@@ -1,9 +1,9 @@
-/** One field of a message: where its content lies, or the number it is. */
+/** A field of a message: the location of its content, or its number. */
 export interface WireField {
   number: number;
-  /** 0 a varint, 1 eight bytes, 2 a length and its content, 5 four bytes. */
+  /** Wire type: 0 varint, 1 eight bytes, 2 length and content, 5 four bytes. */
   wire: number;
-  /** Of a varint; 0 otherwise. */
+  /** Value of a varint; 0 otherwise. */
   value: bigint;
   /** Position of the content, and its length in bytes. */
   start: number;
@@ -18,7 +18,7 @@ export interface RandomAccess {
 
 const windowBytes = 64 * 1024;
 
-/** Longest key and length of a field. */
+/** Maximum size of a field's key and length. */
 const maxHeaderBytes = 20;
 
 /** A message in memory. */
@@ -30,8 +30,8 @@ export function memoryAccess(bytes: Uint8Array): RandomAccess {
 }
 
 /**
- * The fields of a protobuf message that lies between two positions, in order. Contents are not read: whoever wants one
- * asks for it. Throws `RangeError` for bytes that are no message.
+ * Yields the fields of the protobuf message between two positions, in order, without reading their contents. Throws
+ * `RangeError` for invalid bytes.
  */
 export async function* readFields(
   source: RandomAccess,
@@ -50,11 +50,11 @@ export async function* readFields(
     const wire = key & 7;
     const value = wire === 0 ? cursor.varint() : 0n;
     const length = contentLength(wire, cursor);
-    const content = windowStart + cursor.place;
+    const content = windowStart + cursor.offset;
     if (content + length > end) throw new RangeError('a field is longer than its message');
     yield { number: key >>> 3, wire, value, start: content, length };
     position = content + length;
-    // Jumped beyond the window: it is read anew.
+    // The position moved beyond the window, so it is read again.
     if (position > windowStart + window.length) window = new Uint8Array(0);
     if (window.length === 0) windowStart = position;
   }
@@ -71,15 +71,15 @@ function contentLength(wire: number, cursor: Cursor): number {
 class Cursor {
   constructor(
     private readonly bytes: Uint8Array,
-    public place: number,
+    public offset: number,
   ) {}
 
   varint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = this.bytes[this.place];
+      const byte = this.bytes[this.offset];
       if (byte === undefined) throw new RangeError('a number is cut off');
-      this.place += 1;
+      this.offset += 1;
       value |= BigInt(byte & 127) << shift;
       if (byte < 128) return value;
     }
@@ -87,11 +87,11 @@ class Cursor {
   }
 }
 
-/** The numbers of a packed or single repeated varint field. */
+/** Returns the numbers of a packed or single repeated varint field. */
 export function varintsOf(field: WireField, content: Uint8Array): bigint[] {
   if (field.wire === 0) return [field.value];
   const cursor = new Cursor(content, 0);
   const values: bigint[] = [];
-  while (cursor.place < content.length) values.push(cursor.varint());
+  while (cursor.offset < content.length) values.push(cursor.varint());
   return values;
 }

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PlatformError, type WireError } from '#common';
 import { type ConversionProgress, type ConversionResult, type ConverterKind, convertModel } from '../convert/index.js';
 
-/** What the thread is started with. */
+/** Start parameters of the thread. */
 export interface ConversionThreadInput {
   kind: ConverterKind;
   options: Record<string, string | number | boolean>;
@@ -15,7 +15,7 @@ export type ConversionThreadMessage =
   | { type: 'done'; result: ConversionResult }
   | { type: 'failed'; wire: WireError | null; message: string; systemCode: string | undefined };
 
-/** Most messages of a conversion repeat the last one; this many per second are enough for a bar. */
+/** Minimum interval of progress messages; a few per second are enough for a progress bar. */
 const progressIntervalMs = 100;
 
 async function main(): Promise<void> {

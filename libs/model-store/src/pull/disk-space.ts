@@ -3,15 +3,15 @@ import { rm, statfs } from 'node:fs/promises';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 
-/** Bytes that a user without special rights may still write below a folder. */
+/** Returns the bytes that an unprivileged user can still write below a folder. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 }
 
 /**
- * Refuses a model that cannot fit, before its first byte. Sizes the manifest does not state count as nothing: this
- * spares a long download that must fail, it does not replace the handling of a full disk.
+ * Rejects a model that cannot fit, before its first byte. Sizes missing in the manifest count as zero. This avoids a
+ * long download that must fail, but does not replace the handling of a full disk.
  */
 export function assertFits(manifest: ModelManifest, free: number, alreadyThere: number): void {
   const input = manifest.sources.flatMap(({ files }) => files).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0);
@@ -25,7 +25,7 @@ export function storageFull(modelId: string, detail: string, cause?: unknown): P
   return new PlatformError('STORAGE_FULL', message, null, { cause });
 }
 
-/** Gives the space of an unfinished pull back; with a full disk everything else on it suffers too. */
+/** Frees the space of an unfinished pull, because a full disk affects everything else on it. */
 export async function discardPartial(folder: string, downloads: readonly string[]): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   for (const path of downloads) if (existsSync(path)) await rm(path, { force: true });

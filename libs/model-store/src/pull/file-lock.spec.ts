@@ -19,7 +19,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const deadPid = 2 ** 30;
 
 describe('withFileLock', () => {
-  it('lets one in at a time', async () => {
+  it('admits one at a time', async () => {
     let inside = 0;
     let max = 0;
     const visit = () =>
@@ -33,7 +33,7 @@ describe('withFileLock', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('is free again after a failure', async () => {
+  it('is released after a failure', async () => {
     await expect(withFileLock({ path }, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect(existsSync(path)).toBe(false);
   });
@@ -43,14 +43,14 @@ describe('withFileLock', () => {
     expect(await withFileLock({ path, heartbeatMs: 5 }, () => Promise.resolve('mine'))).toBe('mine');
   });
 
-  it('takes over from another host that fell silent', async () => {
+  it('takes over from another host that stopped renewing', async () => {
     await writeFile(path, JSON.stringify({ pid: process.pid, host: 'elsewhere', token: 'old' }));
     const longAgo = new Date(Date.now() - 60_000);
     await utimes(path, longAgo, longAgo);
     expect(await withFileLock({ path }, () => Promise.resolve('mine'))).toBe('mine');
   });
 
-  it('leaves a lock alone that its living process is too busy to renew', async () => {
+  it('keeps the lock of a living process that is too busy to renew it', async () => {
     await writeFile(path, JSON.stringify({ pid: process.ppid, host: hostname(), token: 'busy' }));
     const aWhileAgo = new Date(Date.now() - 60_000);
     await utimes(path, aWhileAgo, aWhileAgo);
@@ -59,7 +59,7 @@ describe('withFileLock', () => {
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ token: 'busy' });
   });
 
-  it('takes over from a killed process of its own number, as a container has that is started again', async () => {
+  it('takes over from a killed process with its own id, as in a restarted container', async () => {
     await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token: 'killed' }));
     const aWhileAgo = new Date(Date.now() - 60_000);
     await utimes(path, aWhileAgo, aWhileAgo);
@@ -67,7 +67,7 @@ describe('withFileLock', () => {
     expect(await withFileLock({ path, signal }, () => Promise.resolve('mine'))).toBe('mine');
   });
 
-  it('leaves a lock alone that this very process holds and is too busy to renew', async () => {
+  it('keeps a lock that this process holds and is too busy to renew', async () => {
     await withFileLock({ path }, async () => {
       const aWhileAgo = new Date(Date.now() - 60_000);
       await utimes(path, aWhileAgo, aWhileAgo);
@@ -88,7 +88,7 @@ describe('withFileLock', () => {
     expect(existsSync(`${path}.takeover`)).toBe(false);
   });
 
-  it('lets exactly one of many take an abandoned lock over at a time', async () => {
+  it('lets exactly one of many waiters take over an abandoned lock at a time', async () => {
     await writeFile(path, JSON.stringify({ pid: deadPid, host: hostname(), token: 'old' }));
     let inside = 0;
     const visit = () =>
@@ -100,9 +100,9 @@ describe('withFileLock', () => {
     await Promise.all(Array.from({ length: 8 }, visit));
   });
 
-  it('waits for a living holder, says so, and can be stopped', async () => {
-    const replica = { pid: process.pid, host: hostname(), token: 'other' };
-    await writeFile(path, JSON.stringify(replica));
+  it('waits for a living owner, reports it, and can be aborted', async () => {
+    const otherOwner = { pid: process.pid, host: hostname(), token: 'other' };
+    await writeFile(path, JSON.stringify(otherOwner));
     const stop = new AbortController();
     const waiting = withFileLock(
       { path, signal: stop.signal, onWait: (owner) => stop.abort(new Error(`waited for ${owner.token}`)) },
@@ -110,6 +110,6 @@ describe('withFileLock', () => {
     );
     await expect(waiting).rejects.toThrow();
     expect(stop.signal.reason).toMatchObject({ message: 'waited for other' });
-    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(replica);
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(otherOwner);
   });
 });

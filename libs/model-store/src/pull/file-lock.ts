@@ -8,28 +8,28 @@ import { isProcessAlive } from '#common';
 export interface FileLockOptions {
   path: string;
   signal?: AbortSignal;
-  /** Called once when somebody else holds the lock, or did when it was killed. */
-  onWait?: (owner: LockOwner, whereabouts: Whereabouts) => void;
-  /** Between two renewals of the lock. Default 2,000. */
+  /** Called once if another process holds the lock, or held it when it was killed. */
+  onWait?: (owner: LockOwner, ownerState: OwnerState) => void;
+  /** Interval between two renewals of the lock, in ms. Default 2,000. */
   heartbeatMs?: number;
 }
 
 /**
- * How many renewals a lock may miss before it counts as abandoned. A process that is gone from here may live in
- * another container of the same host name; one that lives may be busy, or have the number of one that died.
+ * Number of missed renewals after which a lock counts as abandoned. A process that does not exist here may live in
+ * another container of the same host name. One that exists may be busy, or have the id of one that died.
  */
-const missedHeartbeats: Record<Whereabouts, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
+const maxMissedRenewals: Record<OwnerState, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
 
-/** A removal of an abandoned lock that takes longer than this was itself abandoned, in ms. */
+/** Time in ms after which the removal of an abandoned lock counts as abandoned itself. */
 const guardMs = 10_000;
 
-/** Where the process of a lock is: here and alive, no longer here, or on a host that cannot be asked. */
-export type Whereabouts = 'aliveHere' | 'goneHere' | 'elsewhere';
+/** State of a lock's process: alive on this host, dead, or on a host that cannot be queried. */
+export type OwnerState = 'aliveHere' | 'goneHere' | 'elsewhere';
 
 /** Locks that this process holds or waits for. */
 const ownTokens = new Set<string>();
 
-/** Contents of a lock file. */
+/** Content of a lock file. */
 export interface LockOwner {
   pid: number;
   host: string;
@@ -37,8 +37,8 @@ export interface LockOwner {
 }
 
 /**
- * Runs `work` while this process alone holds the lock file, across processes and hosts that share the folder. The
- * holder renews the file's time; a lock whose process is gone, or that was not renewed, is taken over.
+ * Runs `work` under an exclusive file lock, across processes and hosts that share the folder. The owner renews the
+ * file's time. A lock whose process is dead, or that was not renewed, is taken over.
  */
 export async function withFileLock<Result>(options: FileLockOptions, work: () => Promise<Result>): Promise<Result> {
   const owner: LockOwner = { pid: process.pid, host: hostname(), token: randomUUID() };
@@ -69,14 +69,14 @@ async function workAndRelease<Result>(
 
 async function acquire(options: FileLockOptions, owner: LockOwner): Promise<void> {
   await mkdir(dirname(options.path), { recursive: true });
-  for (let told = false; !(await tryCreate(options.path, owner));) {
+  for (let reported = false; !(await tryCreate(options.path, owner));) {
     options.signal?.throwIfAborted();
-    const replica = await readOwner(options.path);
-    if (await isAbandoned(options, replica)) {
-      if (await takeAway(options)) continue;
-    } else if (!told && replica) {
-      told = true;
-      options.onWait?.(replica, whereabouts(replica));
+    const lockOwner = await readOwner(options.path);
+    if (await isAbandoned(options, lockOwner)) {
+      if (await removeAbandoned(options)) continue;
+    } else if (!reported && lockOwner) {
+      reported = true;
+      options.onWait?.(lockOwner, ownerState(lockOwner));
     }
     await delay(Math.min(options.heartbeatMs ?? 2_000, 250), undefined, { signal: options.signal });
   }
@@ -94,27 +94,27 @@ async function tryCreate(path: string, owner?: LockOwner): Promise<boolean> {
   }
 }
 
-/** Null for a lock that is gone, or that its owner is just writing. */
+/** Returns null for a lock that no longer exists or is just being written. */
 async function readOwner(path: string): Promise<LockOwner | null> {
   try {
     return JSON.parse(await readFile(path, 'utf8')) as LockOwner;
   } catch {
-    // Gone, or not written yet: both mean that nothing can be said about its owner.
+    // Deleted, or not written yet: nothing is known about its owner.
     return null;
   }
 }
 
-async function isAbandoned(options: FileLockOptions, replica: LockOwner | null): Promise<boolean> {
+async function isAbandoned(options: FileLockOptions, lockOwner: LockOwner | null): Promise<boolean> {
   const age = await ageMs(options.path);
   if (age === null) return false;
-  return age > missedHeartbeats[whereabouts(replica)] * (options.heartbeatMs ?? 2_000);
+  return age > maxMissedRenewals[ownerState(lockOwner)] * (options.heartbeatMs ?? 2_000);
 }
 
-function whereabouts(replica: LockOwner | null): Whereabouts {
-  if (replica?.host !== hostname()) return 'elsewhere';
-  // A container that is started again has the same name and hands out the same numbers: this is the killed one's lock.
-  if (replica.pid === process.pid) return ownTokens.has(replica.token) ? 'aliveHere' : 'goneHere';
-  return isProcessAlive(replica.pid) ? 'aliveHere' : 'goneHere';
+function ownerState(lockOwner: LockOwner | null): OwnerState {
+  if (lockOwner?.host !== hostname()) return 'elsewhere';
+  // A restarted container has the same host name and reuses process ids: this is the killed process's lock.
+  if (lockOwner.pid === process.pid) return ownTokens.has(lockOwner.token) ? 'aliveHere' : 'goneHere';
+  return isProcessAlive(lockOwner.pid) ? 'aliveHere' : 'goneHere';
 }
 
 async function ageMs(path: string): Promise<number | null> {
@@ -127,14 +127,14 @@ async function ageMs(path: string): Promise<number | null> {
 }
 
 /**
- * Removes an abandoned lock; false while another waiter does. One at a time, and after a second look: what stands there
- * now may be the lock of somebody who was faster.
+ * Removes an abandoned lock; returns false while another waiter does. Serialized, and checked again, because a faster
+ * waiter may already hold a new lock.
  */
-async function takeAway(options: FileLockOptions): Promise<boolean> {
+async function removeAbandoned(options: FileLockOptions): Promise<boolean> {
   const guard = `${options.path}.takeover`;
   if (!(await tryCreate(guard))) {
     const age = await ageMs(guard);
-    // Its owner was killed within the few milliseconds that it takes.
+    // Its owner was killed within these few milliseconds.
     if (age !== null && age > guardMs) await rm(guard, { force: true });
     return false;
   }
@@ -148,6 +148,6 @@ async function takeAway(options: FileLockOptions): Promise<boolean> {
 
 async function renew(path: string): Promise<void> {
   const now = new Date();
-  // A lock that vanished was taken over after a long pause of this process; the work notices at its rename.
+  // A missing lock was taken over after a long pause of this process; the work fails at its rename.
   await utimes(path, now, now).catch(() => undefined);
 }

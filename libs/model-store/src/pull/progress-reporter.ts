@@ -2,13 +2,16 @@ import { MultiBar, Presets, type SingleBar } from 'cli-progress';
 import type { ProgressReporter, PullProgress } from './progress.js';
 
 export interface ProgressReporterOptions {
-  /** Where to show it; bars when it is a terminal. Default stderr, so that `--json` on stdout stays clean. */
+  /** Output stream; a terminal gets bars. Default stderr, so that `--json` on stdout stays clean. */
   stream?: NodeJS.WriteStream;
-  /** Milliseconds that never go backwards; for tests. */
+  /** Monotonic clock in milliseconds; for tests. */
   now?: () => number;
 }
 
-/** Bars with bytes, rate and time left on a terminal; elsewhere a line every 10 % or 5 s, at most one in 2 s. */
+/**
+ * A terminal shows bars with bytes, rate and time left; elsewhere a line is written every 10 % or 5 s, at most one in 2
+ * s.
+ */
 export function createProgressReporter(options: ProgressReporterOptions = {}): ProgressReporter {
   const stream = options.stream ?? process.stderr;
   const now = options.now ?? (() => performance.now());
@@ -17,14 +20,14 @@ export function createProgressReporter(options: ProgressReporterOptions = {}): P
 
 const stageText = { download: 'downloading', verify: 'verifying', convert: 'converting' };
 
-/** Rate since the first sight of one line, and what is left at that rate. */
+/** Rate of one line since its first update, and the remaining time at that rate. */
 class Pace {
   private readonly startMs: number;
   private readonly startDone: number;
 
   constructor(first: PullProgress, nowMs: number) {
     this.startMs = nowMs;
-    // What an earlier run brought does not count into the rate.
+    // Bytes of an earlier run do not count into the rate.
     this.startDone = first.done;
   }
 
@@ -59,7 +62,7 @@ class BarReporter implements ProgressReporter {
         hideCursor: true,
         clearOnComplete: false,
         fps: 8,
-        // Lines are not wrapped: on a narrow terminal the figures count more than the bar.
+        // Lines are not wrapped: on a narrow terminal the figures matter more than the bar.
         barsize: (stream.columns ?? 80) < 110 ? 10 : 24,
         autopadding: true,
         noTTYOutput: false,
@@ -86,7 +89,7 @@ class BarReporter implements ProgressReporter {
     return line;
   }
 
-  /** A finished bar becomes a line, so that what moves stays on the screen however many files a model has. */
+  /** Replaces a finished bar by a line, so that active bars stay on the screen however many files a model has. */
   private end(key: string, progress: PullProgress, line: BarLine): void {
     this.ended.add(key);
     this.lines.delete(key);
@@ -120,7 +123,7 @@ interface PlainLine {
   isOver: boolean;
 }
 
-/** Lines of one file come no closer than this. */
+/** Minimum interval between lines of one file. */
 const lineGapMs = 2_000;
 
 class LineReporter implements ProgressReporter {
@@ -138,7 +141,7 @@ class LineReporter implements ProgressReporter {
     if (line.isOver) return;
     line.isOver = progress.done === progress.total;
     const percent = progress.total ? Math.floor((progress.done / progress.total) * 100) : 0;
-    // To verify most files takes no time, and nobody waits for it.
+    // Most files are verified immediately.
     if (line.isOver ? progress.stage === 'verify' && line.shownPercent < 0 : !isDue(line, percent, nowMs)) return;
     Object.assign(line, { shownPercent: percent, shownMs: nowMs });
     const { rate, left } = line.pace.describe(progress, nowMs);
@@ -175,7 +178,7 @@ function amountOf({ done, total }: PullProgress): string {
   return total === null ? formatBytes(done) : `${formatBytes(done)} of ${formatBytes(total)}`;
 }
 
-/** `12.3 MB`, decimal as disks and networks count. */
+/** `12.3 MB`, decimal as for disks and networks. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = bytes;

@@ -1,9 +1,9 @@
-/** What a pull is doing to one file. `convert` counts in the converter's own steps, the others in bytes. */
+/** Activity of a pull on one file. `convert` counts in the converter's own steps, the others in bytes. */
 export type PullStage = 'download' | 'verify' | 'convert';
 
 export interface PullProgress {
   modelId: string;
-  /** Name to show: a file of the model, a package, or the converter's kind. */
+  /** Name to display: a file of the model, a package, or the converter's kind. */
   file: string;
   stage: PullStage;
   done: number;
@@ -11,16 +11,16 @@ export interface PullProgress {
   total: number | null;
 }
 
-/** Shows how pulls go on. Implementations never throw; `close` gives the terminal back. */
+/** Displays the progress of pulls. Implementations never throw; `close` restores the terminal. */
 export interface ProgressReporter {
-  /** Called often; the same (modelId, file, stage) moves the same line. `done === total` ends it. */
+  /** Called often; the same (modelId, file, stage) updates the same line. `done === total` ends it. */
   update(progress: PullProgress): void;
-  /** One line of text, above the bars where there are any. */
+  /** Writes a line of text, above the bars if there are any. */
   note(text: string): void;
   close(): void;
 }
 
-/** For callers that show nothing. */
+/** For callers without a display. */
 export const silentReporter: ProgressReporter = {
   update: () => undefined,
   note: () => undefined,

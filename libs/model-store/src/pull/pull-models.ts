@@ -6,27 +6,29 @@ import type { ProgressReporter } from './progress.js';
 export interface PullModelsOptions {
   /** `SLUICE_HOME`. */
   home: string;
-  /** Pulled one after the other, smallest installed size first, so that something is online soon. */
+  /** Pulled one after the other, smallest installed size first, so that a model is online soon. */
   manifests: ModelManifest[];
   reporter: ProgressReporter;
   signal?: AbortSignal;
-  /** Called as soon as a model is complete, also when it was there before; awaited before the next one. */
+  /** Called as soon as a model is complete, also if it was already installed; awaited before the next one. */
   onInstalled?: (modelId: string) => void | Promise<void>;
-  /** Hub endpoint and token, npm configuration; absent: the public hub without token, the user's npm configuration. */
+  /**
+   * Hub endpoint and token, npm configuration. Default: the public hub without a token, the user's npm configuration.
+   */
   sources?: SourceSettings;
 }
 
-export type PullOutcome =
+export type PullResult =
   | { modelId: string; status: 'installed' | 'present'; folder: string }
   | { modelId: string; status: 'failed'; error: Error };
 
 /**
- * Installs models under `<home>/models`. A model that is complete is left alone, one that another process is
- * pulling is waited for, and an interrupted pull goes on where it stopped. One model's failure does not stop the
- * others: it is in the outcomes. Rejects only when `signal` aborts, with its reason.
+ * Installs models under `<home>/models`. A complete model is left unchanged, one that another process pulls is waited
+ * for, and an interrupted pull resumes. A failure of one model does not stop the others and is part of the results.
+ * Rejects only when `signal` aborts, with its reason.
  */
-export async function pullModels(options: PullModelsOptions): Promise<PullOutcome[]> {
-  const results: PullOutcome[] = [];
+export async function pullModels(options: PullModelsOptions): Promise<PullResult[]> {
+  const results: PullResult[] = [];
   for (const manifest of smallestFirst(options.manifests)) {
     options.signal?.throwIfAborted();
     const result = await pullOne(manifest, options);
@@ -36,7 +38,7 @@ export async function pullModels(options: PullModelsOptions): Promise<PullOutcom
   return results;
 }
 
-async function pullOne(manifest: ModelManifest, options: PullModelsOptions): Promise<PullOutcome> {
+async function pullOne(manifest: ModelManifest, options: PullModelsOptions): Promise<PullResult> {
   const { reporter } = options;
   try {
     const result = await installModel({ ...options, manifest });

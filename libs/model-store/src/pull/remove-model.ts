@@ -6,15 +6,15 @@ import { modelFolder, modelLockFile, modelsFolder, partialModelFolder } from '..
 import { withFileLock } from './file-lock.js';
 
 /**
- * Takes an installed model and what a pull left of it from the disk; false when there was neither. Waits for a pull
- * that is under way. A worker that holds the model keeps its open files until it lets go of them.
+ * Deletes an installed model and leftovers of its pulls; returns false if there was neither. Waits for a running pull.
+ * A worker that serves the model keeps its open files until it unloads it.
  */
 export async function removeInstalledModel(home: string, modelId: string, signal?: AbortSignal): Promise<boolean> {
   const folder = modelFolder(home, modelId);
   const partial = partialModelFolder(home, modelId);
   if (!existsSync(folder) && !existsSync(partial)) return false;
   return withFileLock({ path: modelLockFile(home, modelId), signal }, async () => {
-    // Renamed first: nobody shall find a model that is half gone.
+    // Renamed first, so that no process finds an incomplete model.
     const aside = join(modelsFolder(home), `.old-${modelId}-${randomUUID()}`);
     if (existsSync(folder)) await rename(folder, aside);
     await rm(aside, { recursive: true, force: true });

@@ -11,8 +11,8 @@ export interface RunConversionRequest extends ConversionThreadInput {
 }
 
 /**
- * Converts in a thread: a conversion computes for minutes, and the process that pulls also watches over children,
- * draws bars and renews its lock. Sources that were not built (tests) convert in place, on their small models.
+ * Converts in a thread. A conversion computes for minutes, while the pulling process also supervises children, draws
+ * bars and renews its lock. Unbuilt sources (tests) convert small models in the same thread.
  */
 export function runConversion(request: RunConversionRequest): Promise<ConversionResult> {
   const script = new URL('./conversion-thread.js', import.meta.url);

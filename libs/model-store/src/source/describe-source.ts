@@ -15,26 +15,26 @@ import { fetchWebText } from './web-request.js';
 const generationFile = 'generation_config.json';
 const readFiles = new Set(['config.json', generationFile]);
 
-/** What a repository or package offers, for the manifest of a new model. */
+/** Content of a repository or package, for the manifest of a new model. */
 export interface SourceDescription {
-  /** Pinned: an exact commit or SRI, and sizes and sha256 where the source tells them. */
+  /** Pinned: an exact commit or SRI, with sizes and sha256 if the source states them. */
   source: ManifestSource;
-  /** Last part of its name: `owner/Some-Model` is `Some-Model`. */
+  /** Last part of its name: `Some-Model` for `owner/Some-Model`. */
   name: string;
-  /** What kind of text model it holds, by its `config.json`. */
+  /** Kind of text model, by its `config.json`. */
   kind: GraphKind;
-  /** The graph, as the transformers.js layout names it. */
+  /** Graph file, in the transformers.js layout. */
   graphFile: string;
-  /** Contents of `config.json`. */
+  /** Content of `config.json`. */
   config: Record<string, unknown>;
-  /** Contents of `generation_config.json`, the authors' sampling; empty where there is none. */
+  /** Content of `generation_config.json`, the authors' sampling; empty without one. */
   generation: Record<string, unknown>;
   license: string | null;
 }
 
 /**
- * Looks at an `hf:` or `npm:` source that no manifest describes yet. Fails with `MODEL_PULL_FAILED` where it holds no
- * graph of text in the transformers.js layout.
+ * Inspects an `hf:` or `npm:` source without a manifest. Fails with `MODEL_PULL_FAILED` if it has no text model graph
+ * in the transformers.js layout.
  */
 export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
   const uri = parseSourceUri(text);
@@ -83,7 +83,7 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
   });
   const { files, texts } = await listTarball(spec, { ...options, integrity: manifest._integrity });
   const paths = files.map(({ path }) => path);
-  // What is no model at all has no configuration either: that there is no graph says more.
+  // Without a graph there is often no configuration either; a missing graph is the better message.
   requireGraph(paths, 'decoder', `npm:${spec}`);
   const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
   const kind = kindOf(config, `npm:${spec}`);
@@ -100,7 +100,7 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
   };
 }
 
-/** Every file of a package with size and sha256, and the texts in `readFiles`. Nothing is written. */
+/** Reads every file of a package with size and sha256, and the texts in `readFiles`. Writes nothing. */
 async function listTarball(
   spec: string,
   options: object,
@@ -144,7 +144,7 @@ function licenseOf(manifest: object): string | null {
   return 'license' in manifest && typeof manifest.license === 'string' ? manifest.license : null;
 }
 
-/** A package's own description is not the model's. */
+/** A package's own metadata files are not the model's. */
 function isConfiguration(path: string): boolean {
   return configurationFiles.test(path) && path !== 'package.json';
 }
@@ -160,15 +160,15 @@ const encoderArchitecture =
 const decoderArchitecture = /ForCausalLM$|^(?:GPT2|JAIS)LMHeadModel$/;
 
 /**
- * Encoders are published as such, or with the head of the task that they were trained for first. A configuration that
- * names no architecture is believed to be a decoder's; one that names any other is of a model that nothing here runs.
+ * Returns the kind of text model. Encoders are published as such, or with the task head they were first trained for. A
+ * configuration without an architecture is treated as a decoder's; any other architecture is not supported.
  */
 function kindOf({ architectures }: Record<string, unknown>, where: string): GraphKind {
   const [architecture] = Array.isArray(architectures) ? architectures.map(String) : [];
   if (architecture === undefined || decoderArchitecture.test(architecture)) return 'decoder';
   if (encoderArchitecture.test(architecture)) return 'encoder';
   const runs = 'decoders (…ForCausalLM) and encoders (such as BertModel)';
-  throw pullError(`${where} holds a ${architecture.slice(0, 80)}; of texts, ${runs} can be added.`);
+  throw pullError(`${where} has a ${architecture.slice(0, 80)}; of text models, ${runs} can be added.`);
 }
 
 function parseJson(text: string, path: string, where: string): Record<string, unknown> {

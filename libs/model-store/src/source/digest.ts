@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pullError } from './pull-error.js';
 
-/** What a file must be. Absent members are not checked. */
+/** Expected content of a file. Absent members are not checked. */
 export interface ExpectedContent {
   bytes?: number;
   /** Hex. */
@@ -11,7 +11,7 @@ export interface ExpectedContent {
   integrity?: string;
 }
 
-/** Hashes bytes as they pass and compares at the end. */
+/** Hashes a byte stream and compares at its end. */
 export class ContentCheck {
   bytes = 0;
   private readonly sha256 = createHash('sha256');
@@ -31,7 +31,7 @@ export class ContentCheck {
     this.sri?.hash.update(chunk);
   }
 
-  /** Hashes what an earlier run left of the file. */
+  /** Hashes the part of the file left by an earlier run. */
   async updateFromFile(path: string, onBytes: (done: number) => void, signal?: AbortSignal): Promise<void> {
     for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>) {
       this.update(chunk);
@@ -39,7 +39,7 @@ export class ContentCheck {
     }
   }
 
-  /** Fails with `MODEL_PULL_FAILED` naming the file and both values when the content is another one. */
+  /** Fails with `MODEL_PULL_FAILED` naming the file and both values if the content differs. */
   verify(): void {
     const { bytes, sha256 } = this.expected;
     if (bytes !== undefined && bytes !== this.bytes) {

@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises';
 
-/** Writes one file in order. A test gives one that fails when "the disk is full". */
+/** Writes one file sequentially. Tests replace it to simulate a full disk. */
 export interface FileWriter {
   write(chunk: Uint8Array): Promise<void>;
   /** Resolves when the bytes are on the disk, so that a rename after it never shows an empty file. */
   close(): Promise<void>;
 }
 
-/** `w` starts anew, `a` goes on at the end. */
+/** `w` starts again, `a` appends. */
 export type FileWriterFactory = (path: string, flags: 'w' | 'a') => Promise<FileWriter>;
 
 export const openDiskWriter: FileWriterFactory = async (path, flags) => {

@@ -4,7 +4,10 @@ import { downloadResumable } from './resumable-download.js';
 import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
 import { openWebRange } from './web-request.js';
 
-/** A url that ends in `/` is a folder, to which the files' paths are added; any other is the one file itself. */
+/**
+ * Fetches from a url. One that ends in `/` is a folder, to which the files' paths are added; any other is the single
+ * file.
+ */
 export async function fetchWebSource(base: URL, request: SourceRequest): Promise<string[]> {
   const { files } = request.source;
   const isFolder = base.pathname.endsWith('/');

@@ -2,12 +2,12 @@ import type { ListFileEntry } from '@huggingface/hub';
 import type { ManifestFile } from '#model-registry/manifest';
 import { pullError } from './pull-error.js';
 
-/** Those of the root, and the one in which sentence encoders say how they pool. */
+/** Configuration files of the root, and the pooling file of sentence encoders. */
 export const configurationFiles = /^(?:[^/]+|\d_Pooling\/config)\.(json|jinja|txt|model)$/;
 
 /**
- * The files to fetch, with the size and the sha256 that the hub states where the manifest has none. A source without
- * a list gets the configuration files of the repository's root and its smallest graph precision that is complete.
+ * Returns the files to fetch, with the hub's size and sha256 if the manifest has none. A source without a list gets the
+ * configuration files of the root and the smallest complete graph precision.
  */
 export function selectHubFiles(
   wanted: readonly ManifestFile[],
@@ -37,15 +37,15 @@ function defaultFiles(entries: readonly ListFileEntry[], kind: GraphKind): Manif
 export type GraphKind = 'decoder' | 'encoder';
 
 /**
- * Best first. Decoders: four bits run fastest on a processor, full precision runs everywhere. Encoders: whatever is
- * quantised while it runs gives a text another vector beside other texts, and must run row by row.
+ * Preferred graphs, best first. Decoders: four bits are fastest on a CPU, full precision runs everywhere. Encoders:
+ * with dynamic quantisation a text's vector depends on its batch, so texts must run row by row.
  */
 const graphPreference: Record<GraphKind, string[]> = {
   decoder: ['q4', 'int4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8', 'fp16', ''],
   encoder: ['', 'fp16', 'q4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8'],
 };
 
-/** The graph of a repository in the transformers.js layout; null where there is none. */
+/** Returns the graph of a repository in the transformers.js layout; null without one. */
 export function chooseHubGraph(paths: readonly string[], kind: GraphKind = 'decoder'): string | null {
   for (const precision of graphPreference[kind]) {
     for (const stem of ['model', 'decoder_model_merged']) {
@@ -58,7 +58,7 @@ export function chooseHubGraph(paths: readonly string[], kind: GraphKind = 'deco
   return null;
 }
 
-/** The graph itself and the files that hold its external data: `model.onnx_data`, `model.onnx_data_1`, `model.onnx.data`. */
+/** Returns the graph file and its external data files: `model.onnx_data`, `model.onnx_data_1`, `model.onnx.data`. */
 function isPartOf(path: string, graph: string): boolean {
   return path === graph || path.startsWith(`${graph}_data`) || path === `${graph}.data`;
 }

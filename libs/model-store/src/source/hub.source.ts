@@ -18,8 +18,8 @@ export interface HubRepository {
 export const publicHub = 'https://huggingface.co';
 
 /**
- * Files of a hub repository at one commit: a branch is resolved first, so that a push in the middle of a pull never
- * mixes two versions. Large files are checked against the sha256 the hub states, and against the manifest's.
+ * Files of a hub repository at one commit. A branch is resolved first, so that a push during a pull never mixes two
+ * versions. Large files are checked against the sha256 of the hub and of the manifest.
  */
 export async function fetchHubSource(hub: HubRepository, request: SourceRequest): Promise<string[]> {
   const { settings } = request;
@@ -31,7 +31,7 @@ export async function fetchHubSource(hub: HubRepository, request: SourceRequest)
   return [];
 }
 
-/** The repository at the commit its revision means now. */
+/** Resolves the repository's revision to its current commit. */
 export async function pin(hub: HubRepository, settings: SourceSettings): Promise<HubRepository> {
   if (/^[0-9a-f]{40}$/.test(hub.revision)) return hub;
   const { repository: name, revision } = hub;
@@ -41,7 +41,7 @@ export async function pin(hub: HubRepository, settings: SourceSettings): Promise
   return { repository: hub.repository, revision: info.sha };
 }
 
-/** Every file of the repository at its revision. */
+/** Lists every file of the repository at its revision. */
 export async function listRepository(hub: HubRepository, settings: SourceSettings): Promise<ListFileEntry[]> {
   return describeFailure(hub, async () => {
     const entries: ListFileEntry[] = [];
@@ -62,8 +62,8 @@ async function downloadHubFile(hub: HubRepository, file: ManifestFile, request: 
   const url = new URL(`${endpoint}/${hub.repository}/resolve/${hub.revision}/${encodeURI(file.path)}`);
   const headers: Record<string, string> = settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {};
   await downloadResumable({
-    // The commit names the content; ETags of the hub and of the storage behind it differ.
-    // Without a hash, nothing would show that a continued file is of two versions.
+    // The commit identifies the content, because ETags of the hub and its storage differ. Without a hash, a resumed
+    // file of two versions would go unnoticed.
     open: (offset) => openWebRange({ url, headers, signal }, file.sha256 === undefined ? 0 : offset, null),
     target: join(request.into, file.as ?? file.path),
     name: `${hub.repository}/${file.path}`,

@@ -6,8 +6,8 @@ import npmDefinitions from '@npmcli/config/lib/definitions/index.js';
 export type NpmOptions = Record<string, unknown> & { registry?: string; replaceRegistryHost?: string };
 
 /**
- * The user's npm configuration: registry, scopes, credentials, proxies and certificates from `.npmrc` files and
- * `npm_config_…`. Packages come from where the user's other packages come from.
+ * Reads the user's npm configuration: registry, scopes, credentials, proxies and certificates from `.npmrc` files and
+ * `npm_config_…`. Model packages come from the same registry as the user's other packages.
  */
 export async function readNpmOptions(): Promise<NpmOptions> {
   const config = new Config({

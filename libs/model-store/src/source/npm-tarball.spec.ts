@@ -30,7 +30,7 @@ beforeEach(async () => {
   tarball = await readFile(file);
 });
 
-// A pull that failed may still close the files after the broken one.
+// A failed pull may still close the files after the broken one.
 afterEach(() => rm(folder, { recursive: true, maxRetries: 10 }));
 
 async function* inOneChunk(): AsyncGenerator<Uint8Array> {
@@ -46,7 +46,7 @@ const extract = (openWriter: FileWriterFactory, wrong?: string) =>
     onBytes: () => undefined,
   });
 
-/** A disk that is full as soon as that file is written. */
+/** Simulates a disk that is full as soon as that file is written. */
 const fullAt =
   (name: string, open = openDiskWriter): FileWriterFactory =>
   async (path, flags) => {
@@ -55,7 +55,7 @@ const fullAt =
     return { ...writer, write: () => Promise.reject(new Error('ENOSPC: no space left on device')) };
   };
 
-/** The last file begins when the one before it has ended, well or not. */
+/** The last file begins when the one before it has ended, successfully or not. */
 const inTurn: FileWriterFactory = async (path, flags) => {
   if (path.includes('third')) {
     while (existsSync(join(into, 'second.bin.part'))) await delay(5);
@@ -64,7 +64,7 @@ const inTurn: FileWriterFactory = async (path, flags) => {
   return openDiskWriter(path, flags);
 };
 
-describe('a package that is read whole before its files are written', () => {
+describe('a package that is read completely before its files are written', () => {
   it('is unpacked', async () => {
     await extract(openDiskWriter);
     for (const name of names) expect((await readFile(join(into, name))).equals(contentOf(name))).toBe(true);
@@ -82,13 +82,13 @@ describe('a package that is read whole before its files are written', () => {
 
   it('ends nothing else when a file fails while another is still to come', async () => {
     const unhandled: unknown[] = [];
-    const hear = (reason: unknown) => void unhandled.push(reason);
-    process.on('unhandledRejection', hear);
+    const onUnhandled = (reason: unknown) => void unhandled.push(reason);
+    process.on('unhandledRejection', onUnhandled);
     await expect(extract(fullAt('second', inTurn))).rejects.toThrow('ENOSPC');
-    // Elsewhere: the third file of the failed one may still be written.
+    // A different folder, because the third file of the failed pull may still be written.
     into = join(folder, 'again');
     await expect(extract(inTurn, 'second.bin')).rejects.toMatchObject({ code: 'MODEL_PULL_FAILED' });
-    process.off('unhandledRejection', hear);
+    process.off('unhandledRejection', onUnhandled);
     expect(unhandled).toEqual([]);
   });
 });

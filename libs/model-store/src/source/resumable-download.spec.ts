@@ -45,13 +45,13 @@ const leftovers = async () => (await readdir(folder)).sort();
 const ranges = () => server.requestsOf('/weights.bin').map(({ range }) => range);
 
 describe('downloadResumable', () => {
-  it('leaves the file and nothing else', async () => {
+  it('leaves only the file', async () => {
     await download();
     expect((await downloaded()).equals(content)).toBe(true);
     expect(await leftovers()).toEqual(['weights.bin']);
   });
 
-  it('goes on where a broken connection stopped', async () => {
+  it('resumes where a broken connection stopped', async () => {
     server.cuts.set('/weights.bin', [100_000, 50_000]);
     await download();
     expect((await downloaded()).equals(content)).toBe(true);
@@ -62,14 +62,14 @@ describe('downloadResumable', () => {
     ]);
   });
 
-  it('starts again where the server cannot resume', async () => {
+  it('starts again if the server cannot resume', async () => {
     server.supportsRanges = false;
     server.cuts.set('/weights.bin', [100_000]);
     await download();
     expect((await downloaded()).equals(content)).toBe(true);
   });
 
-  it('goes on with what an earlier process left, after hashing it', async () => {
+  it('resumes the part of an earlier process, after hashing it', async () => {
     await writeFile(join(folder, 'weights.bin.part'), content.subarray(0, 120_000));
     const stages = new Set<string>();
     await download({ onProgress: (stage) => stages.add(stage) });
@@ -78,7 +78,7 @@ describe('downloadResumable', () => {
     expect([...stages]).toEqual(['verify', 'download']);
   });
 
-  it('asks nobody when the left part is whole', async () => {
+  it('sends no request if the part is already complete', async () => {
     await writeFile(join(folder, 'weights.bin.part'), content);
     await download();
     expect(ranges()).toEqual([]);
@@ -91,7 +91,7 @@ describe('downloadResumable', () => {
       server.validators = validators;
       server.cuts.set('/weights.bin', [100_000]);
       const other = Buffer.from(content).reverse();
-      // The first try breaks; before the second one the file changes.
+      // The first try breaks, and the file changes before the second.
       const open = download({ attempts: 1, expected: {} });
       await expect(open).rejects.toThrow();
       server.addFile('/weights.bin', other);
@@ -100,7 +100,7 @@ describe('downloadResumable', () => {
     },
   );
 
-  it('goes on by the date where the ETag is weak', async () => {
+  it('resumes by the date if the ETag is weak', async () => {
     server.validators = 'weak';
     server.cuts.set('/weights.bin', [100_000]);
     await download({ expected: {} });
@@ -108,7 +108,7 @@ describe('downloadResumable', () => {
     expect(ranges()).toEqual([null, expect.stringMatching(/^bytes=[1-9]\d*-$/)]);
   });
 
-  it('goes on without a validator only where a hash will judge', async () => {
+  it('resumes without a validator only if a hash is checked', async () => {
     server.validators = 'none';
     server.cuts.set('/weights.bin', [100_000]);
     await download({ expected: {} });
@@ -120,13 +120,13 @@ describe('downloadResumable', () => {
     expect((await downloaded()).equals(content)).toBe(true);
   });
 
-  it('starts again when the left part is longer than the file', async () => {
+  it('starts again if the part is longer than the file', async () => {
     await writeFile(join(folder, 'weights.bin.part'), Buffer.alloc(content.length + 10));
     await download({ expected: { sha256: sha256(content) } });
     expect((await downloaded()).equals(content)).toBe(true);
   });
 
-  it('refuses another content and keeps none of it', async () => {
+  it('rejects different content and keeps none of it', async () => {
     const wrong = sha256(Buffer.from('else'));
     await expect(download({ expected: { sha256: wrong } })).rejects.toMatchObject({
       code: 'MODEL_PULL_FAILED',
@@ -135,7 +135,7 @@ describe('downloadResumable', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('refuses a wrong size and a wrong integrity', async () => {
+  it('rejects a wrong size and a wrong integrity', async () => {
     await expect(download({ expected: { bytes: content.length + 1 } })).rejects.toThrow(
       /300000 bytes; 300001 were expected/,
     );
@@ -148,7 +148,7 @@ describe('downloadResumable', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('tries again after a busy answer and gives up on a missing file at once', async () => {
+  it('retries after a temporary error, and fails immediately for a missing file', async () => {
     server.statuses.set('/weights.bin', [503, 429]);
     await download();
     expect(server.requestsOf('/weights.bin')).toHaveLength(3);
@@ -159,7 +159,7 @@ describe('downloadResumable', () => {
     expect(server.requestsOf('/gone.bin')).toHaveLength(1);
   });
 
-  it('gives up after tries without a single byte, and keeps what it has', async () => {
+  it('gives up after tries without a single byte, and keeps its part', async () => {
     server.cuts.set('/weights.bin', [100_000]);
     server.statuses.set('/weights.bin', []);
     const broken = download({ attempts: 1 });
@@ -167,8 +167,8 @@ describe('downloadResumable', () => {
     expect(await leftovers()).toContain('weights.bin.part');
   });
 
-  it('gives up on tries that only get as far again, each from the beginning', async () => {
-    // A part that is thrown away, and then one that is a little longer than it: again and again.
+  it('gives up after tries from the beginning that make no progress', async () => {
+    // Alternates between a part that is discarded and one that is slightly longer.
     const reached = [10, 5, 9, 5, 9, 5, 9, 5, 9];
     let tries = 0;
     const open: DownloadRequest['open'] = () => {
@@ -183,7 +183,7 @@ describe('downloadResumable', () => {
     expect(tries).toBe(4);
   });
 
-  it('keeps its part when it is stopped, and goes on the next time', async () => {
+  it('keeps its part when it is stopped, and resumes the next time', async () => {
     const stop = new AbortController();
     const stopped = download({
       signal: stop.signal,
@@ -199,11 +199,12 @@ describe('downloadResumable', () => {
   it('removes its part when the disk is full', async () => {
     const openWriter: DownloadRequest['openWriter'] = async (path, flags) => {
       const writer = await openDiskWriter(path, flags);
-      let room = 100_000;
+      let remaining = 100_000;
       return {
         write: (chunk) => {
-          room -= chunk.length;
-          if (room < 0) return Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
+          remaining -= chunk.length;
+          if (remaining < 0)
+            return Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
           return writer.write(chunk);
         },
         close: () => writer.close(),
@@ -238,7 +239,7 @@ describe('downloadResumable', () => {
 });
 
 describe('openWebRange', () => {
-  it('sends the token to the first host alone', async () => {
+  it('sends the token only to the first host', async () => {
     const storage = await WeightsServer.start();
     server.storage = storage;
     server.hubToken = 'secret';
@@ -251,7 +252,7 @@ describe('openWebRange', () => {
     await storage.close();
   });
 
-  it('refuses plain http to other machines', async () => {
+  it('rejects plain http to other machines', async () => {
     const url = new URL('http://weights.example.org/model.onnx');
     await expect(openWebRange({ url }, 0, null)).rejects.toThrow(/over https only/);
   });

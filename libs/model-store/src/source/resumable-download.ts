@@ -6,38 +6,41 @@ import { ContentCheck, type ExpectedContent } from './digest.js';
 import type { FileWriterFactory } from './file-writer.js';
 import { InterruptedDownloadError, pullError } from './pull-error.js';
 
-/** An open answer to a request for the bytes from some offset on. */
+/** An open response to a request for the bytes from an offset on. */
 export interface RangeResponse {
-  /** Where the body starts: the offset asked for, or 0 when the server cannot resume. */
+  /** Where the body starts: the requested offset, or 0 if the server cannot resume. */
   offset: number;
-  /** Bytes of the whole file, null when the server does not say. */
+  /** Bytes of the whole file; null if the server does not say. */
   totalBytes: number | null;
-  /** Changes when the file does (ETag or date), null when the server sends none. */
+  /** Changes with the file (ETag or date); null if the server sends none. */
   validator: string | null;
   body: AsyncIterable<Uint8Array>;
 }
 
 export interface DownloadRequest {
-  /** Opens the remote file at an offset; `validator` is the one seen before. Rejects with `InterruptedDownloadError` where a retry helps. */
+  /**
+   * Opens the remote file at an offset; `validator` is that of the part. Rejects with `InterruptedDownloadError` if a
+   * retry helps.
+   */
   open: (offset: number, validator: string | null) => Promise<RangeResponse>;
   target: string;
   /** For messages. */
   name: string;
   expected: ExpectedContent;
-  /** Larger files are refused at the first byte that shows it. */
+  /** Maximum size; larger files are rejected at the first byte that shows it. */
   maxBytes: number;
   openWriter: FileWriterFactory;
   onProgress: (stage: 'download' | 'verify', done: number, total: number | null) => void;
   signal?: AbortSignal;
-  /** Tries in a row that get no further than one before, until it is given up. Default 5. */
+  /** Consecutive tries without progress before the download fails. Default 5. */
   attempts?: number;
-  /** First pause between tries; doubles. Default 500. */
+  /** First delay between tries, in ms; doubles each time. Default 500. */
   backoffMs?: number;
 }
 
 /**
- * Downloads to `<target>.part` and renames when the content is right. What an interrupted run left is kept, hashed
- * again and continued. A wrong hash, a file that is too large or a full disk removes the part.
+ * Downloads to `<target>.part` and renames it when the content is correct. The part of an interrupted run is kept,
+ * hashed again and continued. A wrong hash, an oversized file or a full disk removes it.
  */
 export async function downloadResumable(request: DownloadRequest): Promise<void> {
   if (existsSync(request.target)) return;
@@ -54,7 +57,7 @@ export async function downloadResumable(request: DownloadRequest): Promise<void>
         throw error;
       }
       const reached = await partial.bytes();
-      // Getting as far again after a part was thrown away is no progress.
+      // Reaching the same offset again after a part was discarded is not progress.
       failures = reached > furthest ? 1 : failures + 1;
       furthest = Math.max(furthest, reached);
       if (failures >= (request.attempts ?? 5)) throw pullError(`${request.name}: ${messageOf(error)}`, error);
@@ -67,7 +70,7 @@ async function downloadOnce(request: DownloadRequest, partial: PartialFile): Pro
   let check = new ContentCheck(request.expected, request.name);
   const validator = await partial.validator();
   const { sha256, integrity } = request.expected;
-  // Where nothing would tell two versions of the file apart, none of an earlier one is gone on with.
+  // If nothing would distinguish two versions of the file, an earlier part is not continued.
   if (validator === null && sha256 === undefined && integrity === undefined) await partial.remove();
   const present = await partial.bytes();
   const total = request.expected.bytes ?? null;
@@ -112,7 +115,7 @@ async function receive(
   }
 }
 
-/** Errors while reading the body are the connection's; those of the writer stay what they are. */
+/** Treats errors of the body as connection errors; those of the writer are unchanged. */
 async function* interruptible(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = body[Symbol.asyncIterator]();
   try {
@@ -131,7 +134,7 @@ async function* interruptible(body: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** `<target>.part`, and beside it the validator of the file it is a part of. */
+/** `<target>.part`, and a file beside it with its validator. */
 class PartialFile {
   readonly path: string;
   private readonly validatorPath: string;

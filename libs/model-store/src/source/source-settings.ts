@@ -1,11 +1,11 @@
-/** How sources are reached. Every member has a default, so that `{}` works for everybody. */
+/** Access to sources. Every member has a default, so that `{}` works. */
 export interface SourceSettings {
   /** Base URL of the model hub, without a trailing slash. Default: the public hub. */
   hubEndpoint?: string;
-  /** Sent to the hub alone, never to the hosts it redirects to. */
+  /** Sent only to the hub, never to the hosts it redirects to. */
   hubToken?: string;
-  /** Options for the npm registry client; absent: read from the user's npm configuration. */
+  /** Options of the npm registry client; default: the user's npm configuration. */
   npm?: Record<string, unknown>;
-  /** Largest single file that is fetched when the manifest states no size. Default 64 GiB. */
+  /** Largest single file to download if the manifest states no size. Default 64 GiB. */
   maxFileBytes?: number;
 }

@@ -1,13 +1,13 @@
 import { PlatformError } from '#common';
 
-/** A source uri taken apart. */
+/** A parsed source uri. */
 export type SourceUri =
   | { kind: 'npm'; name: string; version: string }
   | { kind: 'hf'; repository: string; revision: string }
   | { kind: 'file'; path: string }
   | { kind: 'https'; url: URL };
 
-/** Takes `npm:`, `hf:`, `file:` and `https:` apart. Fails with `INVALID_MANIFEST` saying what the form should be. */
+/** Parses `npm:`, `hf:`, `file:` and `https:`. Fails with `INVALID_MANIFEST` naming the expected form. */
 export function parseSourceUri(uri: string): SourceUri {
   const [, scheme = '', rest = ''] = /^([a-z]+):(.+)$/s.exec(uri) ?? [];
   if (scheme === 'npm') return parseNpm(rest);
@@ -19,7 +19,7 @@ export function parseSourceUri(uri: string): SourceUri {
 
 function parseNpm(rest: string): SourceUri {
   const [, name, version] = /^((?:@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*)@(\d[\w.+-]*)$/i.exec(rest) ?? [];
-  // A range or a tag would install something else tomorrow.
+  // A range or a tag would install a different version later.
   if (!name || !version) throw malformed(`npm:${rest}`, 'npm:<package>@<version>, with one exact version');
   return { kind: 'npm', name, version };
 }
@@ -37,7 +37,7 @@ function parseWeb(uri: string): SourceUri {
   return { kind: 'https', url };
 }
 
-/** Weights travel encrypted; plain http is for this machine alone (tests, a mirror on localhost). */
+/** Requires https; plain http is only for this machine (tests, a mirror on localhost). */
 export function assertFetchable(url: URL): void {
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
   if (url.protocol === 'https:' || (url.protocol === 'http:' && loopback)) return;

@@ -14,7 +14,7 @@ export interface VerifiedFileRequest {
   signal?: AbortSignal;
 }
 
-/** Writes a local stream to `target`, which appears only when its content is right. A failure leaves nothing. */
+/** Writes a local stream to `target`, which appears only if its content is correct. A failure leaves nothing. */
 export async function writeVerifiedFile(request: VerifiedFileRequest): Promise<void> {
   const partial = `${request.target}.part`;
   await mkdir(dirname(request.target), { recursive: true });

@@ -5,7 +5,7 @@ import { assertFetchable } from './source-uri.js';
 
 export interface WebRequest {
   url: URL;
-  /** Sent to the first host only, never across a redirect to another origin. */
+  /** Sent only to the first host, never across a redirect to another origin. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
@@ -13,18 +13,18 @@ export interface WebRequest {
 const maxRedirects = 5;
 let sharedAgent: Dispatcher | null = null;
 
-/** Honours the usual proxy variables; one connection pool for all downloads of the process. */
+/** Supports the usual proxy variables; one connection pool for all downloads of the process. */
 export function webAgent(): Dispatcher {
   sharedAgent ??= new EnvHttpProxyAgent({ headersTimeout: 30_000, bodyTimeout: 60_000, connect: { timeout: 15_000 } });
   return sharedAgent;
 }
 
-/** Opens a url at an offset for `downloadResumable`, following redirects to https (and loopback) alone. */
+/** Opens a url at an offset for `downloadResumable`, following redirects only to https (and loopback). */
 export async function openWebRange(web: WebRequest, offset: number, validator: string | null): Promise<RangeResponse> {
   const range: Record<string, string> = { 'accept-encoding': 'identity' };
   if (offset > 0) {
     range['range'] = `bytes=${offset}-`;
-    // Without it, a file that changed in between would be stitched together from two versions.
+    // Without it, a file that changed in between would be joined from two versions.
     if (validator !== null) range['if-range'] = validator;
   }
   const response = await followRedirects(web, range);
@@ -35,7 +35,7 @@ export async function openWebRange(web: WebRequest, offset: number, validator: s
   return toRangeResponse(response, offset, web.url);
 }
 
-/** The whole of a small text, with the status that it came with. */
+/** Returns a small text with the status of its response. */
 export async function fetchWebText(web: WebRequest): Promise<{ statusCode: number; text: string }> {
   const { statusCode, body } = await followRedirects(web, {});
   return { statusCode, text: await body.text() };

@@ -142,7 +142,7 @@ export class ApiConfig extends LimitsConfig {
   })
   shutdownGraceMs!: number;
 
-  /** Where stakes are looked up; null: nowhere. One variable without the other would let nobody in, and say nothing. */
+  /** Where stakes are looked up; null: nowhere. Setting only one of the variables would silently reject everyone. */
   @SetTogether({ SLUICE_STAKE_RPC_URL: 'stakeRpcUrl', SLUICE_STAKE_CONTRACT: 'stakeContractAddress' })
   get stakeContract(): { rpcUrl: string; contract: string } | null {
     const { stakeRpcUrl: rpcUrl, stakeContractAddress: contract } = this;

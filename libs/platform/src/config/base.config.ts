@@ -8,7 +8,7 @@ import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from '
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** What every process reads. */
+/** Variables that every process reads. */
 export class BaseConfig extends TracingConfig {
   @ChoiceVariable('LOG_LEVEL', { about: 'Lowest level that is logged.', choices: logLevels, default: 'info' })
   logLevel!: LogLevel;
@@ -36,7 +36,7 @@ export class BaseConfig extends TracingConfig {
   })
   site!: string;
 
-  /** Absolute. */
+  /** Absolute path. */
   get home(): string {
     return resolve(this.homePath ?? join(homedir(), '.sluice'));
   }
@@ -45,7 +45,7 @@ export class BaseConfig extends TracingConfig {
 const postgresUrl = /^postgres(ql)?:\/\/.+/;
 const queueUrl = /^(postgres(ql)?|rediss?):\/\/.+/;
 
-/** What every process that touches inputs and results of media jobs reads; the same for api, worker and ops. */
+/** Variables of every process that reads or writes media artifacts; the same for api, worker and ops. */
 export class StorageConfig extends BaseConfig {
   @TextVariable('SLUICE_STORAGE_URL', {
     about:
@@ -101,8 +101,8 @@ export class StorageConfig extends BaseConfig {
   s3PathStyle!: boolean;
 
   /**
-   * What `createArtifactStore` takes. One half of a key would be refused at the first picture, by a server that says no more
-   * than that it was.
+   * Options of `createArtifactStore`. Half a key pair is rejected here, because the server would only report it at the
+   * first use.
    */
   @SetTogether({ SLUICE_S3_ACCESS_KEY_ID: 's3AccessKeyId', SLUICE_S3_SECRET_ACCESS_KEY: 's3SecretAccessKey' })
   get storage(): {
@@ -126,7 +126,7 @@ export class StorageConfig extends BaseConfig {
   }
 }
 
-/** What every process that touches the queue reads. */
+/** Variables of every process that uses the queue. */
 export class QueueConfig extends StorageConfig {
   @TextVariable('SLUICE_QUEUE_URL', {
     about: 'Store of the queue; default: `REDIS_URL`, else (not for workers) `DATABASE_URL`.',
@@ -141,7 +141,7 @@ export class QueueConfig extends StorageConfig {
   redisUrl?: string;
 }
 
-/** What the processes beside the database read. */
+/** Variables of the processes that use the database. */
 export class DatabaseConfig extends QueueConfig {
   @TextVariable('DATABASE_URL', {
     about: 'The PostgreSQL database.',
@@ -163,7 +163,7 @@ export class DatabaseConfig extends QueueConfig {
     return this.explicitQueueUrl ?? this.redisUrl ?? this.databaseUrl;
   }
 
-  /** The Redis that keeps the windows of rate limits; null: the database does. */
+  /** Redis with the rate-limit windows; null: they are in the database. */
   get limitsRedisUrl(): string | null {
     const queueInRedis = this.explicitQueueUrl?.startsWith('redis') === true;
     return this.redisUrl ?? (queueInRedis ? (this.explicitQueueUrl ?? null) : null);

@@ -2,8 +2,8 @@ import { BaseConfig, type LogLevel } from './base.config.js';
 import { loadConfig } from './load-config.js';
 
 /**
- * The environment of a child process: ours over `defaults`, and `overrides` over both; null takes a variable away, and
- * with it the file that holds it. A worker must not inherit the password of the database, for example.
+ * Builds the environment of a child process: this process's environment over `defaults`, then `overrides`. Null removes
+ * a variable and its `_FILE` variant, so that a worker does not inherit the database password, for example.
  */
 export function childEnvironment(
   overrides: Record<string, string | null> = {},
@@ -19,12 +19,12 @@ export function childEnvironment(
   return environment;
 }
 
-/** `LOG_LEVEL`, for loggers that are made before an app has its config. */
+/** Returns `LOG_LEVEL`, for loggers created before the configuration is loaded. */
 export function logLevelOfEnvironment(): LogLevel {
   return loadConfig(BaseConfig).logLevel;
 }
 
-/** The environment of a tool that is given foreign files: where programs are, and nothing else of ours. */
+/** Environment of a tool that processes untrusted files: the program search path and nothing else. */
 export function toolEnvironment(): NodeJS.ProcessEnv {
   const { PATH, LD_LIBRARY_PATH } = process.env;
   return { LC_ALL: 'C', ...(PATH ? { PATH } : {}), ...(LD_LIBRARY_PATH ? { LD_LIBRARY_PATH } : {}) };

@@ -7,7 +7,7 @@ const maxRequests = 1_000_000_000;
 const maxTokens = 1_000_000_000_000;
 const tenMinutesMs = 600_000;
 
-/** An address, with or without the bits of its network; a network of everybody would let every caller name itself. */
+/** An address or network. A network of all addresses would let every client choose its own address. */
 @ValidatorConstraint({ name: 'isProxyList' })
 class IsProxyList implements ValidatorConstraintInterface {
   validate(value: unknown): boolean {
@@ -22,7 +22,7 @@ class IsProxyList implements ValidatorConstraintInterface {
   }
 }
 
-/** Rate limits, as the api holds callers to them (docs/rate-limits.md). Limits of models come from a table. */
+/** Rate limits that the API applies (docs/rate-limits.md). Model limits come from a table. */
 export class LimitsConfig extends DatabaseConfig {
   @BooleanVariable('SLUICE_RATE_LIMITS', {
     about: 'Enforce rate limits and the block after failures; false only where all callers are trusted.',

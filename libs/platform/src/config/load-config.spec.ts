@@ -28,13 +28,13 @@ function problemsOf(configClass: new () => object, environment: Environment): st
 }
 
 describe('parseConfig', () => {
-  it('fills in the defaults', () => {
+  it('applies the defaults', () => {
     const config = parseConfig(ApiConfig, complete);
     expect(config).toMatchObject({ host: '127.0.0.1', port: 3000, logLevel: 'info', site: 'SLC', queueLimit: 1000 });
     expect(config.queueUrl).toBe(complete.DATABASE_URL);
   });
 
-  it('names every bad variable with what is expected', () => {
+  it('names every invalid variable with the expected value', () => {
     const problems = problemsOf(ApiConfig, { PORT: '80x', LOG_LEVEL: 'loud', SLUICE_SECRET_KEY: 'short' });
     expect(problems.sort()).toEqual([
       'DATABASE_URL is not set; expected a URL such as postgresql://user:password@host:5432/database. ' +
@@ -45,7 +45,7 @@ describe('parseConfig', () => {
     ]);
   });
 
-  it('names what the children of an app would stumble over, once, but not what it gives them itself', () => {
+  it('reports errors of child processes once, except for variables that the parent sets', () => {
     const environment = { PORT: '-1', SLUICE_THREADS: '0', SLUICE_QUEUE_LIMIT: 'x', SLUICE_SWEEP_INTERVAL_MS: '1' };
     expect(() => parseConfig(LocalConfig, environment, [ApiConfig, WorkerConfig, OpsConfig])).toThrow(
       expect.objectContaining({
@@ -60,14 +60,14 @@ describe('parseConfig', () => {
     expect(parseConfig(LocalConfig, {}, [ApiConfig, WorkerConfig, OpsConfig]).port).toBe(3000);
   });
 
-  it('names for its children what does not go together, but not what it gives them itself', () => {
+  it('reports inconsistent variables of child processes, except for those that the parent sets', () => {
     const children = [ApiConfig, WorkerConfig, OpsConfig];
     const half = { SLUICE_STAKE_RPC_URL: 'http://chain', SLUICE_S3_SECRET_ACCESS_KEY: 'hunter2' };
     expect(() => parseConfig(LocalConfig, half, children)).toThrow(
       expect.objectContaining({
         problems: [
-          'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT are set together or not at all.',
-          'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY are set together or not at all.',
+          'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT must be set together or not at all.',
+          'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY must be set together or not at all.',
         ],
       }),
     );
@@ -75,19 +75,19 @@ describe('parseConfig', () => {
     expect(parseConfig(LocalConfig, whole, children).port).toBe(3000);
   });
 
-  it.each([ApiConfig, OpsConfig, WorkerConfig])('refuses half a pair of keys of the bucket in %o', (configClass) => {
+  it.each([ApiConfig, OpsConfig, WorkerConfig])('rejects half a key pair of the bucket in %o', (configClass) => {
     const keys = ['SLUICE_S3_ACCESS_KEY_ID', 'SLUICE_S3_SECRET_ACCESS_KEY'];
     const environment = { ...complete, REDIS_URL: 'redis://host' };
     for (const key of keys) {
       expect(problemsOf(configClass, { ...environment, [key]: 'hunter2' })).toEqual([
-        'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY are set together or not at all.',
+        'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY must be set together or not at all.',
       ]);
     }
     const both = Object.fromEntries(keys.map((key) => [key, 'x']));
     expect(problemsOf(configClass, { ...environment, ...both })).toEqual([]);
   });
 
-  it('refuses one key for the two roles of the first account, without telling it', () => {
+  it('rejects the same key for both roles of the first account without printing it', () => {
     const [one, other] = [`slk_${'a'.repeat(20)}`, `slk_${'b'.repeat(20)}`];
     const keys = (admin: string, inference: string) => ({
       SLUICE_BOOTSTRAP_ADMIN_KEY: admin,
@@ -100,11 +100,11 @@ describe('parseConfig', () => {
     expect(problemsOf(LocalConfig, keys(one, ''))).toEqual([]);
   });
 
-  it.each(['-1', '65536', '1.5', '1e3', ' ', 'NaN', '0x10'])('refuses %j as a port', (port) => {
+  it.each(['-1', '65536', '1.5', '1e3', ' ', 'NaN', '0x10'])('rejects %j as a port', (port) => {
     expect(problemsOf(ApiConfig, { ...complete, PORT: port })).toEqual([expect.stringContaining('PORT')]);
   });
 
-  it.each(['10.0.0.0/8', '192.0.2.1, 2001:db8::/32', '::1'])('takes %j as proxies', (text) => {
+  it.each(['10.0.0.0/8', '192.0.2.1, 2001:db8::/32', '::1'])('accepts %j as proxies', (text) => {
     const { trustedProxies } = parseConfig(ApiConfig, { ...complete, SLUICE_TRUSTED_PROXIES: text });
     expect(trustedProxies.join(', ')).toBe(text);
   });
@@ -119,13 +119,13 @@ describe('parseConfig', () => {
     '0.0.0.0/0',
     '::/0',
     '::/00',
-  ])('refuses %j as a proxy', (text) => {
+  ])('rejects %j as a proxy', (text) => {
     expect(problemsOf(ApiConfig, { ...complete, SLUICE_TRUSTED_PROXIES: text })).toEqual([
       `SLUICE_TRUSTED_PROXIES is "${text}"; expected addresses or networks such as 10.0.0.0/8, none of them /0, separated by commas.`,
     ]);
   });
 
-  it('takes an empty variable as not set', () => {
+  it('treats an empty variable as not set', () => {
     expect(parseConfig(ApiConfig, { ...complete, PORT: '', REDIS_URL: '' }).port).toBe(3000);
   });
 
@@ -137,7 +137,7 @@ describe('parseConfig', () => {
     );
   });
 
-  it('asks a worker for a queue that is not the database', () => {
+  it('requires a queue other than the database for a worker', () => {
     expect(problemsOf(WorkerConfig, complete)).toEqual([expect.stringMatching(/^SLUICE_QUEUE_URL or REDIS_URL/)]);
     expect(parseConfig(WorkerConfig, { REDIS_URL: 'redis://host' }).queueUrl).toBe('redis://host');
   });
@@ -149,7 +149,7 @@ describe('parseConfig', () => {
     ]);
   });
 
-  it('has a worker serve the starter models, none but the placed ones in a pool, and always those it is told', () => {
+  it('selects the starter models for a worker, only placed ones in a pool, and always those it is given', () => {
     const modelsOf = (environment: Environment) =>
       parseConfig(WorkerConfig, { REDIS_URL: 'redis://host', ...environment }).models;
     expect(modelsOf({})).toEqual(['starter']);
@@ -157,7 +157,7 @@ describe('parseConfig', () => {
     expect(modelsOf({ SLUICE_POOL: 'text', SLUICE_MODELS: 'one,two' })).toEqual(['one', 'two']);
   });
 
-  it('reads budgets of memory by device, as amounts and as shares', () => {
+  it('parses memory budgets per device as amounts and shares', () => {
     const worker = (SLUICE_MEMORY_BUDGET: string) => ({ REDIS_URL: 'redis://host', SLUICE_MEMORY_BUDGET });
     expect(parseConfig(WorkerConfig, worker('')).memoryBudget).toEqual([]);
     expect(parseConfig(WorkerConfig, worker('cpu=1.5GiB, cuda=50%')).memoryBudget).toEqual([
@@ -171,14 +171,14 @@ describe('parseConfig', () => {
     expect(problemsOf(WorkerConfig, pool)).toEqual([expect.stringMatching(/^SLUICE_POOL/)]);
   });
 
-  it('gives the first account credit, but in production only what it is told to', () => {
+  it('grants the first account credit, in production only the configured amount', () => {
     const creditOf = (environment: Environment) => parseConfig(LocalConfig, environment).firstCreditUsd;
     expect(creditOf({})).toBe('100');
     expect(creditOf({ NODE_ENV: 'production' })).toBe('0');
     expect(creditOf({ NODE_ENV: 'production', SLUICE_BOOTSTRAP_CREDIT_USD: '5' })).toBe('5');
   });
 
-  it('keeps closed betas closed and knows no region header, unless told', () => {
+  it('disables closed beta models and the region header by default', () => {
     expect(parseConfig(ApiConfig, complete)).toMatchObject({ betaModels: false, regionHeader: undefined });
     const told = { ...complete, SLUICE_BETA_MODELS: 'true', SLUICE_REGION_HEADER: 'X-Country' };
     expect(parseConfig(ApiConfig, told)).toMatchObject({ betaModels: true, regionHeader: 'X-Country' });
@@ -189,7 +189,7 @@ describe('parseConfig', () => {
     ]);
   });
 
-  describe('with secrets in files', () => {
+  describe('secrets in files', () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-secrets-'));
     const file = (name: string, text: string) => {
       writeFileSync(join(folder, name), text);
@@ -199,20 +199,20 @@ describe('parseConfig', () => {
 
     const database = file('database-url', `${complete.DATABASE_URL}\n`);
 
-    it('reads them less the line end', () => {
+    it('are read without the trailing newline', () => {
       const environment = { DATABASE_URL_FILE: database, SLUICE_SECRET_KEY_FILE: file('key', 'cd'.repeat(32)) };
       const config = parseConfig(OpsConfig, environment);
       expect(config).toMatchObject({ databaseUrl: complete.DATABASE_URL, secretKey: 'cd'.repeat(32) });
     });
 
-    it('checks what stands there and tells none of it', () => {
+    it('are validated without being printed', () => {
       const short = { ...complete, SLUICE_SECRET_KEY: '', SLUICE_SECRET_KEY_FILE: file('short', 'hunter2\n') };
       expect(problemsOf(OpsConfig, short)).toEqual([
         expect.stringMatching(/^SLUICE_SECRET_KEY is a value that is not shown; expected 64 hex digits/),
       ]);
     });
 
-    it('names a file that cannot be read or is empty, once', () => {
+    it('report an unreadable or empty file once', () => {
       const missing = join(folder, 'missing');
       const wrong = { DATABASE_URL_FILE: missing, SLUICE_SECRET_KEY_FILE: file('empty', '\n') };
       expect(problemsOf(OpsConfig, wrong)).toEqual([
@@ -221,21 +221,23 @@ describe('parseConfig', () => {
       ]);
     });
 
-    it('refuses a secret that is set twice, and knows no file for what is no secret', () => {
+    it('are rejected when set twice, and not supported for variables that are not secret', () => {
       expect(problemsOf(OpsConfig, { ...complete, DATABASE_URL_FILE: database })).toEqual([
-        expect.stringMatching(/^DATABASE_URL_FILE cannot be used: the variable without _FILE is set too/),
+        expect.stringMatching(
+          /^DATABASE_URL_FILE cannot be used: only one of the variable and its _FILE variant may be set/,
+        ),
       ]);
       expect(parseConfig(ApiConfig, { ...complete, PORT_FILE: file('port', '1') }).port).toBe(3000);
     });
 
-    it('names them for the children of an app too', () => {
+    it('are validated for child processes too', () => {
       const environment = { SLUICE_S3_SECRET_ACCESS_KEY_FILE: join(folder, 'missing') };
       expect(() => parseConfig(LocalConfig, environment, [WorkerConfig])).toThrow(
         expect.objectContaining({ problems: [expect.stringMatching(/^SLUICE_S3_SECRET_ACCESS_KEY_FILE/)] }),
       );
     });
 
-    it('takes the file away from a child that must not have the secret', () => {
+    it('are removed from a child that must not have the secret', () => {
       vi.stubEnv('DATABASE_URL_FILE', database);
       expect(childEnvironment({ DATABASE_URL: null })).not.toHaveProperty('DATABASE_URL_FILE');
       expect(childEnvironment()).toHaveProperty('DATABASE_URL_FILE', database);
@@ -243,7 +245,7 @@ describe('parseConfig', () => {
     });
   });
 
-  it('keeps the home absolute', () => {
+  it('makes the home absolute', () => {
     expect(parseConfig(LocalConfig, { SLUICE_HOME: 'some where' }).home).toBe(resolve('some where'));
   });
 });

@@ -3,7 +3,7 @@ import { validateSync } from '../validation/index.js';
 import { readSecretFiles } from './secret-files.js';
 import { type Environment, variablesOf, type VariableDescription } from './variable.js';
 
-/** A bad environment; `problems` names every bad variable. */
+/** Configuration error; `problems` describes every invalid variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 
@@ -12,12 +12,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** Apps that are started with the environment of another, which may still add to it what is not set. */
+/** Apps that are started with this process's environment, to which it may add unset variables. */
 type ChildConfigs = readonly (new () => object)[];
 
 /**
- * Reads and checks the environment of one app. An empty variable counts as not set. What `children` would stumble
- * over later, started with the same environment, is named at once with all the rest. Throws a `ConfigError`.
+ * Loads and validates the environment of one app. An empty variable counts as not set. Problems of `children`, which
+ * get the same environment, are reported at once. Throws a `ConfigError`.
  */
 export function parseConfig<T extends object>(
   configClass: new () => T,
@@ -26,18 +26,18 @@ export function parseConfig<T extends object>(
 ): T {
   const { config, problems } = read(configClass, environment);
   for (const child of children) {
-    // What comes from a file reaches a child as the file's name; it reads the file itself.
+    // A child gets the file name and reads the secret itself.
     const isSet = (variable: string) => environment[variable] || environment[`${variable}_FILE`];
     const wrong = read(child, environment).problems.filter(({ variables }) => variables.some(isSet));
     problems.push(...wrong);
   }
-  const told = new Set(problems.map(({ text }) => text));
-  if (told.size > 0) throw new ConfigError([...told]);
+  const reported = new Set(problems.map(({ text }) => text));
+  if (reported.size > 0) throw new ConfigError([...reported]);
   return config;
 }
 
 interface Problem {
-  /** One, or those that do not go together. */
+  /** One variable, or several that are inconsistent. */
   variables: string[];
   text: string;
 }
@@ -56,21 +56,21 @@ function read<T extends object>(
   const config = plainToInstance(configClass, plain);
   const problems = validateSync(config).map((error) => {
     const variable = variables.find((candidate) => candidate.property === error.property);
-    if (variable === undefined) return problemOfSeveral(Object.values(error.constraints ?? {}).join(' '), variables);
+    if (variable === undefined) return findJointProblem(Object.values(error.constraints ?? {}).join(' '), variables);
     const text = describe(variable, environment[variable.name] || files.values[variable.name]);
     return { variables: [variable.name], text };
   });
-  // A file that cannot be read leaves its variable unset; that would be told twice.
+  // An unreadable file leaves its variable unset, which would be reported twice.
   const unread = files.problems.map(({ variable, text }) => ({ variables: [variable], text }));
-  const told = new Set(files.problems.map(({ variable }) => variable));
+  const reported = new Set(files.problems.map(({ variable }) => variable));
   return {
     config,
-    problems: [...unread, ...problems.filter(({ variables: of }) => !of.some((name) => told.has(name)))],
+    problems: [...unread, ...problems.filter(({ variables: of }) => !of.some((name) => reported.has(name)))],
   };
 }
 
-/** What is wrong with variables together is said of them by name. */
-function problemOfSeveral(text: string, variables: readonly VariableDescription[]): Problem {
+/** Errors that involve several variables name all of them. */
+function findJointProblem(text: string, variables: readonly VariableDescription[]): Problem {
   const words = new Set(text.match(/[A-Z][A-Z0-9_]+/g));
   return { variables: variables.map(({ name }) => name).filter((name) => words.has(name)), text };
 }
@@ -81,7 +81,7 @@ function describe(variable: VariableDescription, value: string | undefined): str
   return `${variable.name} is ${shown}; expected ${variable.expected}.`;
 }
 
-/** The config of this process; a bad environment is told on stderr and ends the process with 1. */
+/** Returns the configuration of this process. If it is invalid, prints the problems to stderr and exits with 1. */
 export function loadConfig<T extends object>(configClass: new () => T, children: ChildConfigs = []): T {
   try {
     return parseConfig(configClass, process.env, children);

@@ -15,7 +15,7 @@ const bootstrapKey = {
   secret: true,
 } as const;
 
-/** A key is kept once, and is an admin's or not. */
+/** A key is stored once and has one kind. */
 @ValidatorConstraint({ name: 'bootstrapKeysDiffer' })
 class BootstrapKeysDiffer implements ValidatorConstraintInterface {
   validate(_value: unknown, { object }: ValidationArguments): boolean {
@@ -28,7 +28,7 @@ class BootstrapKeysDiffer implements ValidatorConstraintInterface {
   }
 }
 
-/** `npm start`: the other processes get their environment from it. */
+/** `npm start`. The other processes get their environment from it. */
 export class LocalConfig extends CliConfig {
   @ApiHostVariable()
   host!: string;
@@ -77,7 +77,7 @@ export class LocalConfig extends CliConfig {
   })
   nodeEnv?: string;
 
-  /** What the first account gets, in USD. */
+  /** Credit of the first account, in USD. */
   get firstCreditUsd(): string {
     return this.bootstrapCreditUsd ?? (this.nodeEnv === 'production' ? '0' : '100');
   }
@@ -94,7 +94,7 @@ export class LocalConfig extends CliConfig {
   })
   bootstrapInferenceKey?: string;
 
-  /** Of the first account; random where absent. */
+  /** Keys of the first account; random if absent. */
   @Validate(BootstrapKeysDiffer)
   get bootstrapKeys(): { adminKey?: string; inferenceKey?: string } {
     return { adminKey: this.bootstrapAdminKey, inferenceKey: this.bootstrapInferenceKey };

@@ -1,14 +1,14 @@
-/** What models may take of a device: an amount, or a share of what it has. */
+/** Memory budget of a device: an amount, or a share of its memory. */
 export interface MemoryBudgetSetting {
   device: string;
   bytes?: number;
-  /** 0.5 for 50%. */
+  /** 0.5 means 50%. */
   share?: number;
 }
 
 const units: Record<string, number> = { MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** Reads `cpu=6GiB,cuda=50%`, whose form was checked before. */
+/** Parses `cpu=6GiB,cuda=50%`, whose syntax was checked before. */
 export function parseMemoryBudget(text: string): MemoryBudgetSetting[] {
   return text
     .split(',')

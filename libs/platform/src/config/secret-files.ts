@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { Environment, VariableDescription } from './variable.js';
 
-/** What stood in the files that `<VARIABLE>_FILE` names; `problems` names those that cannot be used. */
+/** Values of the files that `<VARIABLE>_FILE` variables name; `problems` lists unusable ones. */
 export interface SecretFiles {
   values: Record<string, string>;
   problems: { variable: string; text: string }[];
 }
 
 /**
- * Secrets as orchestrators hand them out: `DATABASE_URL_FILE` names a file whose contents, less the line end, are the
- * value of `DATABASE_URL`. Only variables that are secrets have such a twin. Nothing that was read is ever told.
+ * Loads secrets from files, as orchestrators provide them: `DATABASE_URL_FILE` names a file whose contents, without the
+ * trailing newline, are `DATABASE_URL`. Only secret variables have a `_FILE` variant. Values are never printed.
  */
 export function readSecretFiles(variables: readonly VariableDescription[], environment: Environment): SecretFiles {
   const found: SecretFiles = { values: {}, problems: [] };
@@ -27,7 +27,7 @@ export function readSecretFiles(variables: readonly VariableDescription[], envir
 }
 
 function readSecret(path: string, isSetToo: boolean): string {
-  if (isSetToo) throw new Error('the variable without _FILE is set too, and only one of them may be');
+  if (isSetToo) throw new Error('only one of the variable and its _FILE variant may be set');
   const value = readText(path).trimEnd();
   if (!value) throw new Error(`${path} is empty`);
   return value;

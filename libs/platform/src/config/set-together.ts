@@ -5,7 +5,7 @@ import {
   type ValidatorConstraintInterface,
 } from '../validation/index.js';
 
-/** Members of a config class by the variables that set them. */
+/** Properties of a config class, by the variables that set them. */
 type Together = Record<string, string>;
 
 @ValidatorConstraint({ name: 'areSetTogether' })
@@ -17,11 +17,11 @@ class AreSetTogether implements ValidatorConstraintInterface {
   }
 
   defaultMessage({ constraints }: ValidationArguments): string {
-    return `${Object.keys(constraints[0] as Together).join(' and ')} are set together or not at all.`;
+    return `${Object.keys(constraints[0] as Together).join(' and ')} must be set together or not at all.`;
   }
 }
 
-/** For what is made of several variables, of which some alone mean nothing. */
+/** Marks a property built from several variables that are only valid together. */
 export function SetTogether(together: Together): PropertyDecorator {
   return Validate(AreSetTogether, [together]);
 }

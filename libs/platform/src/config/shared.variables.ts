@@ -1,6 +1,6 @@
 import { ListVariable, PortVariable, TextVariable } from './variable.js';
 
-/* Variables that more than one config class has: the same words, checks and default in each. */
+/* Variables shared by several config classes, with the same description, checks and default. */
 
 export function ApiHostVariable(): PropertyDecorator {
   return TextVariable('HOST', {
@@ -14,7 +14,7 @@ export function ApiPortVariable(): PropertyDecorator {
   return PortVariable('PORT', { about: 'Port the api listens on; 0 takes a free one.', default: 3000 });
 }
 
-/** Reads and writes sound and video. */
+/** Reads and writes audio and video. */
 export function FfmpegVariable(): PropertyDecorator {
   return TextVariable('SLUICE_FFMPEG', {
     about:

@@ -16,7 +16,7 @@ const samplers = [
 ] as const;
 export type TraceSampler = (typeof samplers)[number];
 
-/** OpenTelemetry's own variables, as far as they decide whether and what is traced; its libraries read the others. */
+/** OpenTelemetry's own variables that decide whether and what is traced; its libraries read the others. */
 export class TracingConfig {
   @TextVariable('OTEL_EXPORTER_OTLP_ENDPOINT', {
     about: 'OTLP/HTTP collector, without `/v1/traces`; default: no tracing.',
@@ -57,7 +57,7 @@ export class TracingConfig {
   traceExportDelayMs!: number;
 
   /** True when there is a collector to send to. */
-  get tracingOn(): boolean {
+  get isTracingEnabled(): boolean {
     return !this.otelDisabled && (this.otlpTracesEndpoint ?? this.otlpEndpoint) !== undefined;
   }
 

@@ -3,24 +3,24 @@ import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Matches, Max, Min, MinLen
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What `docs/configuration.md` and the messages of a bad environment say of a variable. */
+/** Description of a variable for `docs/configuration.md` and for configuration errors. */
 export interface VariableDescription {
-  /** Name in the environment. */
+  /** Environment variable name. */
   name: string;
-  /** Name of the class's property. */
+  /** Property of the config class. */
   property: string;
-  /** What it does, one sentence. */
+  /** Its effect, in one sentence. */
   about: string;
-  /** What a value must be, as it follows "expected …". */
+  /** Expected value, worded to follow "expected …". */
   expected: string;
-  /** As it would be written in the environment; null: the variable is optional and has none. */
+  /** Default as written in the environment; null: optional without a default. */
   defaultText: string | null;
   required: boolean;
-  /** Secrets are never echoed. */
+  /** Secrets are never printed. */
   secret: boolean;
 }
 
-/** Members every kind of variable shares. Without `default`, and not `optional`, the variable must be set. */
+/** Options shared by every kind of variable. Without `default` or `optional`, the variable must be set. */
 interface CommonOptions<T> {
   about: string;
   default?: T;
@@ -30,7 +30,7 @@ interface CommonOptions<T> {
 
 interface TextOptions extends CommonOptions<string> {
   pattern?: RegExp;
-  /** What the pattern means in words. */
+  /** The pattern in words. */
   expected?: string;
 }
 
@@ -45,7 +45,7 @@ interface ChoiceOptions extends CommonOptions<string> {
 
 const descriptions = new Map<object, VariableDescription[]>();
 
-/** The variables of a config class, its parents' first. */
+/** Returns the variables of a config class, inherited ones first. */
 export function variablesOf(configClass: new () => object): VariableDescription[] {
   const found: VariableDescription[] = [];
   for (let prototype: unknown = configClass.prototype; prototype instanceof Object;) {
@@ -78,14 +78,14 @@ function declare<T>(
   };
 }
 
-/** A variable taken as it is written. */
+/** A variable used as it is. */
 export function TextVariable(name: string, options: TextOptions): PropertyDecorator {
   const expected = options.expected ?? 'text';
   const pattern = options.pattern ? [Matches(options.pattern)] : [];
   return declare(name, expected, options, [IsString(), MinLength(1), ...pattern]);
 }
 
-/** A whole number, both bounds included. */
+/** A whole number, with inclusive bounds. */
 export function IntegerVariable(name: string, options: IntegerOptions): PropertyDecorator {
   const toNumber = Transform(({ value }: { value: unknown }) =>
     typeof value === 'string' && /^-?\d+$/.test(value.trim()) ? Number(value) : value,
@@ -94,26 +94,26 @@ export function IntegerVariable(name: string, options: IntegerOptions): Property
   return declare(name, expected, options, [toNumber, IsInt(), Min(options.min), Max(options.max)]);
 }
 
-/** A port; 0 takes a free one. */
+/** A port number; 0 takes a free one. */
 export function PortVariable(name: string, options: CommonOptions<number>): PropertyDecorator {
   return IntegerVariable(name, { ...options, min: 0, max: 65_535 });
 }
 
-/** One of some words. */
+/** One of a set of words. */
 export function ChoiceVariable(name: string, options: ChoiceOptions): PropertyDecorator {
   return declare(name, `one of ${options.choices.join(', ')}`, options, [IsIn(options.choices)]);
 }
 
-const truth: Record<string, boolean> = { true: true, '1': true, yes: true, false: false, '0': false, no: false };
+const booleanWords: Record<string, boolean> = { true: true, '1': true, yes: true, false: false, '0': false, no: false };
 
 export function BooleanVariable(name: string, options: CommonOptions<boolean>): PropertyDecorator {
   const toBoolean = Transform(({ value }: { value: unknown }) =>
-    typeof value === 'string' ? (truth[value.trim().toLowerCase()] ?? value) : value,
+    typeof value === 'string' ? (booleanWords[value.trim().toLowerCase()] ?? value) : value,
   );
   return declare(name, 'true or false', options, [toBoolean, IsBoolean()]);
 }
 
-/** Words separated by commas; `expected` says what else they must be, where a check of its own stands beside it. */
+/** Words separated by commas. `expected` describes further restrictions when a separate check enforces them. */
 export function ListVariable(name: string, options: CommonOptions<string> & { expected?: string }): PropertyDecorator {
   const toList = Transform(({ value }: { value: unknown }) =>
     typeof value === 'string'

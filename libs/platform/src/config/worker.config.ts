@@ -12,7 +12,7 @@ import { IntegerVariable, ListVariable, PortVariable, TextVariable } from './var
 
 const oneDayMs = 86_400_000;
 
-/** A worker holds no database password: only a Redis URL or the restricted role of a Postgres queue reaches it. */
+/** A worker has no database password: it only connects to Redis or through the restricted role of a Postgres queue. */
 @ValidatorConstraint({ name: 'queueUrlIsSet' })
 class QueueUrlIsSet implements ValidatorConstraintInterface {
   validate(_value: unknown, { object }: ValidationArguments): boolean {
@@ -21,7 +21,7 @@ class QueueUrlIsSet implements ValidatorConstraintInterface {
   }
 
   defaultMessage(): string {
-    return 'SLUICE_QUEUE_URL or REDIS_URL is not set; expected a URL such as redis://host:6379. Workers hold no DATABASE_URL.';
+    return 'SLUICE_QUEUE_URL or REDIS_URL is not set; expected a URL such as redis://host:6379. Workers do not use DATABASE_URL.';
   }
 }
 
@@ -141,7 +141,7 @@ export class WorkerConfig extends QueueConfig {
     return parseMemoryBudget(this.memoryBudgetText ?? '');
   }
 
-  /** Where the queue lives; checked at load. */
+  /** URL of the queue; validated at load. */
   @Validate(QueueUrlIsSet)
   get queueUrl(): string {
     return this.explicitQueueUrl ?? this.redisUrl ?? '';

@@ -1,10 +1,10 @@
 import { totalmem } from 'node:os';
 
 /**
- * Bytes of main memory that this process may take: what its cgroup allows, else what is built in. A caller gives none of
- * the two figures; tests do.
+ * Returns the main memory of this process in bytes: the cgroup limit, or the physical memory. Only tests pass the two
+ * values.
  */
 export function mainMemoryBytes({ built = totalmem(), allowed = process.constrainedMemory() } = {}): number {
-  // Without a limit it says 0, nothing, or more than there is.
+  // Without a limit it is 0, undefined, or larger than the physical memory.
   return Math.min(built, allowed || built);
 }

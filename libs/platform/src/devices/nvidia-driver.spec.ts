@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseNvidiaDriver } from './nvidia-driver.js';
 import { parseNeeded } from './shared-libraries.js';
 
-/* Cut down from what the tool prints: the elements that are read, among some that are not. */
+/* Excerpt of the tool's output: the parsed elements and a few others. */
 const device = (name: string, more: string) => `
   <gpu id="00000000:17:00.0">
     <product_name>${name}</product_name>
@@ -39,8 +39,8 @@ const cut = device(
    </mig_devices>`,
 );
 
-describe('what nvidia-smi says', () => {
-  it('names driver, CUDA and each device with its memory and who takes it', () => {
+describe('nvidia-smi output', () => {
+  it('gives the driver, CUDA and each device with its memory and processes', () => {
     const driver = parseNvidiaDriver(log(whole));
     expect(driver).toMatchObject({ driverVersion: '570.86.15', cudaVersion: '12.8' });
     expect(driver?.devices).toEqual([
@@ -55,7 +55,7 @@ describe('what nvidia-smi says', () => {
     ]);
   });
 
-  it('tells the slices of a device that is cut from the device', () => {
+  it('separates the MIG slices of a device from the device', () => {
     const devices = parseNvidiaDriver(log(whole + cut))?.devices ?? [];
     expect(devices.map(({ name }) => name)).toEqual(['NVIDIA H200', 'NVIDIA A100']);
     expect(devices[1]).toMatchObject({
@@ -67,14 +67,14 @@ describe('what nvidia-smi says', () => {
     });
   });
 
-  it('is nothing where the tool says something else', () => {
+  it('gives null for other output', () => {
     expect(parseNvidiaDriver('NVIDIA-SMI has failed because it could not communicate with the driver.')).toBeNull();
     expect(parseNvidiaDriver(log(''))?.devices).toEqual([]);
   });
 });
 
-describe('what ldd says', () => {
-  it('tells what is found from what is not', () => {
+describe('ldd output', () => {
+  it('separates libraries that are found from missing ones', () => {
     const text = [
       '\tlinux-vdso.so.1 (0x00007ffc1)',
       '\tlibcudnn.so.9 => not found',

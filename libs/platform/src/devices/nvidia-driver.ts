@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { toolEnvironment } from '../config/index.js';
 
-/** A part of a GPU that is cut into instances (MIG). */
+/** An instance of a partitioned GPU (MIG). */
 export interface NvidiaSlice {
   index: number;
   totalBytes: number | null;
@@ -11,18 +11,18 @@ export interface NvidiaSlice {
 export interface NvidiaDevice {
   name: string;
   uuid: string;
-  /** Of the whole device; null where it does not tell. */
+  /** Memory of the whole device; null if not reported. */
   totalBytes: number | null;
   usedBytes: number | null;
-  /** Empty where the device is not cut. */
+  /** Empty when the device is not partitioned. */
   slices: NvidiaSlice[];
-  /** Device memory by process, of those that this process may see. */
+  /** Device memory by visible process. */
   usedByPid: ReadonlyMap<number, number>;
 }
 
 export interface NvidiaDriver {
   driverVersion: string;
-  /** Newest version of CUDA that the driver serves. */
+  /** Newest CUDA version that the driver supports. */
   cudaVersion: string | null;
   devices: NvidiaDevice[];
 }
@@ -32,8 +32,8 @@ const timeoutMs = 10_000;
 const bytesPerMebibyte = 2 ** 20;
 
 /**
- * Asks `nvidia-smi`, which comes with the driver and which the container runtime puts into a container with a GPU. Null
- * where there is no driver, no tool, or a device that hangs.
+ * Runs `nvidia-smi`, which comes with the driver and which the container runtime adds to GPU containers. Returns null
+ * without a driver or tool, or if the device hangs.
  */
 export async function readNvidiaDriver(): Promise<NvidiaDriver | null> {
   try {
@@ -45,7 +45,7 @@ export async function readNvidiaDriver(): Promise<NvidiaDriver | null> {
   }
 }
 
-/** Reads what `nvidia-smi -q -x` prints; null where it names no driver. */
+/** Parses the output of `nvidia-smi -q -x`; null if it names no driver. */
 export function parseNvidiaDriver(xml: string): NvidiaDriver | null {
   const driverVersion = textOf(xml, 'driver_version');
   if (driverVersion === null) return null;
@@ -79,7 +79,7 @@ function usedByPid(gpu: string): Map<number, number> {
   return used;
 }
 
-/** What stands in the elements of a name; none of those asked for holds another of its name. */
+/** Returns the contents of elements by name. None of the queried elements is nested in itself. */
 function elements(xml: string, name: string): string[] {
   return [...xml.matchAll(new RegExp(`<${name}(?: [^>]*)?>([^]*?)</${name}>`, 'g'))].map(([, inner = '']) =>
     inner.trim(),
@@ -91,7 +91,7 @@ function textOf(xml: string, name: string): string | null {
   return text === undefined || text === 'N/A' || text === '' ? null : text;
 }
 
-/** `20096 MiB`; `N/A` and `[Insufficient Permissions]` are null. */
+/** Parses `20096 MiB`; `N/A` and `[Insufficient Permissions]` give null. */
 function bytesOf(xml: string, name: string): number | null {
   const [, amount] = /^(\d+) MiB$/.exec(textOf(xml, name) ?? '') ?? [];
   return amount === undefined ? null : Number(amount) * bytesPerMebibyte;

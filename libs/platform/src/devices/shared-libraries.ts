@@ -2,17 +2,17 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { toolEnvironment } from '../config/index.js';
 
-/** A library that another one needs, and where the loader finds it. */
+/** A required library and its resolved path. */
 export interface NeededLibrary {
   name: string;
-  /** Null: the loader finds none. */
+  /** Null: not found by the loader. */
   path: string | null;
 }
 
 const execute = promisify(execFile);
 const timeoutMs = 10_000;
 
-/** What a library needs, as the dynamic loader of this machine resolves it. Null where that cannot be asked (`ldd`). */
+/** Returns the dependencies of a library as the dynamic loader resolves them. Null if `ldd` is unavailable. */
 export async function neededLibraries(library: string): Promise<NeededLibrary[] | null> {
   try {
     const { stdout } = await execute('ldd', [library], { env: toolEnvironment(), timeout: timeoutMs });
@@ -22,7 +22,7 @@ export async function neededLibraries(library: string): Promise<NeededLibrary[] 
   }
 }
 
-/** Reads what `ldd` prints: `libcudnn.so.9 => /usr/lib/libcudnn.so.9 (0x…)`, or `=> not found`. */
+/** Parses the output of `ldd`: `libcudnn.so.9 => /usr/lib/libcudnn.so.9 (0x…)`, or `=> not found`. */
 export function parseNeeded(text: string): NeededLibrary[] {
   return [...text.matchAll(/^\s*(\S+) => (not found|\S+)/gm)].map(([, name = '', path = '']) => ({
     name,

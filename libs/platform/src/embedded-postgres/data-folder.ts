@@ -21,11 +21,11 @@ const passwordFile = 'sluice.password';
 export const superuser = 'sluice';
 
 /**
- * How a program is started for a data folder. As root on Linux, the folder may lie below one that `nobody` cannot
- * pass (`/root`): the working directory is set before the identity is dropped, and `/proc/self/cwd` names it
- * without walking the path.
+ * Builds the spawn options of a program for a data folder. As root on Linux, the folder may be below one that `nobody`
+ * cannot enter (`/root`). The working directory is set before the identity is dropped, and `/proc/self/cwd` names it
+ * without path traversal.
  */
-export function placeFor(
+export function spawnOptionsFor(
   dataFolder: string,
   identity: ServerIdentity | null,
 ): { cwd: string; dataArgument: string; identity: Partial<ServerIdentity> } {
@@ -33,7 +33,7 @@ export function placeFor(
   return { cwd: dataFolder, dataArgument: throughCwd ? '/proc/self/cwd' : dataFolder, identity: identity ?? {} };
 }
 
-/** The superuser's password of a data folder, which is initialized first if it is new. */
+/** Returns the superuser's password of a data folder. Initializes a new folder first. */
 export async function openDataFolder(
   dataFolder: string,
   binaries: PostgresBinaries,
@@ -48,7 +48,10 @@ export async function openDataFolder(
   return password;
 }
 
-/** Works beside the folder and renames at the end: an interrupted initdb leaves nothing that looks finished. */
+/**
+ * Initializes in a sibling folder and renames it at the end, so that an interrupted initdb leaves no half-initialized
+ * folder.
+ */
 async function initialize(
   dataFolder: string,
   password: string,
@@ -78,31 +81,32 @@ async function runInitdb(
   binaries: PostgresBinaries,
   identity: ServerIdentity | null,
 ): Promise<void> {
-  const place = placeFor(folder, identity);
+  const spawnOptions = spawnOptionsFor(folder, identity);
   const password = await open(passwordPath);
   const options = [
-    ['--pgdata', place.dataArgument],
+    ['--pgdata', spawnOptions.dataArgument],
     ['--username', superuser],
     ['--auth', 'scram-sha-256'],
-    // Like the data folder, the file may lie where the server's identity cannot walk to; its descriptor is passed.
+    // Like the data folder, the password file may be inaccessible by path to the server's identity, so its descriptor
+    // is passed.
     ['--pwfile', identity ? '/dev/stdin' : passwordPath],
     ['--encoding', 'UTF8'],
     ['--locale-provider', 'builtin'],
     ['--builtin-locale', 'C.UTF-8'],
   ].map(([name, value]) => `${name}=${value}`);
   const child = spawn(binaries.initdb, [...options, '--no-locale', '--no-sync', '--no-instructions'], {
-    cwd: place.cwd,
-    ...place.identity,
+    cwd: spawnOptions.cwd,
+    ...spawnOptions.identity,
     stdio: [password.fd, 'ignore', 'pipe'],
   });
-  let complaint = '';
-  child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+  let errorOutput = '';
+  child.stderr?.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
   });
   const code = await closing(password, ended);
-  if (code !== 0) throw new Error(`Could not create the database in ${folder}: ${complaint.trim()}`);
+  if (code !== 0) throw new Error(`Could not create the database in ${folder}: ${errorOutput.trim()}`);
 }
 
 async function closing<T>(file: FileHandle, work: Promise<T>): Promise<T> {
@@ -113,7 +117,9 @@ async function closing<T>(file: FileHandle, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Makes the server's identity own the folder: a home that root used once and a user after, or the other way. */
+/**
+ * Changes the owner of the folder to the server's identity, for a home that root and another user take turns to use.
+ */
 async function adoptFolder(folder: string, identity: ServerIdentity | null): Promise<void> {
   if (identity === null || (await stat(folder)).uid === identity.uid) return;
   await chownTree(folder, identity);

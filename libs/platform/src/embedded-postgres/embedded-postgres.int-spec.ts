@@ -29,7 +29,7 @@ describe('startEmbeddedPostgres', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('serves from a path with spaces that only its owner may pass, and keeps its data over a restart', async () => {
+  it('serves from a private path with spaces and keeps its data across a restart', async () => {
     const dataFolder = join(folder, 'home of mine', 'postgres');
     server = await startEmbeddedPostgres({ dataFolder });
     await query(server.url, 'CREATE TABLE kept (value int)');
@@ -40,12 +40,12 @@ describe('startEmbeddedPostgres', () => {
     expect((await stat(folder)).mode & 0o077).toBe(0);
   });
 
-  it('refuses a wrong password', async () => {
+  it('rejects a wrong password', async () => {
     server = await startEmbeddedPostgres({ dataFolder: join(folder, 'data'), durable: false });
     await expect(query(server.url.replace(/:[^:@]+@/, ':wrong@'), 'SELECT 1')).rejects.toThrow(/password/);
   });
 
-  it('takes the folder over from a server whose starter was killed', async () => {
+  it('takes over the folder from a server whose parent was killed', async () => {
     const dataFolder = join(folder, 'data');
     const orphan = await startEmbeddedPostgres({ dataFolder, durable: false });
     await query(orphan.url, 'CREATE TABLE kept (value int)');
@@ -54,7 +54,7 @@ describe('startEmbeddedPostgres', () => {
     await expect(query(orphan.url, 'SELECT 1')).rejects.toThrow();
   });
 
-  it('names the trouble when the port is taken', async () => {
+  it('reports a port that is in use', async () => {
     const first = await startEmbeddedPostgres({ dataFolder: join(folder, 'one'), durable: false });
     try {
       await expect(

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createServer } from 'node:net';
-import { openDataFolder, placeFor, superuser } from './data-folder.js';
+import { openDataFolder, spawnOptionsFor, superuser } from './data-folder.js';
 import { clearLeftOverServer } from './left-over-server.js';
 import {
   locatePostgresBinaries,
@@ -11,26 +11,26 @@ import {
 } from './postgres-binaries.js';
 
 export interface EmbeddedPostgresOptions {
-  /** Created and initialized when missing, reused otherwise. Nobody else may use it meanwhile. */
+  /** Created and initialized if missing. Only one process may use it at a time. */
   dataFolder: string;
-  /** TCP port on 127.0.0.1; a free one when absent. */
+  /** TCP port on 127.0.0.1; default: a free one. */
   port?: number;
-  /** False trades crash safety for speed: for tests alone. Default true. */
+  /** False trades crash safety for speed, for tests only. Default: true. */
   durable?: boolean;
-  /** Each line the server logs. */
+  /** Called with each line the server logs. */
   onLog?: (line: string) => void;
-  /** Called when the server ends without `stop`. */
+  /** Called when the server exits without `stop`. */
   onExit?: (code: number | null) => void;
 }
 
 export interface EmbeddedPostgres {
-  /** Of the superuser, database `postgres`. */
+  /** URL of the superuser, database `postgres`. */
   readonly url: string;
   readonly port: number;
   readonly password: string;
-  /** The url of another database of this server. */
+  /** Returns the URL of another database of this server. */
   urlOf(database: string): string;
-  /** Ends the server after disconnecting everybody. A second call waits for the first. */
+  /** Disconnects all clients and stops the server. A second call waits for the first. */
   stop(): Promise<void>;
 }
 
@@ -45,8 +45,8 @@ interface Launch {
 const stopPatienceMs = 15_000;
 
 /**
- * Starts the PostgreSQL of the npm package on 127.0.0.1 with a password, as `nobody` when we are root.
- * Rejects with the server's own last words when it does not come up.
+ * Starts PostgreSQL from the npm package on 127.0.0.1 with a password, as `nobody` when this process runs as root.
+ * Rejects with the server's last log lines if it does not start.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataFolder = resolve(options.dataFolder);
@@ -54,7 +54,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const binaries = await locatePostgresBinaries(identity);
   const password = await openDataFolder(dataFolder, binaries, identity);
   await clearLeftOverServer(dataFolder, superuser, password);
-  // A free port can be taken between choosing and listening; another one then serves as well.
+  // Another process can take the free port before the server listens; the next try uses another one.
   for (let tries = 1; ; tries += 1) {
     const port = options.port ?? (await freePort());
     try {
@@ -85,17 +85,21 @@ function describe(child: ChildProcess, port: number, password: string): Embedded
 }
 
 async function launch({ binaries, identity, dataFolder, port, options }: Launch): Promise<ChildProcess> {
-  const place = placeFor(dataFolder, identity);
+  const spawnOptions = spawnOptionsFor(dataFolder, identity);
   const settings = { ...serverSettings(port), ...(options.durable === false ? fastSettings : {}) };
   const child = spawn(
     binaries.postgres,
-    ['-D', place.dataArgument, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    [
+      '-D',
+      spawnOptions.dataArgument,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
     {
-      cwd: place.cwd,
-      ...place.identity,
+      cwd: spawnOptions.cwd,
+      ...spawnOptions.identity,
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...(process.platform === 'win32' ? { SYSTEMROOT: 'C:\\Windows' } : {}), LC_ALL: 'C', TZ: 'UTC' },
-      // Its own process group: Ctrl-C in a terminal must not reach the server before those who use it have ended.
+      // A process group of its own: Ctrl-C must not reach the server before its clients have ended.
       detached: true,
     },
   );
@@ -103,7 +107,7 @@ async function launch({ binaries, identity, dataFolder, port, options }: Launch)
   child.once('exit', (code) => {
     if (!stoppedOnPurpose.has(child)) options.onExit?.(code);
   });
-  // The server alone never keeps this process alive.
+  // The server does not keep this process alive.
   child.unref();
   return child;
 }
@@ -157,13 +161,13 @@ async function stopChild(child: ChildProcess): Promise<void> {
   child.ref();
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   child.kill('SIGINT');
-  // "Immediate" shutdown: crash recovery at the next start is better than a server that never ends.
-  const impatience = setTimeout(() => child.kill('SIGQUIT'), stopPatienceMs);
+  // "Immediate" shutdown: crash recovery at the next start is better than a server that never exits.
+  const killTimer = setTimeout(() => child.kill('SIGQUIT'), stopPatienceMs);
   await ended;
-  clearTimeout(impatience);
+  clearTimeout(killTimer);
 }
 
-/** A TCP port of 127.0.0.1 that nobody listens on at the moment. */
+/** Returns a free TCP port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   return new Promise((done, fail) => {
     const server = createServer();
@@ -171,7 +175,7 @@ export async function freePort(): Promise<number> {
     server.listen(0, '127.0.0.1', () => {
       const address = server.address();
       server.close(() =>
-        typeof address === 'object' && address ? done(address.port) : fail(new Error('No free port was given.')),
+        typeof address === 'object' && address ? done(address.port) : fail(new Error('No free port was found.')),
       );
     });
   });

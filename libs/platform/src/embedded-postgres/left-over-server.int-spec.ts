@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { respondsAsOurs, clearLeftOverServer } from './left-over-server.js';
+import { acceptsOurPassword, clearLeftOverServer } from './left-over-server.js';
 
 const login = { user: 'sluice', password: 'secret' };
 
@@ -19,7 +19,7 @@ describe.runIf(process.platform === 'linux')('clearLeftOverServer', () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice-left-over-'));
     data = join(folder, 'data');
     await mkdir(data);
-    // Whatever runs under this name is called so by the system.
+    // The system shows any process started from this file under this name.
     await symlink('/bin/sleep', join(folder, 'postgres'));
   });
 
@@ -28,14 +28,14 @@ describe.runIf(process.platform === 'linux')('clearLeftOverServer', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** A process called postgres, and a file in the data folder that says it serves it. */
+  /** A process named postgres, and a pid file in the data folder that points to it. */
   async function startAt(cwd: string): Promise<void> {
     child = spawn(join(folder, 'postgres'), ['60'], { cwd, argv0: 'sleep', stdio: 'ignore' });
     await once(child, 'spawn');
     await writeFile(join(data, 'postmaster.pid'), `${child.pid}\n${data}\n0\n9\n`);
   }
 
-  it('lets a PostgreSQL of somebody else live that got the id of ours', async () => {
+  it('spares an unrelated PostgreSQL that has the pid of ours', async () => {
     await startAt(folder);
     await clearLeftOverServer(data, login.user, login.password);
     expect([child.exitCode, child.signalCode, child.killed]).toEqual([null, null, false]);
@@ -43,7 +43,7 @@ describe.runIf(process.platform === 'linux')('clearLeftOverServer', () => {
     expect(existsSync(join(data, 'postmaster.pid'))).toBe(false);
   });
 
-  it('stops the one that works in the folder, by whatever name it was found', async () => {
+  it('stops the server of the folder, whatever path it was started with', async () => {
     await startAt(data);
     const ended = once(child, 'exit');
     const other = join(folder, 'other name');
@@ -54,12 +54,12 @@ describe.runIf(process.platform === 'linux')('clearLeftOverServer', () => {
   });
 });
 
-describe('respondsAsOurs', () => {
+describe('acceptsOurPassword', () => {
   it.each([
     ['starts or stops', '57P03', true],
     ['has no connection left', '53300', true],
     ['refuses the password', '28P01', false],
-  ])('takes a server that %s (%s) for ours: %s', async (_state, code, expected) => {
+  ])('given a server that %s (%s), returns whether it is ours: %s', async (_state, code, expected) => {
     const server = createServer((socket) => {
       const fields = Buffer.from(`SFATAL\0C${code}\0Mno\0\0`);
       const head = Buffer.alloc(5);
@@ -70,7 +70,7 @@ describe('respondsAsOurs', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    expect(await respondsAsOurs({ ...login, port })).toBe(expected);
+    expect(await acceptsOurPassword({ ...login, port })).toBe(expected);
     server.close();
   });
 });

@@ -5,9 +5,9 @@ import pg from 'pg';
 import { isProcessAlive } from '#common';
 
 /**
- * Deals with `postmaster.pid` of a run that was killed. A server that still runs is stopped: whoever calls this holds
- * the folder, so it belongs to nobody. A file whose process is gone, or is somebody else by now, is removed. Rejects when
- * the server does not stop, or may not be stopped from here.
+ * Handles `postmaster.pid` of a run that was killed. Stops a server that still runs, because the caller holds the
+ * folder's lock. Removes a file whose process is gone or unrelated. Rejects if the server does not stop or may not be
+ * stopped.
  */
 export async function clearLeftOverServer(dataFolder: string, user: string, password: string): Promise<void> {
   const file = join(dataFolder, 'postmaster.pid');
@@ -20,34 +20,34 @@ export async function clearLeftOverServer(dataFolder: string, user: string, pass
   const port = Number(lines[3]);
   const isId = Number.isSafeInteger(pid) && pid > 1;
   if (isId && isProcessAlive(pid)) {
-    const isOurs = (await servesFolder(pid, dataFolder)) ?? (await respondsAsOurs({ port, user, password }));
+    const isOurs = (await servesFolder(pid, dataFolder)) ?? (await acceptsOurPassword({ port, user, password }));
     if (isOurs) await stopServer(pid);
   }
   await rm(file, { force: true });
 }
 
 /**
- * Whether a process is a server of this folder: it works in it from its first moment to its last. Null where the system
- * does not say: not Linux, or another user's process. The folder is compared by what it is, not by its name.
+ * True when a process is a server of this folder, which is its working directory. Null when the system does not tell:
+ * not Linux, or another user's process. Compares folders by inode, not by name.
  */
 async function servesFolder(pid: number, dataFolder: string): Promise<boolean | null> {
   try {
-    const [name, place, folder] = await Promise.all([
+    const [name, workingDirectory, folder] = await Promise.all([
       readFile(`/proc/${pid}/comm`, 'utf8'),
       stat(`/proc/${pid}/cwd`),
       stat(dataFolder),
     ]);
-    return name.trim() === 'postgres' && place.dev === folder.dev && place.ino === folder.ino;
+    return name.trim() === 'postgres' && workingDirectory.dev === folder.dev && workingDirectory.ino === folder.ino;
   } catch {
     return null;
   }
 }
 
-/** Said before a server looks at who asks: it starts or stops, or has no connection left. */
+/** Errors sent before authentication: the server starts, stops, or has no free connection. */
 const busy = new Set(['57P03', '53300']);
 
-/** Only the server of this very folder knows this password; one that is too busy to ask for it counts as it. */
-export async function respondsAsOurs(login: { port: number; user: string; password: string }): Promise<boolean> {
+/** Only the server of this folder knows this password. A server too busy to ask for it counts as ours. */
+export async function acceptsOurPassword(login: { port: number; user: string; password: string }): Promise<boolean> {
   const client = new pg.Client({ ...login, host: '127.0.0.1', database: 'postgres', connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
   try {

@@ -3,13 +3,13 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 
-/** Where the programs of one PostgreSQL release lie. */
+/** Program folder of one PostgreSQL release. */
 export interface PostgresBinaries {
   initdb: string;
   postgres: string;
 }
 
-/** The identity the server runs under; null is our own. PostgreSQL refuses to run as root. */
+/** Identity of the server process; null is the current user. PostgreSQL refuses to run as root. */
 export interface ServerIdentity {
   uid: number;
   gid: number;
@@ -17,14 +17,14 @@ export interface ServerIdentity {
 
 const nobody: ServerIdentity = { uid: 65534, gid: 65534 };
 
-/** The identity for the server: `nobody` when we are root, ourselves otherwise. */
+/** Returns `nobody` when this process runs as root, else null. */
 export function serverIdentity(): ServerIdentity | null {
   return process.getuid?.() === 0 ? nobody : null;
 }
 
 /**
- * The programs of the npm package for this platform, made runnable: the package's symbolic links exist even where
- * install scripts were skipped, and everything lies where `identity` can read it.
+ * Prepares the programs of the npm package for this platform. Creates the package's symbolic links if install scripts
+ * were skipped, and makes the files readable for `identity`.
  */
 export async function locatePostgresBinaries(identity: ServerIdentity | null): Promise<PostgresBinaries> {
   const packageFolder = findPackageFolder();
@@ -51,7 +51,7 @@ function findPackageFolder(): string {
   }
 }
 
-/** True when every folder on the way lets other users through. */
+/** True when other users may traverse every parent folder. */
 async function isReadableByAll(path: string): Promise<boolean> {
   for (let folder = path; ; folder = dirname(folder)) {
     if (((await stat(folder)).mode & 0o001) === 0) return false;
@@ -59,7 +59,7 @@ async function isReadableByAll(path: string): Promise<boolean> {
   }
 }
 
-/** Copies the package out of a private folder (a checkout under a 0700 home). Runs as root only. */
+/** Copies the package out of a private folder (a checkout under a 0700 home). Root only. */
 async function copyToSharedFolder(packageFolder: string): Promise<string> {
   const manifest: unknown = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
   const version = String((manifest as { version?: unknown }).version);
@@ -72,14 +72,16 @@ async function copyToSharedFolder(packageFolder: string): Promise<string> {
   try {
     await rename(partial, target);
   } catch (error) {
-    // Another process may have finished the same copy first; then ours is not needed.
+    // Another process may have finished the same copy first; this one is then dropped.
     await rm(partial, { recursive: true, force: true });
     if (!(await exists(target))) throw error;
   }
   return target;
 }
 
-/** A folder only root may write to and everybody may read: programs that others could replace must not be run. */
+/**
+ * A folder that only root can write to and everyone can read, since programs that others can replace must not be run.
+ */
 async function sharedBase(): Promise<string> {
   for (const base of ['/var/cache/sluice', join(tmpdir(), 'sluice-root-cache')]) {
     try {
@@ -101,7 +103,7 @@ async function createLinks(folder: string): Promise<void> {
     const link = join(folder, target);
     if (await exists(link)) continue;
     await symlink(relative(dirname(link), join(folder, source)), link).catch((error: NodeJS.ErrnoException) => {
-      // Two processes may create them at once; either's link is the right one.
+      // Two processes may create the links at once; either is correct.
       if (error.code !== 'EEXIST') throw error;
     });
   }

@@ -17,12 +17,12 @@ describe('TemporaryFolder', () => {
 
   afterEach(() => rm(path, { recursive: true, force: true }));
 
-  it('is emptied of what dead processes left, and one before us with our id', async () => {
+  it('is cleared of what dead processes and an earlier process with the same pid left', async () => {
     await new TemporaryFolder(path).sweep();
     expect((await readdir(path)).sort()).toEqual(['1-alive', 'foreign']);
   });
 
-  it('is emptied at its first use where nobody swept it, and keeps what is in use from then on', async () => {
+  it('is cleared at its first use without a sweep, and keeps what is in use from then on', async () => {
     const folder = new TemporaryFolder(path);
     const made = await Promise.all([folder.make(), new TemporaryFolder(path).make()]);
     await mkdir(join(path, `${deadId}-later`));
@@ -32,11 +32,11 @@ describe('TemporaryFolder', () => {
     expect(await readdir(path)).toEqual(expect.arrayContaining(['1-alive', 'foreign']));
   });
 
-  it('takes a folder away when its use is over, however it ends', async () => {
+  it('deletes a folder when its use ends, however it ends', async () => {
     const folder = new TemporaryFolder(join(path, 'new'));
-    const used = await folder.with(async (place) => {
-      await writeFile(join(place, 'content'), 'x');
-      return place;
+    const used = await folder.with(async (location) => {
+      await writeFile(join(location, 'content'), 'x');
+      return location;
     });
     expect([used.startsWith(join(path, 'new', `${process.pid}-`)), existsSync(used)]).toEqual([true, false]);
     const failing = folder.with(() => Promise.reject(new Error('no')));

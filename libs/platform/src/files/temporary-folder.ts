@@ -3,18 +3,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isProcessAlive } from '#common';
 
-/** The first sweep of each folder in this process: what lies there under our id afterwards is ours. */
+/** First sweep of each folder in this process; later entries with this pid belong to it. */
 const firstSweeps = new Map<string, Promise<void>>();
 
 /**
- * Where a process keeps files for a while, each use in a folder of its own, named by the process. What a killed one left is
- * deleted at the next start, whatever its id: a container that is started again has those it had before.
+ * Temporary files of a process, in one folder per use named after the process. Folders of a killed process are deleted
+ * at the next start, even with the same pid: restarted containers reuse pids.
  */
 export class TemporaryFolder {
-  /** Default: one of this user's in the system's folder for such files. Containers must not share it. */
+  /** Default: a per-user folder in the system's temporary folder. Containers must not share it. */
   constructor(readonly path = join(tmpdir(), `sluice-media-${process.getuid?.() ?? 'user'}`)) {}
 
-  /** Deletes what dead processes of this machine left; at the first call in a process also what has its own id. */
+  /**
+   * Deletes folders of dead processes on this machine; the first call in a process also deletes those with its own pid.
+   */
   async sweep(): Promise<void> {
     const first = firstSweeps.get(this.path);
     if (first === undefined) return await this.sweepFirst();
@@ -22,7 +24,7 @@ export class TemporaryFolder {
     await this.remove((owner) => !isProcessAlive(owner));
   }
 
-  /** Runs `use` with a new folder, which is deleted afterwards. */
+  /** Calls `use` with a new folder and deletes it afterwards. */
   async with<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
     const folder = await this.make();
     try {
@@ -32,7 +34,7 @@ export class TemporaryFolder {
     }
   }
 
-  /** As `with`, for generators: whoever asks must `rm` it. */
+  /** Like `with`, for generators: the caller must call `rm`. */
   async make(): Promise<string> {
     await (firstSweeps.get(this.path) ?? this.sweepFirst());
     await mkdir(this.path, { recursive: true, mode: 0o700 });
@@ -45,12 +47,12 @@ export class TemporaryFolder {
     await sweep;
   }
 
-  private async remove(isLeft: (owner: number) => boolean): Promise<void> {
+  private async remove(isLeftOver: (owner: number) => boolean): Promise<void> {
     const names = await readdir(this.path).catch(() => []);
     for (const name of names) {
       const [, owner] = /^(\d+)-/.exec(name) ?? [];
-      if (owner === undefined || !isLeft(Number(owner))) continue;
-      // What cannot be deleted is no reason not to start.
+      if (owner === undefined || !isLeftOver(Number(owner))) continue;
+      // Files that cannot be deleted must not prevent the start.
       await rm(join(this.path, name), { recursive: true, force: true }).catch(() => undefined);
     }
   }

@@ -34,13 +34,13 @@ describe('startHealthServer', () => {
 
   const get = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method });
 
-  it('is ready while every check answers', async () => {
+  it('is ready while every check passes', async () => {
     const response = await get('/health/ready');
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ status: 'ok', checks: { database: 'ok', queue: 'ok' } });
   });
 
-  it('names the check that fails without its reason, and stays alive', async () => {
+  it('names the failing check without its reason, and stays live', async () => {
     databaseIsUp = false;
     const response = await get('/health/ready');
     expect(response.status).toBe(503);
@@ -48,14 +48,14 @@ describe('startHealthServer', () => {
     expect((await get('/health/live')).status).toBe(200);
   });
 
-  it('says why where the check says it in words for operators', async () => {
+  it('includes the reason of a PlatformError', async () => {
     queueIsFull = true;
     const body = (await (await get('/health/ready')).json()) as { reasons: Record<string, string> };
     expect(body).toMatchObject({ status: 'unavailable', checks: { queue: 'unavailable' } });
     expect(body.reasons).toEqual({ queue: 'The queue is full.' });
   });
 
-  it('asks to be started again when nothing else helps', async () => {
+  it('fails liveness when only a restart helps', async () => {
     alive = false;
     const response = await get('/health/live');
     expect(response.status).toBe(503);
@@ -67,7 +67,7 @@ describe('startHealthServer', () => {
     expect((await get('/health/ready')).status).toBe(503);
   });
 
-  it('tells over time what was not ready', async () => {
+  it('exports readiness as metrics', async () => {
     databaseIsUp = false;
     const text = await (await get('/metrics')).text();
     expect(text).toContain('sluice_ready{app="ops"} 0');
@@ -75,7 +75,7 @@ describe('startHealthServer', () => {
     expect(text).toContain('sluice_dependency_up{dependency="queue",app="ops"} 1');
   });
 
-  it('gives metrics as Prometheus text and knows nothing else', async () => {
+  it('serves metrics as Prometheus text and nothing else', async () => {
     const response = await get('/metrics');
     expect(response.headers.get('content-type')).toContain('text/plain');
     expect(await response.text()).toContain('sluice_http_request_duration_seconds');

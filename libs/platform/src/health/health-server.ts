@@ -5,11 +5,11 @@ import type { Readiness } from './readiness.js';
 
 export interface HealthServerOptions {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   port: number;
   readiness: Readiness;
   metrics: Metrics;
-  /** False when nothing but a restart helps; `/health/live` then answers 503. Default: alive as long as it answers. */
+  /** False when only a restart helps; `/health/live` then responds with 503. Default: always live. */
   isAlive?: () => boolean;
 }
 
@@ -18,7 +18,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** `/health/live`, `/health/ready` and `/metrics` for the processes that speak no other HTTP. */
+/** Serves `/health/live`, `/health/ready` and `/metrics` for processes without another HTTP server. */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const server = createServer((request, response) => {
     answer(request, response, options).catch(() => send(response, 500, { error: 'unavailable' }));

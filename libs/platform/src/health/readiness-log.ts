@@ -4,7 +4,10 @@ import type { ReadinessChange } from './readiness.js';
 const longestText = 500;
 const deepestCause = 4;
 
-/** For `Readiness`: one line when a check begins to fail, with the reason that callers are not told, and one when it passes again. */
+/**
+ * Logs one line when a readiness check begins to fail, with the reason that clients do not get, and one when it passes
+ * again.
+ */
 export function logReadiness(logger: Logger): (change: ReadinessChange) => void {
   return ({ check, error }) => {
     if (error === null) logger.info({ check }, `readiness: ${check} answers again`);
@@ -12,7 +15,7 @@ export function logReadiness(logger: Logger): (change: ReadinessChange) => void 
   };
 }
 
-/** What an error and its causes say, on one line and without the users and passwords of addresses. */
+/** Returns the messages of an error and its causes on one line, without credentials in URLs. */
 export function failureText(error: unknown): string {
   const texts = new Set(messagesOf(error, deepestCause).filter((text) => text !== ''));
   const text = [...texts].join(': ').slice(0, longestText);
@@ -23,13 +26,13 @@ function messagesOf(error: unknown, depth: number): string[] {
   if (depth === 0) return [];
   if (!(error instanceof Error)) return typeof error === 'string' ? [plain(error)] : [];
   const { code } = error as { code?: unknown };
-  // Where a name has several addresses, each was tried, and the error itself says no more than a code.
+  // A connection to a name with several addresses tried each; the error itself only has a code.
   const tried: unknown[] = error instanceof AggregateError ? error.errors : [];
   const own = plain(error.message) || (typeof code === 'string' ? code : '');
   return [own, ...[...tried, error.cause].flatMap((each) => messagesOf(each, depth - 1))];
 }
 
-/** Drivers quote addresses as they were given, and a password may hold whatever people think of. */
+/** Drivers quote URLs as given, and passwords may contain any character. */
 function plain(text: string): string {
   return text
     .replaceAll(/:\/\/\S*@/g, '://[redacted]@')

@@ -18,7 +18,7 @@ function recorded() {
 }
 
 describe('logReadiness', () => {
-  it('tells once why a check fails, and once that it passes again', async () => {
+  it('logs once why a check fails, and once that it passes again', async () => {
     const { logger, lines } = recorded();
     const trouble: { database: Error | null; queue: Error | null } = { database: null, queue: null };
     const checkOf = (name: 'database' | 'queue') => ({
@@ -47,7 +47,7 @@ describe('logReadiness', () => {
 });
 
 describe('failureText', () => {
-  it('says what all addresses of a name, and the causes behind a message, said', () => {
+  it('includes the messages of all addresses and all causes', () => {
     const refused = new AggregateError(
       [new Error('connect ECONNREFUSED ::1:5432'), new Error('connect ECONNREFUSED 127.0.0.1:5432')],
       '',
@@ -59,7 +59,7 @@ describe('failureText', () => {
     expect(failureText(undefined)).toBe('no reason given');
   });
 
-  it('keeps passwords of addresses to itself, and ends at a circle of causes', () => {
+  it('redacts passwords in URLs and stops at circular causes', () => {
     const error = new Error('no server at postgresql://user:p/w@d@db:5432/sluice');
     error.cause = error;
     expect(failureText(error)).toBe('no server at postgresql://[redacted]@db:5432/sluice');

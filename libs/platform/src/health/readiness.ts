@@ -1,16 +1,16 @@
 import { PlatformError } from '#common';
 
-/** One thing a process cannot do without; rejects while it is missing. */
+/** A required dependency of a process; `check` rejects while it is unavailable. */
 export interface ReadinessCheck {
   name: string;
   check: () => Promise<void>;
-  /** Some routes alone need it: its failure is told, and the process stays ready for the others. */
+  /** Only some routes need it: a failure is reported, and the process stays ready. */
   isPartial?: boolean;
 }
 
 /**
- * Body of `GET /health/ready`. Says which check fails, and why where the check says so in a `PlatformError`: other errors
- * name hosts and users.
+ * Body of `GET /health/ready`. Names the failing check, and the reason if it is a `PlatformError`: other errors contain
+ * hosts and users.
  */
 export interface ReadinessReport {
   status: 'ok' | 'unavailable';
@@ -18,18 +18,18 @@ export interface ReadinessReport {
   reasons?: Record<string, string>;
 }
 
-/** A check that began to fail, or passes again. */
+/** A check that began to fail or passes again. */
 export interface ReadinessChange {
   check: string;
-  /** What it fails of, for operators; null: it passes again. */
+  /** The failure, for operators; null: it passes again. */
   error: unknown;
 }
 
 const checkTimeoutMs = 2_000;
 
 /**
- * Asks all checks at once; one that takes over 2 s counts as failed. Draining processes are not ready. `onChange` hears of
- * each check once when it begins to fail, and once when it passes again.
+ * Runs all checks concurrently; one that takes over 2 s fails. Draining processes are not ready. `onChange` is called
+ * once when a check begins to fail and once when it passes again.
  */
 export class Readiness {
   private draining = false;
@@ -40,7 +40,7 @@ export class Readiness {
     private readonly onChange: (change: ReadinessChange) => void = () => undefined,
   ) {}
 
-  /** From now on the process wants no new work. */
+  /** Reports the process as not ready from now on. */
   drain(): void {
     this.draining = true;
   }
@@ -66,7 +66,7 @@ export class Readiness {
   }
 
   private note(check: string, error: unknown): void {
-    // Who stops closes its stores; that is no news.
+    // A stopping process closes its stores; these failures are not reported.
     if (this.draining || this.failing.has(check) === (error !== null)) return;
     if (error === null) this.failing.delete(check);
     else this.failing.add(check);
@@ -74,22 +74,22 @@ export class Readiness {
   }
 }
 
-interface Answer {
+interface CheckResult {
   ok: boolean;
   error: unknown;
 }
 
-async function respondsInTime(check: () => Promise<void>): Promise<Answer> {
+async function respondsInTime(check: () => Promise<void>): Promise<CheckResult> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Answer>((resolve) => {
-    const error = new PlatformError('SERVICE_UNAVAILABLE', `No answer within ${checkTimeoutMs} ms.`);
+  const late = new Promise<CheckResult>((resolve) => {
+    const error = new PlatformError('SERVICE_UNAVAILABLE', `No response within ${checkTimeoutMs} ms.`);
     timer = setTimeout(() => resolve({ ok: false, error }), checkTimeoutMs);
   });
-  const answer = Promise.resolve()
+  const checkResult = Promise.resolve()
     .then(check)
     .then(
       () => ({ ok: true, error: null }),
-      (error: unknown) => ({ ok: false, error: error ?? new Error('It says not why.') }),
+      (error: unknown) => ({ ok: false, error: error ?? new Error('No reason given.') }),
     );
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+  return Promise.race([checkResult, late]).finally(() => clearTimeout(timer));
 }

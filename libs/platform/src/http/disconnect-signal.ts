@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** Aborts when the connection closes before the answer is out. */
+/** Returns a signal that aborts when the connection closes before the response is sent. */
 export function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   if (reply.raw.destroyed || reply.raw.socket?.destroyed === true) controller.abort();

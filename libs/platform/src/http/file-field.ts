@@ -4,15 +4,15 @@ import { CheckedField } from './wire-fields.js';
 interface FileFieldOptions {
   description: string;
   required?: boolean;
-  /** True where the field may also be a text: base64, a data URL, or a URL. Default false: a real file. */
+  /** True when the field may also be a string: base64, a data URL, or a URL. Default: false, files only. */
   orText?: boolean;
-  /** True where an empty one is left to whoever reads it, who has a code of its own for that. Default false: refused here. */
+  /** True when the reader of an empty file rejects it with its own code. Default: false, rejected here. */
   mayBeEmpty?: boolean;
 }
 
 const asFile = { type: 'string', format: 'binary' };
 
-/** A file of a form, or where the route allows it a text in its place; the value is `UploadedFile | string`. */
+/** A file of a form, or a string where the route allows it; the value is `UploadedFile | string`. */
 export function FileField({ orText = false, mayBeEmpty = false, ...options }: FileFieldOptions): PropertyDecorator {
   return CheckedField({
     ...options,
@@ -22,7 +22,7 @@ export function FileField({ orText = false, mayBeEmpty = false, ...options }: Fi
   });
 }
 
-/** A repeated field of files (or texts); the value is `(UploadedFile | string)[]`. */
+/** A repeated field of files (or strings); the value is `(UploadedFile | string)[]`. */
 export function FileListField({
   orText = false,
   mayBeEmpty = false,
@@ -33,7 +33,7 @@ export function FileListField({
   const items = orText ? { anyOf: [asFile, { type: 'string' }] } : asFile;
   return CheckedField({
     ...options,
-    // So named that a form's single file becomes a list of one.
+    // Named so that a single file of a form becomes a list of one.
     name: 'isArray',
     schema: { type: 'array', items, minItems, maxItems },
     check: (value) => {

@@ -1,8 +1,8 @@
-/** A file of a form, whole. */
+/** A complete file of a form. */
 export class UploadedFile {
   constructor(
     readonly bytes: Buffer,
-    /** As the caller's browser or client says it; trust neither. */
+    /** As sent by the client; not trustworthy. */
     readonly filename: string,
     readonly contentType: string,
   ) {}
@@ -10,12 +10,12 @@ export class UploadedFile {
 
 export type FormValue = string | UploadedFile;
 
-/** A body of `multipart/form-data` as it came in, before a DTO says what its fields are. */
+/** A received `multipart/form-data` body before a DTO types its fields. */
 export class FormBody {
   private readonly fields = new Map<string, FormValue[]>();
 
   add(name: string, value: FormValue): void {
-    // Some clients name a list `image[]`.
+    // Some clients send a list as `image[]`.
     const field = name.endsWith('[]') ? name.slice(0, -2) : name;
     const values = this.fields.get(field);
     if (values === undefined) this.fields.set(field, [value]);

@@ -2,51 +2,53 @@ import { createHash, type Hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 
 /*
- * What the hooks of the api, the parsers of bodies and the writers of answers tell each other about a request with an
- * `Idempotency-Key` (docs/idempotency.md). Both fields are null on every other request.
+ * State of a request with an `Idempotency-Key`, shared by hooks, body parsers and response writers
+ * (docs/idempotency.md). Both fields are null on other requests.
  */
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a billed route: parsers add what they read of the body. */
+    /** Set on billed routes; parsers add the body they read. */
     fingerprint: RequestFingerprint | null;
-    /** Set while the first answer is made: whoever writes past Fastify puts it on tape as well. */
-    responseTape: ResponseTape | null;
+    /** Set while the first response is produced; code that writes past Fastify must record it here too. */
+    responseRecording: ResponseRecording | null;
   }
 }
 
 /**
- * What makes two requests the same: the route, and the body as it was read. A body of JSON is its bytes; of one that
- * is put together from parts, as multipart, every name and content is a part, since the borders between them differ
- * from request to request.
+ * Identifies equal requests by the route and the body as read. A JSON body counts by its bytes; for a multipart body
+ * each name and content counts, because boundaries differ between requests.
  */
 export class RequestFingerprint {
   private readonly hash: Hash = createHash('sha256');
 
   constructor(readonly key: string) {}
 
-  /** Each call is a part of its own: `ab`, `c` is not `a`, `bc`. */
+  /** Each call adds a separate part: `ab`, `c` differs from `a`, `bc`. */
   add(part: string | Uint8Array): void {
     this.hash.update(`${typeof part === 'string' ? Buffer.byteLength(part) : part.byteLength}:`).update(part);
   }
 
-  /** sha256; nothing can be added after it. */
+  /** Returns the sha256; nothing can be added afterwards. */
   digest(): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.hash.digest());
   }
 }
 
-/** How an answer ended: whole; or after its status line with an error of ours. */
+/** How a response ended: complete, or after its status line with a server error. */
 export type ResponseEnding = 'whole' | 'failed';
 
-/** Takes an answer down while it goes out, to the byte. What is too long to keep is no error: the tape forgets it. */
-export interface ResponseTape {
+/** Records a response byte for byte while it is sent. A response too long to store is dropped without an error. */
+export interface ResponseRecording {
   begin(status: number, headers: Record<string, unknown>): void;
   add(bytes: string | Uint8Array): void;
-  /** Resolves when the answer is kept, or cannot be; after a second at most. Without it the answer counts as cut off. */
+  /**
+   * Resolves when the response is stored or cannot be, after a second at most. Without this call the response counts as
+   * cut.
+   */
   end(ending: ResponseEnding): Promise<void>;
 }
 
-/** Adds the body as it came in to the fingerprint of a request that has one. */
-export function noteBody(request: FastifyRequest, ...parts: (string | Uint8Array)[]): void {
+/** Adds the received body to the request's fingerprint, if it has one. */
+export function fingerprintBody(request: FastifyRequest, ...parts: (string | Uint8Array)[]): void {
   for (const part of parts) request.fingerprint?.add(part);
 }

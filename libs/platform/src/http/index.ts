@@ -3,7 +3,12 @@ export { fieldFault, isGiven } from './field-fault.js';
 export { FileField, FileListField } from './file-field.js';
 export { FormBody, UploadedFile } from './form-body.js';
 export { disconnectSignal } from './disconnect-signal.js';
-export { noteBody, RequestFingerprint, type ResponseEnding, type ResponseTape } from './idempotent-request.js';
+export {
+  fingerprintBody,
+  RequestFingerprint,
+  type ResponseEnding,
+  type ResponseRecording,
+} from './idempotent-request.js';
 export { parseJsonBody, textProblem } from './json-body.js';
 export { jsonContent } from './json-content.js';
 export { queryFault, queryText } from './query-fault.js';

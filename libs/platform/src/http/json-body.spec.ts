@@ -20,7 +20,7 @@ function faultOf(text: string): { position: number; line: number; column: number
 }
 
 describe('parseJsonBody', () => {
-  it('answers the value of any JSON', () => {
+  it('returns the value of any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value).replaceAll(String.raw`\u0000`, '');
@@ -32,7 +32,7 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('refuses whatever bytes it cannot read by INVALID_REQUEST and nothing else', () => {
+  it('rejects unreadable bytes with INVALID_REQUEST and nothing else', () => {
     const noise = fc.oneof(
       fc.uint8Array({ maxLength: 64 }),
       fc.string().map((text) => Buffer.from(`{"a":${text}`)),
@@ -48,39 +48,39 @@ describe('parseJsonBody', () => {
     );
   });
 
-  it('names the field of a number beyond a double', () => {
+  it('names the field of a number outside the double range', () => {
     const error = refusal('{"messages":[{"weight":1e309}]}');
     expect(error.code).toBe('INVALID_REQUEST');
     expect(error.param).toBe('messages[0].weight');
   });
 
-  it('names the field that holds half a surrogate pair', () => {
+  it('names the field with an unpaired surrogate', () => {
     expect(refusal(String.raw`{"messages":[{"content":"a\ud800b"}]}`).param).toBe('messages[0].content');
     expect(refusal(String.raw`{"a":{"\udc00":1}}`).message).toContain('surrogate');
   });
 
-  it('names the field that holds a NUL character, which no queue on PostgreSQL can carry', () => {
+  it('names the field with a NUL character, which a PostgreSQL queue cannot store', () => {
     const error = refusal(String.raw`{"messages":[{"content":"a\u0000b"}]}`);
     expect([error.param, error.message]).toEqual(['messages[0].content', 'messages[0].content holds a NUL character.']);
     expect(refusal(String.raw`{"a":{"\u0000":1}}`).code).toBe('INVALID_REQUEST');
   });
 
-  it('refuses 10 000 levels of nesting without recursing into them', () => {
+  it('rejects 10 000 levels of nesting without recursion', () => {
     expect(refusal(`{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`).message).toContain('deeper than 64 levels');
     expect(refusal('['.repeat(100_000)).message).toContain('position 100000');
   });
 
-  it('drops __proto__ keys instead of carrying them on', () => {
+  it('drops __proto__ keys', () => {
     const value = parseJsonBody(Buffer.from('{"a":{"__proto__":{"polluted":true}},"b":1}'));
     expect(value).toEqual({ a: {}, b: 1 });
     expect(Object.keys((value as { a: object }).a)).toEqual([]);
   });
 
-  it('refuses bytes that are not UTF-8', () => {
+  it('rejects bytes that are not UTF-8', () => {
     expect(refusal(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])).message).toContain('UTF-8');
   });
 
-  it('quotes nothing of a broken body', () => {
+  it('quotes nothing of a malformed body', () => {
     const error = refusal('{"secret": hunter2}');
     expect(error.message).not.toContain('hunter');
     expect(error.message).toContain('position 11 (line 1, column 12)');
@@ -103,7 +103,7 @@ describe('findJsonFault', () => {
     ['1 1', 2],
     ['nul', 0],
     ["{'a':1}", 1],
-  ])('finds the fault of %j', (text, position) => {
+  ])('locates the error in %j', (text, position) => {
     expect(() => JSON.parse(text) as unknown).toThrow();
     expect(faultOf(text).position).toBe(position);
   });
@@ -112,11 +112,11 @@ describe('findJsonFault', () => {
     expect(faultOf('{\n  "a": 1,\n  b\n}')).toEqual({ position: 14, line: 3, column: 3 });
   });
 
-  it('reads strings of megabytes', () => {
+  it('reads strings of several megabytes', () => {
     expect(faultOf(`"${'x\\n'.repeat(3_000_000)}`).position).toBe(9_000_001);
   });
 
-  it('finds a fault inside every cut of a document', () => {
+  it('locates the error in every truncation of a document', () => {
     const whole = JSON.stringify({ a: [1, -2.5e3, 'x\u00e9\n', { b: null, c: [true, false] }], d: {} });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: whole.length - 1 }), (length) => {

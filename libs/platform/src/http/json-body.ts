@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type ErrorIssue, PlatformError } from '#common';
 import { findJsonFault } from './json-fault.js';
 
-/** Objects and arrays inside each other at most; nothing of the contract needs a tenth of it. */
+/** Maximum nesting of objects and arrays, ten times what the API needs. */
 const deepestNesting = 64;
 
 class BodyFault extends Error {
@@ -19,10 +19,10 @@ function refuse(message: string, param: string | null, issue: ErrorIssue): Platf
   return new PlatformError('INVALID_REQUEST', message, param, { issues: [issue] });
 }
 
-/** What makes a text unfit to be carried on, worded to follow its name; null for most. */
+/** Returns why a string is rejected, worded to follow its name; null for most. */
 export function textProblem(text: string): string | null {
   if (!text.isWellFormed()) return 'holds half of a surrogate pair';
-  // PostgreSQL keeps it in no text and no JSON, and the queue would refuse the job.
+  // PostgreSQL cannot store it in text or JSON, and the queue would reject the job.
   return text.includes('\0') ? 'holds a NUL character' : null;
 }
 
@@ -31,7 +31,7 @@ function checkText(text: string): void {
   if (problem !== null) throw new BodyFault('invalid_string', problem);
 }
 
-/** Walks the parsed value once: recursion is bounded by `deepestNesting`, which is why depth is checked here first. */
+/** Walks the parsed value once. `deepestNesting` bounds the recursion, so depth is checked first. */
 function checkValue(value: unknown, depth: number): void {
   if (typeof value === 'string') return checkText(value);
   if (typeof value === 'number') {
@@ -65,7 +65,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The engine's own words quote the body, and on Node 20 they often lack the position.
+    // The engine's message quotes the body and, on Node 20, often lacks the position.
     const fault = findJsonFault(text);
     const message = `The body is not valid JSON: ${fault.problem} at position ${fault.position} (line ${fault.line}, column ${fault.column}).`;
     throw refuse(message, null, { code: 'invalid_json', path: [], message });
@@ -73,7 +73,7 @@ function parse(text: string): unknown {
 }
 
 function nameOf(path: (string | number)[]): string {
-  // A hostile path can be 64 names of a megabyte each.
+  // A hostile path can have 64 names of a megabyte each.
   const shown = path.slice(0, 8).map((part) => (typeof part === 'string' ? part.slice(0, 64).toWellFormed() : part));
   return shown.reduce<string>(
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
@@ -82,9 +82,9 @@ function nameOf(path: (string | number)[]): string {
 }
 
 /**
- * The JSON of a request body. Refuses what cannot be carried on: bytes that are not UTF-8, broken JSON (with its
- * position), nesting beyond 64 levels, numbers beyond a double, strings with half a surrogate pair or a NUL character.
- * `__proto__` keys are dropped. Throws `INVALID_REQUEST` naming the field.
+ * Parses a JSON request body. Rejects invalid UTF-8, malformed JSON (with its position), nesting beyond 64 levels,
+ * numbers outside the double range, unpaired surrogates and NUL characters. Drops `__proto__` keys. Throws
+ * `INVALID_REQUEST` naming the field.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) {

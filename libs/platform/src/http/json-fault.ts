@@ -1,4 +1,4 @@
-/** Where a text stops being JSON. `position` counts UTF-16 units from 0; line and column from 1. */
+/** Where a text stops being JSON. `position` counts UTF-16 units from 0; line and column count from 1. */
 export interface JsonFault {
   position: number;
   line: number;
@@ -15,7 +15,7 @@ const backslash = 0x5c;
 
 type Expectation = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end' | 'nothing';
 
-/** Reads JSON without building it; iterative, so that no depth can exhaust the stack. */
+/** Scans JSON without building a value; iterative, so that deep nesting cannot overflow the stack. */
 class JsonReader {
   private position = 0;
   private expectation: Expectation = 'value';
@@ -24,7 +24,7 @@ class JsonReader {
 
   constructor(private readonly text: string) {}
 
-  /** The position of the first fault, or null when there is none. */
+  /** Returns the position of the first error, or null. */
   run(): { position: number; problem: string } | null {
     for (;;) {
       this.skip(whitespace);
@@ -48,7 +48,7 @@ class JsonReader {
     return { position: this.position, problem: ended ? 'unexpected end of a string' : 'a bad character in a string' };
   }
 
-  /** By hand, not by one pattern: a repeated group over megabytes exhausts the pattern engine's stack. */
+  /** Scanned by hand: a repeated regex group over megabytes overflows the regex engine's stack. */
   private skipString(): boolean {
     if (this.text.charCodeAt(this.position) !== quote) return false;
     this.insideString = true;
@@ -124,7 +124,10 @@ class JsonReader {
   }
 }
 
-/** The first fault of a text that `JSON.parse` refused. Quotes nothing of it: bodies do not enter messages. */
+/**
+ * Locates the first error of a text that `JSON.parse` rejected. Never quotes the text, because bodies must not appear
+ * in messages.
+ */
 export function findJsonFault(text: string): JsonFault {
   const found = new JsonReader(text).run() ?? { position: text.length, problem: 'unexpected end' };
   const before = text.slice(0, found.position);

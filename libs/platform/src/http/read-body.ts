@@ -6,9 +6,8 @@ import { invalidRequest, ruleNamesOf, validateWire } from '../validation/index.j
 type NewableClass<T extends object> = new () => T;
 
 /**
- * The body of a request as `type`, whether it came as JSON or as a form (`@Multipart`): a form's texts become the
- * numbers, booleans, lists and objects that the DTO's rules ask for, its files `UploadedFile`. Throws `INVALID_REQUEST`
- * as `validateWire` does.
+ * Reads a JSON or form body (`@Multipart`) as `type`. Form strings become the numbers, booleans, lists and objects that
+ * the DTO expects, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateWire`.
  */
 export function readBody<T extends object>(type: NewableClass<T>, { body }: Pick<FastifyRequest, 'body'>): T {
   return validateWire(type, body instanceof FormBody ? wireOfForm(type, body) : body);
@@ -31,9 +30,9 @@ function wireOfForm(type: NewableClass<object>, form: FormBody): Record<string, 
 
 const noRules: ReadonlySet<string> = new Set();
 const decimal = /^-?\d{1,20}(\.\d{1,20})?$/;
-const truth: Record<string, boolean> = { true: true, '1': true, false: false, '0': false };
+const booleanWords: Record<string, boolean> = { true: true, '1': true, false: false, '0': false };
 
-/** What cannot be read as it should be stays a text, which the rules then refuse by the field's name. */
+/** An unparsable value stays a string, which validation then rejects with the field name. */
 function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   if (typeof value !== 'string') return value;
   if (names.has('isInt') || names.has('isNumber')) {
@@ -43,7 +42,7 @@ function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   if (names.has('isBoolean')) {
     if (value === '') return undefined;
     const word = value.trim().toLowerCase();
-    return Object.hasOwn(truth, word) ? truth[word] : value;
+    return Object.hasOwn(booleanWords, word) ? booleanWords[word] : value;
   }
   return names.has('isObject') ? objectOf(value) : value;
 }

@@ -28,7 +28,7 @@ class Routes {
 class Root {}
 
 describe('the settings of a route', () => {
-  it('reach the hooks, whoever declares them in whatever order', async () => {
+  it('reach the hooks, whatever the order of the decorators', async () => {
     const adapter = new FastifyAdapter();
     const app = await NestFactory.create(Root, adapter, { logger: false });
     const server = adapter.getInstance<FastifyInstance>();

@@ -4,23 +4,23 @@ import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiConsumes, ApiHeader, ApiResponse } from '@nestjs/swagger';
 
-/** Where Nest's adapter keeps the settings of a route; it does not export the name. */
+/** Metadata key under which Nest's adapter stores route settings; it is not exported. */
 const settingsKey = '__fastify_route_config__';
 
 /**
- * Who may call a route: anybody, any valid key, or keys of kind `ADMIN`. A wrong key is refused on public routes too;
- * on anonymous ones it is as good as none, and a valid one only says whose limits the request counts for.
+ * Who may call a route: anyone, any valid key, or `ADMIN` keys. Public routes still reject an invalid key. Anonymous
+ * routes ignore one; a valid key only determines whose limits the request counts for.
  */
 export type RouteAccess = 'public' | 'inference' | 'admin' | 'anonymous';
 
-/** Who is calling, as the api's guard found out; null without a key, and with a wrong one where none is asked for. */
+/** The authenticated caller; null without a key, or with an invalid key on an anonymous route. */
 export interface RequestCaller {
   accountId: string;
   apiKeyId: string;
   kind: 'INFERENCE' | 'ADMIN';
-  /** Which rate limits the account has. */
+  /** Rate-limit tier of the account. */
   tier: 'default' | 'partner';
-  /** Which models the key may call. */
+  /** Models that the key may call. */
   modelPrivacy: 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
 }
 
@@ -30,42 +30,42 @@ declare module 'fastify' {
   }
 }
 
-/** The caller of a route that is not public. */
+/** Returns the caller on a route that requires a key. */
 export function callerOf(request: FastifyRequest): RequestCaller {
   if (request.caller === null) throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required.');
   return request.caller;
 }
 
-/** How an answer that was lost can be made again from the job it was about; see `Billed`. */
+/** How a lost response is rebuilt from its job; see `Billed`. */
 export type ResponseOfJob = (job: { requestId: string; queueId: string; modelId: string }) => object;
 
-/** What a route says of itself; read by the hooks of the api before the body is. */
+/** Settings that a route declares; hooks read them before the body is read. */
 export interface RouteSettings {
   access?: RouteAccess;
-  /** An address that is gone for good: its answer is the same for everybody, and counts for nobody's limits. */
+  /** A removed endpoint: its response is the same for everyone and counts towards no limit. */
   retired?: true;
-  /** A POST that costs something: it takes an `Idempotency-Key` (docs/idempotency.md). */
+  /** A POST that is charged; accepts an `Idempotency-Key` (docs/idempotency.md). */
   billed?: true;
-  /** A route that asks its limits itself, because they depend on the model of its body. */
+  /** A route that applies its limits itself, because they depend on the model in its body. */
   limitedByModel?: true;
-  /** A route that is not billed and takes as much as one that is. */
+  /** An unbilled route with the body limit of billed ones. */
   largeBody?: true;
-  /** With `billed`, of routes that only start a job: their answer follows from the job's row alone. */
+  /** With `billed`, for routes that only start a job: their response follows from the job row alone. */
   responseOfJob?: ResponseOfJob;
-  /** A route that takes `multipart/form-data`; others refuse it. */
+  /** A route that accepts `multipart/form-data`; others reject it. */
   multipart?: MultipartLimits;
 }
 
-/** What a form may bring; more is a 413. */
+/** Limits of a form; exceeding them gives a 413. */
 export interface MultipartLimits {
-  /** Bytes of one file. */
+  /** Maximum size of one file, in bytes. */
   maxFileBytes: number;
   maxFiles: number;
-  /** True where JSON is refused: the route takes real files alone. */
+  /** True when JSON is rejected because the route requires files. */
   only?: true;
 }
 
-/** Adds to the settings of a route; Nest's own decorator would replace what another has said. */
+/** Merges into the route settings; Nest's own decorator would replace earlier ones. */
 function routeSettings(settings: RouteSettings): MethodDecorator {
   return (target, key, descriptor) => {
     const handler = descriptor.value as object;
@@ -74,12 +74,12 @@ function routeSettings(settings: RouteSettings): MethodDecorator {
   };
 }
 
-/** Declares who may call a route; without it any valid key may. */
+/** Declares who may call a route; default: any valid key. */
 export function Access(access: RouteAccess): MethodDecorator {
   return routeSettings({ access });
 }
 
-/** Declares an address that is gone; together with `Access('anonymous')`. */
+/** Declares a removed endpoint; use with `Access('anonymous')`. */
 export function Retired(): MethodDecorator {
   return routeSettings({ retired: true });
 }
@@ -92,21 +92,21 @@ export function LimitedByModel(): MethodDecorator {
   return routeSettings({ limitedByModel: true });
 }
 
-/** Declares a route that takes JSON bodies as large as billed ones do, although it costs nothing. */
+/** Declares an unbilled route that accepts JSON bodies as large as billed ones. */
 export function LargeBody(): MethodDecorator {
   return routeSettings({ largeBody: true });
 }
 
-/** Declares that a route takes `multipart/form-data`, read by `readBody` into the same DTO as JSON. */
+/** Declares that a route accepts `multipart/form-data`, read by `readBody` into the same DTO as JSON. */
 export function Multipart(limits: MultipartLimits): MethodDecorator {
   const types = limits.only === true ? ['multipart/form-data'] : ['application/json', 'multipart/form-data'];
   return applyDecorators(routeSettings({ multipart: limits }), ApiConsumes(...types));
 }
 
 /**
- * Declares a POST that costs something: whoever repeats it with the same `Idempotency-Key` and body gets the first
- * answer and pays nothing, whatever the answer is, JSON, bytes or events. `answerOfJob` is for routes that only start a
- * job: where a replica died before it could answer, the answer is made again from the job.
+ * Declares a charged POST. A repeated request with the same `Idempotency-Key` and body gets the first response (JSON,
+ * bytes or events) and is not charged. `answerOfJob` is for routes that only start a job: if a replica died before
+ * responding, the response is rebuilt from the job.
  */
 export function Billed({ responseOfJob }: { responseOfJob?: ResponseOfJob } = {}): MethodDecorator {
   return applyDecorators(
@@ -114,9 +114,9 @@ export function Billed({ responseOfJob }: { responseOfJob?: ResponseOfJob } = {}
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
-      description: 'A request with the key and the body of an earlier one gets its answer, and costs nothing.',
+      description: 'A request with the key and body of an earlier one gets the same response and is not charged.',
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[A-Za-z0-9_-]+$' },
     }),
-    ApiResponse({ status: 409, description: 'The first request with this `Idempotency-Key` still runs.' }),
+    ApiResponse({ status: 409, description: 'The first request with this `Idempotency-Key` is still running.' }),
   );
 }

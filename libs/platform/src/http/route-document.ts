@@ -45,7 +45,7 @@ export interface DocumentedRoute {
   errors: number[];
   /** Default: the standard envelope. */
   envelope?: 'openai' | 'standard';
-  /** It needs no key. */
+  /** The route needs no key. */
   isPublic?: true;
   /** Its JSON is compressed for clients that take that. */
   compressed?: true;

@@ -11,13 +11,13 @@ afterEach(() => {
   server?.close();
 });
 
-/** Answers one request through an `SseWriter` that `serve` drives; resolves with the client's side. */
+/** Serves one request through an `SseWriter` driven by `serve`; resolves to the client's side. */
 async function exchange(
   serve: (writer: SseWriter) => Promise<void>,
   options = { stalledMs: 60_000, keepAliveMs: 60_000 },
 ): Promise<IncomingMessage> {
   const own = createServer((_request, raw) => {
-    const request = { responseTape: null };
+    const request = { responseRecording: null };
     const parts = { raw, request, hijack: () => undefined, getHeaders: () => ({ 'cf-ray': 'abc' }) };
     const reply = parts as unknown as FastifyReply;
     void serve(new SseWriter(reply, options));
@@ -37,7 +37,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
 }
 
 describe('SseWriter', () => {
-  it('sends nothing before the first frame, then frames and the headers of the reply', async () => {
+  it('sends nothing before the first frame, then the reply headers and the frames', async () => {
     const states: boolean[] = [];
     const response = await exchange(async (writer) => {
       states.push(writer.started);
@@ -50,7 +50,7 @@ describe('SseWriter', () => {
     expect(states).toEqual([false, true]);
   });
 
-  it('fills silence with comments', async () => {
+  it('sends comments during silence', async () => {
     const response = await exchange(
       async (writer) => {
         writer.startKeepAlive();
@@ -62,7 +62,7 @@ describe('SseWriter', () => {
     expect(await textOf(response)).toMatch(/^(: keep-alive\n\n)+$/);
   });
 
-  async function writeUntilHeld(writer: SseWriter): Promise<SseWriteResult> {
+  async function writeUntilBlocked(writer: SseWriter): Promise<SseWriteResult> {
     const frame = sseData(`"${'x'.repeat(1_000_000)}"`);
     for (;;) {
       const result = await writer.write(frame);
@@ -70,23 +70,23 @@ describe('SseWriter', () => {
     }
   }
 
-  it('cuts off a reader that takes nothing', async () => {
+  it('disconnects a client that reads nothing', async () => {
     const result = new Promise<SseWriteResult>((resolve) => {
-      void exchange(async (writer) => resolve(await writeUntilHeld(writer)), {
+      void exchange(async (writer) => resolve(await writeUntilBlocked(writer)), {
         stalledMs: 50,
         keepAliveMs: 60_000,
       }).then(
-        // Read by nobody on purpose; the cut is its error.
+        // Not read on purpose; being disconnected is its error.
         (response) => response.once('error', () => undefined),
       );
     });
     expect(await result).toBe('stalled');
   });
 
-  it('notices a reader that leaves while it waits', async () => {
+  it('notices a client that disconnects while it waits', async () => {
     let end: (result: SseWriteResult) => void = () => undefined;
     const result = new Promise<SseWriteResult>((resolve) => (end = resolve));
-    const response = await exchange(async (writer) => end(await writeUntilHeld(writer)));
+    const response = await exchange(async (writer) => end(await writeUntilBlocked(writer)));
     response.once('error', () => undefined);
     setTimeout(() => response.destroy(), 50);
     expect(await result).toBe('gone');

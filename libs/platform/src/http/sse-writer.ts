@@ -1,25 +1,27 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { ResponseEnding, ResponseTape } from './idempotent-request.js';
+import type { ResponseEnding, ResponseRecording } from './idempotent-request.js';
 
 export interface SseWriterOptions {
-  /** How long one write may wait for a reader that takes nothing, in ms. */
+  /** How long one write may wait for a client that reads nothing, in ms. */
   stalledMs: number;
-  /** How long the line may stay silent before a comment is sent, in ms. */
+  /** Silence after which a comment is sent, in ms. */
   keepAliveMs: number;
 }
 
-/** How a write ended. `gone`: the client left. `stalled`: it took nothing for `stalledMs`, and was cut off. */
+/**
+ * How a write ended. `gone`: the client disconnected. `stalled`: it read nothing for `stalledMs` and was disconnected.
+ */
 export type SseWriteResult = 'written' | 'gone' | 'stalled';
 
 /**
- * One answer as server-sent events. Nothing is sent before the first frame, so that a request that fails first
- * still gets an HTTP status. `write` resolves when the socket took the bytes: whoever awaits it is held to the
- * reader's pace, which bounds what a slow reader can cost.
+ * One response as server-sent events. Sends nothing before the first frame, so that an early failure still gets an HTTP
+ * status. `write` resolves when the socket accepted the bytes; awaiting it applies backpressure and bounds the memory
+ * of a slow client.
  */
 export class SseWriter {
   private readonly raw: ServerResponse;
-  private readonly tape: ResponseTape | null;
+  private readonly recording: ResponseRecording | null;
   private keepAlive: NodeJS.Timeout | undefined;
 
   constructor(
@@ -27,15 +29,15 @@ export class SseWriter {
     private readonly options: SseWriterOptions,
   ) {
     this.raw = reply.raw;
-    this.tape = reply.request.responseTape;
+    this.recording = reply.request.responseRecording;
   }
 
-  /** True once the status line is on its way; errors are frames from then on. */
+  /** True once the status line was sent; errors are then sent as frames. */
   get started(): boolean {
     return this.raw.headersSent;
   }
 
-  /** Sends a comment after every `keepAliveMs` of silence, the first one starting the answer. */
+  /** Sends a comment after every `keepAliveMs` of silence; the first one starts the response. */
   startKeepAlive(): void {
     this.keepAlive = setInterval(() => {
       if (this.writable && !this.raw.writableNeedDrain) this.send(': keep-alive\n\n');
@@ -50,12 +52,12 @@ export class SseWriter {
     return await this.drained();
   }
 
-  /** Ends the answer, whole or after an error frame; harmless when the client has left. */
+  /** Ends the response, complete or after an error frame; no effect after the client disconnected. */
   end(ending: ResponseEnding = 'whole'): void {
     clearInterval(this.keepAlive);
     if (!this.started || !this.writable) return;
-    if (this.tape === null) this.raw.end();
-    else void this.tape.end(ending).finally(() => this.raw.end());
+    if (this.recording === null) this.raw.end();
+    else void this.recording.end(ending).finally(() => this.raw.end());
   }
 
   private get writable(): boolean {
@@ -64,7 +66,7 @@ export class SseWriter {
 
   private send(frames: string): boolean {
     if (!this.started) this.start();
-    this.tape?.add(frames);
+    this.recording?.add(frames);
     return this.raw.write(frames);
   }
 
@@ -76,7 +78,7 @@ export class SseWriter {
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     };
-    this.tape?.begin(200, headers);
+    this.recording?.begin(200, headers);
     this.raw.writeHead(200, headers);
   }
 
@@ -97,7 +99,7 @@ export class SseWriter {
   }
 }
 
-/** One `data:` frame. */
+/** Formats one `data:` frame. */
 export function sseData(json: string): string {
   return `data: ${json}\n\n`;
 }

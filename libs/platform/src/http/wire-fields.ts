@@ -23,14 +23,14 @@ import {
 } from '../validation/index.js';
 
 /*
- * One decorator per field of a wire DTO, so that what is validated and what the OpenAPI document says cannot
- * drift apart. A field is optional unless `required`; null counts as absent, as OpenAI clients send it.
+ * One decorator per field of a wire DTO, so that validation and the OpenAPI document cannot diverge. A field is
+ * optional unless `required`; null counts as absent, as OpenAI clients send it.
  */
 
 interface FieldOptions {
   description: string;
   required?: boolean;
-  /** Shown as such in the document; null is accepted on every optional field. */
+  /** Shown as nullable in the document; null is accepted on every optional field. */
   nullable?: boolean;
   example?: unknown;
   deprecated?: boolean;
@@ -144,8 +144,8 @@ export function ScalarListField(kind: 'string' | 'integer' | 'number', options: 
 }
 
 /**
- * A list of objects. `choose` names the class of each item, or answers why it has none; `models` are all it can
- * name, for the document.
+ * A list of objects. `choose` returns the class of each item, or why it has none; `models` lists all possible classes
+ * for the document.
  */
 export function ObjectListField(choose: NestedClass, models: NewableClass[], options: ListOptions): PropertyDecorator {
   const references = models.map((model) => ({ $ref: `#/components/schemas/${model.name}` }));
@@ -161,7 +161,7 @@ export function ObjectListField(choose: NestedClass, models: NewableClass[], opt
 
 type NewableClass = new () => object;
 
-/** Registers the classes with the document, whatever property they are named on. */
+/** Registers the classes with the document, whatever property they are used on. */
 function documentedModels(models: NewableClass[]): PropertyDecorator {
   return (target) => ApiExtraModels(...models)(target.constructor);
 }
@@ -181,7 +181,7 @@ export function ObjectField(model: NewableClass, options: FieldOptions): Propert
   );
 }
 
-/** An object whose members are not ours to judge. */
+/** An object whose members are not validated. */
 export function FreeObjectField(options: FieldOptions): PropertyDecorator {
   return applyDecorators(
     membership(options),
@@ -191,8 +191,8 @@ export function FreeObjectField(options: FieldOptions): PropertyDecorator {
 }
 
 /**
- * A field whose shape no other decorator says. `check` answers null when the value is right, else what is wrong
- * with it, worded to follow the field's name.
+ * A field with a custom check, which returns null for a valid value, else the problem, worded to follow the field's
+ * name.
  */
 export function CheckedField(
   options: FieldOptions & { name: string; schema: Record<string, unknown>; check: (value: unknown) => string | null },

@@ -1,4 +1,4 @@
-/** What a log keeps of an error. */
+/** The parts of an error that are logged. */
 export interface LoggedError {
   type: string;
   message: string;
@@ -10,8 +10,8 @@ export interface LoggedError {
 const deepestCause = 3;
 
 /**
- * Only these members, never all of them: errors of database and Redis clients carry the arguments of the command that
- * failed, and with them what callers wrote.
+ * Only these members: errors of database and Redis clients contain the arguments of the failed command, and with them
+ * client data.
  */
 export function serializeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };

@@ -16,7 +16,7 @@ function recorded(level = 'info') {
 }
 
 describe('createLogger', () => {
-  it('writes level and time for people and machines, and the request id of a child', () => {
+  it('writes level and time, and the request id of a child logger', () => {
     const { logger, entries } = recorded();
     logger.child({ requestId: 'r-1' }).info({ model: 'm' }, 'done');
     logger.debug('not shown');
@@ -32,7 +32,7 @@ describe('createLogger', () => {
     ]);
   });
 
-  it('keeps the arguments of a failed command out of the log', () => {
+  it('omits the arguments of a failed command', () => {
     const { logger, entries } = recorded();
     const error = Object.assign(new Error('out of memory'), { command: { args: ['a secret prompt'] }, code: 'OOM' });
     logger.warn({ error: new Error('outer', { cause: error }) }, 'failed');
@@ -40,7 +40,7 @@ describe('createLogger', () => {
     expect(entries[0]).toMatchObject({ error: { message: 'outer', cause: { message: 'out of memory', code: 'OOM' } } });
   });
 
-  it('censors credentials that reach it by mistake', () => {
+  it('redacts credentials that are logged by mistake', () => {
     const { logger, entries } = recorded();
     logger.info(
       { headers: { authorization: 'Bearer slk_x' }, caller: { apiKey: 'slk_y' }, job: { payload: 'words' } },
@@ -51,13 +51,13 @@ describe('createLogger', () => {
 });
 
 describe('serializeError', () => {
-  it('ends at a circle of causes', () => {
+  it('stops at circular causes', () => {
     const error = new Error('round');
     error.cause = error;
     expect(JSON.stringify(serializeError(error)).match(/"message":"round"/g)).toHaveLength(4);
   });
 
-  it('takes what is no error', () => {
+  it('accepts values that are not errors', () => {
     expect(serializeError('words')).toEqual({ type: 'string', message: 'words' });
   });
 });

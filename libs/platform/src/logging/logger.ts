@@ -3,18 +3,18 @@ import { type DestinationStream, type LoggerOptions, pino } from 'pino';
 import { serializeError } from './error-serializer.js';
 import { stdoutDestination } from './stdout-destination.js';
 
-/** What every part of the house logs with. Never prompts, outputs, keys or payloads. */
+/** Logger of all components. Never log prompts, outputs, keys or payloads. */
 export type Logger = pino.Logger;
 
 /** Injection token of the logger of the process. */
 export const Logger = Symbol('Logger');
 
-/** Members that must not reach a log even by mistake. */
+/** Members that are redacted in case they are logged by mistake. */
 const redacted = ['authorization', 'headers.authorization', '*.authorization', '*.password', '*.apiKey', '*.payload'];
 
 /**
- * A logger of one JSON object per line on stdout: `level` (a word), `time` (ISO), `name`, `msg`. Add `requestId` with
- * `logger.child({ requestId })`. `npm start` turns the lines of its children into readable ones.
+ * Creates a logger of one JSON object per line on stdout: `level` (a word), `time` (ISO), `name`, `msg`. Add
+ * `requestId` with `logger.child({ requestId })`. `npm start` formats the lines of its children for people.
  */
 export function createLogger(name: string, options: { level?: string; stream?: DestinationStream } = {}): Logger {
   const settings: LoggerOptions = {

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { Logger } from './logger.js';
 
-/** Lets Nest log through ours. Its own start-up chatter goes to `debug`. */
+/** Routes Nest's log to the project's logger; its start-up messages go to `debug`. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
@@ -30,7 +30,7 @@ export class NestLogger implements LoggerService {
   }
 }
 
-/** Nest passes a stack and a context, in this order, both optional. */
+/** Nest passes an optional stack and an optional context, in this order. */
 function fields(rest: unknown[]): Record<string, unknown> {
   const context = rest.at(-1);
   return { context: typeof context === 'string' ? context : undefined, stack: rest.length > 1 ? rest[0] : undefined };

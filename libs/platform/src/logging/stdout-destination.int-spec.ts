@@ -15,7 +15,7 @@ const program = `
   }).resume();
 `;
 
-it('lets a process exit whose log nobody reads any more', async () => {
+it('lets a process exit whose log has no reader any more', async () => {
   const child = spawn(
     process.execPath,
     [

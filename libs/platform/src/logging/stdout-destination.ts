@@ -3,9 +3,8 @@ import type { DestinationStream } from 'pino';
 let guarded = false;
 
 /**
- * Lines to stdout, written before the call returns, so that none is left to write when the process exits. Once the
- * reader has gone (`npm start` was killed, a log collector died) the lines are dropped: pino's own destination tries a
- * broken pipe again without end inside `process.exit`, and the process stays for ever.
+ * Writes lines to stdout synchronously, so that none is pending at exit. After the reader has gone (`npm start` or a
+ * log collector died) lines are dropped: pino's own destination retries a broken pipe forever inside `process.exit`.
  */
 export function stdoutDestination(): DestinationStream {
   if (!guarded) {

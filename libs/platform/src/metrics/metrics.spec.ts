@@ -6,7 +6,7 @@ import { registerQueueGauges } from './standard-gauges.js';
 describe('Metrics', () => {
   afterEach(() => void vi.useRealTimers());
 
-  it('counts requests by method, route and status in seconds', async () => {
+  it('observes requests by method, route and status in seconds', async () => {
     const metrics = new Metrics('api', { processMetrics: false });
     metrics.observeHttpRequest({ method: 'GET', route: '/models', status: 200, seconds: 0.02 });
     const text = await metrics.render();
@@ -18,7 +18,7 @@ describe('Metrics', () => {
     );
   });
 
-  it('drops the labels that a later reading no longer has', async () => {
+  it('drops label sets that a later reading no longer reports', async () => {
     const metrics = new Metrics('ops', { processMetrics: false });
     const counts = { waiting: 3, prioritized: 2, active: 1, delayed: 0 };
     let readings = [{ modality: 'chat', modelId: 'a', counts }];
@@ -33,7 +33,7 @@ describe('Metrics', () => {
     expect(await metrics.render()).not.toContain('model="a"');
   });
 
-  it('shows totals and tallies of others in their own types', async () => {
+  it('exports external totals and histograms with their own types', async () => {
     const metrics = new Metrics('worker', { processMetrics: false });
     const histogram = new Histogram([0.1, 1]);
     for (const seconds of [0.05, 0.5, 5]) histogram.add(seconds);
@@ -57,7 +57,7 @@ describe('Metrics', () => {
     expect(text).toContain('sluice_step_seconds_sum{model="a",app="worker"} 5.55');
     expect(text).toContain('sluice_step_seconds_count{model="a",app="worker"} 3');
     expect(text).toContain('# TYPE sluice_steps_total counter');
-    // Asked again, a total is what it is, not twice that.
+    // A second scrape reports the same total, not twice that.
     expect(await metrics.render()).toContain('sluice_steps_total{model="a",app="worker"} 3');
   });
 
@@ -69,7 +69,7 @@ describe('Metrics', () => {
     expect(await metrics.render()).toContain('sluice_http_requests_in_flight{app="api"} 1');
   });
 
-  it('answers a scrape although the store behind a gauge is away, and counts it', async () => {
+  it('completes a scrape and counts the failure when the store behind a gauge is unavailable', async () => {
     const metrics = new Metrics('ops', { processMetrics: false });
     registerQueueGauges(metrics, () => Promise.reject(new Error('away')));
     await metrics.render();
@@ -78,7 +78,7 @@ describe('Metrics', () => {
     );
   });
 
-  it('answers a scrape although the store behind a gauge says nothing, and takes no late figure for a new one', async () => {
+  it('completes a scrape when the store behind a gauge hangs, and ignores its late value', async () => {
     vi.useFakeTimers();
     const metrics = new Metrics('ops', { processMetrics: false });
     const answers: (() => void)[] = [];

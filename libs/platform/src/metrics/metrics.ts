@@ -1,26 +1,26 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { ObservedHistogram, type ObservedHistogramOptions } from './observed-histogram.js';
 
-/** How a gauge whose value is asked for at scrape time reports: one call per label set. */
+/** Reports the values of a gauge at scrape time, one call per label set. */
 export type Observe<Label extends string> = (labels: Record<Label, string>, value: number) => void;
 
-/** A figure that is asked for at every scrape. */
+/** A metric that is read at every scrape. */
 export interface ObservedOptions<Label extends string> {
   name: string;
   help: string;
   labelNames: readonly Label[];
-  /** Reports each current label set; one that it no longer reports disappears. */
+  /** Reports each current label set; others disappear. */
   read: (observe: Observe<Label>) => void | Promise<void>;
 }
 
-/** How long a figure may be waited for, in ms: a little longer than readiness, which is one of them, waits for a check. */
-const readWithinMs = 2_500;
+/** How long a scrape waits for a value, in ms: slightly longer than a readiness check, which is one of them. */
+const readTimeoutMs = 2_500;
 
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /**
- * The metrics of one process. Base units everywhere (seconds, bytes), names `sluice_…`. Labels are closed sets:
- * routes, models, codes; never request ids, keys or text.
+ * The metrics of one process, named `sluice_…`, in base units (seconds, bytes). Labels are closed sets (routes, models,
+ * codes), never request ids, keys or text.
  */
 export class Metrics {
   private readonly registry = new Registry();
@@ -32,14 +32,14 @@ export class Metrics {
     if (options.processMetrics !== false) collectDefaultMetrics({ register: this.registry });
     this.httpRequests = new Histogram({
       name: 'sluice_http_request_duration_seconds',
-      help: 'Time from the request line to the last byte of the answer.',
+      help: 'Time from the request line to the last byte of the response.',
       labelNames: ['method', 'route', 'status'],
       buckets: requestBuckets,
       registers: [this.registry],
     });
     this.observedGauge({
       name: 'sluice_http_requests_in_flight',
-      help: 'Requests that are being answered, but for those of operators (health, metrics).',
+      help: 'Requests in flight, except operations routes (health, metrics).',
       labelNames: [],
       read: (observe) => observe({}, this.inFlight),
     });
@@ -77,7 +77,7 @@ export class Metrics {
     return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] });
   }
 
-  /** A gauge that is asked at every scrape. One that rejects, or is late, is left out of this scrape and of nothing else. */
+  /** Registers a gauge that is read at every scrape. If reading rejects or times out, only this gauge is left out. */
   observedGauge<Label extends string>(options: ObservedOptions<Label>): void {
     const collect = this.reader(options);
     new Gauge<Label>({
@@ -88,7 +88,7 @@ export class Metrics {
     });
   }
 
-  /** The same for a total that only grows, and is counted elsewhere. */
+  /** The same for a counter that is maintained elsewhere. */
   observedCounter<Label extends string>(options: ObservedOptions<Label>): void {
     const collect = this.reader(options);
     new Counter<Label>({
@@ -99,7 +99,7 @@ export class Metrics {
     });
   }
 
-  /** The same for a histogram that is counted elsewhere. */
+  /** The same for a histogram that is maintained elsewhere. */
   observedHistogram<Label extends string>(options: ObservedHistogramOptions<Label>): void {
     new ObservedHistogram(options, this.registry);
   }
@@ -115,13 +115,13 @@ export class Metrics {
       let isOpen = true;
       const reading = async (): Promise<void> => read((labels, value) => (isOpen ? observe(labels, value) : undefined));
       try {
-        await inTime(reading());
+        await withTimeout(reading());
       } catch {
-        // The scrape must neither fail nor stand still with the store it reads; the counter tells what is missing.
+        // A scrape must not fail or hang with the store it reads; the counter records what is missing.
         metric.reset();
         failures.inc({ metric: name });
       } finally {
-        // What comes later would stand beside the figures of the next scrape.
+        // A late value would mix with those of the next scrape.
         isOpen = false;
       }
     };
@@ -131,7 +131,7 @@ export class Metrics {
     const name = 'sluice_metrics_read_failures_total';
     const known = this.registry.getSingleMetric(name);
     if (known instanceof Counter) return known as Counter<'metric'>;
-    return this.counter(name, 'Figures left out of a scrape because their source did not answer.', ['metric']);
+    return this.counter(name, 'Values left out of a scrape because their source did not respond.', ['metric']);
   }
 
   get contentType(): string {
@@ -144,11 +144,11 @@ export class Metrics {
   }
 }
 
-/** Rejects when `work` takes longer than a scrape may wait. */
-async function inTime(work: Promise<void>): Promise<void> {
+/** Rejects if `work` takes longer than a scrape may wait. */
+async function withTimeout(work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`No answer within ${readWithinMs} ms.`)), readWithinMs);
+    timer = setTimeout(() => reject(new Error(`No response within ${readTimeoutMs} ms.`)), readTimeoutMs);
   });
   await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

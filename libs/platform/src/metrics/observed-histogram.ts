@@ -16,8 +16,8 @@ interface Sample {
 }
 
 /**
- * A histogram counted elsewhere: by a `Tally` on a hot path, or in another process. prom-client's own looks its labels
- * up at every value, also through `labels()`.
+ * A histogram maintained elsewhere: by a `Histogram` on a hot path, or in another process. prom-client's own looks its
+ * labels up for every value, also through `labels()`.
  */
 export class ObservedHistogram<Label extends string> extends Histogram<Label> {
   constructor(
@@ -28,7 +28,7 @@ export class ObservedHistogram<Label extends string> extends Histogram<Label> {
     super({ name, help, labelNames: [...labelNames], registers: [registry] });
   }
 
-  /** What prom-client's registry asks every histogram for; its types leave it out. */
+  /** Required by prom-client's registry but missing in its types. */
   async getForPromString() {
     const { name, help, read } = this.options;
     const values: Sample[] = [];
@@ -39,9 +39,9 @@ export class ObservedHistogram<Label extends string> extends Histogram<Label> {
 
 function samplesOf(name: string, labels: Record<string, string>, { bounds, counts, sum }: HistogramReading): Sample[] {
   let total = 0;
-  const buckets = counts.map((count, place) => {
+  const buckets = counts.map((count, index) => {
     total += count;
-    const le = place < bounds.length ? String(bounds[place]) : '+Inf';
+    const le = index < bounds.length ? String(bounds[index]) : '+Inf';
     return { metricName: `${name}_bucket`, value: total, labels: { le, ...labels } };
   });
   return [

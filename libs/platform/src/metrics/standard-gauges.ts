@@ -1,13 +1,13 @@
 import type { Metrics } from './metrics.js';
 
-/** Jobs of one model in the queue, as `QueueCounts` of `#queue` has them. */
+/** Queue jobs of one model, from `QueueCounts` of `#queue`. */
 export interface QueueReading {
   modality: string;
   modelId: string;
   counts: Record<QueueJobState, number>;
 }
 
-/** `waiting`, `prioritized` and `active` together are what a pool of workers has to do. */
+/** `waiting`, `prioritized` and `active` together are the load of a worker pool. */
 export const queueJobStates = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 export type QueueJobState = (typeof queueJobStates)[number];
 
@@ -17,7 +17,7 @@ export interface EngineReading {
   provider: string;
   slots: number;
   running: number;
-  /** Bytes of the model host. */
+  /** Resident memory of the model host, in bytes. */
   residentBytes?: number;
 }
 
@@ -35,21 +35,21 @@ export function registerQueueGauges(metrics: Metrics, read: () => Promise<QueueR
   });
 }
 
-/** `sluice_queue_call_failures_total`; `read` gives what `failedCalls` of `#queue` says. */
+/** `sluice_queue_call_failures_total`; `read` returns `failedCalls` of `#queue`. */
 export function registerQueueFailures(metrics: Metrics, read: () => number): void {
   metrics.observedCounter({
     name: 'sluice_queue_call_failures_total',
-    help: 'Operations on queues that failed, or were not tried because their store is away.',
+    help: 'Queue operations that failed, or were skipped because the store is unavailable.',
     labelNames: [],
     read: (observe) => observe({}, read()),
   });
 }
 
-/** `sluice_bus_lag_seconds`; `read` gives ms, null while nothing is known. */
+/** `sluice_bus_lag_seconds`; `read` returns ms, or null while unknown. */
 export function registerBusLag(metrics: Metrics, read: () => number | null): void {
   metrics.observedGauge({
     name: 'sluice_bus_lag_seconds',
-    help: 'Time that the newest heartbeat of this process took over the bus and back, or has been on its way.',
+    help: 'Round-trip time over the bus of the latest heartbeat of this process, or its age while it is under way.',
     labelNames: [],
     read: (observe) => {
       const lagMs = read();

@@ -37,7 +37,7 @@ async function query(sql: string, url = database.url): Promise<Record<string, un
 }
 
 describe('migrate', () => {
-  it('applies what is missing once, however many processes start together', async () => {
+  it('applies missing migrations once when several processes start together', async () => {
     await writeMigration('1_first', 'CREATE TABLE first (id int)');
     await writeMigration('2_second', 'CREATE TABLE second (id int); INSERT INTO second VALUES (1);');
     const runs = await Promise.all([1, 2, 3].map(() => migrate({ url: database.url, folder })));
@@ -45,7 +45,7 @@ describe('migrate', () => {
     expect(await query('SELECT * FROM second')).toEqual([{ id: 1 }]);
   });
 
-  it('keeps the checksums that prisma keeps', async () => {
+  it('stores the same checksums as Prisma', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });
     const rows = await query(
@@ -55,21 +55,21 @@ describe('migrate', () => {
     expect(rows).toEqual([{ checksum, applied_steps_count: 1, finished: true }]);
   });
 
-  it('refuses a migration that changed after it was applied', async () => {
+  it('rejects a migration that was changed after it was applied', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });
     await writeMigration('1_first', 'SELECT 2;\n');
     await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first was changed after it was applied/);
   });
 
-  it('leaves no trace of a migration that fails, and applies it once it is repaired', async () => {
+  it('rolls back a failed migration and applies it once it is fixed', async () => {
     await writeMigration('1_first', 'CREATE TABLE first (id int); SELECT nonsense;');
     await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first could not be applied: .*nonsense/);
     await writeMigration('1_first', 'CREATE TABLE first (id int);');
     expect(await migrate({ url: database.url, folder })).toEqual(['1_first']);
   });
 
-  it('leaves no trace of a migration whose connection ends in the middle, and applies it with the next start', async () => {
+  it('rolls back a migration whose connection ends, and applies it at the next start', async () => {
     await writeMigration('1_first', 'CREATE TABLE first (id int); SELECT pg_terminate_backend(pg_backend_pid());');
     await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first could not be applied/);
     expect(await query('SELECT migration_name FROM _prisma_migrations')).toEqual([]);
@@ -77,48 +77,48 @@ describe('migrate', () => {
     expect(await migrate({ url: database.url, folder })).toEqual(['1_first']);
   });
 
-  it('refuses a database on which a migration of another tool stopped halfway', async () => {
+  it('rejects a database with an unfinished migration of another tool', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });
     await query(`UPDATE _prisma_migrations SET finished_at = NULL, logs = 'disk full'`);
     await expect(migrate({ url: database.url, folder })).rejects.toThrow(/1_first failed on this database: disk full/);
   });
 
-  it('gives way to whoever holds a lock, and tries again', async () => {
+  it('yields to a lock held by another session and retries', async () => {
     await query('CREATE TABLE busy (id int)');
     await writeMigration('1_first', 'ALTER TABLE busy ADD COLUMN more int;');
-    const replica = new pg.Client(database.url);
-    await replica.connect();
+    const lockingClient = new pg.Client(database.url);
+    await lockingClient.connect();
     try {
-      await replica.query('BEGIN; SELECT * FROM busy');
+      await lockingClient.query('BEGIN; SELECT * FROM busy');
       const locked: string[] = [];
       const onLocked = (name: string) => {
         locked.push(name);
-        if (locked.length === 2) void replica.query('COMMIT');
+        if (locked.length === 2) void lockingClient.query('COMMIT');
       };
       const locks = { waitMs: 50, pauseMs: 50 };
       expect(await migrate({ url: database.url, folder, onLocked, locks })).toEqual(['1_first']);
       expect(locked.slice(0, 2)).toEqual(['1_first', '1_first']);
-      await replica.query('BEGIN; SELECT * FROM busy');
+      await lockingClient.query('BEGIN; SELECT * FROM busy');
       await writeMigration('2_second', 'ALTER TABLE busy DROP COLUMN more;');
       const again = migrate({ url: database.url, folder, locks: { waitMs: 10, pauseMs: 1 } });
       await expect(again).rejects.toThrow(/2_second could not be applied: .*lock timeout/);
     } finally {
-      await replica.end();
+      await lockingClient.end();
     }
     expect(await migrate({ url: database.url, folder })).toEqual(['2_second']);
   });
 
-  it('takes as long as it takes, also where statements are limited', async () => {
+  it('ignores the statement timeout of the role', async () => {
     const [row] = await query('SELECT current_database() AS name');
     await query(`ALTER DATABASE "${String(row?.['name'])}" SET statement_timeout = '200ms'`);
     await writeMigration('1_first', 'SELECT pg_sleep(0.5);');
-    // The second waits longer for the first than a statement may take.
+    // The second process waits longer for the first than the statement timeout.
     const runs = await Promise.all([1, 2].map(() => migrate({ url: database.url, folder })));
     expect(runs.flat()).toEqual(['1_first']);
   });
 
-  it('refuses a database of a newer version', async () => {
+  it('rejects a database of a newer version', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });
     await rm(join(folder, '1_first'), { recursive: true });
@@ -132,7 +132,7 @@ describe('migrate', () => {
 });
 
 describe('MigrationCheck', () => {
-  it('says what is missing and what to do, and is content once it is there', async () => {
+  it('names missing migrations and the fix, and passes once they are applied', async () => {
     const check = new MigrationCheck({ url: database.url, folder });
     await writeMigration('1_first', 'SELECT 1;\n');
     await writeMigration('2_second', 'SELECT 2;\n');
@@ -151,7 +151,7 @@ describe('MigrationCheck', () => {
     await check.check();
   });
 
-  it('holds nothing against a database of a newer version', async () => {
+  it('accepts a database of a newer version', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await writeMigration('2_second', 'SELECT 2;\n');
     await migrate({ url: database.url, folder });
@@ -161,7 +161,7 @@ describe('MigrationCheck', () => {
 });
 
 describe('ensureQueueRole', () => {
-  it('gives a role that owns the queue schema and reads no table of ours', async () => {
+  it('creates a role that owns the queue schema and can read no other table', async () => {
     await migrate({ url: database.url });
     const options = { url: database.url, secretKey: '00'.repeat(32), namespace: 'sluice' };
     const url = await ensureQueueRole(options);

@@ -7,26 +7,26 @@ import pg from 'pg';
 import { type MigrationFile, readMigrations } from './migration-files.js';
 
 export interface MigrateOptions {
-  /** Of a role that may create tables. */
+  /** URL of a role that may create tables. */
   url: string;
-  /** Prisma's `migrations` folder; default: the one of this project. */
+  /** Prisma's `migrations` folder; default: that of this project. */
   folder?: string;
   onApplied?: (name: string) => void;
-  /** A migration waits for a lock that somebody holds, and tries again. */
+  /** Called when a migration waits for a lock and will be retried. */
   onLocked?: (name: string) => void;
-  /** How long each of its tries waits for a lock, and how long before the next one, in ms; default: 5 s and 3 s. */
+  /** Lock timeout of each try, and pause before the next one, in ms; default: 5 s and 3 s. */
   locks?: { waitMs: number; pauseMs: number };
 }
 
 /**
- * A migration that waits for a lock on a table keeps everybody else waiting behind it: it gives way after a moment, and
- * tries again.
+ * A migration that waits for a table lock blocks all later queries on that table, so it gives up after a short time and
+ * retries.
  */
-const usualLocks = { waitMs: 5_000, pauseMs: 3_000 };
+const defaultLocks = { waitMs: 5_000, pauseMs: 3_000 };
 const maxAttempts = 10;
 const lockNotAvailable = '55P03';
 
-/** A database that must not be migrated further; the message says what a person should do. */
+/** A database that must not be migrated further; the message says what to do. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
@@ -39,11 +39,11 @@ interface AppliedRow {
   logs: string | null;
 }
 
-// Prisma takes the same lock, so `prisma migrate deploy` and this runner exclude each other.
+// Prisma uses the same lock, so `prisma migrate deploy` and this runner exclude each other.
 const advisoryLock = 72707369;
 
-/** For a role whose statements are limited (docs/operations.md): a migration takes as long as it takes. */
-const anyTime = 'SET LOCAL statement_timeout = 0';
+/** Overrides a statement timeout of the role (docs/operations.md): migrations have no time limit. */
+const noStatementTimeout = 'SET LOCAL statement_timeout = 0';
 
 const createBookkeeping = `
   CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
@@ -57,7 +57,7 @@ const createBookkeeping = `
     "applied_steps_count" INTEGER NOT NULL DEFAULT 0
   )`;
 
-/** The project's own migrations, from the sources as from `dist`. */
+/** The project's migrations, found from the sources and from `dist`. */
 export function projectMigrationsFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     const candidate = join(folder, 'prisma', 'migrations');
@@ -67,17 +67,17 @@ export function projectMigrationsFolder(): string {
 }
 
 /**
- * Applies what is missing, one transaction per migration, under an advisory lock: any number of processes may call
- * it at once. Resolves to the names applied. Rejects with a `MigrationError` when history and files disagree.
+ * Applies missing migrations, one transaction each, under an advisory lock, so that any number of processes may call it
+ * at once. Resolves to the applied names. Rejects with a `MigrationError` if history and files disagree.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
   const files = await readMigrations(options.folder ?? projectMigrationsFolder());
   const client = new pg.Client({ connectionString: options.url, application_name: 'sluice-migrations' });
-  // What breaks the connection rejects the query under way; between two, an error nobody hears would end the process.
+  // A broken connection rejects the current query; between queries the error would be unhandled and end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await waitForTurn(client);
+    await acquireLock(client);
     await client.query(createBookkeeping);
     const missing = await missingMigrations(client, files);
     for (const file of missing) {
@@ -86,17 +86,17 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
     }
     return missing.map((file) => file.name);
   } finally {
-    // Ending the session frees the lock.
+    // Ending the session releases the lock.
     await client.end();
   }
 }
 
-/** Another process may be at a long migration. */
-async function waitForTurn(client: pg.Client): Promise<void> {
+/** Another process may be running a long migration. */
+async function acquireLock(client: pg.Client): Promise<void> {
   await client.query('BEGIN');
-  await client.query(anyTime);
+  await client.query(noStatementTimeout);
   await client.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
-  // The lock is the session's, and stays.
+  // The lock belongs to the session and stays.
   await client.query('COMMIT');
 }
 
@@ -129,7 +129,7 @@ function checkHistory(row: AppliedRow, files: MigrationFile[]): void {
   const file = files.find((candidate) => candidate.name === name);
   if (!file) {
     throw new MigrationError(
-      `This database knows migration ${name}, which this version does not have: it was made by a newer version. ` +
+      `This database has migration ${name}, which this version does not know: it was made by a newer version.` +
         'Start that version, or restore a backup.',
     );
   }
@@ -141,7 +141,7 @@ function checkHistory(row: AppliedRow, files: MigrationFile[]): void {
 }
 
 async function applyWhenReady(client: pg.Client, file: MigrationFile, options: MigrateOptions): Promise<void> {
-  const { locks = usualLocks, onLocked } = options;
+  const { locks = defaultLocks, onLocked } = options;
   for (let tries = 1; ; tries += 1) {
     try {
       return await apply(client, file, locks.waitMs);
@@ -154,12 +154,12 @@ async function applyWhenReady(client: pg.Client, file: MigrationFile, options: M
   }
 }
 
-/** Migration and row are one transaction: a run that is interrupted leaves neither. */
+/** Migration and history row share one transaction, so that an interrupted run leaves neither. */
 async function apply(client: pg.Client, file: MigrationFile, lockWaitMs: number): Promise<void> {
   try {
     await client.query('BEGIN');
     await client.query(`SET LOCAL lock_timeout = ${lockWaitMs}`);
-    await client.query(anyTime);
+    await client.query(noStatementTimeout);
     await client.query(file.sql);
     await client.query(
       `INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "finished_at", "applied_steps_count")
@@ -168,7 +168,7 @@ async function apply(client: pg.Client, file: MigrationFile, lockWaitMs: number)
     );
     await client.query('COMMIT');
   } catch (error) {
-    // Where the connection is gone the server rolls back by itself.
+    // If the connection is gone, the server rolls back itself.
     await client.query('ROLLBACK').catch(() => undefined);
     const reason = error instanceof Error ? error.message : String(error);
     throw new MigrationError(`Migration ${file.name} could not be applied: ${reason}`, { cause: error });

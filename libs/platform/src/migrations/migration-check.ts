@@ -3,29 +3,29 @@ import { PlatformError } from '#common';
 import { projectMigrationsFolder } from './migrate.js';
 import { readMigrations } from './migration-files.js';
 
-/** How long the database may take to say what it has, in ms; readiness itself waits no longer. */
+/** Query timeout of the check, in ms, at most that of readiness. */
 const timeoutMs = 1_500;
 
 const noSuchTable = '42P01';
-/** A role that may not read the history cannot tell: then nothing is held against the database. */
+/** A role without access to the history cannot tell; the check then passes. */
 const notAllowed = '42501';
 
 export interface MigrationCheckOptions {
   url: string;
-  /** Prisma's `migrations` folder; default: the one of this project. */
+  /** Prisma's `migrations` folder; default: that of this project. */
   folder?: string;
 }
 
 /**
- * Whether the database has every migration of this version. One that has more is fine: processes of the version before
- * go on while a release rolls. Asks until that is so, and then never again.
+ * Checks that the database has every migration of this version. Additional migrations are fine: processes of the old
+ * version continue during a rollout. Stops querying once it passes.
  */
 export class MigrationCheck {
   private isComplete = false;
 
   constructor(private readonly options: MigrationCheckOptions) {}
 
-  /** Rejects with a `PlatformError` that says what to do while migrations are missing. For readiness. */
+  /** Readiness check. Rejects with a `PlatformError` that says what to do while migrations are missing. */
   async check(): Promise<void> {
     if (this.isComplete) return;
     const [files, applied] = await Promise.all([
@@ -43,7 +43,7 @@ export class MigrationCheck {
     this.isComplete = true;
   }
 
-  /** Names of what was applied; null when that cannot be read. */
+  /** Returns the names of applied migrations; null if they cannot be read. */
   private async applied(): Promise<Set<string> | null> {
     const client = new pg.Client({
       connectionString: this.options.url,
@@ -65,7 +65,7 @@ export class MigrationCheck {
       if (code === notAllowed) return null;
       throw error;
     } finally {
-      // Not awaited: a server that is gone would keep the check.
+      // Not awaited: a dead server would block the check.
       client.end().catch(() => undefined);
     }
   }

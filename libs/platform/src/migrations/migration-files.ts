@@ -6,11 +6,11 @@ import { join } from 'node:path';
 export interface MigrationFile {
   name: string;
   sql: string;
-  /** sha256 of the file in hex: what Prisma itself keeps in `_prisma_migrations`. */
+  /** sha256 of the file in hex, as Prisma stores it in `_prisma_migrations`. */
   checksum: string;
 }
 
-/** The migrations of a folder in the order they apply. */
+/** Returns the migrations of a folder in the order they apply. */
 export async function readMigrations(folder: string): Promise<MigrationFile[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);

@@ -2,17 +2,17 @@ import { createHash, createHmac } from 'node:crypto';
 import pg from 'pg';
 
 export interface QueueRoleOptions {
-  /** Of a role that may create roles. */
+  /** URL of a role that may create roles. */
   url: string;
-  /** Hex; the role's password is derived from it, so that every start finds the same one. */
+  /** Hex secret from which the role's password is derived, so that every start gets the same one. */
   secretKey: string;
-  /** Of the queue; its schema is `<namespace>_queue`. Default: `sluice`, as that of `SLUICE_NAMESPACE`. */
+  /** Namespace of the queue, as in `SLUICE_NAMESPACE`; its schema is `<namespace>_queue`. Default: `sluice`. */
   namespace?: string;
 }
 
 /**
- * Creates (or refreshes) the role of workers on a Postgres queue and its schema; resolves to the url a worker connects
- * with. The role owns that schema and nothing else: it reads no table of ours and creates no other schema.
+ * Creates or updates the role of workers on a Postgres queue and its schema; resolves to the URL for workers. The role
+ * owns only that schema: it can read no other table and create no other schema.
  */
 export async function ensureQueueRole(options: QueueRoleOptions): Promise<string> {
   const namespace = options.namespace ?? 'sluice';
@@ -20,7 +20,7 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
   await client.connect();
   try {
     await client.query('BEGIN');
-    // Roles belong to the whole server: two homes on one server must not create one at once.
+    // Roles belong to the whole server, so two installations must not create one at the same time.
     await client.query('SELECT pg_advisory_xact_lock(72707370)');
     const database = await currentDatabase(client);
     const role = roleOf(database, namespace);
@@ -38,7 +38,7 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
   }
 }
 
-/** Roles are shared by all databases of a server, and two of them may have different secrets. */
+/** Roles are shared by all databases of a server, whose installations may have different secrets. */
 function roleOf(database: string, namespace: string): string {
   return `${namespace}_queue_${createHash('sha256').update(database).digest('hex').slice(0, 8)}`;
 }

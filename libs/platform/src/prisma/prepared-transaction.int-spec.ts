@@ -9,7 +9,7 @@ describe('a prepared transaction', () => {
 
   beforeEach(async () => {
     database = await createTestDatabase();
-    // One connection: whatever a test leaves on it, the next statement meets.
+    // One connection, so that the next statement sees whatever a test leaves on it.
     prisma = new PrismaService({ url: database.url, poolSize: 1 });
     await prisma.$executeRaw`CREATE TABLE things (id bigint PRIMARY KEY, name text, made timestamptz, bytes bytea)`;
   });
@@ -19,7 +19,7 @@ describe('a prepared transaction', () => {
     await database.drop();
   });
 
-  it('reads and writes what Prisma reads and writes', async () => {
+  it('reads and writes the same values as Prisma', async () => {
     const made = new Date('2026-11-21T10:00:00.123Z');
     const bytes = new Uint8Array([0, 1, 255]);
     const rows = await prisma.$prepared(async (transaction) => {
@@ -45,7 +45,7 @@ describe('a prepared transaction', () => {
     expect(prepared).toEqual([{ statement: 'INSERT INTO things (id) VALUES ($1)' }]);
   });
 
-  it('leaves nothing behind when its work rejects, whatever rejected it', async () => {
+  it('rolls back when its work rejects, for any reason', async () => {
     const insert = (id: number, then: () => void) =>
       prisma.$prepared(async (transaction) => {
         await transaction.$executeRaw`INSERT INTO things (id) VALUES (${id})`;
@@ -61,7 +61,7 @@ describe('a prepared transaction', () => {
     expect(await prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
   });
 
-  it('commits with its last statement, and lets nothing follow it', async () => {
+  it('commits with its last statement and allows no further one', async () => {
     await expect(
       prisma.$prepared(async (transaction) => {
         await transaction.$executeRaw`INSERT INTO things (id) VALUES (1)`;
@@ -72,7 +72,7 @@ describe('a prepared transaction', () => {
     expect(await prisma.$queryRaw`SELECT id FROM things ORDER BY id`).toEqual([{ id: 1n }, { id: 2n }]);
   });
 
-  it('leaves nothing behind when its last statement fails, and says why', async () => {
+  it('rolls back when its last statement fails, and reports why', async () => {
     const insert = (id: number) =>
       prisma.$prepared(async (transaction) => {
         await transaction.$executeRaw`INSERT INTO things (id) VALUES (${id})`;
@@ -81,11 +81,11 @@ describe('a prepared transaction', () => {
     await insert(1);
     await expect(insert(2)).rejects.toThrow('duplicate key');
     expect(await prisma.$queryRaw`SELECT id FROM things ORDER BY id`).toEqual([{ id: 1n }, { id: 7n }]);
-    // The connection is as good as new.
+    // The connection is usable again.
     expect(await prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
   });
 
-  it('says so when the server rolls back what was to be committed', async () => {
+  it('rejects when the server rolls back instead of committing', async () => {
     await prisma.$executeRaw`CREATE TABLE pairs (id int PRIMARY KEY, other int REFERENCES pairs DEFERRABLE INITIALLY DEFERRED)`;
     await expect(
       prisma.$prepared((transaction) => transaction.last.$executeRaw`INSERT INTO pairs VALUES (1, 2)`),
@@ -98,7 +98,7 @@ describe('a prepared transaction', () => {
     expect(await prisma.$queryRaw`SELECT * FROM pairs`).toEqual([]);
   });
 
-  it('runs again after a statement has become stale with its table', async () => {
+  it('retries after a table change invalidated a statement', async () => {
     const read = () => prisma.$prepared((transaction) => transaction.$queryRaw`SELECT * FROM things`);
     await read();
     await prisma.$executeRaw`ALTER TABLE things ADD COLUMN more text`;
@@ -107,8 +107,8 @@ describe('a prepared transaction', () => {
   });
 });
 
-describe('a prepared transaction on a server that goes away', () => {
-  it('fails, and the next one works when it is back', async () => {
+describe('a prepared transaction when the server goes down', () => {
+  it('fails, and the next one works when the server is back', async () => {
     const server = await startPostgres();
     const prisma = new PrismaService({ url: server.url, poolSize: 2 });
     const one = () => prisma.$prepared((transaction) => transaction.$queryRaw`SELECT 1 AS one`);

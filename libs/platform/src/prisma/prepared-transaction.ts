@@ -3,16 +3,16 @@ import pg from 'pg';
 import { Sql } from './generated/internal/prismaNamespace.js';
 import type { RawQueries, WholeTransaction } from './raw-queries.js';
 
-/** Statements that a connection keeps prepared; further ones are run as they come. */
+/** Maximum number of prepared statements per connection; further ones run unprepared. */
 const maxPrepared = 200;
 
-/** As Prisma reads them: 8-byte integers are bigints. */
+/** Same as Prisma: 8-byte integers are bigints. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     (oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof BigInt,
 };
 
-/** What PostgreSQL says of a prepared statement that does not fit the connection, or the schema, any more. */
+/** PostgreSQL error codes of a prepared statement that no longer fits the connection or the schema. */
 const staleStatement = new Set(['0A000', '26000']);
 
 const names = new Map<string, string>();
@@ -30,23 +30,22 @@ function nameOf(text: string): string | undefined {
 function textOf(template: TemplateStringsArray): string {
   const known = texts.get(template);
   if (known !== undefined) return known;
-  const text = template.reduce((left, right, place) => `${left}$${place}${right}`);
+  const text = template.reduce((left, right, position) => `${left}$${position}${right}`);
   texts.set(template, text);
   return text;
 }
 
-/** What the driver writes to; known to it, though not to its types. */
-interface Wired {
+/** The driver's socket stream, missing in its types. */
+interface DriverInternals {
   connection: { stream: Pick<Writable, 'cork' | 'uncork'> };
 }
 
 /**
- * One transaction on one connection; every statement is prepared there once, and parsed and planned no more. `BEGIN` leaves
- * with the first statement and, where somebody says which one that is, `COMMIT` with the last: the less is waited for
- * between them, the shorter the locks are held.
+ * One transaction on one connection with prepared statements. `BEGIN` is sent with the first statement and, if marked,
+ * `COMMIT` with the last: fewer round trips mean shorter locks.
  */
 class PreparedTransaction implements WholeTransaction {
-  /** Nobody knows what is still under way on the connection, or its statements are of another schema. */
+  /** The state of the connection is unknown, or its statements belong to an old schema. */
   isBroken = false;
   readonly last: RawQueries;
   private state: 'new' | 'open' | 'ended' = 'new';
@@ -79,18 +78,22 @@ class PreparedTransaction implements WholeTransaction {
     if (this.state === 'open' && !this.isBroken) await this.end('ROLLBACK').catch(() => undefined);
   }
 
-  private async run(template: TemplateStringsArray | Sql, values: unknown[], place?: 'last'): Promise<pg.QueryResult> {
+  private async run(
+    template: TemplateStringsArray | Sql,
+    values: unknown[],
+    position?: 'last',
+  ): Promise<pg.QueryResult> {
     if (this.state === 'ended') throw new Error('The transaction has ended.');
     const given = template instanceof Sql;
     const text = given ? template.text : textOf(template);
-    const { stream } = (this.client as unknown as Wired).connection;
+    const { stream } = (this.client as unknown as DriverInternals).connection;
     stream.cork();
     const begun = this.state === 'new' ? this.send({ text: 'BEGIN' }) : null;
     this.state = 'open';
     const answer = this.send({ name: nameOf(text), text, values: given ? template.values : values, types });
-    const ended = place === 'last' ? this.end('COMMIT') : null;
+    const ended = position === 'last' ? this.end('COMMIT') : null;
     stream.uncork();
-    // The first that failed is why the others did, and none of them is left on its way.
+    // The first failure causes the others; all statements settle before this rejects.
     const [, result] = await allOf([begun, answer, ended] as const);
     return result;
   }
@@ -98,13 +101,13 @@ class PreparedTransaction implements WholeTransaction {
   private async end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
     this.state = 'ended';
     const { command } = await this.send({ text: how });
-    // What the server cannot commit it rolls back without a complaint.
+    // On a failed transaction the server turns COMMIT into a rollback without an error.
     if (command !== how) throw new Error('The transaction was rolled back.');
   }
 
   private async send(query: pg.QueryConfig): Promise<pg.QueryResult> {
     try {
-      // Known to the driver, though not to its types.
+      // Supported by the driver but missing in its types.
       return await this.client.query({ ...query, ...{ query_timeout: this.timeoutMs } });
     } catch (error) {
       this.isBroken ||= !(error instanceof pg.DatabaseError) || staleStatement.has(error.code ?? '');
@@ -113,7 +116,7 @@ class PreparedTransaction implements WholeTransaction {
   }
 }
 
-/** Waits for all; rejects with the reason of the first, in their order, that rejected. */
+/** Waits for all promises; rejects with the first rejection in order. */
 async function allOf<Works extends readonly unknown[]>(
   works: Works,
 ): Promise<{ -readonly [Place in keyof Works]: Awaited<Works[Place]> }> {
@@ -122,8 +125,8 @@ async function allOf<Works extends readonly unknown[]>(
 }
 
 /**
- * Runs `work` in a transaction of prepared statements; rolls back when it rejects. Waits for a connection as long as the
- * pool allows, and `timeoutMs` for each answer; a connection that is late or broken is closed.
+ * Runs `work` in a transaction of prepared statements; rolls back if it rejects. Uses the pool's connection timeout and
+ * `timeoutMs` per response. Closes a connection that is slow or broken.
  */
 export async function runPrepared<Result>(
   pool: pg.Pool,
@@ -132,9 +135,9 @@ export async function runPrepared<Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   const transaction = new PreparedTransaction(client, timeoutMs);
-  // A connection that ends between two statements says so here; without a listener that would end the process.
-  const onLost = (): void => void (transaction.isBroken = true);
-  client.on('error', onLost);
+  // A connection that ends between two statements emits an error; without a listener it would end the process.
+  const onConnectionLost = (): void => void (transaction.isBroken = true);
+  client.on('error', onConnectionLost);
   try {
     const result = await work(transaction);
     await transaction.commit();
@@ -143,7 +146,7 @@ export async function runPrepared<Result>(
     await transaction.rollBack();
     throw error;
   } finally {
-    client.off('error', onLost);
+    client.off('error', onConnectionLost);
     client.release(transaction.isBroken);
   }
 }

@@ -19,7 +19,7 @@ describe('PrismaService', () => {
 
   it('finds every column of the schema in the migrated database', async () => {
     const names = Object.values(Prisma.ModelName);
-    // The house's own accounts (revenue, promotions, top-ups, allowance) in each of three currencies, and one counter.
+    // The system accounts (revenue, promotions, top-ups, allowance) in each of three currencies, and one counter.
     const fromMigrations: Record<string, number> = { LedgerAccount: 12, PlacementRevision: 1 };
     expect(names.length).toBeGreaterThan(0);
     for (const name of names) {
@@ -31,8 +31,8 @@ describe('PrismaService', () => {
   });
 });
 
-describe('PrismaService with a limit for its queries', () => {
-  it('leaves no statement behind on the server that it has given up', async () => {
+describe('PrismaService with a query timeout', () => {
+  it('leaves no statement running on the server after a timeout', async () => {
     const database = await createMigratedDatabase();
     const hasty = new PrismaService({ url: database.url, queryTimeoutMs: 300, applicationName: 'sluice-hasty' });
     const patient = new PrismaService({ url: database.url });
@@ -49,8 +49,8 @@ describe('PrismaService with a limit for its queries', () => {
   });
 });
 
-describe('PrismaService on a server that goes away', () => {
-  it('fails while it is away and works when it is back', async () => {
+describe('PrismaService when the server goes down', () => {
+  it('fails while the server is down and works when it is back', async () => {
     const server = await startPostgres();
     const prisma = new PrismaService({ url: server.url });
     try {

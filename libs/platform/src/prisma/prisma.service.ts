@@ -4,18 +4,17 @@ import { PrismaClient } from './generated/client.js';
 import { runPrepared } from './prepared-transaction.js';
 import type { WholeTransaction } from './raw-queries.js';
 
-/** How long a statement of a prepared transaction may wait, for locks included, in ms. */
+/** How long a statement of a prepared transaction may take, including locks, in ms. */
 const preparedTimeoutMs = 10_000;
 
 export interface PrismaOptions {
   /** `postgresql://…`. */
   url: string;
-  /** Connections this process may hold. */
+  /** Maximum number of connections of this process. */
   poolSize?: number;
   /**
-   * How long one query may take, in ms; its connection is then given up, since the other side may be gone without a
-   * word, and the server, which may not notice, ends the statement by itself. Default: as long as it likes, for processes
-   * whose queries are long.
+   * Query timeout in ms. The connection is then closed, since the server may have vanished; the server also cancels the
+   * statement itself. Default: none, for processes with long queries.
    */
   queryTimeoutMs?: number;
   /** Shown in `pg_stat_activity`. */
@@ -23,8 +22,8 @@ export interface PrismaOptions {
 }
 
 /**
- * The connection to the database. Lazy: the first query connects, and a database that is away for a minute fails
- * the queries of that minute and nothing else. Repositories alone use it.
+ * The database connection. Lazy: the first query connects, and an outage only fails the queries during it. Only
+ * repositories use it.
  */
 export class PrismaService extends PrismaClient {
   /** As in the options. */
@@ -39,14 +38,14 @@ export class PrismaService extends PrismaClient {
       application_name: options.applicationName ?? 'sluice',
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
-      // Statements that are given at once leave at once. Known to the driver, though not to its types.
+      // Pipelines statements that are issued together. Supported by the driver but missing in its types.
       ...{ pipeline: true },
       ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs, statement_timeout: queryTimeoutMs }),
     });
-    // Idle connections break when the server restarts; the pool replaces them, the next query reports real trouble.
+    // Idle connections break when the server restarts; the pool replaces them, and the next query reports real errors.
     pool.on('error', () => undefined);
     const quiet = { onPoolError: () => undefined, onConnectionError: () => undefined };
-    // The adapter brings other types of the same driver.
+    // The adapter has its own types of the same driver.
     const shared = pool as unknown as ConstructorParameters<typeof PrismaPg>[0];
     super({ adapter: new PrismaPg(shared, { ...quiet, disposeExternalPool: true }) });
     this.pool = pool;
@@ -54,8 +53,8 @@ export class PrismaService extends PrismaClient {
   }
 
   /**
-   * The transaction of what runs for every request: its statements, raw SQL alone, go past Prisma on a connection of the
-   * same pool and are prepared there (docs/decisions/prepared-transactions.md).
+   * Runs a transaction of the request path. Its raw SQL statements bypass Prisma on a connection of the same pool and
+   * are prepared there (docs/decisions/prepared-transactions.md).
    */
   async $prepared<Result>(work: (transaction: WholeTransaction) => Promise<Result>): Promise<Result> {
     return runPrepared(this.pool, preparedTimeoutMs, work);
@@ -63,11 +62,11 @@ export class PrismaService extends PrismaClient {
 
   override async $disconnect(): Promise<void> {
     await super.$disconnect();
-    // Prisma ends the pool only if it has used it.
+    // Prisma ends the pool only if it used it.
     if (!this.pool.ending) await this.pool.end();
   }
 
-  /** Resolves when the database answers. For readiness. */
+  /** Resolves when the database responds. For readiness. */
   async ping(): Promise<void> {
     await this.$queryRaw`SELECT 1`;
   }

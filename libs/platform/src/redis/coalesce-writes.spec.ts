@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { coalesceWrites } from './coalesce-writes.js';
 
-/** A stream that remembers what reached it together. */
+/** A stream that records which chunks arrived together. */
 function recorder(): { stream: Writable; packets: string[][] } {
   const packets: string[][] = [];
   const stream = new Writable({
@@ -22,7 +22,7 @@ function recorder(): { stream: Writable; packets: string[][] } {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('coalesced writes', () => {
-  it('leave together when they come in one turn, in their order, with what promises add to it', async () => {
+  it('are sent together and in order when issued in one turn, including those from resolved promises', async () => {
     const { stream, packets } = recorder();
     coalesceWrites(stream);
     stream.write('a');
@@ -37,7 +37,7 @@ describe('coalesced writes', () => {
     expect(packets).toEqual([['a', 'b', 'c'], ['d']]);
   });
 
-  it('tell whoever writes that the stream ended', async () => {
+  it('report to the writer that the stream ended', async () => {
     const { stream } = recorder();
     coalesceWrites(stream);
     const failed = new Promise((resolve) => stream.once('error', resolve));

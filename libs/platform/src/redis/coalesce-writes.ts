@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
 
 /**
- * Lets what is written in one turn of the loop leave as one packet: on a busy connection most of the time of a command is
- * its system call. The client's own way to do that (`enableAutoPipelining`) makes an object of some 600 members per
- * turn and holds every pipeline back until the one before is answered.
+ * Sends all writes of one event loop turn as one packet, because on a busy connection the system call dominates. The
+ * client's own `enableAutoPipelining` creates a large object per turn and delays each pipeline until the previous one
+ * has its replies.
  */
 export function coalesceWrites(socket: Writable): void {
   let held = false;

@@ -2,11 +2,11 @@ import type { TracingConfig } from '#platform/config';
 import { noTracing, type Tracing } from './tracing.js';
 
 /**
- * Traces of one process, named `service` unless `OTEL_SERVICE_NAME` says otherwise. OpenTelemetry's libraries are loaded
- * only when a collector is named.
+ * Opens tracing for one process, named `service` unless `OTEL_SERVICE_NAME` is set. Loads OpenTelemetry's libraries
+ * only if a collector is configured.
  */
 export async function openTracing(service: string, config: TracingConfig): Promise<Tracing> {
-  if (!config.tracingOn) return noTracing;
+  if (!config.isTracingEnabled) return noTracing;
   const { OtlpTracing } = await import('./otlp-tracing.js');
   return new OtlpTracing(service, config);
 }

@@ -16,12 +16,12 @@ import type { SpanEnd, SpanStart, Tracing } from './tracing.js';
 
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, internal: SpanKind.INTERNAL } as const;
 
-/** Spans kept open at most: one that is never ended must not be kept for ever. */
+/** Maximum number of open spans, so that spans that never end are not kept forever. */
 const maxOpen = 20_000;
-/** Less than what a worker gives a host that leaves (`leaveWithinMs`). */
+/** Less than the time that a worker gives a stopping host (`leaveWithinMs`), in ms. */
 const flushWithinMs = 2_000;
 
-/** Spans that are sent to a collector in batches. */
+/** Exports spans to a collector in batches. */
 export class OtlpTracing implements Tracing {
   readonly enabled = true;
   private readonly provider: TracerProvider;
@@ -79,7 +79,7 @@ export class OtlpTracing implements Tracing {
     for (const id of [...this.open.keys()]) this.end(id);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, flushWithinMs)));
-    // A collector that is away must not keep the process.
+    // An unavailable collector must not delay the exit of the process.
     await Promise.race([this.provider.shutdown().catch(() => undefined), late]);
     clearTimeout(timer);
   }

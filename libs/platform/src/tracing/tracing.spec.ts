@@ -8,7 +8,7 @@ import { noTracing } from './tracing.js';
 const caller = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('traceparent', () => {
-  it('is read and written as W3C has it', () => {
+  it('is parsed and formatted as W3C Trace Context', () => {
     const context = parseTraceParent(caller);
     expect(context).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' });
     expect(context && formatTraceParent(context)).toBe(caller);
@@ -36,13 +36,13 @@ describe('openTracing', () => {
   const configured = (environment: Record<string, string> = {}) =>
     parseConfig(TracingConfig, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...environment });
 
-  it('does nothing without a collector, or when it is disabled', async () => {
+  it('does nothing without a collector or when disabled', async () => {
     expect(await openTracing('api', parseConfig(TracingConfig, {}))).toBe(noTracing);
     expect(await openTracing('api', configured({ OTEL_SDK_DISABLED: 'true' }))).toBe(noTracing);
     expect(noTracing.parentFor('r')).toBeUndefined();
   });
 
-  it('sends spans with their parents, attributes and failures', async () => {
+  it('exports spans with their parents, attributes and failures', async () => {
     const tracing = await openTracing('sluice-api', configured());
     tracing.begin('r1', {
       name: 'POST',
@@ -76,7 +76,7 @@ describe('openTracing', () => {
     });
   });
 
-  it('follows the caller who does not want to be traced, and traces no other share than asked for', async () => {
+  it('respects an unsampled caller and the configured sampling ratio', async () => {
     const following = await openTracing('api', configured());
     following.begin('r', { name: 'GET', kind: 'server', parent: `${caller.slice(0, -2)}00` });
     expect(following.parentFor('r')).toMatch(/-00$/);
@@ -90,7 +90,7 @@ describe('openTracing', () => {
     expect(receiver.spans).toEqual([]);
   });
 
-  it('ends although the collector is away', async () => {
+  it('closes although the collector is unavailable', async () => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:9');
     const tracing = await openTracing('api', configured());
     tracing.begin('r', { name: 'GET', kind: 'server' });

@@ -3,9 +3,8 @@ import { getMetadataStorage, type ValidationArguments, ValidationTypes } from '.
 import { type NestedClass, nestingsOf } from './nesting.js';
 
 /*
- * The class-validator rules of a class, compiled once. The rules are class-validator's, the loop is ours: its own executor
- * collects and filters all metadata again for every object (measured some 20 times slower on a chat request), and it
- * cannot validate a field that is either a string or objects.
+ * The class-validator rules of a class, compiled once. class-validator's own executor collects and filters all metadata
+ * for every object (about 20 times slower on a chat request) and cannot validate a field that is a string or objects.
  */
 
 export type NewableClass<T extends object = object> = new () => T;
@@ -19,17 +18,17 @@ export interface CompiledRule {
 
 export interface CompiledProperty {
   readonly property: string;
-  /** Of `@IsOptional` and `@ValidateIf`: the rules count only where all of these hold. */
+  /** From `@IsOptional` and `@ValidateIf`: the rules apply only if all of these hold. */
   readonly conditions: readonly ((owner: object, value: unknown) => boolean)[];
   readonly rules: readonly CompiledRule[];
   readonly nested: NestedClass | undefined;
-  /** The value must be an object or objects; else rules alone say what it may be instead. */
+  /** True when the value must be an object or objects; otherwise rules state the alternatives. */
   readonly isOnlyNested: boolean;
 }
 
 const compiled = new WeakMap<NewableClass, readonly CompiledProperty[]>();
 
-/** The properties of a class that have rules, in the order of their declaration. */
+/** Properties of a class that have rules, in declaration order. */
 export function compile(type: NewableClass): readonly CompiledProperty[] {
   const known = compiled.get(type);
   if (known !== undefined) return known;
@@ -67,11 +66,13 @@ function conditionOf({ constraints }: ValidationMetadata): (owner: object, value
   return condition;
 }
 
-/** The class that `@Type` names for a property; class-transformer tells it by what it makes of an empty object. */
+/**
+ * Returns the class that `@Type` names for a property, found through what class-transformer makes of an empty object.
+ */
 function transformedClass(type: NewableClass, property: string): NestedClass {
   const probe: unknown = Reflect.get(plainToInstance(type, { [property]: {} }), property);
   const nested = (probe as object).constructor as NewableClass;
-  if (nested === Object) throw new Error(`${type.name}.${property} is nested, and no @Type says what it is.`);
+  if (nested === Object) throw new Error(`${type.name}.${property} is nested but has no @Type.`);
   return () => nested;
 }
 
@@ -82,8 +83,10 @@ function rulesOf(metadata: ValidationMetadata): CompiledRule[] {
     .getTargetValidatorConstraints(metadata.constraintCls)
     .map(({ instance, async }) => {
       if (async)
-        throw new Error(`The rule ${metadata.name ?? ''} of ${property} waits; only those at hand are known here.`);
-      // One object for all calls: rules are synchronous, and what they are told is taken from them again below.
+        throw new Error(
+          `The rule ${metadata.name ?? ''} of ${property} is asynchronous; only synchronous rules are supported.`,
+        );
+      // One object for all calls: rules are synchronous, and its fields are cleared below.
       const details: Mutable<ValidationArguments> = {
         targetName: '',
         property,
@@ -100,19 +103,19 @@ function rulesOf(metadata: ValidationMetadata): CompiledRule[] {
         passes: (value, owner) => {
           details.object = owner;
           const passes = metadata.each ? Array.isArray(value) && value.every(validate) : validate(value);
-          // Prompts must not live longer than their request.
+          // Prompts must not be retained after their request.
           details.object = details.value = {};
           return passes;
         },
         message: (value, owner) =>
-          worded(metadata, { ...details, object: owner, value }, instance.defaultMessage?.bind(instance)),
+          formatMessage(metadata, { ...details, object: owner, value }, instance.defaultMessage?.bind(instance)),
       };
     });
 }
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-function worded(
+function formatMessage(
   { message, constraints }: ValidationMetadata,
   details: ValidationArguments,
   defaultMessage: ((details: ValidationArguments) => string) | undefined,

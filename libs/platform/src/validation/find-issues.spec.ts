@@ -61,12 +61,12 @@ function messagesOf(changes: object): string[] {
 }
 
 describe('validateWire', () => {
-  it('answers the very value, with fields nobody documents', () => {
+  it('returns the same value with its undocumented fields', () => {
     const value = { title: 'x', invented: [1], shapes: [{ kind: 'label', text: 'a', more: true }] };
     expect(validateWire(Drawing, value)).toBe(value);
   });
 
-  it('counts null as absent where a field is optional, and not where it is required', () => {
+  it('treats null as absent on an optional field, but not on a required one', () => {
     expect(messagesOf({ layer: null, shapes: null, frame: null })).toEqual([]);
     expect(messagesOf({ title: null })).toEqual(['title is required']);
   });
@@ -82,11 +82,11 @@ describe('validateWire', () => {
     [{ shapes: [{ kind: 'circle', radius: 1 }, 7] }, 'shapes[1] must be an object'],
     [{ shapes: [{ kind: 'square' }] }, 'shapes[0].kind must be circle or label'],
     [{ shapes: [{ kind: 'label', text: 'too long' }] }, 'shapes[0].text must be shorter than or equal to 5 characters'],
-  ])('says of %j where and what', (changes, message) => {
+  ])('reports where and what is wrong in %j', (changes, message) => {
     expect(messagesOf(changes)).toEqual([message]);
   });
 
-  it('names the first finding and lists no more than twenty', () => {
+  it('names the first issue and lists at most twenty', () => {
     const shapes = Array.from({ length: 1000 }, () => ({ kind: 'circle', radius: -1 }));
     const refuse = (): unknown => validateWire(Drawing, { title: 'x', shapes });
     expect(refuse).toThrowError(PlatformError);
@@ -97,11 +97,11 @@ describe('validateWire', () => {
     });
   });
 
-  it.each([null, 7, 'x', [], undefined])('refuses %j as a body', (value) => {
+  it.each([null, 7, 'x', [], undefined])('rejects %j as a body', (value) => {
     expect(() => validateWire(Drawing, value)).toThrowError('The body must be a JSON object.');
   });
 
-  it('agrees with class-validator about every flat value', () => {
+  it('agrees with class-validator on every flat value', () => {
     const anything = fc.oneof(
       fc.integer({ min: -3, max: 12 }),
       fc.double(),

@@ -2,7 +2,7 @@ import { type ErrorIssue, PlatformError } from '#common';
 import { compile, type CompiledProperty, type NewableClass } from './compiled-class.js';
 import type { NestedClass } from './nesting.js';
 
-/** class-validator's rule names as the `code` of an issue. */
+/** Issue `code` of each class-validator rule. */
 const issueCodes: Record<string, string> = {
   min: 'too_small',
   minLength: 'too_small',
@@ -20,7 +20,7 @@ const issueCodes: Record<string, string> = {
   isObject: 'invalid_type',
 };
 
-/** Findings reported at most; a body of a million wrong messages must not become a million lines. */
+/** Maximum number of reported issues, so that a body with a million invalid messages stays small to report. */
 const maxIssues = 20;
 
 function wirePath(path: (string | number)[]): string {
@@ -30,7 +30,7 @@ function wirePath(path: (string | number)[]): string {
   );
 }
 
-/** The message with the whole path in place of the bare field name. */
+/** Replaces the field name in the message with its full path. */
 function placed(message: string, property: string, path: (string | number)[]): string {
   const full = wirePath(path);
   const named = message.replace('$property', property);
@@ -55,7 +55,7 @@ function checkProperty(
     if (rule.passes(value, owner)) continue;
     const message = placed(rule.message(value, owner), field.property, here);
     issues.push({ code: issueCodes[rule.name] ?? 'custom', path: here, message });
-    // One finding a field: the first rule that fails explains the others.
+    // One issue per field: the first failing rule explains the others.
     return;
   }
   if (field.nested !== undefined) checkNested(value, field, here, issues);
@@ -95,12 +95,12 @@ function checkObject(value: unknown, choose: NestedClass, path: (string | number
   }
 }
 
-/** Names of class-validator's rules, by field: how a form's texts are to be read. */
+/** class-validator rule names by field, which determine how form strings are parsed. */
 export function ruleNamesOf(type: NewableClass): ReadonlyMap<string, ReadonlySet<string>> {
   return new Map(compile(type).map(({ property, rules }) => [property, new Set(rules.map(({ name }) => name))]));
 }
 
-/** Most values are right: this says so without a note of where it is. */
+/** Fast path: most values are valid, and this tracks no path. */
 function isRight(type: ReturnType<NestedClass>, value: unknown): boolean {
   if (!isPlainObject(value) || typeof type !== 'function') return false;
   return compile(type).every((field) => {
@@ -117,7 +117,7 @@ function isNestedRight(member: unknown, { nested, isOnlyNested }: CompiledProper
   return isPlainObject(member) ? isItemRight(member) : !isOnlyNested;
 }
 
-/** Every finding against the rules of `type`, in the order of its fields; empty when the value is right. */
+/** Returns every issue of the value against the rules of `type`, in field order; empty when it is valid. */
 export function findIssues(type: NewableClass, value: unknown): ErrorIssue[] {
   if (!isPlainObject(value)) {
     return [{ code: 'invalid_type', path: [], message: 'The body must be a JSON object' }];
@@ -128,7 +128,7 @@ export function findIssues(type: NewableClass, value: unknown): ErrorIssue[] {
   return issues;
 }
 
-/** The error of one or more findings: the first names the field. */
+/** Creates the error for one or more issues; the first names the field. */
 export function invalidRequest(issues: ErrorIssue[]): PlatformError {
   const [first] = issues;
   const path = first === undefined ? '' : wirePath(first.path);
@@ -143,8 +143,8 @@ export function invalidRequest(issues: ErrorIssue[]): PlatformError {
 }
 
 /**
- * The value as `type`, unchanged: fields nobody documents pass through. Throws `INVALID_REQUEST` naming the first
- * wrong field, with every finding in `issues`.
+ * Returns the value as `type`, unchanged, with undocumented fields. Throws `INVALID_REQUEST` naming the first invalid
+ * field, with every issue in `issues`.
  */
 export function validateWire<T extends object>(type: NewableClass<T>, value: unknown): T {
   const issues = findIssues(type, value);

@@ -2,9 +2,8 @@ import { createRequire } from 'node:module';
 import type * as ClassValidator from 'class-validator';
 
 /*
- * The rules of class-validator that the house uses, each from the file it lives in. The package's own entry brings all
- * of them, and with them the telephone numbering plans of the world: 320 files and a fifth of a second of processor time at each
- * start of each process. Every process reads its environment by these rules.
+ * Imports the class-validator rules that the project uses from their own files. The package entry loads all rules,
+ * including phone number metadata: 320 files and 0.2 s of CPU time at each process start.
  */
 
 export type {
@@ -55,7 +54,10 @@ export const { ArrayNotEmpty } = from('decorator/array/ArrayNotEmpty');
 
 const { Validator } = from('validation/Validator');
 
-/** Every finding of the package's own executor; `findIssues` is the fast one, which bodies and payloads are checked by. */
+/**
+ * Returns the issues found by class-validator's own executor. `findIssues` is the faster one used for bodies and
+ * payloads.
+ */
 export function validateSync(
   value: object,
   options?: ClassValidator.ValidatorOptions,

@@ -59,7 +59,7 @@ const mutation = fc.record(
 );
 
 describe('toInstance', () => {
-  it('takes what class-validator takes, and makes of it what class-transformer makes', () => {
+  it('accepts the same values as class-validator and creates the same as class-transformer', () => {
     let taken = 0;
     fc.assert(
       fc.property(mutation, fc.boolean(), (changes, keep) => {
@@ -76,7 +76,7 @@ describe('toInstance', () => {
     expect(taken).toBeGreaterThan(0);
   });
 
-  it('makes instances of nested classes too, and drops what no rule names', () => {
+  it('creates instances of nested classes too, and drops members without a rule', () => {
     const payload = toInstance(Payload, { ...valid, messages: [{ ...valid.messages[0], more: 1 }], added: 'later' });
     expect(payload).toBeInstanceOf(Payload);
     expect(payload.messages[0]).toBeInstanceOf(Message);
@@ -84,13 +84,13 @@ describe('toInstance', () => {
     expect(payload.messages[0]).not.toHaveProperty('more');
   });
 
-  it('names the first wrong member', () => {
+  it('names the first invalid member', () => {
     const wrong = { ...valid, messages: [{ role: 'user', content: 5 }] };
     expect(() => toInstance(Payload, wrong)).toThrow(expect.objectContaining({ param: 'messages[0].content' }));
     expect(() => toInstance(Payload, null)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
   });
 
-  it('refuses a class whose nested member says no class', () => {
+  it('rejects a class whose nested member has no type', () => {
     class Unsaid {
       @ValidateNested() member!: object;
     }

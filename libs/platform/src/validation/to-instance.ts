@@ -2,9 +2,8 @@ import { compile, type NewableClass } from './compiled-class.js';
 import { findIssues, invalidRequest } from './find-issues.js';
 
 /**
- * A value of another process as an instance of its class, and its members as instances of theirs. Members that no rule
- * names are dropped: such classes only grow, and the sender may be of next week. Throws `INVALID_REQUEST` naming the
- * first wrong member.
+ * Converts a value from another process to an instance of its class, including nested members. Members without a rule
+ * are dropped, since the sender may be a newer version. Throws `INVALID_REQUEST` naming the first invalid member.
  */
 export function toInstance<T extends object>(type: NewableClass<T>, value: unknown): T {
   const issues = findIssues(type, value);
@@ -25,6 +24,6 @@ function build<T extends object>(type: NewableClass<T>, value: Record<string, un
 function buildNested(choose: (value: Record<string, unknown>) => unknown, member: unknown): unknown {
   if (Array.isArray(member)) return member.map((item) => buildNested(choose, item));
   if (typeof member !== 'object' || member === null) return member;
-  // Checked before: here every object has its class.
+  // Checked before: every object has its class here.
   return build(choose(member as Record<string, unknown>) as NewableClass, member as Record<string, unknown>);
 }

@@ -59,7 +59,7 @@ describe('a worker that is told to claim a job', () => {
   it.each([{ isTaking: false }, { hasCapacity: false }])('releases it at once with %o', async (state) => {
     const { receive, ends, released, claimed } = await open(state);
     await receive('a');
-    expect({ ends, released, claimed }).toEqual({ ends: ['given-back'], released: ['a'], claimed: [] });
+    expect({ ends, released, claimed }).toEqual({ ends: ['returned'], released: ['a'], claimed: [] });
   });
 
   it('releases it while paused, and claims the next one after', async () => {
@@ -68,7 +68,7 @@ describe('a worker that is told to claim a job', () => {
     await receive('a');
     sticky.resume();
     await receive('b');
-    expect({ ends, released, claimed }).toEqual({ ends: ['given-back'], released: ['a'], claimed: ['b'] });
+    expect({ ends, released, claimed }).toEqual({ ends: ['returned'], released: ['a'], claimed: ['b'] });
   });
 
   it('releases it once it stops', async () => {

@@ -59,7 +59,7 @@ export class StickyJobs {
     const worker = this.parts.worker();
     if (worker === null) return;
     if (this.isPaused || !worker.isTaking || !hasCapacity(this.underWay)) {
-      onEnd((await this.release(worker, requestId)) ? 'given-back' : 'too-late');
+      onEnd((await this.release(worker, requestId)) ? 'returned' : 'too-late');
     } else if (!(await this.claim(worker, requestId))) {
       onEnd('too-late');
     }

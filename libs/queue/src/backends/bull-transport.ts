@@ -15,7 +15,7 @@ import { settlesWithin } from './store-call.js';
 import type { Store, StoreOptions } from './store.js';
 import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from '../transport.js';
 
-/** How long what is still to be sent may take at the end, in ms. */
+/** How long pending messages may take to send when the process stops, in ms. */
 const flushMs = 2_000;
 
 /** The queue over one store: everything above connections is the same for Redis and Postgres. */
@@ -89,7 +89,7 @@ export class BullTransport implements QueueTransport {
     try {
       await consumer.start();
     } catch (error) {
-      // Half of it may take jobs already, and nobody else could ever close it.
+      // A half-started consumer may take jobs already, and nothing else could ever close it.
       await consumer.close(0);
       throw error;
     }
@@ -117,7 +117,8 @@ export class BullTransport implements QueueTransport {
   private async shutDown(): Promise<void> {
     await Promise.all([...this.consumers].map((consumer) => consumer.close(0)));
     await this.replies.publisher.flush(flushMs);
-    // A store that is away must not keep the process: each step is given its time, and the connections go in any case.
+    // An unavailable store must not keep the process alive: each step has a time limit, and the connections close in
+    // any case.
     await settlesWithin(this.membership.close(), flushMs);
     this.cancelBus.close();
     this.progress.close();

@@ -6,12 +6,12 @@ import { RedisStore } from './redis/redis-store.js';
 import type { Store, StoreOptions } from './store.js';
 import type { QueueTransport, TransportOptions } from '../transport.js';
 
-/** Letters, digits and `_`: what a key prefix, a channel and a schema may all be made of. */
+/** Letters, digits and `_`: valid in a key prefix, a channel and a schema name alike. */
 const namespacePattern = /^[a-z][a-z0-9_]{0,29}$/;
 
 /**
- * Connects to the store that the URL names. Rejects when it does not answer within 10 s or is too old. Close it at the
- * end; it then says good-bye, sends what is still to be sent and stops its consumers.
+ * Connects to the store that the URL names. Rejects when it does not respond within 10 s or is too old. Close it at the
+ * end: it then announces that the process leaves, sends pending messages and stops its consumers.
  */
 export async function createTransport(options: TransportOptions): Promise<QueueTransport> {
   if (!namespacePattern.test(options.namespace)) {

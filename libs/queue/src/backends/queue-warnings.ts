@@ -1,9 +1,9 @@
 import { createLogger } from '#platform/logging';
 
-/** The same warning again within this time is not logged: a store that is away is reported by every connection. */
+/** Interval within which a repeated warning is not logged, in ms: every connection reports an unavailable store. */
 const quietMs = 10_000;
 
-/** Warnings of the transport in the log, the same one at most every 10 s. */
+/** Logs warnings of the transport, the same one at most every 10 s. */
 export function logWarnings(clientName: string): (message: string, error?: unknown) => void {
   const logger = createLogger(`queue-${clientName}`);
   const lastAtMs = new Map<string, number>();

@@ -2,10 +2,10 @@ import type { JobJson } from 'bullmq';
 import { PlatformError } from '#common';
 import type { FetchedJob } from './store.js';
 
-/** How long an operation on the store may take before the caller is told that the queue is unavailable, in ms. */
+/** Timeout of an operation on the store before the caller is told that the queue is unavailable, in ms. */
 export const storeCallTimeoutMs = 1_500;
 
-/** What callers are told; hosts, paths and the store's own words stay in `cause`. */
+/** The message for callers; hosts, paths and the store's own message stay in `cause`. */
 export function storeUnavailable(cause?: unknown): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue is not available right now.', null, { cause });
 }
@@ -15,8 +15,8 @@ export function storeFull(): PlatformError {
 }
 
 /**
- * Runs one operation on the store. Whatever goes wrong, an answer comes within `timeoutMs`: a request must never hang
- * because the store is down. Rejects with `SERVICE_UNAVAILABLE`; an operation that timed out may still happen later.
+ * Runs one operation on the store. Settles within `timeoutMs`: a request must never hang because the store is down.
+ * Rejects with `SERVICE_UNAVAILABLE`; an operation that timed out may still take effect later.
  */
 export async function storeCall<T>(operation: () => Promise<T>, timeoutMs = storeCallTimeoutMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -36,7 +36,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Resolves with true when `promise` settles, with false when `ms` are over before. */
+/** Resolves to true when `promise` settles, to false after `ms`. */
 export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {
@@ -53,7 +53,7 @@ export async function settlesWithin(promise: Promise<unknown>, ms: number): Prom
   }
 }
 
-/** Milliseconds before the next try: 100, 200, 400… up to `capMs`. */
+/** Milliseconds before the next attempt: 100, 200, 400… up to `capMs`. */
 export function backOffMs(failures: number, capMs = 1_000): number {
   return Math.min(100 * 2 ** Math.max(0, failures - 1), capMs);
 }

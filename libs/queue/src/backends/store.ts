@@ -1,31 +1,31 @@
 import type { BackendFactory, IQueueBackend, JobJson, WorkerOptions } from 'bullmq';
 
-/** BullMQ insists on a connection option; the stores bring their own connections, so ours is always empty. */
+/** BullMQ requires a connection option; the stores bring their own connections, so ours is always empty. */
 export type StoreConnection = Record<string, never>;
 
-/** Text messages to every process that listens. At most once: who is away misses them. */
+/** Text messages to every listening process. At most once: disconnected processes miss them. */
 export interface MessageBus {
   publish(channel: string, text: string): Promise<void>;
   /** The listener is called for every message until the returned function is called. */
   subscribe(channel: string, listener: (text: string) => void): Promise<() => void>;
-  /** False while messages of others could not be heard. */
+  /** False while messages of other processes could not be received. */
   isConnected(): boolean;
-  /** Called after the connection was lost and is back: messages in between are gone. */
+  /** Called after the connection was lost and restored: messages in between are lost. */
   onReconnect(listener: () => void): () => void;
 }
 
-/** What a mailbox needs of a store: ordered delivery of text messages to one address. */
+/** What a reply channel needs of a store: ordered delivery of text messages to one address. */
 export interface ReplyLink {
   /**
-   * Delivers messages to an address, in order. Resolves once the store has them, or nobody lives there; rejects when it
-   * is not known whether it has them, and the caller sends them again.
+   * Delivers messages to an address, in order. Resolves once the store has them, or the address has no reader. Rejects
+   * when it is unknown whether it has them; the caller then sends them again.
    */
   send(address: string, messages: string[]): Promise<void>;
-  /** Starts reading an address of this process. `onLost` says that messages may be missing. */
+  /** Starts reading an address of this process. `onLost` reports that messages may be missing. */
   receive(address: string, handlers: ReplyHandlers): Promise<{ close(): Promise<void> }>;
 }
 
-/** A queue of BullMQ, or a worker of one. */
+/** A BullMQ queue, or a worker of one. */
 export interface DelayedQueue {
   readonly name: string;
   readonly backend: Pick<IQueueBackend, 'promote' | 'moveToActive'>;
@@ -67,7 +67,7 @@ export interface StoreOptions {
   readonly warn: (message: string, error?: unknown) => void;
 }
 
-/** One server, Redis or Postgres, behind the queue: connections, BullMQ's backend, bus and mailbox. */
+/** One server, Redis or Postgres, behind the queue: connections, BullMQ's backend, bus and reply channels. */
 export interface Store {
   readonly kind: 'redis' | 'postgres';
   /** Prefix of BullMQ's keys; the Postgres backend ignores it and uses its schema. */
@@ -84,16 +84,19 @@ export interface Store {
   release(queue: DelayedQueue, jobId: string): Promise<boolean>;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
-  /** Lets go of the connections over which workers take jobs; what was under way is sent again over the next ones. */
+  /** Drops the connections over which workers take jobs; pending commands are sent again over the next ones. */
   renewWork(): void;
-  /** Throws `SERVICE_UNAVAILABLE` while the store is so full that what room it has is for what runs. Asks nobody. */
+  /**
+   * Throws `SERVICE_UNAVAILABLE` while the store is so full that its remaining memory is reserved for running jobs.
+   * Uses the last known state.
+   */
   requireRoom(): void;
   /**
-   * Renews locks in another way when `error` says that the store had no room to renew them. Resolves to the ids of jobs
-   * whose lock is not held any more, and to null when that was not the error.
+   * Renews locks in another way when `error` says that the store had no memory to renew them. Resolves to the ids of
+   * jobs whose lock is not held any more, and to null for any other error.
    */
   keepLocks(queue: string, locks: HeldLocks, error: unknown): Promise<string[] | null>;
-  /** Rejects when the store does not answer, could not take new work or may lose it. */
+  /** Rejects when the store does not respond, could not accept new work or may lose it. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -261,7 +261,7 @@ export function describeAffinity(world: () => World): void {
       // The full worker may have had one fetch under way.
       const elsewhere = others.filter((envelope) => log.workerOf(envelope) === 'worker-2');
       expect(elsewhere.length).toBeGreaterThanOrEqual(4);
-      expect(log.endsOf('given-back')).toContain('worker-1');
+      expect(log.endsOf('returned')).toContain('worker-1');
       release.resolve(done);
     });
 
@@ -390,7 +390,7 @@ export function describeAffinity(world: () => World): void {
         'worker-2',
       ]);
       release.resolve(done);
-      await world().mend();
+      await world().restore();
       await mortal.transport.close();
       expect(results.slice(before).map(({ status }) => status)).toEqual(Array<string>(6).fill('succeeded'));
       const ids = results.map(({ requestId }) => requestId);

@@ -38,7 +38,7 @@ export function describeCancelling(world: () => World): void {
       expect(results).toMatchObject([{ status: 'cancelled', error: { code: 'JOB_CANCELLED' }, usage, executionMs: 7 }]);
     });
 
-    it('keeps a job from running when the cancel came before its pickup', async () => {
+    it('keeps a job from running when the cancel arrived before its pickup', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       const envelope = envelopeFor(api);
@@ -59,7 +59,7 @@ export function describeCancelling(world: () => World): void {
       expect(ran).toBe(false);
     });
 
-    it('happens by itself at the deadline, with the usage so far', async () => {
+    it('happens automatically at the deadline, with the usage so far', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       await consume(worker, untilAborted);
@@ -71,7 +71,7 @@ export function describeCancelling(world: () => World): void {
       expect(results).toMatchObject([{ status: 'failed', error: { code: 'REQUEST_TIMEOUT' }, usage }]);
     });
 
-    it('happens by itself when the api that waits is gone, running or queued', async () => {
+    it('happens automatically when the waiting api is gone, for running and queued jobs', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(worker);
       const { transport: lost, wire } = await world().openMortal('api-2');
@@ -87,7 +87,7 @@ export function describeCancelling(world: () => World): void {
       expect(results).toMatchObject([{ status: 'cancelled' }, { status: 'cancelled' }]);
     });
 
-    it('gives running jobs back as MODEL_AT_CAPACITY when the worker stops and its grace is over', async () => {
+    it('returns running jobs as MODEL_AT_CAPACITY when the worker stops and its grace period is over', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       const consumer = await consume(worker, untilAborted);
@@ -102,7 +102,7 @@ export function describeCancelling(world: () => World): void {
       expect(results).toMatchObject([{ status: 'failed', usage }]);
     });
 
-    it('is not needed when running jobs end within the grace, and no further job is taken', async () => {
+    it('is not needed when running jobs end within the grace period, and no further job is taken', async () => {
       const { api, worker } = await world().openPair();
       const release = deferred<JobReport>();
       const runs: string[] = [];

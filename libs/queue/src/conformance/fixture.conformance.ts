@@ -21,7 +21,7 @@ export interface ConformanceStore {
   close(): Promise<void>;
 }
 
-/** After which a connection that was lost is tried again at the latest, in ms. */
+/** Maximum delay after which a lost connection is retried, in ms. */
 const longestRetryMs = 600;
 
 /** The processes of one test, on the store of the suite. */
@@ -40,8 +40,8 @@ export class World {
   };
 
   /**
-   * A process that can die: while its wire is broken it is dead to the others. It does not know it, which makes it a
-   * zombie once the wire is whole again.
+   * A process that can die: while its link is broken it is dead to the others. It does not know it, which makes it a
+   * zombie once the link is restored.
    */
   readonly openMortal = async (
     clientName: string,
@@ -64,23 +64,23 @@ export class World {
   };
 
   /**
-   * Mends what was broken, and lets those behind it connect anew: a worker that is closed before waits 5 s in vain for the end of
-   * a connection that it does not have.
+   * Restores broken links and lets clients reconnect: a worker closed before waits 5 s in vain for the end of a
+   * connection that it does not have.
    */
-  async mend(): Promise<void> {
+  async restore(): Promise<void> {
     const broken = this.wires.filter(({ isWhole }) => !isWhole);
-    for (const wire of broken) wire.mend();
+    for (const wire of broken) wire.restore();
     if (broken.length > 0) await sleep(longestRetryMs);
   }
 
   async closeProcesses(): Promise<void> {
-    await this.mend();
+    await this.restore();
     await Promise.all(this.opened.splice(0).map((transport) => transport.close()));
     await Promise.all(this.wires.splice(0).map((wire) => wire.close()));
   }
 }
 
-/** Lets a worker hear of an api: later attempts are made only for a reader that is known to live. */
+/** Lets a worker receive the heartbeat of an api: later attempts run only for a reader that is known to be alive. */
 export async function introduce({ api, worker }: { api: QueueTransport; worker: QueueTransport }): Promise<void> {
   await api.membership.join(() => heartbeat('api', api.replies.address));
   await until(() => worker.membership.list().length > 0);
@@ -107,7 +107,7 @@ export function consume(worker: QueueTransport, handler: EchoHandler, policy: Pa
   return worker.consume({ definition: echoJob(policy), modelId: 'tiny-1.5', handler });
 }
 
-/** Outcomes in the order they were processed. */
+/** Results in the order they were processed. */
 export async function collectResults(transport: QueueTransport): Promise<JobResult[]> {
   const results: JobResult[] = [];
   await transport.results.process(async (result) => {

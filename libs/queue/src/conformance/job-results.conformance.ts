@@ -30,7 +30,7 @@ export function describeJobResults(world: () => World): void {
       expect(seen.filter((id) => id === 'r7')).toHaveLength(3);
     });
 
-    it('are pending for every process until they are processed: under way, or postponed', async () => {
+    it('are pending for every process until they are processed: in progress, or postponed', async () => {
       const { api, worker } = await world().openPair();
       const nothing = { postponed: [], underWay: [] };
       expect(await worker.results.pending()).toEqual(nothing);
@@ -54,7 +54,7 @@ export function describeJobResults(world: () => World): void {
       await until(async () => (await worker.results.pending()).underWay.length === 0);
     });
 
-    it('survive a processor that dies with them', async () => {
+    it('survive the death of their processor', async () => {
       const resultLockMs = 1_500;
       const { api } = await world().openPair({ resultLockMs });
       const mortal = await world().openMortal('ops-2', { resultLockMs });

@@ -97,7 +97,7 @@ export function describeJobs(world: () => World): void {
       expect(runs.toSorted()).toEqual(envelopes.map(({ requestId }) => requestId).toSorted());
     });
 
-    it('are not taken by a consumer whose start failed halfway, nor by one that was closed', async () => {
+    it('are not taken by a consumer whose start failed halfway, nor by a closed one', async () => {
       const { api, worker } = await world().openPair();
       await worker.membership.join(() => heartbeat('worker', null));
       const takers: string[] = [];
@@ -116,7 +116,7 @@ export function describeJobs(world: () => World): void {
       expect(new Set(takers)).toEqual(new Set(['second']));
     });
 
-    it('are not taken while their consumer is paused, nor when it was closed so, and what it runs goes on', async () => {
+    it('are not taken while their consumer is paused, nor after it was closed while paused, and running jobs continue', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       const release = deferred<null>();
@@ -132,7 +132,7 @@ export function describeJobs(world: () => World): void {
       await until(() => taken.length === 1);
       consumer.pause();
       consumer.pause();
-      // It may have been asking for the next one.
+      // The consumer may already have requested the next job.
       await sleep(500);
       await enqueue('late');
       await sleep(300);
@@ -179,7 +179,7 @@ export function describeJobs(world: () => World): void {
       expect(events.at(-1)).toMatchObject({ type: 'job-failed', error: { code: 'INVALID_REQUEST', param: 'text' } });
     });
 
-    it('fail for good when their error says never, and hide errors that are not ours', async () => {
+    it('are rejected for good when their error says never, with foreign errors hidden', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       let runs = 0;
@@ -232,7 +232,7 @@ export function describeJobs(world: () => World): void {
       });
       const envelope = envelopeFor(api);
       const replyStream = api.replies.open(envelope.requestId);
-      // `same-job-once`: two runs, however many attempts the policy would allow.
+      // `same-job-once`: two runs, however many attempts the policy allows.
       await api.producer.enqueue(echoJob({ attempts: 5 }), envelope);
       expect(codeOfLast(await readAll(replyStream))).toBe('DEVICE_LOST');
       await until(() => results.length > 0);
@@ -264,7 +264,7 @@ export function describeJobs(world: () => World): void {
       await until(async () => !(await holds(api, running)));
     });
 
-    it('of a worker that fell silent fail with DEVICE_LOST, and what the zombie says later counts for nothing', async () => {
+    it('of a silent worker fail with DEVICE_LOST, and later reports of the zombie do not count', async () => {
       const { api } = await world().openPair();
       const results = await collectResults(api);
       const mortal = await world().openMortal('worker-2');
@@ -289,17 +289,17 @@ export function describeJobs(world: () => World): void {
       await consume(await world().open('worker-3'), async () => done, { lockMs: 600 });
       expect(codeOfLast(await readAll(replyStream))).toBe('DEVICE_LOST');
       await until(async () => !(await holds(api, envelope)));
-      await world().mend();
+      await world().restore();
       release.resolve(done);
       await until(() => ended);
       await mortal.transport.close();
       expect(results).toMatchObject([{ attempt: 1, status: 'failed', error: { code: 'DEVICE_LOST' } }]);
     });
 
-    describe('of a lost worker that may be done once more', () => {
+    describe('of a lost worker that may run once more', () => {
       const policy = { lockMs: 600, stalledMax: 1 };
 
-      /** An api that is known to live, and a job that has sent something when its worker is cut off for good. */
+      /** An api that is known to be alive, and a job that has sent something when its worker is cut off for good. */
       async function lose(parts: Partial<JobEnvelope<EchoPayload>> = {}) {
         const { api } = await world().openPair();
         await api.membership.join(() => heartbeat('api-1', api.replies.address));
@@ -331,18 +331,18 @@ export function describeJobs(world: () => World): void {
         return done;
       };
 
-      it('run again where nobody reads a part of the answer, and what the zombie says later counts for nothing', async () => {
+      it('run again when no part of the response was read, and later reports of the zombie do not count', async () => {
         const { second, mortal, release, replyStream, results } = await lose();
         await consume(second, handler, policy);
         const events = await readAll(replyStream);
         expect(events.slice(-3)).toEqual([{ type: 'job-started' }, delta('second'), { type: 'job-finished', usage }]);
-        await world().mend();
+        await world().restore();
         release.resolve(done);
         await mortal.transport.close();
         expect(results).toMatchObject([{ attempt: 1, status: 'succeeded' }]);
       });
 
-      it('fail with DEVICE_LOST where a part of the answer has been read', async () => {
+      it('fail with DEVICE_LOST when a part of the response has been read', async () => {
         const { second, release, replyStream, results } = await lose({ stream: true });
         let runs = 0;
         const counting: EchoHandler = async () => {

@@ -4,7 +4,7 @@ import { type World } from './fixture.conformance.js';
 
 export function describeMembership(world: () => World): void {
   describe('cluster membership', () => {
-    it('shows who is there, what changed, and who said good-bye', async () => {
+    it('shows which processes are there, what changed, and which ones left', async () => {
       const { api, worker } = await world().openPair();
       const model = {
         modelId: 'm',
@@ -54,7 +54,7 @@ export function describeMembership(world: () => World): void {
       expect(api.membership.lagMs).toBeNull();
     });
 
-    it('shows those already there to one that comes later', async () => {
+    it('shows existing processes to a later one', async () => {
       const { api, worker } = await world().openPair();
       await worker.membership.join(() => heartbeat('w1', null));
       const late = await world().open('api-2');

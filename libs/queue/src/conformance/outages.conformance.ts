@@ -15,8 +15,8 @@ import {
 import { type World, envelopeFor, consume, collectResults } from './fixture.conformance.js';
 
 export function describeOutages(world: () => World): void {
-  describe('when the store goes away', () => {
-    it('answers SERVICE_UNAVAILABLE soon, and serves again once it is back', async () => {
+  describe('when the store becomes unavailable', () => {
+    it('rejects with SERVICE_UNAVAILABLE soon, and works again once it is back', async () => {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       await consume(worker, async () => done);
@@ -29,7 +29,7 @@ export function describeOutages(world: () => World): void {
         await expect(api.producer.counts('echo', 'tiny-1.5')).rejects.toMatchObject(unavailable);
         await expect(api.cancelBus.cancel('r')).rejects.toMatchObject(unavailable);
         await expect(api.ping()).rejects.toMatchObject(unavailable);
-        // Four operations of which each may take its limit: anything more is a hang.
+        // Four operations, each of which may take its limit: anything more is a hang.
         expect(performance.now() - before).toBeLessThan(10_000);
       } finally {
         await world().store.start();

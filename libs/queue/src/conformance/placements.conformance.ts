@@ -5,9 +5,9 @@ import { type World } from './fixture.conformance.js';
 
 export function describePlacements(world: () => World): void {
   describe('placements', () => {
-    it('reach every worker that is there, and one that comes later when it asks', async () => {
+    it('reach every running worker, and a later one when it asks', async () => {
       const { api: assigner, worker } = await world().openPair();
-      // More than one message of the smaller bus holds.
+      // More than one message of the smaller bus can hold.
       const placements = Array.from({ length: 300 }, (_, index) => ({
         modelId: `model-${index}`,
         pool: 'text',
@@ -36,7 +36,7 @@ export function describePlacements(world: () => World): void {
       expect(asked).toBe(1);
     });
 
-    it('are asked for again by a worker that was cut off', async () => {
+    it('are requested again by a worker that was cut off', async () => {
       const { api: assigner } = await world().openPair();
       let asked = 0;
       assigner.placements.subscribe({ onAsk: () => (asked += 1) });
@@ -44,17 +44,17 @@ export function describePlacements(world: () => World): void {
       transport.placements.ask();
       await until(() => asked === 1);
       wire.break({ isReset: true });
-      wire.mend();
+      wire.restore();
       await until(() => asked > 1);
     });
 
-    it('are missed where callers ask in vain: told once a second and model', async () => {
+    it('are reported as missed when callers ask in vain, once a second per model', async () => {
       const { api, worker } = await world().openPair();
       const missed: string[] = [];
-      worker.placements.subscribe({ onMiss: (modelId) => missed.push(modelId) });
-      for (let time = 0; time < 5; time += 1) for (const id of ['one', 'two']) api.placements.miss(id);
+      worker.placements.subscribe({ onUnserved: (modelId) => missed.push(modelId) });
+      for (let time = 0; time < 5; time += 1) for (const id of ['one', 'two']) api.placements.reportUnserved(id);
       await until(() => missed.length === 2);
-      api.placements.miss('three');
+      api.placements.reportUnserved('three');
       await until(() => missed.length === 3);
       expect(missed.sort()).toEqual(['one', 'three', 'two']);
     });

@@ -33,7 +33,7 @@ export function describeReplies(world: () => World): void {
       const writers = requests.map((requestId) => worker.replies.writer(api.replies.address, requestId));
       for (let index = 0; index < 300; index += 1) {
         if (index === 100) wire.break({ isReset: true });
-        if (index === 200) wire.mend();
+        if (index === 200) wire.restore();
         if (index < 150) writers[0]?.send(delta(`${index}`));
         if (index === 150) writers[0]?.send({ type: 'job-finished' });
         writers[1]?.send(delta(`${index}`));
@@ -67,7 +67,7 @@ export function describeReplies(world: () => World): void {
       })();
       for (let sent = 1; sent <= 200; sent += 1) {
         for (const writer of writers) writer.send(delta('x'.repeat(500)));
-        // What is on its way to the quick reader always fits its buffer; the slow one never reads.
+        // What is on its way to the fast reader always fits its buffer; the slow one never reads.
         if (sent % 20 === 0) await until(() => received === sent);
       }
       for (const writer of writers) writer.send({ type: 'job-finished' });
@@ -75,7 +75,7 @@ export function describeReplies(world: () => World): void {
       await expect(readAll(slow)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     });
 
-    it('drops events for requests nobody waits for', async () => {
+    it('drops events of requests without a reader', async () => {
       const { api, worker } = await world().openPair();
       const closed = api.replies.open('closed');
       closed.close();

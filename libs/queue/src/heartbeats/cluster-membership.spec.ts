@@ -5,7 +5,7 @@ import type { Heartbeat } from './heartbeat.js';
 
 const timing = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
 
-/** A bus of one process: what it says comes back, and what `others` say comes too, unless the wire is silent. */
+/** A bus of one process: its own messages come back, and so do those of `others`, unless the link is silent. */
 class Wire {
   isSilent = false;
   private hear: (text: string) => void = () => undefined;
@@ -53,19 +53,19 @@ afterEach(async () => {
 
 const heard = () => membership.list().map(({ processId }) => processId);
 
-describe('presence over a wire that falls silent', () => {
-  it('loses who is silent while it hears itself', async () => {
+describe('membership over a silent link', () => {
+  it('loses silent processes while it receives its own heartbeats', async () => {
     await vi.advanceTimersByTimeAsync(5_000);
     expect(heard()).toEqual(['us']);
   });
 
-  it('loses nobody while it does not hear itself either', async () => {
+  it('loses no process while it does not receive its own heartbeats either', async () => {
     wire.isSilent = true;
     await vi.advanceTimersByTimeAsync(20_000);
     expect(heard()).toEqual(['us', 'them']);
   });
 
-  it('counts the silence of others anew once it hears itself again', async () => {
+  it('restarts the silence of others once it receives its own heartbeats again', async () => {
     wire.isSilent = true;
     await vi.advanceTimersByTimeAsync(10_000);
     wire.isSilent = false;
@@ -76,17 +76,17 @@ describe('presence over a wire that falls silent', () => {
     expect(heard()).toEqual(['us']);
   });
 
-  it('does not believe in its own deafness for ever', async () => {
+  it('does not blame its own connection indefinitely', async () => {
     wire.isSilent = true;
     await vi.advanceTimersByTimeAsync(40_000);
     expect(heard()).toEqual([]);
   });
 });
 
-describe('beats that overtake each other', () => {
+describe('heartbeats that overtake each other', () => {
   const claims = () => membership.list().find(({ processId }) => processId === 'worker')?.claims;
 
-  it('leave the newest one standing, whichever comes last', () => {
+  it('leave the newest one in effect, whichever arrives last', () => {
     wire.others('worker', { run: 'a', count: 2, claims: ['chat.m'] });
     wire.others('worker', { run: 'a', count: 1 });
     expect(claims()).toEqual(['chat.m']);
@@ -103,7 +103,7 @@ describe('beats that overtake each other', () => {
     expect(heard()).toContain('worker');
   });
 
-  it('say nothing once their run has said good-bye, and the good-bye nothing of the next run', () => {
+  it('have no effect once their run has left, and the leave message has none on the next run', () => {
     wire.others('worker', { run: 'a', count: 1 });
     wire.others('worker', { run: 'a', alive: false });
     wire.others('worker', { run: 'a', count: 2 });
@@ -113,7 +113,7 @@ describe('beats that overtake each other', () => {
     expect(heard()).toContain('worker');
   });
 
-  it('are those of one run: a process that has begun anew counts anew', () => {
+  it('belong to one run: a restarted process starts counting again', () => {
     wire.others('worker', { run: 'a', count: 9, claims: ['chat.m'] });
     wire.others('worker', { run: 'b', count: 1 });
     expect(claims()).toBeUndefined();

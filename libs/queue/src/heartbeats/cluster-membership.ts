@@ -13,47 +13,50 @@ const maxUnanswered = 16;
 const overdueAfterHeartbeats = 1.6;
 
 /**
- * A beat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL takes what is
- * sent at once over several connections in any order. It begins anew with each run of a process.
+ * A heartbeat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL
+ * delivers concurrent messages of several connections in any order. It restarts with each run of a process.
  */
 type CountedHeartbeat = Heartbeat & { count?: number; run?: string };
 
-/** So long at most is the silence of others laid to our own connection, in ms: by then it was made anew, or is whole. */
+/**
+ * Maximum time for which the silence of others is attributed to our own connection, in ms: by then it was reopened, or
+ * is healthy.
+ */
 const cutOffAtMostMs = 30_000;
 
-/** `beatMs` between heartbeats; a process silent for `lostAfterMs` is gone. */
+/** `heartbeatMs` between heartbeats; a process silent for `lostAfterMs` is lost. */
 export interface MembershipTiming {
   readonly heartbeatMs: number;
   readonly lostAfterMs: number;
 }
 
-/** Four beats may be missed: an api that dies has its work cancelled within 5 s. */
+/** Four heartbeats may be missed: the work of a dead api is cancelled within 5 s. */
 export const defaultMembershipTiming: MembershipTiming = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
 
 interface KnownProcess {
   heartbeat: Heartbeat;
   atMs: number;
-  /** The beat as text, to notice changes. */
+  /** The heartbeat as text, to detect changes. */
   text: string;
   count: number;
   run: string | undefined;
 }
 
-/** Heartbeats over the store's bus. The silence of others counts only while we could have heard them. */
+/** Heartbeats over the store's bus. The silence of others counts only while we could have received them. */
 export class BusMembership implements ClusterMembership {
   private readonly processes = new Map<string, KnownProcess>();
   private readonly listeners = new Set<(heartbeats: Heartbeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
-  /** Runs that said good-bye. */
+  /** Runs that have left. */
   private readonly endedRuns = new Set<string>();
   private readonly stops: (() => void)[] = [];
-  /** Called for every heartbeat, also for one that says nothing new. */
+  /** Called for every heartbeat, even one without changes. */
   onHeartbeat: (heartbeat: Heartbeat) => void = () => undefined;
   private readonly claims = new Set<{ readonly queue: string }>();
   private describe: (() => Omit<Heartbeat, 'alive' | 'claims'>) | null = null;
   private lastHeartbeatMs = -Infinity;
   private lastTickMs: number;
-  /** Our own beats that are not back yet, oldest first. */
+  /** Our own heartbeats that have not come back yet, oldest first. */
   private unanswered: { count: number; sentAtMs: number }[] = [];
   private heartbeatCount = 0;
   private readonly run = randomUUID();
@@ -71,7 +74,7 @@ export class BusMembership implements ClusterMembership {
     this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
     this.stops.push(
       this.bus.onReconnect(() => {
-        // What was sent before is lost: nobody must wait for it.
+        // What was sent before is lost: nothing must wait for it.
         this.unanswered = [];
         this.resetSilence();
       }),
@@ -131,12 +134,12 @@ export class BusMembership implements ClusterMembership {
     return () => this.listeners.delete(listener);
   }
 
-  /** True when the process behind a mailbox was there and is gone. One never heard of is not known to be gone. */
+  /** True when the process behind a reply address was there and is gone. An unknown process is not known to be gone. */
   isGone(replyAddress: string): boolean {
     return this.goneAddresses.has(replyAddress);
   }
 
-  /** True when the process behind a mailbox was heard of and is not gone. */
+  /** True when the process behind a reply address is known and not gone. */
   isHere(replyAddress: string): boolean {
     return [...this.processes.values()].some(({ heartbeat }) => heartbeat.replyAddress === replyAddress);
   }
@@ -150,7 +153,7 @@ export class BusMembership implements ClusterMembership {
     await this.publish(goodbye);
   }
 
-  // A beat that cannot be sent is not an error: the next one follows, and the others see the silence.
+  // A heartbeat that cannot be sent is not an error: the next one follows, and the others notice the silence.
   private async publish(heartbeat: CountedHeartbeat): Promise<void> {
     await this.bus.publish(channel, JSON.stringify(heartbeat)).catch(() => undefined);
   }
@@ -164,7 +167,7 @@ export class BusMembership implements ClusterMembership {
       if (known !== undefined && known.run === run) this.drop([heartbeat.processId]);
       return;
     }
-    // A good-bye has overtaken it.
+    // A leave message has overtaken it.
     if (run !== undefined && this.endedRuns.has(run)) return;
     const atMs = this.clock.monotonicMs();
     if (known?.run !== undefined && known.run === run && count < known.count) {
@@ -186,7 +189,7 @@ export class BusMembership implements ClusterMembership {
     if (this.endedRuns.size > rememberedAddresses && oldest !== undefined) this.endedRuns.delete(oldest);
   }
 
-  /** Those before it are lost or were overtaken: nobody waits for them. */
+  /** Earlier ones are lost or were overtaken: nothing waits for them. */
   private ownHeartbeatCame(count: number): void {
     const sent = this.unanswered.find((each) => each.count === count);
     if (sent !== undefined) this.lastLagMs = this.clock.monotonicMs() - sent.sentAtMs;
@@ -195,7 +198,7 @@ export class BusMembership implements ClusterMembership {
 
   private tick(tickMs: number): void {
     const now = this.clock.monotonicMs();
-    // Our own loop stood still: what the others sent meanwhile is still in the socket.
+    // Our own event loop was blocked: what the others sent meanwhile is still in the socket.
     const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
     if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.resetSilence();
     this.lastTickMs = now;
@@ -204,7 +207,7 @@ export class BusMembership implements ClusterMembership {
     if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
   }
 
-  /** Our own beats do not come back: whoever is silent now may be as alive as we are. */
+  /** Our own heartbeats do not come back: silent processes may be as alive as we are. */
   private isCutOff(now: number): boolean {
     const overdueMs = now - (this.unanswered[0]?.sentAtMs ?? now);
     return overdueMs > overdueAfterHeartbeats * this.timing.heartbeatMs && overdueMs < cutOffAtMostMs;

@@ -1,10 +1,10 @@
-/** A model that the workers of a pool should hold. */
+/** A model that the workers of a pool should serve. */
 export interface Placement {
   modelId: string;
   pool: string;
   /** Never unloaded to make room. */
   pinned: boolean;
-  /** How many workers of the pool hold it; null: all. */
+  /** Number of workers of the pool that serve it; null for all. */
   replicas: number | null;
 }
 
@@ -16,20 +16,20 @@ export interface DesiredPlacements {
 
 export interface PlacementListeners {
   onDesired?: (desired: DesiredPlacements) => void;
-  /** A worker wants to hear the desired placements. */
+  /** A worker requests the desired placements. */
   onAsk?: () => void;
-  /** A caller asked for a model that nobody held. */
-  onMiss?: (modelId: string) => void;
+  /** Called when a client requested a model without a replica. */
+  onUnserved?: (modelId: string) => void;
 }
 
-/** Which models workers should hold, told to all of them. Lossy: whoever keeps the placements repeats them. */
+/** Publishes to workers which models they should serve. Lossy: the publisher repeats the placements. */
 export interface PlacementBus {
-  /** Rejects with the error of a store that is away. */
+  /** Rejects with the error of an unavailable store. */
   announce(desired: DesiredPlacements): Promise<void>;
-  /** Asks for an announcement, now and after each time that messages may have been lost. Never throws. */
+  /** Requests an announcement, now and after each possible loss of messages. Never throws. */
   ask(): void;
-  /** Never throws and never waits; at most one a second and model leaves this process. */
-  miss(modelId: string): void;
+  /** Never throws and never waits; sends at most one message per second and model from this process. */
+  reportUnserved(modelId: string): void;
   /** The returned function unsubscribes. */
   subscribe(listeners: PlacementListeners): () => void;
 }

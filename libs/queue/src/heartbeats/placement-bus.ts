@@ -4,21 +4,21 @@ import type { DesiredPlacements, PlacementBus, PlacementListeners } from './desi
 
 const channel = 'placement';
 
-/** Pause between two misses of one model, in ms. */
+/** Interval between two reported misses of one model, in ms. */
 const missEveryMs = 1_000;
 
-/** Pause before a question that could not be sent is sent again, in ms. */
+/** Pause before a request that could not be sent is sent again, in ms. */
 const askAgainMs = 500;
 
-/** Models whose last miss is remembered; the oldest go first. */
+/** Models whose last miss is remembered; the oldest are dropped first. */
 const rememberedModels = 1_000;
 
 type Message = { type: 'desired'; desired: DesiredPlacements } | { type: 'ask' } | { type: 'miss'; modelId: string };
 
-/** Placements, questions for them and misses over the store's bus. */
+/** Placements, requests for them and misses over the store's bus. */
 export class BusPlacements implements PlacementBus {
   private readonly listeners = new Set<PlacementListeners>();
-  private readonly missedAtMs = new Map<string, number>();
+  private readonly unservedAtMs = new Map<string, number>();
   private readonly stops: (() => void)[] = [];
   private hasAsked = false;
   private askingAgain: NodeJS.Timeout | null = null;
@@ -40,7 +40,7 @@ export class BusPlacements implements PlacementBus {
 
   ask(): void {
     this.hasAsked = true;
-    // The connection that hears may be back before the one that speaks.
+    // The receiving connection may be back before the sending one.
     this.publish({ type: 'ask' }).catch(() => this.askLater());
   }
 
@@ -53,13 +53,14 @@ export class BusPlacements implements PlacementBus {
     this.askingAgain.unref();
   }
 
-  miss(modelId: string): void {
+  reportUnserved(modelId: string): void {
     const nowMs = this.clock.monotonicMs();
-    if (nowMs - (this.missedAtMs.get(modelId) ?? -Infinity) < missEveryMs) return;
-    this.missedAtMs.delete(modelId);
-    this.missedAtMs.set(modelId, nowMs);
-    if (this.missedAtMs.size > rememberedModels) this.missedAtMs.delete(this.missedAtMs.keys().next().value ?? '');
-    // The caller was told to come again, and is counted again then.
+    if (nowMs - (this.unservedAtMs.get(modelId) ?? -Infinity) < missEveryMs) return;
+    this.unservedAtMs.delete(modelId);
+    this.unservedAtMs.set(modelId, nowMs);
+    if (this.unservedAtMs.size > rememberedModels)
+      this.unservedAtMs.delete(this.unservedAtMs.keys().next().value ?? '');
+    // The caller was told to retry, and is counted then.
     this.publish({ type: 'miss', modelId }).catch(() => undefined);
   }
 
@@ -80,10 +81,10 @@ export class BusPlacements implements PlacementBus {
   }
 
   private receive(message: Message): void {
-    for (const { onDesired, onAsk, onMiss } of this.listeners) {
+    for (const { onDesired, onAsk, onUnserved } of this.listeners) {
       if (message.type === 'desired') onDesired?.(message.desired);
       else if (message.type === 'ask') onAsk?.();
-      else onMiss?.(message.modelId);
+      else onUnserved?.(message.modelId);
     }
   }
 }

@@ -15,7 +15,7 @@ import { settlesWithin } from '../backends/store-call.js';
 import type { Store } from '../backends/store.js';
 import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../transport.js';
 
-/** How long aborted jobs may take to report their outcome when the worker stops, in ms. */
+/** How long aborted jobs may take to report their result when the worker stops, in ms. */
 const finalReportMs = 5_000;
 
 /** What a consumer needs of its transport. */
@@ -38,13 +38,13 @@ type OpenWorker = ReturnType<typeof openWorker<JobEnvelope>>;
 
 const silentReplies: ReplyWriter = { send: () => undefined };
 
-/** Takes jobs of one model from its queue and runs them; every job it takes ends with one outcome. */
+/** Takes jobs of one model from its queue and runs them; every job it takes ends with one result. */
 export class BullConsumer<Payload extends object, Result extends object> implements JobConsumer {
   readonly modelId: string;
   private readonly lastKnownState: WorkerLastKnownState;
   private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
   private readonly stops: (() => void)[] = [];
-  /** The one that takes jobs comes last; those before it still run what they took. */
+  /** The one that takes jobs is last; earlier ones still run what they took. */
   private workers: OpenWorker[] = [];
   private readonly watchdog: QueueWatchdog | null;
   private pickups = 0;
@@ -180,14 +180,14 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.retire(before);
   }
 
-  /** What they have taken runs on; its locks are renewed until it ends. */
+  /** Running jobs continue; their locks are renewed until they end. */
   private retire(workers: readonly OpenWorker[]): void {
     for (const worker of [...workers]) {
       void worker.close().finally(() => (this.workers = this.workers.filter((other) => other !== worker)));
     }
   }
 
-  /** BullMQ's processor: what it throws fails the job, `UnrecoverableError` for good. */
+  /** BullMQ's processor: an exception fails the job, `UnrecoverableError` for good. */
   private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
     const { results, clock } = this.parts;
     const requestId = job.id ?? job.data.requestId;
@@ -201,7 +201,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, results, clock);
     this.running.set(requestId, { envelope: job.data, delivery });
-    // Between the look at the recent cancels and now, another may have come.
+    // Another cancel may have arrived since the check of the recent ones.
     if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
     try {
       throwForBullMQ(await delivery.run(this.options.handler));
@@ -228,7 +228,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     };
   }
 
-  /** The envelope with a valid payload, or why the job is not run. */
+  /** Returns the envelope with a valid payload, or why the job is not run. */
   private check(job: BullJob<JobEnvelope>): JobEnvelope<Payload> | PlatformError {
     const { data } = job;
     const taken = { isGivenUp: BullWorker.wasGivenUp(job), stalledBefore: job.stalledCounter };
@@ -240,13 +240,14 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
   }
 
-  /** A worker that stood still past its lock may find that its job is another's: then it must keep silent. */
+  /** A worker that was blocked past its lock may find that its job belongs to another: it must then stay silent. */
   private async isLost(job: BullJob<JobEnvelope>, token: string, couldBeLost: boolean): Promise<boolean> {
     if (!couldBeLost) return false;
     try {
       return !(await job.extendLock(token, this.options.definition.policy.lockMs));
     } catch (error) {
-      // BullMQ says that the lock is another's, or gone; any other error leaves the question to the fence of the row.
+      // BullMQ reports that the lock is another's, or gone; any other error leaves the decision to the fence of the
+      // row.
       return error instanceof Error && /lock/i.test(error.message);
     }
   }

@@ -11,10 +11,10 @@ const retryDelayMs = 250;
 const waitingStates = ['waiting', 'delayed', 'prioritized'];
 const heldStates = [...waitingStates, 'active'];
 
-/** What begins within this time counts as waiting, in ms. */
+/** Jobs due within this time count as waiting, in ms. */
 const soonMs = 1_000;
 
-/** Puts jobs into the queues of models, one BullMQ queue each. */
+/** Adds jobs to the queues of models, one BullMQ queue each. */
 export class BullProducer implements JobProducer {
   /** Without an assigner no job is sticky. */
   constructor(
@@ -64,7 +64,7 @@ export class BullProducer implements JobProducer {
 
   async remove(modality: string, modelId: string, requestId: string): Promise<boolean> {
     return this.call(modality, modelId, async (queue) => {
-      // BullMQ also answers 1 for a job it has never seen.
+      // BullMQ also returns 1 for a job it has never seen.
       if (!waitingStates.includes(await queue.getJobState(requestId))) return false;
       return (await queue.remove(requestId)) === 1;
     });
@@ -83,7 +83,7 @@ export class BullProducer implements JobProducer {
 
   async counts(modality: string, modelId: string): Promise<QueueCounts> {
     return this.call(modality, modelId, async (queue) => {
-      // Without a worker nobody moves jobs whose time has come: they wait, and whoever scales by this must see them.
+      // Without a worker nothing moves due jobs: they wait, and autoscaling must see them.
       const soonAtMs = Date.now() + soonMs;
       const [[wait = 0, active = 0, prioritized = 0, soon = 0], [delayed = 0]] = await Promise.all([
         queue.backend.getCounts(['wait', 'active', 'prioritized', 'delayed'], soonAtMs),
@@ -121,7 +121,7 @@ function jobOptions({ policy }: JobDefinition<object, object>, envelope: JobEnve
   };
 }
 
-/** A thousand jobs take a moment more than one. */
+/** A thousand jobs take slightly longer than one. */
 function bulkTimeoutMs(count: number): number {
   return 1_500 + count;
 }

@@ -17,13 +17,13 @@ export type BullJob<Data> = Job<Data, void, string>;
 type BullWorkerOptions = Omit<WorkerOptions<StoreConnection>, 'connection' | 'prefix'>;
 type Warn = (message: string, error: unknown) => void;
 
-// BullMQ's own event stream is not used (its Postgres form loses events), so it is kept as short as it goes.
+// BullMQ's own event stream is not used (its Postgres form loses events), so it is kept as short as possible.
 const eventStreamLength = 64;
 
 /** The queues a process writes to, each opened at first use. */
 export class BullQueues {
   private readonly queues = new Map<string, BullQueue<unknown>>();
-  /** Operations that failed, or were not tried because the store is away. */
+  /** Operations that failed, or were not tried because the store is unavailable. */
   failedCalls = 0;
 
   constructor(
@@ -31,11 +31,13 @@ export class BullQueues {
     private readonly warn: Warn,
   ) {}
 
-  /** Runs one operation on a queue; rejects with SERVICE_UNAVAILABLE at once while the store is known to be away. */
+  /**
+   * Runs one operation on a queue; rejects with SERVICE_UNAVAILABLE at once while the store is known to be unavailable.
+   */
   async call<Data, T>(name: string, operation: (queue: BullQueue<Data>) => Promise<T>, timeoutMs?: number): Promise<T> {
     try {
       if (!this.store.isReachable()) throw storeUnavailable();
-      // The name decides the type of the data: each name is used by one class only.
+      // The name determines the type of the data: each name is used by one class only.
       const queue = this.queue(name) as unknown as BullQueue<Data>;
       return await storeCall(() => operation(queue), timeoutMs);
     } catch (error) {
@@ -68,7 +70,7 @@ export class BullQueues {
     );
     queue.on('error', (error) => this.warn(`Queue ${name} reported an error.`, error));
     this.queues.set(name, queue);
-    // A queue whose first contact with the store failed would fail for ever: the next use opens another.
+    // A queue whose first contact with the store failed would fail forever: the next use opens another.
     queue.waitUntilReady().catch(() => {
       if (this.queues.get(name) === queue) this.queues.delete(name);
     });
@@ -83,7 +85,7 @@ interface ClaimedJob<Data> {
 
 /**
  * A worker whose processor also gets the jobs that BullMQ would fail by itself because their worker fell silent too
- * often: every ending must report its outcome before the job leaves the queue.
+ * often: every ending must report its result before the job leaves the queue.
  */
 export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, JobProgress, StoreConnection> {
   private static readonly given = new WeakSet<object>();
@@ -97,7 +99,7 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     super(name, processor, options, store.backendFactory);
   }
 
-  /** A store without room refuses even to renew a lock; what runs must not be lost for that. */
+  /** A store without memory refuses even to renew a lock; running jobs must not be lost for that. */
   override async extendJobLocks(jobIds: string[], tokens: string[], lockMs: number): Promise<string[]> {
     try {
       return await super.extendJobLocks(jobIds, tokens, lockMs);

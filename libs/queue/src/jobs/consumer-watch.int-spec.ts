@@ -11,7 +11,7 @@ const patienceMs = 1_000;
 interface StalledStore {
   name: string;
   start: () => Promise<ConformanceStore>;
-  /** What a connection has sent over which a consumer hears of jobs. */
+  /** Records what a connection has sent over which a consumer learns of jobs. */
   listens: string;
 }
 
@@ -25,7 +25,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
   let consumer: JobConsumer;
   let results: JobResult[];
   const warnings: string[] = [];
-  /** Keeps jobs whose text is `slow` at work. */
+  /** Keeps jobs whose text is `slow` running. */
   let release = deferred<null>();
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
 
   afterEach(async () => {
     release.resolve(null);
-    proxy.mend();
+    proxy.restore();
     await world.closeProcesses();
     await proxy.close();
   });
@@ -68,7 +68,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
 
   const isDone = (requestId: string) => results.some((result) => result.requestId === requestId);
 
-  it('that hears nothing any more is connected anew, and what it runs goes on', async () => {
+  it('that is stalled is reconnected, and running jobs continue', async () => {
     const slow = await enqueue('slow');
     const first = await enqueue('first');
     await until(() => isDone(first));
@@ -86,7 +86,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
     expect(results.filter(({ requestId }) => requestId === slow)).toMatchObject([{ status: 'succeeded', retries: 0 }]);
   });
 
-  it('is left alone while jobs come', async () => {
+  it('is left alone while jobs arrive', async () => {
     for (let count = 0; count < 30; count += 1) {
       await enqueue(`job ${count}`);
       await sleep(patienceMs / 10);
@@ -95,7 +95,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
     expect(consumer.restarts).toBe(0);
   });
 
-  // On Postgres the connections that tell how many wait are those that take jobs: a store that says nothing is away.
+  // On Postgres the connections that count waiting jobs are those that take jobs: a silent store is unavailable.
   if (name === 'redis')
     it('that new connections do not help reports that it is stalled, until it takes jobs again', async () => {
       const first = await enqueue('first');
@@ -106,7 +106,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
       expect(consumer.restarts).toBe(2);
       expect(warnings.some((warning) => warning.includes('/health/live fails'))).toBe(true);
       expect(isDone(unheard)).toBe(false);
-      proxy.mend();
+      proxy.restore();
       await until(() => isDone(unheard), 20_000);
       await until(() => !consumer.isStalled);
     });

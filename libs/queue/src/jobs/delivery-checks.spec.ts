@@ -37,29 +37,29 @@ describe('a job that the queue gives to a worker', () => {
     { what: 'is run', job: {}, code: null },
     { what: 'is run for a reader nobody has heard of yet', job: { reader: 'never heard of' }, code: null },
     { what: 'is dropped at its deadline', job: { envelope: { deadlineAtMs: nowMs } }, code: 'REQUEST_TIMEOUT' },
-    { what: 'is dropped when its caller has left', job: { cancelled: true }, code: 'JOB_CANCELLED' },
+    { what: 'is dropped when its client has disconnected', job: { cancelled: true }, code: 'JOB_CANCELLED' },
     { what: 'is dropped when it was withdrawn', job: { envelope: { cancelled: true } }, code: 'JOB_CANCELLED' },
     { what: 'is dropped when its reader is gone', job: { reader: 'gone' }, code: 'JOB_CANCELLED' },
-    { what: 'fails when it was given up', job: { taken: { isGivenUp: true } }, code: 'DEVICE_LOST' },
+    { what: 'fails when it was abandoned', job: { taken: { isGivenUp: true } }, code: 'DEVICE_LOST' },
     { what: 'fails as a stream of a lost worker', job: { taken: { stalledBefore: 1 } }, code: 'DEVICE_LOST' },
     {
-      what: 'is run again as a whole answer of a lost worker',
+      what: 'is run again as a non-streamed response of a lost worker',
       job: { taken: { stalledBefore: 1 }, envelope: { stream: false } },
       code: null,
     },
     {
-      what: 'is dropped as an answer of a lost worker to a reader nobody has heard of',
+      what: 'is dropped as a response of a lost worker to an unknown reader',
       job: { taken: { stalledBefore: 1 }, envelope: { stream: false }, reader: 'never heard of' },
       code: 'JOB_CANCELLED',
     },
     { what: 'is run as a later attempt', job: { envelope: { attempt: 2 } }, code: null },
     {
-      what: 'is dropped as a later attempt for a reader nobody has heard of',
+      what: 'is dropped as a later attempt for an unknown reader',
       job: { envelope: { attempt: 2 }, reader: 'never heard of' },
       code: 'JOB_CANCELLED',
     },
     {
-      what: 'is run again for its row alone',
+      what: 'is run again for its row only',
       job: { taken: { stalledBefore: 1 }, envelope: { replyTo: null, attempt: 2 }, reader: 'never heard of' },
       code: null,
     },
@@ -67,7 +67,7 @@ describe('a job that the queue gives to a worker', () => {
     expect(codeOf(job)).toBe(code);
   });
 
-  it('that is no envelope is refused by its own word', () => {
+  it('that is no envelope is refused with its own error', () => {
     expect(() => codeOf({ envelope: { attempt: Number.NaN } })).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST' }),
     );

@@ -3,7 +3,7 @@ import type { JobEnvelope } from './job-definition.js';
 import { cancelledByCaller, deadlinePassed, workerLost } from './job-delivery.js';
 import { validateEnvelope } from './payload-validator.js';
 
-/** What the queue says of a job that it gives to a worker. */
+/** What the queue says about a job that it gives to a worker. */
 export interface TakenJob {
   /** Taken from silent workers more often than its policy allows. */
   isGivenUp: boolean;
@@ -11,16 +11,16 @@ export interface TakenJob {
   stalledBefore: number;
 }
 
-/** What the worker has heard of others. */
+/** What the worker knows about other processes. */
 export interface WorkerLastKnownState {
   wasCancelled(requestId: string): boolean;
   /** The reader was there and is gone. */
   isGone(replyAddress: string): boolean;
-  /** The reader was heard of and is not gone. */
+  /** The reader is known and not gone. */
   isHere(replyAddress: string): boolean;
 }
 
-/** Why a job is not run although the queue gives it; null when it is. Throws `INVALID_REQUEST` for what is no envelope. */
+/** Returns why a delivered job is not run; null when it is. Throws `INVALID_REQUEST` for anything but an envelope. */
 export function refusalOf(
   envelope: JobEnvelope,
   { isGivenUp, stalledBefore }: TakenJob,
@@ -33,9 +33,9 @@ export function refusalOf(
   if (envelope.cancelled === true || lastKnownState.wasCancelled(requestId)) return cancelledByCaller();
   if (replyTo === null) return null;
   if (lastKnownState.isGone(replyTo)) return cancelledByCaller();
-  // The reader holds a part of the answer that the lost worker made.
+  // The reader holds a part of the response that the lost worker made.
   if (stalledBefore > 0 && stream !== false) return workerLost();
-  // What comes again comes late: a worker that has just started has not heard who died before.
+  // A retried job comes late: a worker that has just started does not know which processes died before.
   if ((stalledBefore > 0 || attempt > 1) && !lastKnownState.isHere(replyTo)) return cancelledByCaller();
   return null;
 }

@@ -22,7 +22,7 @@ export interface DeliveredJob<Payload extends object> {
   readonly progress: (percent: number) => void;
   /** A reason not to run it at all. */
   readonly refusal: PlatformError | null;
-  /** True when the queue has given the job to somebody else since. */
+  /** True when the queue has given the job to another worker since. */
   isLost(runningMs: number): Promise<boolean>;
 }
 
@@ -37,7 +37,7 @@ interface Decision {
   artifacts?: readonly string[];
 }
 
-/** Runs one delivery of a job: handler, then outcome, then the final event; each exactly once. */
+/** Runs one delivery of a job: handler, then result, then the final event; each exactly once. */
 export class JobDelivery<Payload extends object> {
   private readonly abortController = new AbortController();
   private deadline: NodeJS.Timeout | undefined;
@@ -94,7 +94,7 @@ export class JobDelivery<Payload extends object> {
 
   private armDeadline(): void {
     const leftMs = this.job.envelope.deadlineAtMs - this.clock.nowMs();
-    // Timers hold at most 2^31 ms; a deadline further off is none for a job.
+    // Timers hold at most 2^31 ms; a later deadline is none for a job.
     this.deadline = setTimeout(() => this.abort(deadlinePassed()), Math.min(leftMs, 2 ** 31 - 1));
   }
 
@@ -111,7 +111,7 @@ export class JobDelivery<Payload extends object> {
     return action === 'same-job' || failedBefore === 0;
   }
 
-  /** The outcome is money: it is reported before the job leaves the queue, however long that takes. */
+  /** The result is money: it is reported before the job leaves the queue, however long that takes. */
   private async report({ status, error, usage, executionMs, artifacts }: Decision): Promise<void> {
     const { envelope, failedBefore } = this.job;
     const result: JobResult = {
@@ -129,7 +129,7 @@ export class JobDelivery<Payload extends object> {
       try {
         return await this.results.report(result);
       } catch {
-        // The store is away; BullMQ could not complete the job either. The lock decides when it is too late.
+        // The store is unavailable; BullMQ could not complete the job either. The lock decides when it is too late.
         await pause(backOffMs(failures, 2_000));
       }
     }

@@ -5,29 +5,29 @@ import type { JobResult, JobResultQueue, PendingResults } from '../transport.js'
 
 export const jobResultQueueName = 'job-results';
 
-/** Outcomes in one job of the queue. */
+/** Results per job of the queue. */
 const resultsPerJob = 100;
 
-/** Jobs of each state that a look names. */
+/** Jobs of each state that a check names. */
 const idsPerPage = 1_000;
 
-/** Reports under way at once: outcomes need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
+/** Concurrent reports: results need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
 const writesAtOnce = 2;
 
-/** As often as it takes: the largest count that Postgres holds. */
+/** Unlimited attempts: the largest count that Postgres can store. */
 const unlimitedAttempts = 2 ** 31 - 1;
 
-/** First and longest wait before an outcome is tried again, in ms. */
+/** First and longest wait before a result is retried, in ms. */
 const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
-/** How long a process may stand still before another one takes over its outcomes, in ms. */
+/** How long a process may be blocked before another one takes over its results, in ms. */
 const defaultLockMs = 10_000;
 
 /** How long handlers may take to end when the process stops, in ms. */
 const finalHandlersMs = 5_000;
 
-/** Jobs of outcomes one process works on at once. */
+/** Jobs of results that one process handles at once. */
 const concurrency = 8;
 
 export interface JobResultBatch {
@@ -47,8 +47,8 @@ export interface BullResultQueueOptions {
 }
 
 /**
- * Outcomes as jobs of one durable queue. Those reported while another report is under way share the next job, as a
- * database commits in groups: many jobs that end together cost one write.
+ * Results as jobs of one durable queue. Those reported while another report is in progress share the next job, like a
+ * database's group commit: many jobs that end together cost one write.
  */
 export class BullResultQueue implements JobResultQueue {
   private readonly workers = new Set<{ close(): Promise<void> }>();
@@ -70,7 +70,7 @@ export class BullResultQueue implements JobResultQueue {
 
   async pending(): Promise<PendingResults> {
     return this.queues.call(jobResultQueueName, async (queue) => {
-      // Postgres reads one state after the other: in this order none that moves on meanwhile is missed.
+      // Postgres reads one state after the other: in this order no moving job is missed.
       const states = ['active', 'delayed', 'wait', 'active'] as const;
       const ids = await queue.backend.getRanges([...states], 0, idsPerPage - 1, true);
       const [active = [], postponed = [], waiting = [], activeSince = []] = ids;
@@ -93,13 +93,13 @@ export class BullResultQueue implements JobResultQueue {
   }
 
   async close(): Promise<void> {
-    // A handler that does not end loses nothing: its outcomes stay in the queue and are taken by another process.
+    // A handler that does not end loses nothing: its results stay in the queue and are taken by another process.
     await settlesWithin(Promise.all([...this.workers].map((worker) => worker.close())), finalHandlersMs);
   }
 
   private async write(): Promise<void> {
     this.writing += 1;
-    // One turn, so that what ends together is written together.
+    // One turn of the event loop, so that what ends together is written together.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, resultsPerJob);
@@ -143,7 +143,7 @@ const settings = {
   backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),
 };
 
-/** Runs the handler for each outcome; those it rejected stay in the job, which is tried again. */
+/** Runs the handler for each result; rejected ones stay in the job, which is retried. */
 export async function handleBatch(
   job: BullJob<JobResultBatch>,
   handler: (result: JobResult) => Promise<void>,
@@ -153,6 +153,6 @@ export async function handleBatch(
   const rejected = results.filter((_result, index) => settled[index]?.status === 'rejected');
   if (rejected.length === 0) return;
   if (rejected.length < results.length) await job.updateData({ results: rejected });
-  // The handler's own words may name hosts or rows; the queue keeps only how many are left.
+  // The handler's own message may name hosts or rows; the queue stores only how many are left.
   throw new Error(`${rejected.length} job results could not be processed`);
 }

@@ -34,7 +34,7 @@ class Payload {
 const valid = { messages: [{ role: 'user', content: 'x' }], n: 1, stop: ['a'], strip: false };
 
 describe('payload validation', () => {
-  it('makes instances, drops unknown members and names the member that is wrong', () => {
+  it('creates instances, drops unknown members and names the invalid member', () => {
     const payload = validatePayload(Payload, { ...valid, added: 'by a later version' });
     expect(payload).toBeInstanceOf(Payload);
     expect(payload.messages[0]).toBeInstanceOf(Message);
@@ -44,7 +44,7 @@ describe('payload validation', () => {
     expect(() => validatePayload(Payload, null)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
   });
 
-  it('rejects what is no envelope', () => {
+  it('rejects anything but an envelope', () => {
     const envelope = { requestId: 'r', modality: 'm', modelId: 'x', attempt: 1, deadlineAtMs: 5, replyTo: null };
     expect(() => validateEnvelope(envelope)).not.toThrow();
     expect(() => validateEnvelope({ ...envelope, requestId: '' })).toThrow();

@@ -3,8 +3,8 @@ import { toInstance } from '#platform/validation';
 import type { JobEnvelope, PayloadClass } from './job-definition.js';
 
 /**
- * The payload as an instance of its class. The worker checks again what the api checked, because during a rolling
- * deploy the producer may be last week's. Unknown members are dropped: payloads only grow.
+ * Returns the payload as an instance of its class. The worker checks again what the api checked, because during a
+ * rolling deployment the producer may be last week's. Unknown members are dropped: payloads only grow.
  */
 export function validatePayload<Payload extends object>(type: PayloadClass<Payload>, payload: unknown): Payload {
   try {
@@ -14,7 +14,7 @@ export function validatePayload<Payload extends object>(type: PayloadClass<Paylo
   }
 }
 
-/** Rejects what is no envelope; the fields decide over deadlines and money, so none is guessed. */
+/** Rejects anything but an envelope; its fields decide about deadlines and money, so none is guessed. */
 export function validateEnvelope(envelope: Partial<JobEnvelope>): void {
   const { requestId, modality, modelId, attempt, deadlineAtMs, replyTo } = envelope;
   const texts = [requestId, modality, modelId].every((text) => typeof text === 'string' && text !== '');

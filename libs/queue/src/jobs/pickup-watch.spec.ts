@@ -4,7 +4,7 @@ import { type PickupCheck, type PickupDecision, PickupWatch } from './pickup-wat
 const timeoutMs = 1_000;
 const everyMs = 200;
 
-/** Looks every 200 ms; each step says what is other than: three wait, there is room, none was taken. */
+/** Checks every 200 ms; each step names its deviations from: three wait, there is capacity, none was taken. */
 function watched(steps: Partial<PickupCheck>[], watch = new PickupWatch(timeoutMs)): PickupDecision[] {
   return steps.map((step, index) =>
     watch.check({ atMs: index * everyMs, waiting: 3, hasCapacity: true, pickups: 0, ...step }),
@@ -14,11 +14,11 @@ function watched(steps: Partial<PickupCheck>[], watch = new PickupWatch(timeoutM
 const silent = (looks: number, step: Partial<PickupCheck> = {}) => Array.from({ length: looks }, () => step);
 
 describe('PickupWatch', () => {
-  it('asks for new connections once jobs have waited in front of a free consumer for too long', () => {
+  it('requests new connections once jobs have waited too long in front of a free consumer', () => {
     expect(watched(silent(6))).toEqual([...silent(5).map(() => 'listening'), 'restart']);
   });
 
-  it('takes no store that is away, no empty queue and no full consumer for silence', () => {
+  it('does not mistake an unavailable store, an empty queue or a full consumer for silence', () => {
     const reasons: Partial<PickupCheck>[] = [{ waiting: null }, { waiting: 0 }, { hasCapacity: false }];
     for (const reason of reasons) {
       const decisions = watched([...silent(4), reason, ...silent(4), reason, ...silent(4)]);
@@ -26,7 +26,7 @@ describe('PickupWatch', () => {
     }
   });
 
-  it('begins anew with each job that is taken, however many wait', () => {
+  it('restarts with each job that is taken, however many wait', () => {
     const decisions = watched(Array.from({ length: 40 }, (_, index) => ({ pickups: Math.floor(index / 3) })));
     expect(new Set(decisions)).toEqual(new Set(['listening']));
   });
@@ -54,7 +54,7 @@ describe('PickupWatch', () => {
     expect(decisions).not.toContain('stalled');
   });
 
-  it('does not take a process that stood still for one that hears nothing', () => {
+  it('does not mistake a blocked process for a stalled consumer', () => {
     const watch = new PickupWatch(timeoutMs);
     expect(watched([{}, { atMs: 60_000 }], watch)).toEqual(['listening', 'listening']);
   });

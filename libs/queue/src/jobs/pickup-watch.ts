@@ -1,29 +1,29 @@
-/** One look at a consumer and its queue. */
+/** One check of a consumer and its queue. */
 export interface PickupCheck {
-  /** By a clock that does not jump. */
+  /** On a monotonic clock. */
   atMs: number;
-  /** Jobs that anybody could take now; null when the store did not say. */
+  /** Jobs that any worker could take now; null when the store did not say. */
   waiting: number | null;
-  /** Whether the consumer has a place for another job. */
+  /** Whether the consumer has capacity for another job. */
   hasCapacity: boolean;
-  /** Jobs it has taken since it began. */
+  /** Jobs it has taken since its start. */
   pickups: number;
 }
 
 export type PickupDecision = 'listening' | 'restart' | 'stalled';
 
-/** Connections opened anew before the consumer counts as deaf. */
+/** Reconnects before the consumer counts as stalled. */
 const maxRestarts = 2;
 
-/** Rebuilds older than so many times of silence no longer count. */
+/** Reconnects older than this multiple of the silence no longer count. */
 const rememberedTimeouts = 10;
 
-/** No single look adds more than this part of the silence: a process that stood still has heard nothing by itself. */
+/** No single check adds more than this part of the silence: a blocked process has received nothing by itself. */
 const maxPerCheck = 1 / 3;
 
 /**
- * Tells a consumer that listens from one that is connected and hears nothing: jobs wait, it has room, and it takes none.
- * Everything else is no sign: a store that is away, an empty queue, a full consumer.
+ * Distinguishes a consumer that listens from one that is connected but stalled: jobs wait, it has capacity, and it
+ * takes none. An unavailable store, an empty queue or a full consumer proves nothing.
  */
 export class PickupWatch {
   private last: PickupCheck | null = null;
@@ -31,10 +31,10 @@ export class PickupWatch {
   private restartedAtMs: number[] = [];
   private hasStalled = false;
 
-  /** `patienceMs` of silence are too much. */
+  /** `patienceMs` of silence is too much. */
   constructor(private readonly timeoutMs: number) {}
 
-  /** True from the verdict `deaf` until a job is taken after all. */
+  /** True from the decision `stalled` until a job is taken. */
   get isStalled(): boolean {
     return this.hasStalled;
   }

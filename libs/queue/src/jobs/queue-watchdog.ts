@@ -1,7 +1,7 @@
 import type { Clock } from '#common';
 import { type PickupCheck, PickupWatch } from './pickup-watch.js';
 
-/** Looks at the queue within the time that it may be silent. */
+/** Checks the queue several times within the tolerated silence. */
 const checksPerTimeout = 5;
 
 export interface QueueWatchdogDependencies {
@@ -14,7 +14,7 @@ export interface QueueWatchdogDependencies {
   warn: (message: string) => void;
 }
 
-/** Looks at one consumer and its queue again and again, and acts on what the watch makes of it. */
+/** Checks one consumer and its queue repeatedly, and acts on the decision of the watch. */
 export class QueueWatchdog {
   private readonly watch: PickupWatch;
   private timer: NodeJS.Timeout | undefined;
@@ -53,10 +53,10 @@ export class QueueWatchdog {
     const decision = this.watch.check({ atMs: clock.monotonicMs(), waiting, ...consumer() });
     const silence = `${waiting} jobs wait in ${queue}, there is room for them, and none came for ${this.timeoutMs} ms`;
     if (decision === 'restart') {
-      warn(`${silence}: the connections to the queue are opened anew.`);
+      warn(`${silence}: the connections to the queue are being reopened.`);
       restart();
     } else if (decision === 'stalled' && !wasStalled) {
-      warn(`${silence}, although the connections were opened anew: /health/live fails now, restart this process.`);
+      warn(`${silence}, although the connections were reopened: /health/live fails now, restart this process.`);
     }
   }
 }

@@ -4,10 +4,10 @@ import type { CancelBus } from '../transport.js';
 
 const channel = 'cancel';
 
-/** Cancels kept for jobs that have not been picked up yet; the oldest go first. */
+/** Cancels kept for jobs that have not been picked up yet; the oldest are dropped first. */
 const rememberedCancels = 10_000;
 
-/** Cancels over the store's bus. Remembers the recent ones, so that a cancel may come before its job is picked up. */
+/** Cancels over the store's bus. Remembers recent ones, so that a cancel may arrive before its job is picked up. */
 export class BusCancels implements CancelBus {
   private readonly listeners = new Set<(requestId: string) => void>();
   private readonly recent = new Set<string>();

@@ -4,13 +4,13 @@ import type { JobProgress, ProgressBus } from '../transport.js';
 
 const channel = 'progress';
 
-/** Pause between two reports of one job, in ms. */
+/** Interval between two reports of one job, in ms. */
 const everyMs = 1_000;
 
-/** Jobs whose last report is remembered; the oldest go first. */
+/** Jobs whose last report is remembered; the oldest are dropped first. */
 const rememberedJobs = 10_000;
 
-/** Progress over the store's bus, thinned out per job. */
+/** Progress over the store's bus, throttled per job. */
 export class BusProgress implements ProgressBus {
   private readonly listeners = new Set<(progress: JobProgress) => void>();
   private readonly sentAtMs = new Map<string, number>();
@@ -33,7 +33,7 @@ export class BusProgress implements ProgressBus {
     this.sentAtMs.set(requestId, nowMs);
     if (this.sentAtMs.size > rememberedJobs) this.sentAtMs.delete(this.sentAtMs.keys().next().value ?? '');
     const whole = Math.min(100, Math.max(0, Math.floor(percent)));
-    // A store that is away loses a report and no more.
+    // An unavailable store loses a report and no more.
     this.bus.publish(channel, JSON.stringify({ requestId, attempt, percent: whole })).catch(() => undefined);
   }
 
@@ -48,7 +48,7 @@ export class BusProgress implements ProgressBus {
   }
 
   private receive(text: string): void {
-    // Nobody listens in most processes.
+    // Most processes have no listener.
     if (this.listeners.size === 0) return;
     const progress = JSON.parse(text) as JobProgress;
     for (const listener of this.listeners) listener(progress);

@@ -8,23 +8,26 @@ import { pause } from '../backends/store-call.js';
 import type { ReplyLink, MessageBus } from '../backends/store.js';
 import type { ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
 
-/** Bytes one slot may hold for a slow reader. */
+/** Bytes one reply stream may buffer for a slow reader. */
 export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;
 
 const resendChannel = 'reply_resend';
 
-/** When a reader that was cut off asks again, in ms after the cut: senders come back at their own times. */
+/** When a disconnected reader asks again, in ms after the disconnect: senders reconnect at their own times. */
 const resendDelaysMs = [0, 250, 750, 2_000, 4_000];
 
-/** Told of each request with a slot here. */
+/** Called for each request with a reply stream here. */
 export interface SlotFollower {
-  /** The first events of a delivery are here. */
+  /** The first events of a delivery have arrived. */
   began(requestId: string): void;
-  /** Its slot is closed. */
+  /** Its reply stream is closed. */
   ended(requestId: string): void;
 }
 
-/** The mailbox of one process: one address, one reader, a slot per open request; and the outbox of what it sends. */
+/**
+ * The reply channel of one process: one address, one reader, a reply stream per open request; and the publisher of what
+ * it sends.
+ */
 export class LinkedReplyChannel implements ReplyChannel {
   readonly address = randomBytes(8).toString('hex');
   readonly publisher: ReplyPublisher;
@@ -41,14 +44,14 @@ export class LinkedReplyChannel implements ReplyChannel {
     private readonly follower: SlotFollower | null = null,
   ) {
     this.publisher = new ReplyPublisher(link);
-    // Events for slots that are closed, or of another life of this process, are nobody's any more.
+    // Events for closed reply streams, or of an earlier run of this process, are dropped.
     this.subscriber = new ReplySubscriber(
       (part) => this.accept(part),
       () => void this.askAgain(),
     );
   }
 
-  /** Starts answering readers that lost messages; every process that sends does. */
+  /** Starts serving readers that lost messages; every sending process does. */
   async startSending(): Promise<void> {
     await this.bus.subscribe(resendChannel, (text) => this.publisher.resend(JSON.parse(text) as ResendRequest));
   }
@@ -92,7 +95,10 @@ export class LinkedReplyChannel implements ReplyChannel {
     this.streams.get(part.requestId)?.accept(part);
   }
 
-  /** Asks every sender for what this process may have missed. What none has any more, the slots notice or wait for. */
+  /**
+   * Asks every sender for what this process may have missed. What none has any more, the reply streams notice or wait
+   * for.
+   */
   private async askAgain(): Promise<void> {
     if (this.asking) return;
     this.asking = true;

@@ -32,14 +32,14 @@ export function decodeFrame(text: string): Frame {
   return { sender, number, parts };
 }
 
-/** What a reader asks of all senders when messages may be missing: everything from these numbers on, else all. */
+/** A reader's request to all senders when messages may be missing: everything from these numbers on, or everything. */
 export interface ResendRequest {
   address: string;
   /** The next number expected, by sender. */
   next: Record<string, number>;
 }
 
-/** The last event of a request, after which its slot is complete. */
+/** The last event of a request, which completes its reply stream. */
 export function isFinal(event: ReplyEvent): boolean {
   return event.type === 'job-finished' || event.type === 'job-failed';
 }

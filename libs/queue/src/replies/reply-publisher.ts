@@ -4,16 +4,19 @@ import { backOffMs, pause, settlesWithin } from '../backends/store-call.js';
 import type { ReplyLink } from '../backends/store.js';
 import type { ReplyEvent, ReplyWriter } from '../transport.js';
 
-/** Events in one message: enough to amortise it, few enough not to delay the first of them. */
+/** Events per message: enough to amortize it, few enough not to delay the first of them. */
 const eventsPerMessage = 1_000;
 
-/** Events kept for one address while the store is away; past it the address is given up, and its slots see a gap. */
+/**
+ * Events kept for one address while the store is unavailable; beyond it the address is abandoned, and its reply streams
+ * see a gap.
+ */
 const maxWaitingEvents = 200_000;
 
-/** How long a message is sent again and again before its address is given up, in ms. */
+/** How long a message is retried before its address is abandoned, in ms. */
 const giveUpAfterMs = 30_000;
 
-/** Sent messages kept for a reader that lost some: the newest characters, and for this long after the last one. */
+/** Sent messages kept for a reader that lost some: the newest characters, for this long after the last one. */
 const maxSentCharacters = 2 * 1_024 * 1_024;
 const resendableMs = 60_000;
 
@@ -25,9 +28,9 @@ interface StreamState {
 }
 
 /**
- * Worker side of all mailboxes of this process. Everything sent in one turn of the loop to one address leaves as one
- * message, and while a message is under way the next one gathers: the busier, the larger, never more than one in
- * flight per address, so that order holds without acknowledgements.
+ * The sending side of all reply channels. Everything sent in one turn of the event loop to one address leaves as one
+ * message, and while a message is in flight the next one gathers. The higher the load, the larger the messages; with at
+ * most one in flight per address, order holds without acknowledgements.
  */
 export class ReplyPublisher {
   private readonly addresses = new Map<string, AddressQueue>();
@@ -41,12 +44,12 @@ export class ReplyPublisher {
     return { send: (...events) => this.queueOf(address).push(stream, events) };
   }
 
-  /** Sends again what a reader misses, as far as it is still here. */
+  /** Sends again what a reader misses, as far as it is still available. */
   resend({ address, next }: ResendRequest): void {
     this.addresses.get(address)?.resend(next);
   }
 
-  /** Resolves when everything has left, or after `timeoutMs`. */
+  /** Resolves when everything has been sent, or after `timeoutMs`. */
   async flush(timeoutMs: number): Promise<void> {
     const drained = Promise.all([...this.addresses.values()].map((queue) => queue.drained()));
     await settlesWithin(drained, timeoutMs);
@@ -71,7 +74,7 @@ export class ReplyPublisher {
   }
 }
 
-/** What waits for one address, and what lately left. Forgotten when nothing was sent for a while. */
+/** Pending and recently sent messages of one address. Dropped when nothing was sent for a while. */
 class AddressQueue {
   private readonly waiting = new Set<StreamState>();
   private waitingEvents = 0;
@@ -154,7 +157,7 @@ class AddressQueue {
     return parts;
   }
 
-  /** False when the store was away for too long. */
+  /** Returns false when the store was unavailable for too long. */
   private async deliver(messages: string[]): Promise<boolean> {
     const giveUpAt = performance.now() + giveUpAfterMs;
     for (let failures = 1; ; failures += 1) {

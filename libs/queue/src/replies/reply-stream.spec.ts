@@ -16,7 +16,7 @@ async function readAll(replyStream: BufferedReplyStream): Promise<ReplyEvent[]> 
 }
 
 describe('reply stream', () => {
-  it('drops repeated events, also those that overlap new ones', async () => {
+  it('drops repeated events, even those that overlap new ones', async () => {
     const replyStream = openReplyStream();
     replyStream.accept({ requestId: 'r', stream: 'a', first: 0, events: [text('0'), text('1')] });
     replyStream.accept({ requestId: 'r', stream: 'a', first: 1, events: [text('1'), text('2')] });
@@ -39,7 +39,7 @@ describe('reply stream', () => {
     await expect(replyStream.next()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
   });
 
-  it('follows the newest delivery and ignores what the one before it still sends', async () => {
+  it('follows the newest delivery and ignores what the previous one still sends', async () => {
     const replyStream = openReplyStream();
     replyStream.accept({ requestId: 'r', stream: 'a', first: 0, events: [text('old')] });
     replyStream.accept({ requestId: 'r', stream: 'b', first: 0, events: [text('new')] });
@@ -48,7 +48,7 @@ describe('reply stream', () => {
     expect(await readAll(replyStream)).toEqual([text('old'), text('new'), final]);
   });
 
-  it('hands events to a reader that waits, and ends its wait when it is closed', async () => {
+  it('passes events to a waiting reader, and ends its wait when it is closed', async () => {
     const replyStream = openReplyStream();
     const first = replyStream.next();
     replyStream.accept({ requestId: 'r', stream: 'a', first: 0, events: [text('0')] });
@@ -58,7 +58,7 @@ describe('reply stream', () => {
     expect(await second).toEqual({ done: true, value: undefined });
   });
 
-  it('gives up more than it may hold, and keeps nothing of it', async () => {
+  it('drops everything when more arrives than it may buffer', async () => {
     const replyStream = openReplyStream(1_000);
     for (let index = 0; index < 20; index += 1) {
       replyStream.accept({ requestId: 'r', stream: 'a', first: index, events: [text('x'.repeat(100))] });

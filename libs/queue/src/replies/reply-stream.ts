@@ -8,8 +8,8 @@ interface Reader {
 }
 
 /**
- * The events of one request, put back in order and handed to one reader. Duplicates are dropped; a gap, or more than
- * `maxBufferedBytes` that nobody reads, ends the iteration with an error. It ends well after the final event.
+ * The events of one request, put back in order and passed to one reader. Duplicates are dropped; a gap, or more than
+ * `maxBufferedBytes` unread, ends the iteration with an error. It completes after the final event.
  */
 export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEvent, undefined> {
   private buffer: { event: ReplyEvent; bytes: number }[] = [];
@@ -20,7 +20,7 @@ export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEven
   private complete = false;
   private stream: string | null = null;
   private nextNumber = 0;
-  /** Made when a job is delivered a second time, which few are. */
+  /** Created when a job is delivered a second time, which is rare. */
   private staleStreams: Set<string> | null = null;
 
   constructor(
@@ -74,12 +74,12 @@ export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEven
     this.nextNumber = Math.max(this.nextNumber, part.first + part.events.length);
   }
 
-  /** Chooses the writer to follow: the newest that we heard from its start. */
+  /** Chooses the writer to follow: the newest one received from its start. */
   private follow({ stream, first }: FramePart): boolean {
     if (stream === this.stream) return true;
     if (this.staleStreams?.has(stream)) return false;
     if (first === 0) {
-      // A new delivery of the job: what the one before it still sends is no longer the answer.
+      // A new delivery of the job: what the previous one still sends is no longer the response.
       if (this.stream !== null) (this.staleStreams ??= new Set()).add(this.stream);
       this.stream = stream;
       this.nextNumber = 0;
@@ -109,7 +109,7 @@ export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEven
     this.head = 0;
     this.bufferedBytes = 0;
     this.complete = false;
-    this.fail(new PlatformError('SERVICE_UNAVAILABLE', 'The answer was read too slowly and was given up.'));
+    this.fail(new PlatformError('SERVICE_UNAVAILABLE', 'The response was read too slowly and was dropped.'));
   }
 
   private forget(bytes: number): void {
@@ -130,10 +130,10 @@ export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEven
 }
 
 function lostEvents(): PlatformError {
-  return new PlatformError('SERVICE_UNAVAILABLE', 'A part of the answer was lost on its way.');
+  return new PlatformError('SERVICE_UNAVAILABLE', 'A part of the response was lost on its way.');
 }
 
-/** The memory an event holds, within a factor of two: strings by length, everything else by a flat charge. */
+/** Estimates the memory of an event, within a factor of two: strings by length, everything else by a flat charge. */
 function approximateBytes(value: unknown): number {
   if (typeof value === 'string') return 32 + value.length * 2;
   if (typeof value !== 'object' || value === null) return 8;

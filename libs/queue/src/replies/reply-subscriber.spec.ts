@@ -11,7 +11,7 @@ describe('reply subscriber', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('delivers each message of each sender once and in order, however they arrive', () => {
+  it('delivers each message of each sender once and in order, in whatever order they arrive', () => {
     const arrival = fc
       .record({ left: fc.integer({ min: 1, max: 8 }), right: fc.integer({ min: 1, max: 8 }) })
       .chain(({ left, right }) => {
@@ -41,7 +41,7 @@ describe('reply subscriber', () => {
     );
   });
 
-  it('asks for a missing message, and goes on without it when it does not come', () => {
+  it('requests a missing message, and continues without it when it does not arrive', () => {
     const seen: string[] = [];
     let asked = 0;
     const subscriber = new ReplySubscriber(

@@ -1,9 +1,9 @@
 import type { Frame, FramePart } from './reply-frame.js';
 
-/** How long later messages wait for a missing one, in ms; after it the slots see the gap. */
+/** How long later messages wait for a missing one, in ms; afterwards the reply streams see the gap. */
 const patienceMs = 5_000;
 
-/** Senders whose numbers are kept; those not heard of for longest are forgotten first. */
+/** Senders whose numbers are kept; those silent for longest are dropped first. */
 const rememberedSenders = 5_000;
 
 interface SenderState {
@@ -12,7 +12,7 @@ interface SenderState {
   timer: NodeJS.Timeout | null;
 }
 
-/** Puts the messages of each sender back in order, drops repeated ones, and asks for missing ones. */
+/** Puts the messages of each sender back in order, drops repeated ones, and requests missing ones. */
 export class ReplySubscriber {
   private readonly senders = new Map<string, SenderState>();
 
@@ -72,7 +72,7 @@ export class ReplySubscriber {
     }
   }
 
-  /** Delivers what there is; each slot knows by its own numbers whether the gap was in its events. */
+  /** Delivers what is available; each reply stream knows by its own numbers whether the gap was in its events. */
   private giveUp(state: SenderState): void {
     state.timer = null;
     const held = [...state.held.values()].sort((left, right) => left.number - right.number);

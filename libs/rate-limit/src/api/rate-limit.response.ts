@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/* Answers about rate limits (contract 10), for the document and the types of the controller. */
+/* Responses about rate limits, for the API document and the types of the controller. */
 
 export class LimitAmount {
   @ApiProperty({ type: 'number', description: 'Per minute.', example: 500 }) amount!: number;
@@ -15,7 +15,7 @@ export class ModelLimits {
 
 export class LimitTierResponse {
   @ApiProperty({ type: 'string', example: 'default', description: '`default` or `partner`.' }) id!: string;
-  @ApiProperty({ type: 'boolean', description: 'Whether requests are paid for.' }) isCharged!: boolean;
+  @ApiProperty({ type: 'boolean', description: 'Whether requests are billed.' }) isCharged!: boolean;
 }
 
 export class LimitBalances {
@@ -24,11 +24,11 @@ export class LimitBalances {
 }
 
 export class RateLimits {
-  @ApiProperty({ type: 'boolean', description: 'Whether the account has anything to spend.' })
+  @ApiProperty({ type: 'boolean', description: 'Whether the account has any balance to spend.' })
   accessPermitted!: boolean;
   @ApiProperty({ type: () => LimitTierResponse }) apiTier!: LimitTierResponse;
   @ApiProperty({ type: () => LimitBalances }) balances!: LimitBalances;
-  @ApiProperty({ type: 'string', nullable: true, description: 'When this key ends.' }) keyExpiration!: string | null;
+  @ApiProperty({ type: 'string', nullable: true, description: 'When this key expires.' }) keyExpiration!: string | null;
   @ApiProperty({ type: 'string', description: 'When the next day (UTC) begins.', example: '2026-11-22T00:00:00.000Z' })
   nextEpochBegins!: string;
   @ApiProperty({ type: () => ModelLimits, isArray: true }) rateLimits!: ModelLimits[];
@@ -40,7 +40,7 @@ export class RateLimitsResponse {
 
 export class RefusalLine {
   @ApiProperty({ type: 'string' }) apiKeyId!: string;
-  @ApiProperty({ type: 'string', description: 'Empty where no model is meant.' }) modelId!: string;
+  @ApiProperty({ type: 'string', description: 'Empty for requests without a model.' }) modelId!: string;
   @ApiProperty({ type: 'string', example: 'default' }) rateLimitTier!: string;
   @ApiProperty({
     type: 'string',

@@ -15,7 +15,7 @@ function LogDocument(operationId: string): MethodDecorator {
   );
 }
 
-/** For any key: these are the limits and refusals of whoever asks. */
+/** For any key: returns its own limits and refusals. */
 @ApiTags('API Keys')
 @Controller('api_keys')
 export class RateLimitsController {

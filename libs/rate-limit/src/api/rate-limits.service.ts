@@ -7,9 +7,9 @@ import { RefusalLog } from '../log/refusal-log.js';
 import { RefusalLogRepository, type StoredRefusal } from '../log/refusal-log.repository.js';
 import type { LimitedCaller } from '../rate-limiter.js';
 
-/** What others know and callers read beside their limits; the app wires it. */
+/** Data of other libraries that callers read besides their limits. */
 export abstract class LimitFacts {
-  /** What the account can spend now, as numbers for display. */
+  /** Current balances, as numbers for display. */
   abstract balances(accountId: string): Promise<{ USD: number; DIEM: number }>;
   abstract keyExpiration(caller: LimitedCaller): Promise<Date | null>;
   /** Models callers can name. */
@@ -25,7 +25,7 @@ export interface LimitOverview {
 
 const dayMs = 86_400_000;
 
-/** What callers may read about their limits and refusals. */
+/** Reports limits and refusals to callers. */
 @Injectable()
 export class RateLimitsService {
   constructor(
@@ -55,9 +55,10 @@ export class RateLimitsService {
     };
   }
 
-  /** The last refusals of an account, newest first. */
+  /** Returns the last refusals of an account, newest first. */
   async refusals(accountId: string): Promise<StoredRefusal[]> {
-    // Of its own refusals a caller reads the last one too; those of other replicas come within a quarter of a second.
+    // A caller sees its latest refusal on this replica immediately; those of other replicas arrive within a quarter of
+    // a second.
     await this.log.flush();
     return await this.lines.last(accountId);
   }

@@ -18,7 +18,7 @@ function setUp() {
 }
 
 describe('LimitConfig', () => {
-  it('reads once in 5 s, however many ask, and then knows what has changed', async () => {
+  it('reads once in 5 s, however many ask, and then sees changes', async () => {
     const { table, ofKey, pass } = setUp();
     await Promise.all([ofKey(), ofKey(), ofKey()]);
     table.overrides = [{ accountId: null, apiKeyId: 'k', target: '*', requests: 3, tokens: null }];
@@ -29,7 +29,7 @@ describe('LimitConfig', () => {
     expect(table.reads).toBe(2);
   });
 
-  it('goes on with what it knew while the database is away', async () => {
+  it('continues with what it knew while the database is unavailable', async () => {
     const { table, ofKey, pass } = setUp();
     table.overrides = [{ accountId: null, apiKeyId: 'k', target: '*', requests: 3, tokens: null }];
     await ofKey();
@@ -38,7 +38,7 @@ describe('LimitConfig', () => {
     expect(await ofKey()).toBe(3);
   });
 
-  it('lets nobody in before it has read anything', async () => {
+  it('admits nothing before it has read anything', async () => {
     const { table, limitConfig } = setUp();
     table.away = true;
     await expect(limitConfig.page()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });

@@ -2,10 +2,10 @@ import { type Clock, PlatformError, systemClock } from '#common';
 import type { LimitOverride } from './limit-override.js';
 import { LimitSnapshot, type StandingLimits } from './limit-snapshot.js';
 
-/** How long a changed limit may take to hold, in ms. */
+/** How long a changed limit may take to apply, in ms. */
 const cacheMs = 5_000;
 
-/** One read of all overrides serves 5 s of requests; where it fails, the limits before it go on. */
+/** Caches all overrides for 5 s; when a read fails, the previous limits stay in effect. */
 export class LimitConfig {
   private current: LimitSnapshot | null = null;
   private untilMs = -Infinity;
@@ -17,7 +17,7 @@ export class LimitConfig {
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** Rejects with `SERVICE_UNAVAILABLE` where nothing could be read yet. */
+  /** Rejects with `SERVICE_UNAVAILABLE` when nothing could be read yet. */
   async page(): Promise<LimitSnapshot> {
     if (this.current !== null && this.clock.monotonicMs() < this.untilMs) return this.current;
     this.reading ??= this.turn().finally(() => (this.reading = null));

@@ -1,15 +1,15 @@
 import { PlatformError } from '#common';
 import { type LimitClass, limitClasses } from './limit-table.js';
 
-/** Whose limits: an account's, a key's, or, with neither, those of the whole installation. */
+/** Subject of a limit: an account, a key, or, with neither, the whole installation. */
 export interface LimitSubject {
   accountId: string | null;
   apiKeyId: string | null;
 }
 
-/** What an operator has set instead of the table. Null leaves a limit as it is. */
+/** An operator's override of the table. Null leaves a limit unchanged. */
 export interface LimitOverride extends LimitSubject {
-  /** A class, `model:<id>`, or `*` for everything. Keys and the installation have `*` alone. */
+  /** A class, `model:<id>`, or `*` for everything. Keys and the installation have only `*`. */
   target: string;
   /** Per minute. */
   requests: number | null;
@@ -25,13 +25,13 @@ export const maxTokens = 1_000_000_000_000;
 
 export const targetOfModel = (modelId: string): string => `model:${modelId}`;
 
-/** Throws `INVALID_REQUEST` for what no window could hold to. */
+/** Throws `INVALID_REQUEST` for limits that no window can enforce. */
 export function checkOverride({ accountId, target, requests, tokens }: LimitOverride): void {
   if (requests === null && tokens === null) refuse('Name a limit: requests, tokens or both.');
   if (requests !== null) checkAmount('requests', requests, maxRequests);
   if (tokens !== null) checkAmount('tokens', tokens, maxTokens);
   if (accountId === null) {
-    if (target !== everything) refuse('Only the limits of an account can be those of one model or class.');
+    if (target !== everything) refuse('Only the limits of an account can apply to one model or class.');
   } else if (
     target !== everything &&
     target !== plainRequests &&

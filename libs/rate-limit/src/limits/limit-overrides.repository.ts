@@ -11,12 +11,12 @@ interface OverrideRow {
   tokensPerMinute: bigint | null;
 }
 
-/** The table of what operators have set. */
+/** The table of overrides. */
 @Injectable()
 export class LimitOverridesRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** All of them, by subject and target. */
+  /** Returns all of them, by subject and target. */
   async list(): Promise<LimitOverride[]> {
     const rows: OverrideRow[] = await this.prisma.rateLimitOverride.findMany({
       orderBy: [{ accountId: 'asc' }, { apiKeyId: 'asc' }, { target: 'asc' }],
@@ -30,7 +30,7 @@ export class LimitOverridesRepository {
     }));
   }
 
-  /** Replaces what was set for the same subject and target. Rejects with `NOT_FOUND` for an unknown account or key. */
+  /** Replaces the override of the same subject and target. Rejects with `NOT_FOUND` for an unknown account or key. */
   async set({ accountId, apiKeyId, target, requests, tokens }: LimitOverride): Promise<void> {
     const row = { accountId, apiKeyId, target, requestsPerMinute: requests, tokensPerMinute: tokens };
     try {
@@ -44,14 +44,14 @@ export class LimitOverridesRepository {
     }
   }
 
-  /** False when nothing was set there. */
+  /** Returns false when there was no override. */
   async remove({ accountId, apiKeyId }: LimitSubject, target: string): Promise<boolean> {
     const { count } = await this.prisma.rateLimitOverride.deleteMany({ where: { accountId, apiKeyId, target } });
     return count > 0;
   }
 }
 
-/** A key that is not there, or what cannot be a key at all. */
+/** A missing key, or an id that cannot be a key at all. */
 function isUnknownSubject(error: unknown): boolean {
   return error instanceof Prisma.PrismaClientKnownRequestError && ['P2003', 'P2007', 'P2023'].includes(error.code);
 }

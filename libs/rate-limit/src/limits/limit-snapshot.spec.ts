@@ -18,7 +18,7 @@ const set = (override: Partial<LimitOverride>): LimitOverride => ({
 const pageOf = (...overrides: Partial<LimitOverride>[]) => new LimitSnapshot(overrides.map(set), standing);
 
 describe('the table of limits', () => {
-  it('is the one of the contract', () => {
+  it('has the documented values', () => {
     const rows = limitClasses.map((name) => {
       const { default: own, partner } = limitTable[name];
       return [name, own.requests, own.tokens, partner.requests, partner.tokens];
@@ -53,8 +53,8 @@ describe('the table of limits', () => {
   });
 });
 
-describe('the limits that hold', () => {
-  it('are those of the tier where nobody has set others', () => {
+describe('the effective limits', () => {
+  it('are those of the tier without an override', () => {
     const page = pageOf();
     expect(page.ofModel(caller, small)).toEqual({ requests: 75, tokens: 750_000 });
     expect(page.ofModel({ ...caller, tier: 'partner' }, small)).toEqual({ requests: 150, tokens: 1_500_000 });
@@ -63,7 +63,7 @@ describe('the limits that hold', () => {
     expect(page.ofInstallation()).toEqual(none);
   });
 
-  it('are those of the narrowest override, each of the two by itself', () => {
+  it('are those of the narrowest override, requests and tokens separately', () => {
     const page = pageOf(
       { requests: 1, tokens: 10 },
       { target: 'S', requests: 2, tokens: 20 },
@@ -81,13 +81,13 @@ describe('the limits that hold', () => {
     expect(page.ofPlainRequests('a')).toEqual({ requests: 7, tokens: null });
   });
 
-  it('tell running a model from asking how its job is doing', () => {
+  it('distinguish running a model from polling its job', () => {
     const page = pageOf({ target: 'model:v', requests: 1 }, { target: 'retrieve', requests: 9 });
     expect(page.ofModel(caller, { modelId: 'v', limitClass: 'video_queue' }).requests).toBe(1);
     expect(page.ofModel(caller, { modelId: 'v', limitClass: 'retrieve' }).requests).toBe(9);
   });
 
-  it('of a key for a model are the narrowest of account, key and installation, each of the two by itself', () => {
+  it('of a key for a model are the narrowest of account, key and installation, requests and tokens separately', () => {
     const page = pageOf(
       { accountId: null, apiKeyId: 'k', requests: 5, tokens: 900_000 },
       { accountId: null, requests: 60, tokens: 50 },

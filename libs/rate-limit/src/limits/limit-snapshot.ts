@@ -1,7 +1,7 @@
 import { everything, type LimitOverride, plainRequests, targetOfModel } from './limit-override.js';
 import { type LimitClass, type Limits, limitTable, type LimitTier } from './limit-table.js';
 
-/** Limits that hold where no operator has set others. */
+/** Limits without an operator's override. */
 export interface StandingLimits {
   /** Of an account, for requests that run no model. */
   plain: Limits;
@@ -11,7 +11,7 @@ export interface StandingLimits {
   installation: Limits;
 }
 
-/** The limits at one moment: the table of the contract, and over it what operators have set. */
+/** The limits at one moment: the default table with the operator's overrides. */
 export class LimitSnapshot {
   private readonly overrides: ReadonlyMap<string, LimitOverride>;
 
@@ -22,7 +22,10 @@ export class LimitSnapshot {
     this.overrides = new Map(overrides.map((set) => [`${set.accountId ?? set.apiKeyId ?? ''} ${set.target}`, set]));
   }
 
-  /** Of an account for one model. The narrower override wins: the model's, the class's, that of everything. */
+  /**
+   * Returns the limits of an account for one model. The narrower override wins: the model's, the class's, then that of
+   * everything.
+   */
   ofModel(
     caller: { accountId: string; tier: LimitTier },
     { modelId, limitClass }: { modelId: string; limitClass: LimitClass },
@@ -30,11 +33,14 @@ export class LimitSnapshot {
     const table = limitTable[limitClass][caller.tier];
     const model = limitClass === 'retrieve' ? [] : [targetOfModel(modelId)];
     const { requests, tokens } = this.over(table, caller.accountId, [everything, limitClass, ...model]);
-    // An override changes a limit; it brings none where the contract counts no tokens.
+    // An override changes a limit; it adds none where tokens are not counted.
     return { requests, tokens: table.tokens === null ? null : tokens };
   }
 
-  /** What a key can use of a model at most: the narrowest of the limits that all hold, each of the two by itself. */
+  /**
+   * Returns what a key can use of a model at most: the narrowest of all limits in effect, requests and tokens
+   * separately.
+   */
   narrowestOfModel(
     caller: { accountId: string; apiKeyId: string; tier: LimitTier },
     use: { modelId: string; limitClass: LimitClass },
@@ -43,7 +49,7 @@ export class LimitSnapshot {
     const all = [own, this.ofKey(caller.apiKeyId), this.ofInstallation()];
     return {
       requests: min(all.map(({ requests }) => requests)),
-      // Of a model whose tokens are not counted no request uses any.
+      // A request to a model without token counting uses none.
       tokens: own.tokens === null ? null : min(all.map(({ tokens }) => tokens)),
     };
   }
@@ -61,7 +67,7 @@ export class LimitSnapshot {
     return this.over(this.standing.installation, '', [everything]);
   }
 
-  /** The last target has the last word on each of the two limits. */
+  /** The last target wins, separately for each of the two limits. */
   private over(limits: Limits, subject: string, targets: string[]): Limits {
     let { requests, tokens } = limits;
     for (const target of targets) {

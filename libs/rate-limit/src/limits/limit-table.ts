@@ -1,6 +1,6 @@
 import type { ModelManifest } from '#model-registry/manifest';
 
-/** What a caller has of a kind of model per minute. Null: no such limit. */
+/** Limits per minute for a kind of model. Null: no such limit. */
 export interface Limits {
   requests: number | null;
   tokens: number | null;
@@ -8,13 +8,13 @@ export interface Limits {
 
 export type LimitTier = 'default' | 'partner';
 
-/** Text models have the class of their tier; `retrieve` is asking how an async job is doing. */
+/** Text models have the class of their tier; `retrieve` is polling an async job. */
 export const limitClasses = ['XS', 'S', 'M', 'L', 'image', 'audio', 'embedding', 'video_queue', 'retrieve'] as const;
 export type LimitClass = (typeof limitClasses)[number];
 
 const only = (requests: number): Limits => ({ requests, tokens: null });
 
-/** The table of the contract (section 18). Where it names no partner value, partners have that of everybody. */
+/** The default limits. Partners have the default value where no partner value is named. */
 export const limitTable: Record<LimitClass, Record<LimitTier, Limits>> = {
   XS: { default: { requests: 500, tokens: 1_000_000 }, partner: { requests: 500, tokens: 2_000_000 } },
   S: { default: { requests: 75, tokens: 750_000 }, partner: { requests: 150, tokens: 1_500_000 } },
@@ -38,7 +38,7 @@ const classOfType = {
   video: 'video_queue',
 } as const;
 
-/** The class of running a model. */
+/** Returns the class of running a model. */
 export function limitClassOf({ type, tier }: Pick<ModelManifest, 'type' | 'tier'>): LimitClass {
   return type === 'text' ? tier : classOfType[type];
 }

@@ -16,7 +16,7 @@ export interface StoredRefusal {
 export class RefusalLogRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Adds lines and drops what is no longer among the last 50 of their accounts. */
+  /** Adds lines and deletes those beyond the last 50 of their accounts. */
   async add(refusals: LoggedRefusal[]): Promise<void> {
     await this.prisma.rateLimitLog.createMany({
       data: refusals.map(({ atMs, ...line }) => ({ ...line, createdAt: new Date(atMs) })),
@@ -31,7 +31,7 @@ export class RefusalLogRepository {
         ) ranked WHERE place > ${keptRefusals}::int)`;
   }
 
-  /** The last lines of an account, newest first. */
+  /** Returns the last lines of an account, newest first. */
   async last(accountId: string): Promise<StoredRefusal[]> {
     const rows = await this.prisma.rateLimitLog.findMany({
       where: { accountId },

@@ -30,7 +30,7 @@ describe('RefusalLog', () => {
     expect(written).toHaveLength(1);
   });
 
-  it('goes on after lines that could not be written', async () => {
+  it('continues after lines that could not be written', async () => {
     const failures: unknown[] = [];
     let away = true;
     const written: number[] = [];

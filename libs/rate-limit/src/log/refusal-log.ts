@@ -7,23 +7,23 @@ export interface LoggedRefusal {
   accountId: string;
   apiKeyId: string;
   tier: LimitTier;
-  /** Empty where no model is meant. */
+  /** Empty for requests without a model. */
   modelId: string;
   type: RefusalType;
-  /** Ms since the epoch, by the clock of the limit's store. */
+  /** Ms since the epoch, by the clock of the limit store. */
   atMs: number;
 }
 
-/** Lines of an account that are kept. */
+/** Lines kept per account. */
 export const keptRefusals = 50;
 
 const flushAfterMs = 250;
-/** Accounts that may wait for a flush; more are refused all the same, without a line. */
+/** Accounts that may wait for a flush; more are refused without a line. */
 const maxAccounts = 10_000;
 
 /**
- * Collects refusals and writes them together: however many requests of an account are refused, a flush writes its last
- * 50, so that a flood does not become one on the database.
+ * Collects refusals and writes them together: a flush writes at most the last 50 of an account, so that a flood of
+ * refusals does not become a flood of writes.
  */
 export class RefusalLog {
   private waiting = new Map<string, LoggedRefusal[]>();
@@ -47,7 +47,7 @@ export class RefusalLog {
     this.timer ??= setTimeout(() => void this.flush(), flushAfterMs);
   }
 
-  /** Resolves when what was noted so far is written, or given up. */
+  /** Resolves when everything recorded so far is written, or dropped. */
   async flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;

@@ -72,7 +72,7 @@ function limiterOf(
   { rateLimits: enabled }: LimitsConfig,
   metrics: Metrics,
 ): RateLimiter {
-  const refused = metrics.counter('sluice_requests_rate_limited_total', 'Requests that a rate limit turned away.', [
+  const refused = metrics.counter('sluice_requests_rate_limited_total', 'Requests rejected by a rate limit.', [
     'reason',
   ]);
   const onRefused = (reason: string) => refused.inc({ reason });

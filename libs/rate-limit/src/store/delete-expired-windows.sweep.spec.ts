@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DeleteExpiredWindowsSweep } from './delete-expired-windows.sweep.js';
 
 describe('DeleteExpiredWindowsSweep', () => {
-  it('drops a pile in parts, run after run, and rests once none is left', async () => {
+  it('deletes a backlog in batches, run after run, and pauses once none is left', async () => {
     let left = 130_000;
     let statements = 0;
     const forget = async (max: number) => {

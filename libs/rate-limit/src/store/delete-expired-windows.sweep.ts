@@ -1,16 +1,16 @@
 import { type Clock, inBatches, systemClock } from '#common';
 import type { PostgresLimitStore } from './postgres-limit.repository.js';
 
-/** Windows are dropped an hour after their last request: looking more often finds little. */
+/** Windows are deleted an hour after their last request, so frequent runs would find little. */
 const everyMs = 600_000;
 
-/** Windows of a statement, which must end within its limit of time, and statements of one run: the next one goes on. */
+/** Windows per statement, which must finish within its timeout, and statements per run; the next run continues. */
 const batch = 5_000;
 const maxBatches = 20;
 
-/** Drops forgotten windows from the database; a sweep of `#jobs`. Redis needs none: its keys expire. */
+/** Deletes expired windows from the database; a sweep of `#jobs`. Redis needs none: its keys expire. */
 export class DeleteExpiredWindowsSweep {
-  readonly name = 'forget-windows';
+  readonly name = 'delete-expired-windows';
   private nextMs = -Infinity;
 
   constructor(

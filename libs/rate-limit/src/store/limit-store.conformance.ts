@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FailureRule, LimitStore, TakeAnswer } from './limit-store.js';
 import { type LimitWindow, minuteWindow } from './limit-window.js';
 
-/** Two seconds instead of a minute, for what waits until slots leave. */
+/** Two seconds instead of a minute, for tests that wait until slots leave. */
 export const shortWindow: LimitWindow = { lengthMs: 2_000, slotMs: 50 };
 
 export interface StoreUnderTest {
-  /** Three clients of one server, each with connections of its own, as replicas have. */
+  /** Three clients of one server, each with its own connections, like replicas. */
   open(window: LimitWindow): Promise<LimitStore[]>;
   close(): Promise<void>;
 }
@@ -19,7 +19,7 @@ interface Grant {
   tokens: number;
 }
 
-/** What every store promises. */
+/** The guarantees of every store. */
 export function describeLimitStore(name: string, start: () => Promise<StoreUnderTest>): void {
   describe(`a limit store on ${name}`, () => {
     let server: StoreUnderTest;
@@ -46,7 +46,7 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       cost = 0,
     ) => store.take({ guard, tokens: cost, windows: [{ key, requests, tokens }] });
 
-    /** Most that any stretch of a window's length saw. */
+    /** Returns the maximum count within any stretch of a window's length. */
     function peak(grants: Grant[], weigh: (grant: Grant) => number): number {
       return Math.max(
         0,
@@ -76,18 +76,18 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       );
       const taken = answers.reduce((sum, { granted }, index) => sum + (granted ? (sizes[index] ?? 0) : 0), 0);
       expect(taken).toBeLessThanOrEqual(1_000);
-      // Of what was refused, nothing would have fitted in beside the rest.
+      // None of the refused requests would have fitted beside the rest.
       const left = 1_000 - taken;
       for (const [index, { granted }] of answers.entries()) if (!granted) expect(sizes[index]).toBeGreaterThan(left);
     });
 
-    it('holds the limit in every stretch of a window, and refuses nothing that had room', async () => {
+    it('holds the limit in every stretch of a window, and refuses nothing that would fit', async () => {
       const key = randomUUID();
       const limit = 40;
       const grants: Grant[] = [];
       const refusals: TakeAnswer[] = [];
       const hammer = async (index: number): Promise<void> => {
-        // Until the window has been full three times, and refused callers in between.
+        // Until the window has been full three times, with refusals in between.
         const giveUpAtMs = performance.now() + 40_000;
         while (grants.length < 3 * limit && performance.now() < giveUpAtMs) {
           const answer = await one(short(index), key, { requests: limit }, 1);
@@ -107,10 +107,10 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       expect(grants.length).toBeGreaterThanOrEqual(3 * limit);
     });
 
-    it('says how long to wait, and keeps the word', async () => {
+    it('reports the wait, and grants after it', async () => {
       const key = randomUUID();
       await one(short(0), key, { requests: 2 });
-      // Far enough apart that the second one is still there when the first one has left, however late we look.
+      // Far enough apart that the second one is still there when the first one has left, however late the check runs.
       await sleep(shortWindow.lengthMs / 2);
       await one(short(0), key, { requests: 2 });
       const { states } = await one(short(0), key, { requests: 2 });
@@ -159,7 +159,7 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       ]);
     });
 
-    it('gives back what was reserved too much, so that nearly all of a limit is usable', async () => {
+    it('refunds excess reservations, so that nearly all of a limit is usable', async () => {
       const key = randomUUID();
       const limit = 10_000;
       let used = 0;
@@ -173,7 +173,7 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       expect(used / limit).toBeGreaterThanOrEqual(0.98);
     });
 
-    it('counts what was used beyond the reservation, and forgets corrections that come too late', async () => {
+    it('counts usage beyond the reservation, and ignores corrections that come too late', async () => {
       const key = randomUUID();
       const { slot } = await one(short(0), key, { tokens: 100 }, 10);
       await short(1).correct([key], slot, 85);
@@ -185,7 +185,7 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       expect((await one(short(0), key, { tokens: 100 }, 0)).states[0]).toMatchObject({ requests: 1, tokens: 20 });
     });
 
-    it('never takes back more than was reserved in the slot', async () => {
+    it('never refunds more than was reserved in the slot', async () => {
       const key = randomUUID();
       const { slot } = await one(replica(0), key, { tokens: 100 }, 10);
       await replica(1).correct([key], slot, -1_000);
@@ -223,18 +223,18 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
           windows: [{ key, requests: 10, tokens: null }],
         });
         expect(free).toMatchObject({ granted: true, states: [{ requests: 0 }] });
-        // The count has begun anew.
+        // The count has restarted.
         expect(await replica(0).fail(caller, rule)).toMatchObject({ blockedMs: 0, began: false });
       });
 
-      it('that are further apart than the window are forgiven', async () => {
+      it('that are further apart than the window do not block', async () => {
         const caller = randomUUID();
         for (let index = 0; index < 5; index += 1) await replica(index).fail(caller, rule);
         await sleep(shortWindow.lengthMs + 2 * shortWindow.slotMs);
         expect(await replica(0).fail(caller, rule)).toMatchObject({ blockedMs: 0, began: false });
       });
 
-      it('of one guard leave others alone', async () => {
+      it('of one guard do not affect others', async () => {
         const [bad, good] = [randomUUID(), randomUUID()];
         for (let index = 0; index < 6; index += 1) await replica(index).fail(bad, rule);
         const key = randomUUID();

@@ -1,6 +1,6 @@
 import type { LimitWindow } from './limit-window.js';
 
-/** One window a request has to fit into. Null is no limit; what passes is counted all the same. */
+/** A window that a request must fit into. Null is no limit; the request is counted anyway. */
 export interface WindowDemand {
   key: string;
   requests: number | null;
@@ -11,23 +11,23 @@ export interface TakeDemand {
   /** Nothing is granted while this guard is blocked; see `fail`. */
   guard: string;
   /**
-   * All of them or none. Name them in one order of kinds everywhere (account, key, installation): a store may lock
-   * them one after the other.
+   * All of them or none. Use one order of kinds everywhere (account, key, installation): a store may lock them one
+   * after the other.
    */
   windows: readonly WindowDemand[];
-  /** Tokens to reserve, beside the one request. */
+  /** Tokens to reserve, besides the one request. */
   tokens: number;
 }
 
-/** How full a window was when it was asked, before anything was taken. Times in ms from the answer's `nowMs`. */
+/** How full a window was before anything was taken. Times in ms from `nowMs` of the result. */
 export interface WindowState {
   requests: number;
   tokens: number;
-  /** What has no room. */
+  /** Which kind lacks capacity. */
   lacking: 'requests' | 'tokens' | null;
-  /** Until it has room, if nobody else takes it; 0 where nothing is lacking. A whole window where it never has. */
+  /** Time until it fits, if nothing else is taken; 0 when nothing is lacking. A whole window when it never fits. */
   waitMs: number;
-  /** Until the oldest of the requests, and of the tokens, leave; 0 where there are none. */
+  /** Time until the oldest of the requests, and of the tokens, leave; 0 where there are none. */
   requestsResetMs: number;
   tokensResetMs: number;
 }
@@ -38,15 +38,15 @@ export interface TakeAnswer {
   blockedMs: number;
   /** Ms since the epoch, by the store's clock. */
   nowMs: number;
-  /** Where the tokens stand; see `correct`. */
+  /** Slot of the reserved tokens; see `correct`. */
   slot: number;
   /** One per window, in order. */
   states: WindowState[];
 }
 
-/** When a guard is blocked, and for how long. */
+/** The rule for blocking a guard. */
 export interface FailureRule {
-  /** Failures that pass in a window; the next one blocks. */
+  /** Failures that are tolerated within a window; the next one blocks. */
   max: number;
   window: LimitWindow;
   blockMs: number;
@@ -54,21 +54,21 @@ export interface FailureRule {
 
 export interface FailAnswer {
   blockedMs: number;
-  /** True for the one failure that blocked. */
+  /** True for the single failure that blocked. */
   began: boolean;
   nowMs: number;
 }
 
 /**
- * Where windows live. Each call is one atomic step by the store's clock, shared by every process that uses the store;
- * none waits longer than about a second for a store that is away, and rejects with `SERVICE_UNAVAILABLE`.
+ * Storage of the windows. Each call is one atomic step by the store's clock, shared by every process that uses the
+ * store. None waits longer than about a second for an unavailable store; it then rejects with `SERVICE_UNAVAILABLE`.
  */
 export abstract class LimitStore {
   abstract take(demand: TakeDemand): Promise<TakeAnswer>;
-  /** Adds `change` to the tokens reserved in a slot; windows that it has left stay as they are. */
+  /** Adds `change` to the tokens reserved in a slot; windows that the slot has left are unchanged. */
   abstract correct(keys: readonly string[], slot: number, change: number): Promise<void>;
   abstract fail(guard: string, rule: FailureRule): Promise<FailAnswer>;
-  /** Resolves when the store answers. For readiness. */
+  /** Resolves when the store responds. For readiness. */
   abstract ping(): Promise<void>;
   abstract close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { PostgresLimitStore } from './postgres-limit.repository.js';
 import { RedisLimitStore } from './redis-limit.store.js';
 
 export interface LimitStoreOptions {
-  /** Where the windows live; null: in the database. */
+  /** Where the windows are stored; null: in the database. */
   redisUrl: string | null;
   prisma: PrismaService;
   /** Prefix of the keys in Redis. */
@@ -13,7 +13,9 @@ export interface LimitStoreOptions {
   warn: (message: string, error: unknown) => void;
 }
 
-/** The store every process of an installation shares. Rejects when its Redis does not answer within 10 s. */
+/**
+ * Opens the store that every process of an installation shares. Rejects when its Redis does not respond within 10 s.
+ */
 export async function openLimitStore({ redisUrl, prisma, namespace, warn }: LimitStoreOptions): Promise<LimitStore> {
   if (redisUrl === null) return new PostgresLimitStore(prisma, minuteWindow);
   return await RedisLimitStore.open({ url: redisUrl, namespace, window: minuteWindow, warn });

@@ -32,7 +32,7 @@ describe('windows in Postgres', () => {
 
   const keys = async () => (await prisma.rateLimitWindow.findMany({ orderBy: { key: 'asc' } })).map(({ key }) => key);
 
-  it('are dropped when nobody has used them for an hour, also under those who ask for them', async () => {
+  it('are deleted an hour after their last use, even while others are requested', async () => {
     const store = new PostgresLimitStore(prisma, shortWindow);
     const take = (key: string) =>
       store.take({ guard: 'g', tokens: 1, windows: [{ key, requests: 100_000, tokens: null }] });
@@ -57,7 +57,7 @@ describe('windows in Postgres', () => {
     query.mockRestore();
   });
 
-  it('of several kinds are locked in one order: bursts on shared windows never wait for each other in a ring', async () => {
+  it('of several kinds are locked in one order: bursts on shared windows never deadlock', async () => {
     const store = new PostgresLimitStore(prisma, shortWindow);
     const window = (key: string) => ({ key, requests: 1_000_000, tokens: 1_000_000 });
     const answers = await Promise.all(

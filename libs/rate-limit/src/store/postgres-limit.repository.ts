@@ -3,10 +3,10 @@ import type { PrismaService } from '#platform/prisma';
 import type { FailAnswer, FailureRule, LimitStore, TakeAnswer, TakeDemand } from './limit-store.js';
 import type { LimitWindow } from './limit-window.js';
 
-/** Windows nobody has touched for this long hold nothing, in seconds; more than the longest window there is. */
+/** Windows unused for this long are empty, in seconds; more than the longest window. */
 const forgottenAfterSeconds = 3_600;
 
-/** One function of the migration per step. The connection is the house's own and is not closed here. */
+/** Calls one function of the migration per step. The connection is shared and not closed here. */
 export class PostgresLimitStore implements LimitStore {
   // SQL: each step is one function of the database, which checks and takes all windows at once.
   constructor(
@@ -41,7 +41,7 @@ export class PostgresLimitStore implements LimitStore {
     );
   }
 
-  /** Drops windows that nobody has used for an hour, up to so many; resolves to how many. */
+  /** Deletes windows unused for an hour, up to a limit; resolves to their number. */
   async forget(max: number): Promise<number> {
     return await this.prisma.$executeRaw`
       DELETE FROM rate_limit_windows WHERE key = ANY (ARRAY(

@@ -47,13 +47,13 @@ if (redisAvailable) {
       expect(await admin.hmget(key, 'r1', 't1')).toEqual([null, null]);
     });
 
-    it('hold after the server has forgotten its scripts', async () => {
+    it('stay valid after the server has forgotten its scripts', async () => {
       await take('b');
       await admin.script('FLUSH');
       expect((await take('b')).states[0]).toMatchObject({ requests: 1 });
     });
 
-    it('fail at once while the server is away, and go on when it is back', async () => {
+    it('fail at once while the server is unavailable, and continue when it is back', async () => {
       await server.stop();
       await expect(take('c')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
       await server.start();

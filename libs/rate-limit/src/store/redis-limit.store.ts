@@ -11,18 +11,18 @@ export interface RedisLimitStoreOptions {
   url: string;
   /** Prefix of every key. */
   namespace: string;
-  /** Of the windows of limits; a failure rule brings its own. */
+  /** Length of the windows of limits; a failure rule brings its own. */
   window: LimitWindow;
   warn: (message: string, error: unknown) => void;
 }
 
-/** How long the first connection may take, in ms. */
+/** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;
 
-/** How long one step may take, in ms. A request must not hang because the store is away. */
+/** Timeout of one step, in ms. A request must not hang because the store is unavailable. */
 const stepTimeoutMs = 1_000;
 
-/** A connection that gives no byte for so long, although it was asked, is opened anew, in ms. */
+/** A connection without any byte in response for this long is reopened, in ms. */
 const silentAfterMs = 4_000;
 
 interface Script {
@@ -33,7 +33,7 @@ interface Script {
 const scriptOf = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 const [take, correct, fail] = [scriptOf(takeScript), scriptOf(correctScript), scriptOf(failScript)] as const;
 
-/** One script per step. Connects again by itself after every loss; until then each step fails at once. */
+/** One script per step. Reconnects by itself after every loss; until then each step fails at once. */
 export class RedisLimitStore implements LimitStore {
   private readonly span: number;
 
@@ -44,12 +44,12 @@ export class RedisLimitStore implements LimitStore {
     this.span = options.window.lengthMs / options.window.slotMs;
   }
 
-  /** Rejects with `SERVICE_UNAVAILABLE` when the server does not answer within 10 s. */
+  /** Rejects with `SERVICE_UNAVAILABLE` when the server does not respond within 10 s. */
   static async open(options: RedisLimitStoreOptions): Promise<RedisLimitStore> {
     const client = new Redis(options.url, {
       connectionName: 'limits',
       lazyConnect: true,
-      // A step is not repeated blindly: what is in doubt when the connection breaks may have happened.
+      // A step is not repeated blindly: a pending one may have taken effect when the connection broke.
       autoResendUnfulfilledCommands: false,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
@@ -105,7 +105,7 @@ export class RedisLimitStore implements LimitStore {
     const parts = [keys.length, ...keys, ...values] as [number, ...(string | number)[]];
     try {
       const answer = await this.client.evalsha(sha1, ...parts).catch((error: unknown) => {
-        // A server that was restarted has forgotten the script, and takes it anew with this call.
+        // A restarted server has forgotten the script, and loads it again with this call.
         if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return this.client.eval(text, ...parts);
         throw error;
       });
@@ -147,7 +147,7 @@ async function untilReady(client: Redis): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       timer = setTimeout(() => reject(unavailable(null)), startTimeoutMs);
       client.once('ready', resolve);
-      // A refused first try is not the end: the client goes on trying until the time is over.
+      // A refused first attempt is not final: the client keeps trying until the time is over.
       client.connect().catch(() => undefined);
     });
   } catch (error) {

@@ -1,9 +1,9 @@
 /*
  * The windows on Redis. A window is one hash: `r<slot>` and `t<slot>` count requests and tokens of a slot; `at` is the
- * slot in which the hash was last cleaned, `r`, `t` its sums, `or` and `ot` the oldest slot with requests and with
+ * slot in which the hash was last cleaned, `r` and `t` its sums, `or` and `ot` the oldest slot with requests and with
  * tokens. Within a slot a request reads these five fields; the first of a new slot cleans.
  *
- * Slots ahead of the clock stay, because a clock that was set back forgives nothing, but not those so far ahead that
+ * Slots ahead of the clock stay, because a clock that was set back forgives nothing, except those so far ahead that
  * they would stay for longer than a window.
  */
 const windows = `
@@ -53,7 +53,7 @@ end
 
 /**
  * KEYS: the guard's block, then the windows. ARGV: tokens, span (slots of a window), slotMs, then requests and tokens
- * of each window, -1 for no limit. Answers granted (1 or 0), blockedMs, nowMs, slot, then six numbers per window:
+ * of each window, -1 for no limit. Returns granted (1 or 0), blockedMs, nowMs, slot, then six numbers per window:
  * requests, tokens, lacking (0 nothing, 1 requests, 2 tokens), waitMs, and the two oldest slots, -1 for none.
  */
 export const takeScript = `${windows}
@@ -120,8 +120,8 @@ end
 `;
 
 /**
- * KEYS: the guard's window and its block. ARGV: most, span, slotMs, blockMs. Answers blockedMs, began (1 or 0) and
- * nowMs. What fails while a block lasts is not counted.
+ * KEYS: the guard's window and its block. ARGV: maximum, span, slotMs, blockMs. Returns blockedMs, began (1 or 0) and
+ * nowMs. Failures during a block are not counted.
  */
 export const failScript = `${windows}
 local blockedMs = redis.call('PTTL', KEYS[2])

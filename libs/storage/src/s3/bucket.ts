@@ -7,20 +7,20 @@ export interface S3Settings {
   /** Default: that of the region. */
   endpoint?: string;
   region: string;
-  /** Default: what the machine gives. */
+  /** Default: the machine's credentials. */
   accessKeyId?: string;
   secretAccessKey?: string;
-  /** True: the bucket stands in the path. */
+  /** True for path-style addressing of the bucket. */
   pathStyle?: boolean;
 }
 
-/** An upload in parts. */
+/** A multipart upload. */
 export interface Upload {
   key: string;
   uploadId: string;
 }
 
-/** An upload that nobody has ended. */
+/** An unfinished multipart upload. */
 export interface OpenUpload extends Upload {
   startedAtMs: number;
 }
@@ -28,10 +28,10 @@ export interface OpenUpload extends Upload {
 export type { CompletedPart };
 
 const connectTimeoutMs = 5_000;
-/** Silence of a connection, in ms. */
+/** Idle timeout of a connection, in ms. */
 const idleTimeoutMs = 60_000;
 
-/** One bucket of a server that speaks the S3 API, in the few calls that every such server knows. */
+/** One bucket of an S3-compatible server, limited to the calls that every such server supports. */
 export class Bucket {
   private client: Promise<S3> | null = null;
 
@@ -67,14 +67,14 @@ export class Bucket {
     await this.ask((s3) => s3.abortMultipartUpload(this.named(upload)));
   }
 
-  /** The content, or null when there is none. */
+  /** Returns the content; null if it does not exist. */
   async get(key: string, range?: ByteRange): Promise<Readable | null> {
     const Range = range === undefined ? undefined : `bytes=${range.first}-${range.last}`;
-    const answer = await this.askFor((s3) => s3.getObject({ Bucket: this.name, Key: key, Range }));
-    return (answer?.Body ?? null) as Readable | null;
+    const response = await this.askFor((s3) => s3.getObject({ Bucket: this.name, Key: key, Range }));
+    return (response?.Body ?? null) as Readable | null;
   }
 
-  /** False when there was nothing to copy. */
+  /** Returns false if there was nothing to copy. */
   async copy(from: string, to: string): Promise<boolean> {
     const CopySource = `${this.name}/${from.split('/').map(encodeURIComponent).join('/')}`;
     return (await this.askFor((s3) => s3.copyObject({ Bucket: this.name, Key: to, CopySource }))) !== null;
@@ -84,7 +84,7 @@ export class Bucket {
     await this.ask((s3) => s3.deleteObject({ Bucket: this.name, Key: key }));
   }
 
-  /** Names under a prefix up to the next `/`; folders end in `/`. */
+  /** Lists names under a prefix up to the next `/`; folders end in `/`. */
   async *list(prefix: string): AsyncGenerator<string> {
     let after: string | undefined;
     do {
@@ -96,7 +96,7 @@ export class Bucket {
     } while (after !== undefined);
   }
 
-  /** Uploads under way below a prefix. */
+  /** Lists unfinished uploads below a prefix. */
   async openUploads(prefix: string): Promise<OpenUpload[]> {
     const { Uploads = [] } = await this.ask((s3) => s3.listMultipartUploads({ Bucket: this.name, Prefix: prefix }));
     return Uploads.map(({ Key = '', UploadId = '', Initiated }) => ({
@@ -118,7 +118,7 @@ export class Bucket {
     return { Bucket: this.name, Key: key, UploadId: uploadId };
   }
 
-  private async ask<Answer>(call: (s3: S3) => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+  private async ask<Response>(call: (s3: S3) => Promise<Response>, signal?: AbortSignal): Promise<Response> {
     try {
       return await call(await this.open());
     } catch (error) {
@@ -127,8 +127,8 @@ export class Bucket {
     }
   }
 
-  /** As `ask`; null where the server says that there is no such thing. */
-  private async askFor<Answer>(call: (s3: S3) => Promise<Answer>): Promise<Answer | null> {
+  /** Like `ask`; returns null if the server reports that the object does not exist. */
+  private async askFor<Response>(call: (s3: S3) => Promise<Response>): Promise<Response | null> {
     try {
       return await call(await this.open());
     } catch (error) {
@@ -145,7 +145,7 @@ export class Bucket {
 
 async function openClient(settings: S3Settings): Promise<S3> {
   const { endpoint, region, accessKeyId, secretAccessKey, pathStyle = false } = settings;
-  // Half a second and 25 MB that an installation with a folder need not spend.
+  // Loaded on demand: the client costs half a second and 25 MB, which an installation with a folder need not spend.
   const { S3 } = await import('@aws-sdk/client-s3');
   const hasKeys = accessKeyId !== undefined || secretAccessKey !== undefined;
   return new S3({
@@ -154,7 +154,7 @@ async function openClient(settings: S3Settings): Promise<S3> {
     forcePathStyle: pathStyle,
     ...(hasKeys ? { credentials: { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey ?? '' } } : {}),
     requestHandler: { connectionTimeout: connectTimeoutMs, socketTimeout: idleTimeoutMs },
-    // Servers other than the first do not know the newer checksums; what is stored carries its sha256 anyway.
+    // S3-compatible servers often lack the newer checksums; records contain a sha256 anyway.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 3,

@@ -2,13 +2,10 @@ import type { ArtifactContent, PutOptions } from '../artifact-store.js';
 import { chunksOf, ContentMeter } from '../content-reader.js';
 import type { Bucket, CompletedPart, Upload } from './bucket.js';
 
-/** Parts of an upload; the API asks for 5 MiB at least, and this is what one upload holds in memory. */
+/** Part size of an upload, and its memory use; the API requires at least 5 MiB. */
 const partBytes = 8 * 1024 * 1024;
 
-/**
- * Sends a content of unknown length: at once when it is small, in parts when it is not. A failure leaves no object
- * behind.
- */
+/** Uploads content of unknown length: in one request if small, else in parts. A failure leaves no object behind. */
 export async function uploadContent(
   bucket: Bucket,
   key: string,
@@ -27,7 +24,7 @@ export async function uploadContent(
   return { bytes: meter.bytes, sha256: meter.sha256() };
 }
 
-/** The content in parts of the same size; the last one is smaller. */
+/** Yields the content in parts of the same size; the last one is smaller. */
 async function* partsOf(
   content: ArtifactContent,
   meter: ContentMeter,
@@ -39,7 +36,7 @@ async function* partsOf(
     meter.add(chunk);
     for (let offset = 0; offset < chunk.length;) {
       const piece = chunk.subarray(offset, offset + partBytes - bytes);
-      // A copy: whoever gave the chunk may write over it once it has the next one's turn.
+      // Copies, because the source may overwrite the chunk once the next one is requested.
       waiting.push(Buffer.from(piece));
       bytes += piece.length;
       offset += piece.length;
@@ -80,7 +77,7 @@ class PartedUpload {
 
   async abort(): Promise<void> {
     if (this.upload === null) return;
-    // What stays is aborted by the sweep; why we are here matters more.
+    // The sweep aborts what remains; the original error matters more.
     await this.bucket.abortUpload(this.upload).catch(() => undefined);
   }
 

@@ -27,7 +27,7 @@ describeArtifactStore('a bucket', async () => {
   };
 });
 
-describe('a bucket that is not there', () => {
+describe('a bucket that is unavailable', () => {
   let server: TestS3;
   beforeAll(async () => {
     server = await startS3();
@@ -39,11 +39,11 @@ describe('a bucket that is not there', () => {
     ['has other keys', {}, { accessKeyId: 'OTHER' }],
     ['has another secret', {}, { secretAccessKey: 'OTHER' }],
     ['has no server', {}, { endpoint: 'http://127.0.0.1:9' }],
-  ])('or %s, says so in words for callers', async (_why, change, s3) => {
+  ])('or %s, is reported without internal details', async (_why, change, s3) => {
     const settings = { ...server.storage, ...change };
     const store = createArtifactStore({ ...settings, s3: { ...(settings.s3 as S3Settings), ...s3 } });
-    const away = { code: 'SERVICE_UNAVAILABLE', message: 'The media storage does not answer at the moment.' };
-    await expect(store.put(Buffer.from('x'), { kind: 'input', contentType: 'a/b' })).rejects.toMatchObject(away);
+    const unavailable = { code: 'SERVICE_UNAVAILABLE', message: 'The media storage does not answer at the moment.' };
+    await expect(store.put(Buffer.from('x'), { kind: 'input', contentType: 'a/b' })).rejects.toMatchObject(unavailable);
     await store.close();
   });
 });

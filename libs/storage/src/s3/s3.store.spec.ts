@@ -13,7 +13,7 @@ import { S3Store } from './s3.store.js';
 const hourMs = 3_600_000;
 
 describe('a store in a bucket', () => {
-  it('ends its own uploads that nobody goes on with, and no others', async () => {
+  it('aborts its own abandoned uploads, and no others', async () => {
     const clock = new MovableClock();
     const expiresAtMs = clock.nowMs() + 24 * hourMs;
     const id = newArtifactId('result', expiresAtMs);
@@ -27,7 +27,7 @@ describe('a store in a bucket', () => {
       upload(`media/${path}`, 2 * hourMs),
       upload(`media/${artifactPath(newArtifactId('input', expiresAtMs), expiresAtMs)}`, hourMs / 2),
       upload('media/backup.tar', 2 * hourMs),
-      upload(`media/films/${id}`, 2 * hourMs),
+      upload(`media/other/${id}`, 2 * hourMs),
       upload(`media/${path}/part`, 2 * hourMs),
     ];
     const ended: string[] = [];
@@ -42,8 +42,8 @@ describe('a store in a bucket', () => {
     expect(ended).toEqual([`media/${path}`]);
   });
 
-  it('lends files where the next start finds what a killed process left', async () => {
-    const place = await mkdtemp(join(tmpdir(), 'sluice-lent-'));
+  it('provides files where the next start finds those of a killed process', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'sluice-lent-'));
     try {
       const artifactIds = new ArtifactIdFactory();
       const id = artifactIds.newId('input');
@@ -52,11 +52,11 @@ describe('a store in a bucket', () => {
         get: (key: string) =>
           Promise.resolve(Readable.from([Buffer.from(key.endsWith('.json') ? JSON.stringify(record) : 'x')])),
       } as unknown as Bucket;
-      const store = new S3Store(bucket, '', artifactIds, new TemporaryFolder(place));
+      const store = new S3Store(bucket, '', artifactIds, new TemporaryFolder(directory));
       const lent = await store.withFile(id, (path) => Promise.resolve(dirname(path)));
-      expect(lent.startsWith(join(place, `${process.pid}-`))).toBe(true);
+      expect(lent.startsWith(join(directory, `${process.pid}-`))).toBe(true);
     } finally {
-      await rm(place, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     }
   });
 });

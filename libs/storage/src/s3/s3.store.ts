@@ -19,14 +19,14 @@ import type { Bucket } from './bucket.js';
 import { uploadContent } from './s3-upload.js';
 
 const recordType = 'application/json';
-/** A record is a few hundred bytes; anything larger is not ours. */
+/** Maximum record size; records have a few hundred bytes, so anything larger is not ours. */
 const maxRecordBytes = 16_384;
-/** Age at which an upload in parts belongs to nobody: its writer was killed. */
+/** Age above which a multipart upload is orphaned: its writer was killed. */
 const abandonedMs = 3_600_000;
 
 /**
- * Artifacts in a bucket, laid out as in a folder: `<prefix><hour>/<id>` and beside it, written last, `<id>.json`. The
- * bucket's own rules of expiry may be set to a day later than ours, as a second net.
+ * Artifacts in a bucket, laid out as in a folder: `<prefix><hour>/<id>` and beside it, written last, `<id>.json`. A
+ * lifecycle rule of the bucket may expire objects a day later than we do, as a second safeguard.
  */
 export class S3Store implements ArtifactStore {
   constructor(
@@ -143,7 +143,7 @@ export class S3Store implements ArtifactStore {
   }
 
   private async abortAbandoned(nowMs: number): Promise<void> {
-    // Not every server can tell of them; a rule of the bucket does the same there.
+    // Some servers cannot list uploads; a lifecycle rule of the bucket does the same there.
     const uploads = await this.bucket.openUploads(this.prefix).catch(() => []);
     for (const upload of uploads) {
       const isOld = upload.startedAtMs < nowMs - abandonedMs;
@@ -151,7 +151,7 @@ export class S3Store implements ArtifactStore {
     }
   }
 
-  /** Others may keep their things in the same bucket, below the same prefix too. */
+  /** Other applications may use the same bucket, also below the same prefix. */
   private isArtifact(key: string): boolean {
     const [hour = '', id = '', ...more] = key.slice(this.prefix.length).split('/');
     return /^\d{8}$/.test(hour) && parseArtifactId(id) !== null && more.length === 0;

@@ -8,7 +8,10 @@ import { describeFamily } from '../../../../../test/conformance/families/describ
 import { FamilyRun } from '../../../../../test/conformance/families/family-run.js';
 import { loadDecoderFamily } from './decoder.family.js';
 
-/** Text of each tiny shape, recorded from the float32 split graph. Every other float32 layout must write the same. */
+/**
+ * Text of each tiny architecture, recorded from the float32 split graph. Every other float32 layout must produce the
+ * same text.
+ */
 const golden = JSON.parse(readFileSync(new URL('./__fixtures__/golden.json', import.meta.url), 'utf8')) as Record<
   string,
   string
@@ -34,7 +37,7 @@ for (const { shape, layout, dtype } of cases) {
   });
 }
 
-it('a decoder whose cache is smaller than its context answers what fits into the cache', async () => {
+it('a decoder whose cache is smaller than its context generates what fits into the cache', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-small-cache-'));
   const { id, graphFile, family, contextLength = 0 } = await buildTinyModel(folder);
   const cacheTokens = 40;

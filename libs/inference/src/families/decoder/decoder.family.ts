@@ -14,7 +14,7 @@ import {
   TextTokenizer,
 } from '../../text/index.js';
 
-/** The members of config.json that describe a graph where it does not describe itself. */
+/** Members of config.json that describe a graph where the graph itself does not. */
 interface DecoderConfig {
   num_key_value_heads?: number;
   num_attention_heads?: number;
@@ -23,11 +23,11 @@ interface DecoderConfig {
   vocab_size?: number;
 }
 
-const concatNote = 'its graph returns the whole cache at every step: slower than a graph of our converters';
+const concatNote = 'its graph returns the whole cache at every step, which is slower than a graph of our converters';
 
 /**
- * Any decoder-only model in the transformers.js layout, and our own split layout: tensor names, cache kind and
- * number format are found in the graph; tokenizer, template and generation defaults in the files beside it.
+ * Any decoder-only model in the transformers.js layout or our own split layout. Tensor names, cache kind and number
+ * format are read from the graph. Tokenizer, template and generation defaults are read from the files beside it.
  */
 export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const { directory, slots } = options;
@@ -41,7 +41,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const contextLength = Math.min(
     options.contextLength,
     text.generation.maxPositions ?? options.contextLength,
-    // The last token of an answer is never fed back: it needs no place in the cache.
+    // The last token of a completion is never fed back, so it needs no cache position.
     options.cacheTokens + 1,
   );
   const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
@@ -61,7 +61,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   };
 };
 
-/** Tokenizer, template and generation defaults of an installed model. */
+/** Loads tokenizer, template and generation defaults of an installed model. */
 export async function loadTextSide(directory: string): Promise<TextSide> {
   const tokenizer = await TextTokenizer.load(directory);
   const config = await loadTokenizerConfig(directory);

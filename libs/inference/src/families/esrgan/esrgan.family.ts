@@ -10,9 +10,9 @@ import { upscaleTiles } from './upscale-tiles.js';
 type Scale = UpscaleInput['scale'];
 
 /**
- * ESRGAN and its like: fully convolutional, colour planes from 0 to 1 in and out, a graph per factor: `graphFile` is that
- * of factor 2, `familyOptions.fourfoldFile` that of factor 4. `familyOptions.margin` is how many pixels around it an
- * output pixel can see (default 16).
+ * ESRGAN and similar networks: fully convolutional, colour planes from 0 to 1, one graph per factor. `graphFile` is the
+ * graph of factor 2, `familyOptions.fourfoldFile` that of factor 4. `familyOptions.margin` is the receptive field of an
+ * output pixel, in pixels (default 16).
  */
 export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, familyOptions, providers, intraOpThreads } = options;
@@ -28,7 +28,7 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   const upscale = async ({ image, scale }: UpscaleInput, context: TaskContext): Promise<ImageOutput> => {
     const session = sessions.get(scale);
     if (session === undefined)
-      throw new PlatformError('INVALID_REQUEST', `This model does not upscale ${scale} times.`);
+      throw new PlatformError('INVALID_REQUEST', `This model does not support upscaling by ${scale}.`);
     return { image: await upscaleTiles(session, { image, scale, margin: Number(margin), context }) };
   };
   const engine = new QueuedTaskEngine({

@@ -6,7 +6,7 @@ import { upscaleTiles } from './upscale-tiles.js';
 
 const reach = 4;
 
-/** A network that sees `reach` pixels to the left and above, with black beyond its edge, and doubles every pixel. */
+/** Network that doubles every pixel and sees `reach` pixels to the left and above, black beyond the edge. */
 function farSeeingSession(fed: number[][]): GraphSession {
   const tensor = (_: string, data: unknown, dims: readonly number[]): GraphTensor => ({ type: 'float32', data, dims });
   return {
@@ -49,14 +49,14 @@ describe('upscaling in tiles', () => {
   const image = emptyImage(450, 210);
   image.data.forEach((_, index) => (image.data[index] = (index * 7919) % 251));
 
-  it('shows no seam: it is what one run over the whole picture gives', async () => {
+  it('shows no seam: the result equals one run over the whole image', async () => {
     const [fed, fractions]: [number[][], number[]] = [[], []];
     const session = farSeeingSession(fed);
     const tiled = await upscaleTiles(session, { image, scale: 2, margin: reach, context: contextOf(fractions) });
     expect(fed.length).toBe(6);
     expect(Math.max(...fed.flat())).toBe(192 + 2 * reach);
     expect(fractions).toEqual([1, 2, 3, 4, 5, 6].map((done) => done / 6));
-    // One tile as large as the picture has no margin to leave out.
+    // One tile as large as the image has no margin to leave out.
     const whole = emptyImage(900, 420);
     for (let y = 0; y < 420; y++) {
       for (let x = 0; x < 900; x++) {
@@ -75,7 +75,7 @@ describe('upscaling in tiles', () => {
     expect(differences).toBeLessThanOrEqual(1);
   });
 
-  it('shows one when the margin is too small: the test above can fail', async () => {
+  it('shows a seam when the margin is too small, so the test above can fail', async () => {
     const session = farSeeingSession([]);
     const options = { image, scale: 2, context: contextOf([]) };
     const right = await upscaleTiles(session, { ...options, margin: reach });

@@ -6,15 +6,15 @@ import type { GraphSession } from '../../runtime/graph-session.js';
 export interface UpscaleOptions {
   image: RgbPixels;
   scale: number;
-  /** Pixels around it that an output pixel depends on. */
+  /** Distance in pixels up to which input affects an output pixel. */
   margin: number;
   context: TaskContext;
 }
 
-/** Kept pixels of a tile a side: memory of a run grows with its square, the share of the margin falls with it. */
+/** Side of a tile without its margin. Memory per run grows with its square; the share of the margin shrinks. */
 const tileSize = 192;
 
-/** Upscales tile by tile: memory is that of the two pictures and one tile, and no seam shows. */
+/** Upscales tile by tile without seams. Memory use is that of both images and one tile. */
 export async function upscaleTiles(session: GraphSession, options: UpscaleOptions): Promise<RgbPixels> {
   const { image, scale, margin, context } = options;
   const result = emptyImage(image.width * scale, image.height * scale);

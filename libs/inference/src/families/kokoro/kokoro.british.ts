@@ -1,18 +1,18 @@
 import { isVowel, plainSymbol, stressMarks } from './kokoro.symbols.js';
 
 /*
- * Southern British English from American phones: no `r` unless a vowel follows, and long vowels where the letters tell.
- * CMUdict has no British pronunciations, so this is an approximation.
+ * Derives southern British English from American phones: `r` only before a vowel, and long vowels where the spelling
+ * tells. CMUdict has no British pronunciations, so this is an approximation.
  */
 
-/** Words whose `a` is long in the south of England. */
+/** Words with a long `a` in the south of England. */
 const longA =
   /^(?:after|answer|ask|aunt|basket|bath|branch|brass|can't|cast|castle|chance|class|command|craft|dance|demand|draft|example|fast|france|glance|glass|graph|grant|grass|half|last|laugh|mask|master|nasty|pass|past|path|plant|raft|rather|sample|shaft|staff|task|vast)/u;
 
-/** Letters behind which `AO` is the long vowel of `law`; elsewhere, in `dog` and `off`, it is short. */
+/** Letters after which `AO` is the long vowel of `law`; elsewhere, as in `dog` and `off`, it is short. */
 const longO = /a[luw]|^wa|augh|ough|or|oa|our|oor|ar/u;
 
-/** Symbols of a word. */
+/** Returns the symbols of a word. */
 export function britishPhonemes(word: string, phones: readonly string[]): string {
   return phones
     .map((phone, index) => {
@@ -33,7 +33,7 @@ export function britishPhonemes(word: string, phones: readonly string[]): string
 interface Neighbours {
   before: string | undefined;
   after: string | undefined;
-  /** An `r` follows that is not said. */
+  /** True when a silent `r` follows. */
   isRhotic: boolean;
 }
 

@@ -59,50 +59,50 @@ async function speak(input: Partial<SpeakInput>): Promise<EngineEvent> {
   });
 }
 
-async function said(input: Partial<SpeakInput>): Promise<SpeakOutput> {
+async function synthesize(input: Partial<SpeakInput>): Promise<SpeakOutput> {
   const event = await speak(input);
   expect(event).toMatchObject({ type: 'task-finished', cancelled: false });
   return (event as { output: SpeakOutput }).output;
 }
 
-/** The silences that every sentence gets around it. */
+/** Silence that surrounds every sentence. */
 function around({ samples }: SpeakOutput): number {
   return samples.length;
 }
 
 describe('the Kokoro family', () => {
-  it('says a sentence at the rate of the model', async () => {
-    const output = await said({});
+  it("synthesizes a sentence at the model's sample rate", async () => {
+    const output = await synthesize({});
     expect(output.sampleRate).toBe(sampleRate);
-    // həlˈO wˈɜɹld. and two pads; the pause of an end behind it.
+    // həlˈO wˈɜɹld. with two pads, and the pause after the last sentence.
     const spoken = (13 + 2) * perSymbol;
     expect(around(output)).toBeGreaterThan(spoken);
     expect(around(output)).toBeLessThan(spoken + 0.2 * sampleRate);
   });
 
-  it('takes longer when it is slow, and pauses longer behind a paragraph', async () => {
-    const usual = around(await said({}));
-    expect(around(await said({ speed: 0.5 }))).toBeGreaterThan(1.9 * usual);
-    expect(around(await said({ before: 'paragraph' }))).toBeGreaterThan(usual + 0.5 * sampleRate);
+  it('lengthens speech at a slow pace, and pauses longer after a paragraph', async () => {
+    const usual = around(await synthesize({}));
+    expect(around(await synthesize({ speed: 0.5 }))).toBeGreaterThan(1.9 * usual);
+    expect(around(await synthesize({ before: 'paragraph' }))).toBeGreaterThan(usual + 0.5 * sampleRate);
   });
 
-  it('speaks in the style of the voice', async () => {
-    const [quiet, loud] = await Promise.all(tinyKokoroVoices.map((voice) => said({ voice })));
+  it('uses the style of the voice', async () => {
+    const [quiet, loud] = await Promise.all(tinyKokoroVoices.map((voice) => synthesize({ voice })));
     const peak = (output?: SpeakOutput): number => Math.max(...(output?.samples ?? []));
     expect(peak(loud)).toBeGreaterThan(1.5 * peak(quiet));
   });
 
-  it('has nothing to say to what it cannot read', async () => {
-    expect((await said({ text: '你好 🚀' })).samples.length).toBe(0);
+  it('returns no samples for text that cannot be pronounced', async () => {
+    expect((await synthesize({ text: '你好 🚀' })).samples.length).toBe(0);
   });
 
-  it('cuts what is too long for the graph', async () => {
-    const output = await said({ text: '9'.repeat(280) });
+  it('splits text that is too long for the graph', async () => {
+    const output = await synthesize({ text: '9'.repeat(280) });
     expect(output.samples.length).toBeGreaterThan(600 * perSymbol);
   });
 
   it.each(['nobody', '../af_sky', { samples: new Float32Array(1), sampleRate }])(
-    'refuses the voice %j',
+    'rejects the voice %j',
     async (voice) => {
       expect(await speak({ voice })).toMatchObject({
         type: 'failed',

@@ -11,8 +11,8 @@ import { KokoroVoices } from './kokoro.voices.js';
 const publishedSampleRate = 24_000;
 
 /**
- * Kokoro in the layout of its published ONNX form: `input_ids`, `style` and `speed` to `waveform`, with `voices/*.bin`
- * and the files of the pronouncer beside the graph. `familyOptions.sampleRate` is for exports of another rate.
+ * Kokoro in the layout of its published ONNX export: `input_ids`, `style` and `speed` to `waveform`. `voices/*.bin` and
+ * the pronouncer's files are beside the graph. `familyOptions.sampleRate` is for exports of another rate.
  */
 export const loadKokoroFamily: EngineLoader = async (options, sink) => {
   const { directory, familyOptions } = options;

@@ -60,7 +60,7 @@ describe('symbolIds', () => {
     ]);
   });
 
-  it('leaves out what the model never heard', () => {
+  it('omits symbols that the model does not know', () => {
     expect(symbolIds('g水a')).toEqual([43]);
   });
 });

@@ -3,13 +3,13 @@ import { britishPhonemes } from './kokoro.british.js';
 import { isVowel, plainSymbol } from './kokoro.symbols.js';
 
 /*
- * Phones of CMUdict to the symbols Kokoro was trained with: IPA with single letters for diphthongs, stress before the
- * vowel, `T` for the flap of American `water`, `ᵊ` and `ᵻ` for the weakest vowels.
+ * Maps CMUdict phones to the symbols Kokoro was trained with. These are IPA with single letters for diphthongs, stress
+ * before the vowel, `T` for the flap of American `water`, and `ᵊ` and `ᵻ` for the weakest vowels.
  */
 
 export type Accent = 'american' | 'british';
 
-/** Words without weight of their own, said as in running speech. */
+/** Function words that are unstressed in running speech. */
 const unstressed = new Set(
   (
     'am an and are as at be been but by can could for from had has have he her him his i if in is it its me my of or ' +
@@ -35,13 +35,13 @@ function americanPhonemes(phones: readonly string[]): string {
     .join('');
 }
 
-/** Between vowels, before a weak one that is not swallowed: `water`, `city`, `party`; not `button`. */
+/** True between vowels before a weak vowel that is not syllabic: `water`, `city`, `party`; not `button`. */
 function isFlapped(before: string | undefined, after: string | undefined, afterThat: string | undefined): boolean {
   if (!isVowel(before) && before !== 'R') return false;
   return /^[A-Z]+0$/.test(after ?? '') && !(after === 'AH0' && afterThat === 'N');
 }
 
-/** The symbols of a sentence, spaces between words; marks lean on the word they follow. */
+/** Returns the symbols of a sentence with spaces between words. Marks follow their word without a space. */
 export function kokoroPhonemes(tokens: readonly SpokenToken[], accent: Accent): string {
   let text = '';
   for (const [index, token] of tokens.entries()) {
@@ -80,6 +80,6 @@ function wordPhonemes(
   if (word === 'a') return accent === 'american' ? 'ɐ' : 'ə';
   if (lower === 'to' && next !== undefined) return isVowel(next) ? 'tʊ' : 'tə';
   const symbols = accent === 'american' ? americanPhonemes(phones) : britishPhonemes(lower, phones);
-  // Before a pause even a weak word has its weight.
+  // Before a pause even a function word is stressed.
   return unstressed.has(lower) && next !== undefined ? symbols.replaceAll(/[ˈˌ]/gu, '') : symbols;
 }

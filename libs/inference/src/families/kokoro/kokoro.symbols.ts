@@ -1,4 +1,4 @@
-/* What each phone of CMUdict is to Kokoro, by itself. */
+/* Context-free Kokoro symbol of each CMUdict phone. */
 
 const consonants: Readonly<Record<string, string>> = {
   B: 'b',
@@ -47,7 +47,7 @@ const vowels: Readonly<Record<string, string>> = {
 
 export const stressMarks: Readonly<Record<string, string>> = { '1': 'ˈ', '2': 'ˌ' };
 
-/** One phone without its neighbours in mind. */
+/** Maps one phone regardless of its neighbours. */
 export function plainSymbol(phone: string): string {
   const consonant = consonants[phone];
   if (consonant !== undefined) return consonant;

@@ -9,10 +9,10 @@ import { type Accent, kokoroPhonemes } from './kokoro.phonemes.js';
 import { padId, symbolIds } from './kokoro.vocabulary.js';
 import { type KokoroVoices, styleSize } from './kokoro.voices.js';
 
-/** Symbols the graph takes between its two pads. */
+/** Maximum number of symbols between the two pads of the graph. */
 export const maxSymbols = 510;
 
-/** Kokoro: symbols and the style of a voice in, a waveform out. */
+/** Synthesizes a waveform from symbols and the style of a voice. */
 export class KokoroSynthesizer implements Synthesizer {
   constructor(
     private readonly session: GraphSession,
@@ -25,7 +25,7 @@ export class KokoroSynthesizer implements Synthesizer {
     return this.styles.names;
   }
 
-  async say(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array> {
+  async synthesize(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array> {
     const { voice } = settings;
     const phonemes = kokoroPhonemes(spokenText(sentence, this.pronouncer), accentOf(voice, settings.language));
     const parts: Float32Array[] = [];
@@ -52,10 +52,10 @@ export class KokoroSynthesizer implements Synthesizer {
   }
 }
 
-/** A language that is English of one kind or the other decides; anything else leaves the accent to the voice. */
+/** An English language tag decides the accent; any other leaves it to the voice. */
 function accentOf(voice: string, language: string | null): Accent {
-  const wanted = language?.toLowerCase().replace('_', '-') ?? '';
-  if (wanted === 'en-us') return 'american';
-  if (wanted === 'en-gb') return 'british';
+  const tag = language?.toLowerCase().replace('_', '-') ?? '';
+  if (tag === 'en-us') return 'american';
+  if (tag === 'en-gb') return 'british';
   return voice.startsWith('b') ? 'british' : 'american';
 }

@@ -1,7 +1,4 @@
-/*
- * The symbols Kokoro-82M was trained on, with their ids (tokenizer.json of the published model). Ids it does not use are
- * holes.
- */
+/* Symbols Kokoro-82M was trained on, with their ids (tokenizer.json of the published model). Unused ids are gaps. */
 const symbols: Readonly<Record<number, string>> = {
   1: ';:,.!?',
   9: '—…"()“” \u0303ʣʥʦʨᵝ\uAB67AI',
@@ -39,10 +36,10 @@ const ids = new Map(
   Object.entries(symbols).flatMap(([first, run]) => [...run].map((symbol, index) => [symbol, Number(first) + index])),
 );
 
-/** Begins and ends every sequence. */
+/** Starts and ends every sequence. */
 export const padId = 0;
 
-/** Ids of the symbols the model knows; others it never heard and are left out. */
+/** Returns the ids of known symbols and omits the others. */
 export function symbolIds(phonemes: string): number[] {
   return [...phonemes].flatMap((symbol) => ids.get(symbol) ?? []);
 }

@@ -2,12 +2,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 
-/** Numbers of one style. */
+/** Values per style. */
 export const styleSize = 256;
 
 /**
- * The voices of a model: `voices/<name>.bin`, each a table of styles, one for every length of a text in symbols. The
- * first two letters of a name are language and sex: `af_sky` is American, `bm_george` British.
+ * Voices of a model: `voices/<name>.bin`, each a table with one style per text length in symbols. The first two letters
+ * of a name are language and sex: `af_sky` is American, `bm_george` British.
  */
 export class KokoroVoices {
   private readonly loaded = new Map<string, Float32Array>();
@@ -17,7 +17,7 @@ export class KokoroVoices {
     readonly names: readonly string[],
   ) {}
 
-  /** Rejects with `INVALID_MODEL` when there are none. */
+  /** Rejects with `INVALID_MODEL` if there are no voices. */
   static async open(directory: string): Promise<KokoroVoices> {
     const folder = join(directory, 'voices');
     const files = await readdir(folder).catch(() => []);
@@ -26,7 +26,7 @@ export class KokoroVoices {
     return new KokoroVoices(folder, names.sort());
   }
 
-  /** The style of a voice for a text of so many symbols. Voices are read when they are first heard. */
+  /** Returns the style of a voice for a text of `symbols` symbols. A voice is read on first use. */
   async style(name: string, symbols: number): Promise<Float32Array> {
     const table = this.loaded.get(name) ?? (await this.read(name));
     const row = Math.min(symbols, table.length / styleSize - 1);
@@ -34,7 +34,7 @@ export class KokoroVoices {
   }
 
   private async read(name: string): Promise<Float32Array> {
-    // Only names of files that were there reach this: nothing of a request is part of a path.
+    // Only names of files found at load reach this line, so no request input becomes part of a path.
     const bytes = await readFile(join(this.folder, `${name}.bin`));
     if (bytes.length === 0 || bytes.length % (styleSize * 4) !== 0) {
       throw new PlatformError('INVALID_MODEL', `The voice ${name} of this model is damaged.`);

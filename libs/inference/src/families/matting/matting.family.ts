@@ -7,16 +7,16 @@ import { type Planes, resizePlanes, samplePlanes } from '../../images/resize.js'
 import { OrtSession } from '../../runtime/ort-session.js';
 import { modnetSize } from './modnet-size.js';
 
-/** What one network of this kind wants its picture to be like, and how its answer is read. */
+/** How a matting network wants its input image and how its output is read. */
 interface MattingNetwork {
   sizeFor(image: { width: number; height: number }): { width: number; height: number };
   mean: readonly [number, number, number];
   deviation: readonly [number, number, number];
-  /** True where the answer's least and greatest value stand for background and foreground. */
+  /** True when the minimum and maximum of the output mean background and foreground. */
   stretched: boolean;
 }
 
-/** MODNet (https://arxiv.org/abs/2011.11961): the answer is the matte. */
+/** MODNet (https://arxiv.org/abs/2011.11961): the output is the matte. */
 const modnet: MattingNetwork = {
   sizeFor: modnetSize,
   mean: [0.5, 0.5, 0.5],
@@ -24,7 +24,10 @@ const modnet: MattingNetwork = {
   stretched: false,
 };
 
-/** U²-Net (https://arxiv.org/abs/2005.09007): 320 by 320, statistics of ImageNet; the answer is stretched to 0 and 1. */
+/**
+ * U²-Net (https://arxiv.org/abs/2005.09007): 320 by 320, ImageNet statistics; the output is stretched to the range 0 to
+ * 1.
+ */
 const u2net: MattingNetwork = {
   sizeFor: () => ({ width: 320, height: 320 }),
   mean: [0.485, 0.456, 0.406],
@@ -35,12 +38,12 @@ const u2net: MattingNetwork = {
 export const loadModnetFamily = mattingLoader(modnet);
 export const loadU2netFamily = mattingLoader(u2net);
 
-/** Networks that tell foreground from background, pixel by pixel. */
+/** Networks that separate foreground from background, pixel by pixel. */
 function mattingLoader(network: MattingNetwork): EngineLoader {
   return async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
     const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
     const [input] = session.inputs;
-    // U²-Net gives its side outputs too; the first is the one that joins them.
+    // U²-Net also returns its side outputs; the first output is the fused one.
     const [output] = session.outputs;
 
     const matte = async ({ image }: MatteInput, context: TaskContext): Promise<MatteOutput> => {
@@ -81,7 +84,7 @@ function stretched(values: Float32Array, network: MattingNetwork): Float32Array 
     if (value > greatest) greatest = value;
   }
   const range = greatest - min;
-  // A picture of one colour has no foreground.
+  // An image of one colour has no foreground.
   return range > 0 ? values.map((value) => (value - min) / range) : new Float32Array(values.length);
 }
 

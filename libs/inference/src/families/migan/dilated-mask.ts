@@ -11,7 +11,7 @@ export function dilateMask(mask: Uint8Array, width: number, reach: number): Uint
 interface Sweep {
   lines: number;
   length: number;
-  /** From one value of a line to the next, and from one line to the next. */
+  /** Distance from one value of a line to the next, and from one line to the next. */
   step: number;
   lineStep: number;
   reach: number;

@@ -6,7 +6,7 @@ import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { dilateMask } from './dilated-mask.js';
 
-const keptSample = 255;
+const unmaskedSample = 255;
 /**
  * Pixels on both sides of the mask's edge over which the pipeline blends the filled area with the image. It gets a mask
  * that is larger by as much: otherwise the rim of the removed object would stay and colour the filled area.
@@ -14,9 +14,10 @@ const keptSample = 255;
 const blendReach = 3;
 
 /**
- * MI-GAN (https://openaccess.thecvf.com/content/ICCV2023/papers/Sargsyan_MI-GAN_A_Simple_Baseline_for_Image_Inpainting_on_Mobile_Devices_ICCV_2023_paper.pdf)
- * as a whole pipeline: bytes `image` `[1, 3, h, w]` and `mask` `[1, 1, h, w]`, 255 where the picture is kept; `result`
- * has the picture with the rest filled, at any size. What the caller keeps is given back as it came, to the bit.
+ * MI-GAN
+ * (https://openaccess.thecvf.com/content/ICCV2023/papers/Sargsyan_MI-GAN_A_Simple_Baseline_for_Image_Inpainting_on_Mobile_Devices_ICCV_2023_paper.pdf)
+ * as a complete pipeline. Inputs are bytes: `image` `[1, 3, h, w]` and `mask` `[1, 1, h, w]`, 255 where the image is
+ * kept. `result` is the filled image at any size. Unmasked pixels are returned bit by bit as they came.
  */
 export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
@@ -25,10 +26,10 @@ export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, prov
     // Nothing to fill; the pipeline expects a masked area.
     if (mask.every((value) => value === 0)) return { image };
     const { width, height } = image;
-    const kept = dilateMask(mask, width, blendReach).map((value) => (value === 0 ? keptSample : 0));
+    const pipelineMask = dilateMask(mask, width, blendReach).map((value) => (value === 0 ? unmaskedSample : 0));
     const feeds = {
       image: session.tensor('uint8', bytePlanes(image), [1, 3, height, width]),
-      mask: session.tensor('uint8', kept, [1, 1, height, width]),
+      mask: session.tensor('uint8', pipelineMask, [1, 1, height, width]),
     };
     await context.yieldToEventLoop();
     const { result } = await context.measure(() => session.run(feeds, ['result']));

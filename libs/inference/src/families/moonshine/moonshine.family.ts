@@ -12,7 +12,7 @@ export const loadMoonshineFamily: EngineLoader = async (options, sink) => {
   const tokenizer = await TextTokenizer.load(options.directory);
   const { bosTokenId: startToken, eosTokenId: endToken } = tokenizer;
   if (startToken === null || endToken === null) {
-    throw new PlatformError('INVALID_MODEL', "The model's tokenizer names no token to begin and to end a text.");
+    throw new PlatformError('INVALID_MODEL', "The model's tokenizer lacks a start or an end token.");
   }
   const recognizerOf = (graphs: RecognitionGraphs) =>
     new MoonshineRecognizer({ ...graphs, tokenizer, startToken, endToken });

@@ -11,14 +11,14 @@ const context = {
   measure: (run: () => Promise<unknown>) => run(),
 } as unknown as TaskContext;
 
-/** A model that writes `next` of the tokens so far; 1 starts, 2 ends, others are words. */
+/** Model that emits `next` of the tokens so far; 1 starts, 2 ends, others are words. */
 function setUp(next: (written: number[]) => number) {
-  const heard: number[] = [];
+  const encodedLengths: number[] = [];
   const fed: number[] = [];
   const encoder = {
     tensor: (_type: string, data: TensorData, dims: number[]) => ({ type: 'float32', data, dims }),
     run: async ({ input_values: input }: { input_values: { dims: number[] } }) => {
-      heard.push(input.dims[1] ?? 0);
+      encodedLengths.push(input.dims[1] ?? 0);
       return { last_hidden_state: {} };
     },
   } as unknown as GraphSession;
@@ -49,39 +49,39 @@ function setUp(next: (written: number[]) => number) {
       },
       context,
     );
-  return { recognize, heard, fed };
+  return { recognize, encodedLengths, fed };
 }
 
 describe('a window of Moonshine', () => {
-  it('is one segment as long as its speech, without times of words', async () => {
-    const { recognize, heard, fed } = setUp((written) => (written.length < 3 ? 5 + written.length : 2));
+  it('is one segment as long as its speech, without word times', async () => {
+    const { recognize, encodedLengths, fed } = setUp((written) => (written.length < 3 ? 5 + written.length : 2));
     const { segments, needsOverlap, language } = await recognize(3);
     expect(segments).toMatchObject([{ text: ' w5 w6 w7', start: 0, end: 3, words: null, tokens: [5, 6, 7] }]);
-    expect([needsOverlap, language, heard, fed]).toEqual([false, 'en', [48_000], [1, 5, 6, 7]]);
+    expect([needsOverlap, language, encodedLengths, fed]).toEqual([false, 'en', [48_000], [1, 5, 6, 7]]);
   });
 
-  it('lacks its last word where it was cut, and asks for an overlap', async () => {
+  it('omits the last word of a cut window and asks for an overlap', async () => {
     const { recognize } = setUp((written) => (written.length < 3 ? 5 + written.length : 2));
     const { segments, needsOverlap } = await recognize(20, { isCut: true });
     expect([segments[0]?.text, needsOverlap]).toEqual([' w5 w6', true]);
   });
 
-  it('writes no more than anybody says in its time', async () => {
+  it('limits the tokens to what can be spoken in its duration', async () => {
     let state = 7;
     const { recognize } = setUp(() => (state = ((state * 16_807) % 2_147_483_647) % 30) + 5);
     expect((await recognize(2)).segments[0]?.tokens).toHaveLength(13);
   });
 
-  it('leaves a loop and keeps one round of it', async () => {
+  it('stops in a loop and keeps one round of it', async () => {
     const { recognize, fed } = setUp((written) => 5 + (written.length % 2));
     const { segments } = await recognize(20);
     expect(segments[0]?.tokens).toEqual([5, 6]);
     expect(fed.length).toBeLessThan(60);
   });
 
-  it('is empty where nothing is said, and hears no less than its filters need', async () => {
-    const { recognize, heard } = setUp(() => 2);
+  it("is empty for silence, and pads audio shorter than the graph's filters", async () => {
+    const { recognize, encodedLengths } = setUp(() => 2);
     expect((await recognize(0.01)).segments).toEqual([]);
-    expect(heard).toEqual([1_600]);
+    expect(encodedLengths).toEqual([1_600]);
   });
 });

@@ -8,15 +8,15 @@ import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import { Random } from '../../sampling/random.js';
 import type { TextTokenizer } from '../../text/index.js';
 
-/** Nobody says more in a second; the figure is the authors'. */
+/** Maximum tokens per second of speech, as given by the authors. */
 const maxTokensPerSecond = 6.5;
-/** What it was trained on is shorter; longer windows make it forget sentences. */
+/** Trained on shorter audio; longer windows make the model skip sentences. */
 const windowSeconds = 20;
-/** The graph's own filters need so much to hear anything. */
+/** Minimum number of samples that the graph's filters need. */
 const shortestSamples = 1_600;
 const loopCheckEvery = 12;
 
-export interface MoonshineParts {
+export interface MoonshineDependencies {
   encoder: GraphSession;
   decoder: MergedDecoder;
   tokenizer: TextTokenizer;
@@ -30,13 +30,13 @@ interface Written {
 }
 
 /**
- * One window after another through Moonshine: it hears samples as they are, for as long as they last, and writes
- * English. It tells no times; a segment is what was said without a long pause.
+ * Transcribes one window after another with Moonshine, which takes raw samples of any length and writes English. It
+ * reports no word times; a segment is speech without a long pause.
  */
 export class MoonshineRecognizer implements WindowRecognizer {
   readonly maxSeconds = windowSeconds;
 
-  constructor(private readonly parts: MoonshineParts) {}
+  constructor(private readonly dependencies: MoonshineDependencies) {}
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
     const { samples, isCut } = window;
@@ -45,11 +45,11 @@ export class MoonshineRecognizer implements WindowRecognizer {
     const heard = await context.measure(() => this.encode(samples));
     const temperature = window.temperature ?? 0;
     const { tokens, avgLogprob } = await this.write(heard, { duration, temperature }, context);
-    const whole = this.parts.tokenizer.decode(tokens, { stripLeadingSpaces: true }).trim();
+    const whole = this.dependencies.tokenizer.decode(tokens, { stripLeadingSpaces: true }).trim();
     const text = isCut ? withoutLastWord(whole) : whole;
-    const rest: Pick<WindowSpeech, 'language' | 'heardUntil' | 'needsOverlap'> = {
+    const rest: Pick<WindowSpeech, 'language' | 'transcribedUntil' | 'needsOverlap'> = {
       language: 'en',
-      heardUntil: null,
+      transcribedUntil: null,
       needsOverlap: isCut,
     };
     if (text === '') return { ...rest, segments: [] };
@@ -58,7 +58,7 @@ export class MoonshineRecognizer implements WindowRecognizer {
   }
 
   private async encode(samples: Float32Array): Promise<GraphTensor> {
-    const { encoder } = this.parts;
+    const { encoder } = this.dependencies;
     const heard = new Float32Array(Math.max(shortestSamples, samples.length));
     heard.set(samples);
     const feeds = { input_values: encoder.tensor('float32', heard, [1, heard.length]) };
@@ -71,7 +71,7 @@ export class MoonshineRecognizer implements WindowRecognizer {
     { duration, temperature }: { duration: number; temperature: number },
     context: TaskContext,
   ): Promise<Written> {
-    const { decoder, startToken, endToken } = this.parts;
+    const { decoder, startToken, endToken } = this.dependencies;
     const text = decoder.begin(heard);
     // A fixed seed: the same recording gives the same text.
     const random = new Random(Math.round(temperature * 1_000));
@@ -93,7 +93,7 @@ export class MoonshineRecognizer implements WindowRecognizer {
   }
 }
 
-/** The window was cut while somebody spoke: its last word may be half of one. The next window hears it again. */
+/** The window was cut during speech, so its last word may be incomplete. The next window includes it again. */
 function withoutLastWord(text: string): string {
   return text.split(/\s+/).slice(0, -1).join(' ');
 }

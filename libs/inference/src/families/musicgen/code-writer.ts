@@ -17,16 +17,16 @@ export interface CodesOptions {
   seed: number;
 }
 
-/** Writes the codes of a piece, one step after the other, each compared with the one that no prompt would bring. */
+/** Generates the codes of an audio clip step by step, comparing each with the unconditional prediction. */
 export class CodeWriter {
-  constructor(private readonly parts: CodeWriterDependencies) {}
+  constructor(private readonly dependencies: CodeWriterDependencies) {}
 
-  /** `[codebooks, frames]`. `onStep` is told how many of how many steps are done. */
+  /** Returns `[codebooks, frames]`. `onStep` receives the steps done and their total. */
   async write(
     { prompt, frames, seed }: CodesOptions,
     { context, onStep }: { context: TaskContext; onStep: (done: number, all: number) => void },
   ): Promise<Int32Array> {
-    const { config, reader, decoder } = this.parts;
+    const { config, reader, decoder } = this.dependencies;
     const { codebooks, vocabularySize, padId, temperature, topK } = config;
     const isCompared = config.guidance > 1;
     const { states, mask, rows } = await reader.read(prompt, { isCompared, context });
@@ -50,7 +50,7 @@ export class CodeWriter {
 
   /** Classifier-free guidance (https://arxiv.org/abs/2207.12598): rows with the prompt, then as many without it. */
   private guided(logits: Float32Array): Float32Array {
-    const { guidance } = this.parts.config;
+    const { guidance } = this.dependencies.config;
     const half = logits.length / 2;
     const without = logits.subarray(half);
     return logits.subarray(0, half).map((value, index) => {

@@ -4,7 +4,7 @@ import { DelayedCodes } from './delayed-codes.js';
 const pad = 99;
 
 describe('delayed codes', () => {
-  it('feed each stream a step later than the one before, and padding around it', () => {
+  it('feed each stream one step later than the one before, padded on both sides', () => {
     const codes = new DelayedCodes({ codebooks: 3, frames: 2, padId: pad });
     const fed: number[][] = [];
     for (let step = 0; step < codes.steps; step++) {
@@ -20,7 +20,7 @@ describe('delayed codes', () => {
     expect([...codes.all]).toEqual([10, 11, 21, 22, 32, 33]);
   });
 
-  it('say which streams a step has a code of', () => {
+  it('report which streams have a code at a step', () => {
     const codes = new DelayedCodes({ codebooks: 2, frames: 1, padId: pad });
     expect([0, 1].map((step) => [codes.makes(0, step), codes.makes(1, step)])).toEqual([
       [true, false],

@@ -1,6 +1,6 @@
 /**
- * The codes of a piece while they are made. Stream k is one step behind stream k - 1, so that every code of a frame can
- * depend on those before it (https://arxiv.org/abs/2306.05284, section 2.2): step s makes frame s - k of stream k.
+ * Codes of an audio clip during generation. Stream k lags one step behind stream k - 1, so each code of a frame can
+ * depend on those before it. Step s generates frame s - k of stream k (https://arxiv.org/abs/2306.05284, section 2.2).
  */
 export class DelayedCodes {
   private readonly codes: Int32Array;
@@ -9,12 +9,12 @@ export class DelayedCodes {
     this.codes = new Int32Array(layout.codebooks * layout.frames);
   }
 
-  /** How often the decoder runs: the last stream begins as many steps late as there are streams before it. */
+  /** Number of decoder runs: each further stream adds one step to the frames. */
   get steps(): number {
     return this.layout.frames + this.layout.codebooks - 1;
   }
 
-  /** What the decoder is fed at a step, a code per stream: those of the step before, padding where there was none. */
+  /** Returns the decoder input of a step, one code per stream: the codes of the step before, or padding. */
   inputsOf(step: number): number[] {
     const { codebooks, padId } = this.layout;
     return Array.from({ length: codebooks }, (_, codebook) => {
@@ -23,7 +23,7 @@ export class DelayedCodes {
     });
   }
 
-  /** Whether a step makes a code of a stream. */
+  /** Returns whether a step generates a code of a stream. */
   makes(codebook: number, step: number): boolean {
     return this.positionOf(codebook, step) !== null;
   }
@@ -33,7 +33,7 @@ export class DelayedCodes {
     if (position !== null) this.codes[position] = code;
   }
 
-  /** `[codebooks, frames]`, without the delay. */
+  /** Returns `[codebooks, frames]` without the delay. */
   get all(): Int32Array {
     return this.codes;
   }

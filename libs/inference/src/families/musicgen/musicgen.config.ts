@@ -2,23 +2,23 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { readJsonIfPresent } from '../../text/index.js';
 
-/** What the numbers of a model mean. */
+/** Sizes, limits and sampling settings of a MusicGen model. */
 export interface MusicgenConfig {
-  /** Streams of codes that make one frame of sound together. */
+  /** Streams of codes that together make one frame of audio. */
   codebooks: number;
-  /** Codes of each of them. */
+  /** Codes per stream. */
   vocabularySize: number;
-  /** Stands where a stream has no code. */
+  /** Code for positions where a stream has none. */
   padId: number;
   sampleRate: number;
   framesPerSecond: number;
-  /** Longest piece that the model was made for. */
+  /** Longest clip that the model supports. */
   maxSeconds: number;
-  /** How far the answer moves away from the one without a prompt; 1 and less: no comparison. */
+  /** Guidance scale: distance from the unconditional prediction. 1 and less disable the comparison. */
   guidance: number;
-  /** 0: always the likeliest code. */
+  /** 0 always takes the likeliest code. */
   temperature: number;
-  /** How many of the likeliest codes are drawn from; 0: all. */
+  /** Number of likeliest codes to sample from; 0 means all. */
   topK: number;
 }
 
@@ -32,14 +32,15 @@ interface GenerationFile {
   guidance_scale?: number | null;
 }
 
-/** What the authors sample with; the published `generation_config.json` says nothing of it. */
+/** The authors' sampling settings; the published `generation_config.json` does not contain them. */
 const publishedTopK = 250;
 const publishedGuidance = 3;
 const publishedMaxSeconds = 30;
 
 /**
- * Reads `config.json` and `generation_config.json`; `familyOptions` (`guidance`, `temperature`, `topK`, `mostSeconds`) goes
- * before them. Throws `INVALID_MODEL` for a model of another kind, and for stereo ones, which interleave two channels.
+ * Reads `config.json` and `generation_config.json`; `familyOptions` (`guidance`, `temperature`, `topK`, `maxSeconds`)
+ * take precedence. Throws `INVALID_MODEL` for another kind of model, and for stereo models, which interleave two
+ * channels.
  */
 export async function readMusicgenConfig(
   directory: string,
@@ -47,9 +48,9 @@ export async function readMusicgenConfig(
 ): Promise<MusicgenConfig> {
   const model = await readJsonIfPresent<ModelFile>(join(directory, 'config.json'));
   const generation = await readJsonIfPresent<GenerationFile>(join(directory, 'generation_config.json'));
-  if (model?.model_type !== 'musicgen') throw unusable('its config.json is missing or not that of a MusicGen');
+  if (model?.model_type !== 'musicgen') throw unusable('its config.json is missing or not that of a MusicGen model');
   const { decoder = {}, audio_encoder: codec = {} } = model;
-  if ((decoder.audio_channels ?? 1) !== 1) throw unusable('it makes stereo, and only mono is supported');
+  if ((decoder.audio_channels ?? 1) !== 1) throw unusable('it generates stereo, and only mono is supported');
   const { sampling_rate: sampleRate = 24_000, upsampling_ratios: ratios = [8, 5, 4, 2] } = codec;
   return {
     codebooks: decoder.num_codebooks ?? 4,

@@ -36,9 +36,9 @@ const context: TaskContext = {
   measure: (run) => run(),
 };
 
-describe('the tokenizer of T5', () => {
+describe('the T5 tokenizer', () => {
   it.each(fixture.encoded.map(({ text, ids }) => [JSON.stringify(text), text, ids] as const))(
-    'gives the ids that the reference gives: %s',
+    'returns the ids of the reference: %s',
     async (_, text, ids) => {
       const tokenizer = await SentenceTokenizer.load(directory);
       expect(tokenizer.encode(text, 512)).toEqual({ ids: Int32Array.from(ids) });
@@ -46,7 +46,7 @@ describe('the tokenizer of T5', () => {
   );
 });
 
-describe('a tiny MusicGen, always taking the likeliest code', () => {
+describe('a tiny MusicGen that always takes the likeliest code', () => {
   const sessions: OrtSession[] = [];
 
   async function open(name: string): Promise<OrtSession> {
@@ -63,7 +63,7 @@ describe('a tiny MusicGen, always taking the likeliest code', () => {
     const decoder = new MergedDecoder(session, { vocabularySize: config.vocabularySize });
     const reader = new PromptReader({ tokenizer, encoder: await open('text_encoder'), decoder: session });
     const writer = new CodeWriter({ config, reader, decoder });
-    return { writer, composer: new MusicgenGenerator({ config, writer, codec: await open('encodec_decode') }) };
+    return { writer, generator: new MusicgenGenerator({ config, writer, codec: await open('encodec_decode') }) };
   }
 
   afterAll(async () => {
@@ -71,9 +71,9 @@ describe('a tiny MusicGen, always taking the likeliest code', () => {
   });
 
   it.each(fixture.cases.map((wanted) => [`${wanted.frames} frames, guidance ${wanted.guidance}`, wanted] as const))(
-    'writes the codes and makes the samples that the reference makes: %s',
+    'generates the codes and samples of the reference: %s',
     async (_, { prompt, frames, guidance, codes, samples }) => {
-      const { writer, composer } = await parts(guidance);
+      const { writer, generator } = await parts(guidance);
       const steps: number[] = [];
       const onStep = (done: number): void => void steps.push(done);
       const written = await writer.write({ prompt, frames, seed: 1 }, { context, onStep });
@@ -81,14 +81,14 @@ describe('a tiny MusicGen, always taking the likeliest code', () => {
       expect(steps).toHaveLength(frames + 3);
       if (samples === null) return;
       const wanted = new Float32Array(Uint8Array.from(Buffer.from(samples, 'base64')).buffer);
-      const made = await composer.decode(written, frames);
+      const made = await generator.decode(written, frames);
       expect(made).toHaveLength(wanted.length);
       const differences = wanted.map((sample, index) => Math.abs(clamped(sample) - (made[index] ?? NaN)));
       expect(differences.reduce((max, difference) => Math.max(max, difference))).toBeLessThan(1e-3);
     },
   );
 
-  it('writes other codes of another prompt, and without guidance', async () => {
+  it('generates other codes for another prompt, and without guidance', async () => {
     const write = async (guidance: number, prompt: string): Promise<Int32Array> => {
       const { writer } = await parts(guidance);
       return await writer.write({ prompt, frames: 8, seed: 1 }, { context, onStep: () => undefined });
@@ -104,7 +104,7 @@ function clamped(sample: number): number {
   return Math.max(-1, Math.min(1, sample));
 }
 
-describe('the family musicgen', () => {
+describe('the musicgen family', () => {
   const run = new TaskEngineRun();
   beforeAll(() => run.load(loadMusicgenFamily, options));
   afterAll(() => run.engine.close());
@@ -114,7 +114,7 @@ describe('the family musicgen', () => {
 
   const input: ComposeInput = { prompt: 'a happy pop song', seconds: 1.01, seed: 4 };
 
-  it('makes sound as long as was asked for, the same of the same seed', async () => {
+  it('generates audio of the requested duration, and the same audio for the same seed', async () => {
     const piece = await compose('base', input);
     expect(piece.sampleRate).toBe(32_000);
     expect(piece.samples).toHaveLength(32_320);
@@ -122,7 +122,7 @@ describe('the family musicgen', () => {
     expect(await compose('other', { ...input, seed: 5 })).not.toEqual(piece);
   });
 
-  it('tells how far it is every half second, and stops between two steps', async () => {
+  it('reports progress every half second, and stops between two steps', async () => {
     const fractions = run.fractions('base');
     expect(fractions).toHaveLength(3);
     expect(fractions.at(-1)).toBeCloseTo(0.95);
@@ -134,7 +134,7 @@ describe('the family musicgen', () => {
     expect(run.engine.stats().stepsTotal - before).toBeLessThan(40);
   });
 
-  it('refuses a piece longer than the model was made for', async () => {
+  it('rejects a clip longer than the model supports', async () => {
     run.engine.submit({ id: 'endless', task: 'compose', input: { ...input, seconds: 31 } });
     expect(await run.ended('endless')).toMatchObject({
       type: 'failed',
@@ -142,7 +142,7 @@ describe('the family musicgen', () => {
     });
   });
 
-  it('refuses the folder of another model', async () => {
+  it('rejects the folder of another model', async () => {
     const elsewhere = fileURLToPath(new URL('../stable-diffusion/__fixtures__/tiny', import.meta.url));
     await expect(loadMusicgenFamily({ ...options, directory: elsewhere }, () => undefined)).rejects.toMatchObject({
       code: 'INVALID_MODEL',

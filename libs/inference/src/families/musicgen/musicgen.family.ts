@@ -11,16 +11,16 @@ import { readMusicgenConfig } from './musicgen.config.js';
 import { PromptReader } from './prompt-states.js';
 
 /**
- * MusicGen (https://arxiv.org/abs/2306.05284), mono, exported for transformers.js: a merged decoder (`graphFile`), and beside
- * it `text_encoder.onnx` and `encodec_decode.onnx`, or what `familyOptions.textEncoderFile` and `codecFile` name, with
- * `tokenizer.json`, `config.json` and `generation_config.json` in the folder. The pattern of delays is computed here, so
- * `build_delay_pattern_mask.onnx` is not needed.
+ * MusicGen (https://arxiv.org/abs/2306.05284), mono, exported for transformers.js. `graphFile` is the merged decoder.
+ * `familyOptions.textEncoderFile` and `codecFile` default to `text_encoder.onnx` and `encodec_decode.onnx`.
+ * `tokenizer.json`, `config.json` and `generation_config.json` are in the same folder. The delay pattern is computed
+ * here, so `build_delay_pattern_mask.onnx` is not needed.
  */
 export const loadMusicgenFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, familyOptions, providers, intraOpThreads } = options;
   const config = await readMusicgenConfig(directory, familyOptions);
   const tokenizer = await SentenceTokenizer.load(directory);
-  // They take turns, so their threads do not spin.
+  // The graphs run in turn, so their threads must not spin.
   const open = async (file: string): Promise<OrtSession> =>
     await OrtSession.open({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
   const { textEncoderFile, codecFile } = familyOptions;
@@ -30,9 +30,9 @@ export const loadMusicgenFamily: EngineLoader = async (options, sink) => {
   const decoderSession = await open(graphFile);
   const decoder = new MergedDecoder(decoderSession, { vocabularySize: config.vocabularySize });
   const reader = new PromptReader({ tokenizer, encoder, decoder: decoderSession });
-  const composer = new MusicgenGenerator({ config, writer: new CodeWriter({ config, reader, decoder }), codec });
+  const generator = new MusicgenGenerator({ config, writer: new CodeWriter({ config, reader, decoder }), codec });
   const engine = new QueuedTaskEngine({
-    handlers: { [composeTask]: (input: ComposeInput, context) => composer.compose(input, context) },
+    handlers: { [composeTask]: (input: ComposeInput, context) => generator.compose(input, context) },
     sink,
     onClose: async () => {
       await encoder.release();

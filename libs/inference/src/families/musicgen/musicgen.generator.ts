@@ -6,18 +6,18 @@ import type { GraphSession } from '../../runtime/graph-session.js';
 import type { CodeWriter } from './code-writer.js';
 import type { MusicgenConfig } from './musicgen.config.js';
 
-/** Share of the work that writing codes is; the rest is the codec's. */
+/** Share of the progress for generating codes; the rest is for the codec. */
 const writingShare = 0.95;
-/** Steps between two reports: half a second of sound. */
+/** Steps between two progress reports: half a second of audio. */
 const reportEvery = 25;
 
-/** A prompt to codes, and codes to sound (EnCodec, https://arxiv.org/abs/2210.13438). */
+/** Generates codes from a prompt, and audio from the codes (EnCodec, https://arxiv.org/abs/2210.13438). */
 export class MusicgenGenerator {
-  constructor(private readonly parts: { config: MusicgenConfig; writer: CodeWriter; codec: GraphSession }) {}
+  constructor(private readonly dependencies: { config: MusicgenConfig; writer: CodeWriter; codec: GraphSession }) {}
 
-  /** Throws `INVALID_REQUEST` for a length that the model was not made for. */
+  /** Throws `INVALID_REQUEST` for a length that the model does not support. */
   async compose({ prompt, seconds, seed }: ComposeInput, context: TaskContext): Promise<ComposeOutput> {
-    const { config, writer } = this.parts;
+    const { config, writer } = this.dependencies;
     if (!(seconds > 0 && seconds <= config.maxSeconds)) {
       const message = `duration_seconds may be up to ${config.maxSeconds} with this model.`;
       throw new PlatformError('INVALID_REQUEST', message, 'duration_seconds');
@@ -33,15 +33,15 @@ export class MusicgenGenerator {
     return { samples: samples.slice(0, length), sampleRate: config.sampleRate };
   }
 
-  /** The whole piece at once: the codec remembers from one frame to the next. */
+  /** Decodes the whole clip at once, because the codec carries state from frame to frame. */
   async decode(codes: Int32Array, frames: number): Promise<Float32Array> {
-    const { codec, config } = this.parts;
+    const { codec, config } = this.dependencies;
     const dims = [1, 1, config.codebooks, frames];
     const audio_codes = codec.tensor('int64', BigInt64Array.from(codes, BigInt), dims);
     const { audio_values } = await codec.run({ audio_codes }, ['audio_values']);
     const samples = floatsOf(audio_values);
     if (!samples.every((sample) => Number.isFinite(sample))) {
-      throw new PlatformError('INFERENCE_FAILED', 'The model made numbers that are no sound.');
+      throw new PlatformError('INFERENCE_FAILED', 'The model returned numbers that are not audio.');
     }
     return samples.map((sample) => Math.max(-1, Math.min(1, sample)));
   }

@@ -4,25 +4,27 @@ import { floatsOf, integerTensor } from '../../runtime/float-tensor.js';
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import type { SentenceTokenizer } from '../../text/index.js';
 
-/** Longest prompt in tokens. The encoder would take more, but it was trained on sentences. */
+/** Longest prompt in tokens. The encoder accepts more, but was trained on sentences. */
 const maxTokens = 2_000;
 
-/** A prompt as the decoder hears it. */
+/** An encoded prompt for the decoder. */
 export interface PromptStates {
-  /** `[1 or 2, tokens, width]`: with the prompt, and without it where both are compared. */
+  /** `[1 or 2, tokens, width]`: with the prompt, and without it under guidance. */
   states: GraphTensor;
-  /** `[1 or 2, tokens]`: what may be heard. */
+  /** Attention mask, `[1 or 2, tokens]`. */
   mask: GraphTensor;
   rows: number;
 }
 
 /** Encodes prompts with the T5 encoder that the model was trained with. */
 export class PromptReader {
-  constructor(private readonly parts: { tokenizer: SentenceTokenizer; encoder: GraphSession; decoder: GraphSession }) {}
+  constructor(
+    private readonly dependencies: { tokenizer: SentenceTokenizer; encoder: GraphSession; decoder: GraphSession },
+  ) {}
 
   /** Throws `INVALID_REQUEST` for a prompt that is too long. */
   async read(prompt: string, { isCompared, context }: { isCompared: boolean; context: TaskContext }) {
-    const { tokenizer, encoder, decoder } = this.parts;
+    const { tokenizer, encoder, decoder } = this.dependencies;
     const encoded = tokenizer.encode(prompt, maxTokens);
     if ('tooLong' in encoded) {
       const message = `The prompt has ${encoded.tooLong} tokens; this model takes ${maxTokens}.`;
@@ -35,12 +37,12 @@ export class PromptReader {
       input_ids: integerTensor(encoder, { input: 'input_ids', data: ids, dims }),
       attention_mask: integerTensor(encoder, { input: 'attention_mask', data: ones, dims }),
     };
-    const { last_hidden_state: heard } = await context.measure(() => encoder.run(feeds, ['last_hidden_state']));
-    const width = heard?.dims.at(-1) ?? 0;
-    // Without the prompt nothing may be heard, and nothing is there.
+    const { last_hidden_state: hiddenStates } = await context.measure(() => encoder.run(feeds, ['last_hidden_state']));
+    const width = hiddenStates?.dims.at(-1) ?? 0;
+    // The unconditional row is all zeros and fully masked.
     const rows = isCompared ? 2 : 1;
     const states = new Float32Array(rows * ids.length * width);
-    states.set(floatsOf(heard));
+    states.set(floatsOf(hiddenStates));
     const mask = Array.from({ length: rows * ids.length }, (_, index) => (index < ids.length ? 1 : 0));
     return {
       states: decoder.tensor('float32', states, [rows, ids.length, width]),

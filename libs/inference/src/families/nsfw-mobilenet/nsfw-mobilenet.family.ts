@@ -7,10 +7,12 @@ import { resizePlanes, samplePlanes } from '../../images/resize.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 
 const side = 224;
-/** In the order of the network's answer. */
+/** In the order of the network's output. */
 const classes = ['drawing', 'hentai', 'neutral', 'porn', 'sexy'] as const;
 
-/** A MobileNetV2 that tells five kinds of pictures apart (https://github.com/infinitered/nsfwjs), samples from 0 to 1. */
+/**
+ * MobileNetV2 that classifies images into five classes (https://github.com/infinitered/nsfwjs); samples from 0 to 1.
+ */
 export const loadNsfwMobilenetFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads } = options;
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });

@@ -6,12 +6,12 @@ import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js'
 import { emptyImage, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 
-/** The flow is found at a thirty-second of the size first, so both sides must be multiples. */
+/** The flow is first computed at 1/32 of the size, so both sides must be multiples of this. */
 const divisor = 32;
 
 /**
- * RIFE (https://arxiv.org/abs/2011.06294) as `libs/model-store` converts it: two frames and a moment, planes from 0 to 1;
- * frames of any size, padded with their border.
+ * RIFE (https://arxiv.org/abs/2011.06294) as converted by `libs/model-store`. Inputs are two frames and a time between
+ * them, planes from 0 to 1. Frames may have any size and are padded with their border.
  */
 export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
   const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });

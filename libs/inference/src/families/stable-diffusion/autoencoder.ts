@@ -10,12 +10,12 @@ export interface Latents {
   data: Float32Array;
 }
 
-/** Pictures to latents and back. */
+/** Encodes images to latents and decodes latents to images. */
 export class Autoencoder {
-  constructor(private readonly parts: { encoder: GraphSession | null; decoder: GraphSession; scale: number }) {}
+  constructor(private readonly dependencies: { encoder: GraphSession | null; decoder: GraphSession; scale: number }) {}
 
   async decode({ channels, height, width, data }: Latents): Promise<RgbPixels> {
-    const { decoder, scale } = this.parts;
+    const { decoder, scale } = this.dependencies;
     const [input] = decoder.inputs;
     const [output] = decoder.outputs;
     const name = input?.name ?? '';
@@ -26,10 +26,10 @@ export class Autoencoder {
     const [, , rows = 0, columns = 0] = tensor?.dims ?? [];
     const values = floatsOf(tensor);
     if (!values.every((value) => Number.isFinite(value))) {
-      throw new PlatformError('INFERENCE_FAILED', 'The model made numbers that are no picture.');
+      throw new PlatformError('INFERENCE_FAILED', 'The model returned numbers that are not an image.');
     }
     const image = emptyImage(columns, rows);
-    // From -1 to 1.
+    // Output samples range from -1 to 1.
     const samples = values.map((value) => value / 2 + 0.5);
     writePlanes({ data: samples, width: columns, height: rows }, wholeArea(image), {
       pixels: image,
@@ -39,11 +39,10 @@ export class Autoencoder {
     return image;
   }
 
-  /** The likeliest latents of a picture. */
+  /** Returns the likeliest latents of an image. */
   async encode(image: RgbPixels): Promise<Float32Array> {
-    const { encoder, scale } = this.parts;
-    if (encoder === null)
-      throw new PlatformError('INVALID_REQUEST', 'This model cannot begin from a picture.', 'image');
+    const { encoder, scale } = this.dependencies;
+    if (encoder === null) throw new PlatformError('INVALID_REQUEST', 'This model cannot start from an image.', 'image');
     const [input] = encoder.inputs;
     const [output] = encoder.outputs;
     const name = input?.name ?? '';
@@ -52,7 +51,7 @@ export class Autoencoder {
     const feeds = { [name]: floatTensor(encoder, { input: name, data: samples, dims }) };
     const outputs = await encoder.run(feeds, [output?.name ?? '']);
     const values = floatsOf(Object.values(outputs)[0]);
-    // Newer exports give mean and variance side by side, older ones a sample.
+    // Newer exports return mean and variance side by side, older ones a sample.
     const isDistribution = output?.name === 'latent_parameters';
     return (isDistribution ? values.subarray(0, values.length / 2) : values).map((value) => value * scale);
   }

@@ -14,8 +14,9 @@ const wordPattern = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N
 const usualLength = 77;
 
 /**
- * Words to the token ids of a CLIP text encoder (https://arxiv.org/abs/2103.00020): lower case, byte-level pairs with an
- * end-of-word mark, a start and an end token, cut and filled up to the encoder's fixed length.
+ * Tokenizes text for a CLIP text encoder (https://arxiv.org/abs/2103.00020). Text is lower-cased, and byte-level pairs
+ * carry an end-of-word mark. A start and an end token are added. The result is truncated and padded to the encoder's
+ * fixed length.
  */
 export class ClipTokenizer {
   private constructor(
@@ -24,7 +25,7 @@ export class ClipTokenizer {
     private readonly length: number,
   ) {}
 
-  /** Reads a folder with `tokenizer_config.json`, and `vocab.json` with `merges.txt`. */
+  /** Reads a folder with `tokenizer_config.json`, `vocab.json` and `merges.txt`. */
   static async load(folder: string): Promise<ClipTokenizer> {
     const config = JSON.parse(await readText(folder, 'tokenizer_config.json')) as ClipTokenizerConfig;
     const vocabulary = JSON.parse(await readText(folder, 'vocab.json')) as Record<string, number>;
@@ -37,11 +38,11 @@ export class ClipTokenizer {
     const ids = { start: idOf(startToken), end: idOf(endToken), padding: idOf(paddingOf(config)) };
     const { model_max_length: length = usualLength } = config;
     const file = tokenizerFile(vocabulary, merges, { id: ids.padding, content: paddingOf(config) });
-    // Some configurations say "no limit" as a very large number.
+    // Some configurations express "no limit" as a very large number.
     return new ClipTokenizer(new Tokenizer(file, {}), ids, length > 1_000 ? usualLength : length);
   }
 
-  /** Always as many ids as the encoder takes. */
+  /** Returns exactly as many ids as the encoder takes. */
   encode(text: string): number[] {
     const { start, end, padding } = this.ids;
     const words = this.tokenizer.encode(text, { add_special_tokens: false }).ids.slice(0, this.length - 2);
@@ -68,8 +69,8 @@ function parseMerges(text: string): [string, string][] {
 }
 
 /**
- * What the tokenizer of this family is in the library's own format. Where another token than the end fills up (SDXL's second
- * one: "!"), it stands for itself in a text too, apart from the words beside it.
+ * Returns this tokenizer in the library's own format. If a token other than the end token is the padding (SDXL's second
+ * tokenizer: "!"), it is also a token of its own in text.
  */
 function tokenizerFile(
   vocabulary: Record<string, number>,

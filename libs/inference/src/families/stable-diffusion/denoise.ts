@@ -5,15 +5,15 @@ import type { Denoiser } from './denoiser.js';
 export interface DenoiseDependencies {
   scheduler: DiffusionScheduler;
   denoiser: Denoiser;
-  /** As noisy as they are at the beginning of the first step. */
+  /** Latents with the noise level of the first step. */
   latents: Float32Array;
-  /** Step to begin with, from 0. */
+  /** First step, counted from 0. */
   first: number;
 }
 
 /**
- * Takes latents to their last step and tells how far it is; what follows counts as a step. Rejects with what
- * `context.breathe` throws when the task was cancelled: between two steps.
+ * Denoises latents to the last step and reports progress; the decoding that follows counts as one step. Rejects with
+ * the error of `context.yieldToEventLoop` if the task is cancelled, which is checked between steps.
  */
 export async function denoise(
   { scheduler, denoiser, latents: noisy, first }: DenoiseDependencies,
@@ -24,8 +24,8 @@ export async function denoise(
   for (let step = first; step < timesteps.length; step++) {
     await context.yieldToEventLoop();
     const scaled = scheduler.scaleInput(latents, step);
-    const answer = await context.measure(() => denoiser.run(scaled, timesteps[step] ?? 0));
-    latents = scheduler.step(answer, latents, step);
+    const prediction = await context.measure(() => denoiser.run(scaled, timesteps[step] ?? 0));
+    latents = scheduler.step(prediction, latents, step);
     context.progress((step + 1 - first) / (timesteps.length - first + 1));
   }
   return latents;

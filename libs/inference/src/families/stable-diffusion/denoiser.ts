@@ -2,27 +2,27 @@ import { floatTensor, floatsOf, integerTensor } from '../../runtime/float-tensor
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import type { EncodedPrompt } from './prompt-encoder.js';
 
-/** What stays the same over all steps of one picture or film. */
+/** Conditions that stay the same over all steps of an image or video. */
 export interface DenoiserConditions {
   prompt: EncodedPrompt;
-  /** Compared with the prompt at every step; null: no comparison. */
+  /** Negative prompt, compared with the prompt at every step; null disables the comparison. */
   negative: EncodedPrompt | null;
-  /** How far the answer moves away from the negative one. */
+  /** Guidance scale: distance from the negative prediction. */
   guidance: number;
-  /** Of the latents. */
+  /** Size of the latents. */
   channels: number;
-  /** Null: a picture, whose latents have no such axis. */
+  /** Null for an image, whose latents have no frame axis. */
   frames: number | null;
   height: number;
   width: number;
-  /** Size of the picture in pixels, for networks that were trained with it. */
+  /** Image size in pixels, for networks that take it as an input. */
   imageHeight: number;
   imageWidth: number;
-  /** Numbers of the guidance embedding; null for networks without one. */
+  /** Width of the guidance embedding; null for networks without one. */
   guidanceDimensions: number | null;
 }
 
-/** The network that says what in latents is noise: the UNet, with classifier-free guidance (https://arxiv.org/abs/2207.12598). */
+/** Predicts the noise in latents: the UNet with classifier-free guidance (https://arxiv.org/abs/2207.12598). */
 export class Denoiser {
   private readonly fixed: Record<string, GraphTensor>;
   private readonly batch: number;
@@ -35,7 +35,9 @@ export class Denoiser {
     this.fixed = this.fixedInputs();
   }
 
-  /** The network's answer to latents `[channels, (frames,) height, width]` at a moment, of the same size. */
+  /**
+   * Returns the network's prediction for latents `[channels, (frames,) height, width]` at a timestep, of the same size.
+   */
   async run(latents: Float32Array, timestep: number): Promise<Float32Array> {
     const { channels, frames, height, width, guidance } = this.conditions;
     const samples = new Float32Array(this.batch * latents.length);
@@ -57,7 +59,7 @@ export class Denoiser {
 
   private fixedInputs(): Record<string, GraphTensor> {
     const { prompt, negative, imageHeight, imageWidth, guidanceDimensions, guidance } = this.conditions;
-    // In the order of the samples: without the prompt, then with it.
+    // Sample order: without the prompt, then with it.
     const prompts = negative === null ? [prompt] : [negative, prompt];
     const feeds: Record<string, GraphTensor> = {
       encoder_hidden_states: this.floats(
@@ -66,12 +68,12 @@ export class Denoiser {
         [prompt.tokens, prompt.width],
       ),
     };
-    if (this.takes('text_embeds')) {
+    if (this.hasInput('text_embeds')) {
       const pooled = prompts.map((encoded) => encoded.pooled ?? new Float32Array());
       feeds['text_embeds'] = this.floats('text_embeds', pooled, [pooled[0]?.length ?? 0]);
     }
-    if (this.takes('time_ids')) {
-      // Original size, where it was cropped, and the size that is wanted: all of one picture that was not cropped.
+    if (this.hasInput('time_ids')) {
+      // Original size, crop position and target size, for an image that was not cropped.
       const sizes = Float32Array.of(imageHeight, imageWidth, 0, 0, imageHeight, imageWidth);
       feeds['time_ids'] = this.floats(
         'time_ids',
@@ -79,7 +81,7 @@ export class Denoiser {
         [6],
       );
     }
-    if (guidanceDimensions !== null && this.takes('timestep_cond')) {
+    if (guidanceDimensions !== null && this.hasInput('timestep_cond')) {
       const embedding = guidanceEmbedding(guidance - 1, guidanceDimensions);
       feeds['timestep_cond'] = this.floats(
         'timestep_cond',
@@ -96,18 +98,21 @@ export class Denoiser {
     return floatTensor(this.session, { input, data, dims: [rows.length, ...dims] });
   }
 
-  private takes(input: string): boolean {
+  private hasInput(input: string): boolean {
     return this.session.inputs.some(({ name }) => name === input);
   }
 
-  /** Exports disagree on whether the one moment of a step is a number or a list of one. */
+  /** Feeds the timestep as a scalar or as a list of one, because exports differ. */
   private timestepDims(): number[] {
     const shape = this.session.inputs.find(({ name }) => name === 'timestep')?.shape ?? [];
     return shape.length === 0 ? [] : [1];
   }
 }
 
-/** The guidance as distilled networks take it: sines and cosines (https://arxiv.org/abs/2310.04378, section 4.3). */
+/**
+ * Returns the guidance embedding of distilled networks: sines and cosines (https://arxiv.org/abs/2310.04378, section
+ * 4.3).
+ */
 function guidanceEmbedding(guidance: number, dimensions: number): Float32Array {
   const half = Math.floor(dimensions / 2);
   const embedding = new Float32Array(dimensions);

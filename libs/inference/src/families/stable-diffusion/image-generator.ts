@@ -17,13 +17,16 @@ export interface ImageGeneratorDependencies {
   autoencoder: Autoencoder;
 }
 
-/** Latent diffusion from words, and from a picture: https://arxiv.org/abs/2112.10752, https://arxiv.org/abs/2108.01073. */
+/**
+ * Latent diffusion from a prompt, and from an image: https://arxiv.org/abs/2112.10752,
+ * https://arxiv.org/abs/2108.01073.
+ */
 export class ImageGenerator {
-  constructor(private readonly parts: ImageGeneratorDependencies) {}
+  constructor(private readonly dependencies: ImageGeneratorDependencies) {}
 
-  /** Rejects with what `context.breathe` throws when the task was cancelled: between two steps, at most one is done. */
+  /** Rejects with the error of `context.yieldToEventLoop` if the task is cancelled; at most one more step runs. */
   async make(input: GenerateInput, context: TaskContext): Promise<ImageOutput> {
-    const { config, unet, autoencoder } = this.parts;
+    const { config, unet, autoencoder } = this.dependencies;
     const { height, width } = latentSize(input, config);
     const shape = { channels: config.latentChannels, height, width };
     const length = shape.channels * height * width;
@@ -44,8 +47,8 @@ export class ImageGenerator {
   }
 
   private async conditions({ prompt, negativePrompt, guidance, width, height }: GenerateInput) {
-    const { encoder, config } = this.parts;
-    // A network that takes the guidance as a number was distilled from the comparison.
+    const { encoder, config } = this.dependencies;
+    // A network with a guidance input was distilled, so it needs no unconditional pass.
     const isCompared = guidance > 1 && config.guidanceDimensions === null;
     return {
       prompt: await encoder.encode(prompt),
@@ -58,7 +61,7 @@ export class ImageGenerator {
   }
 }
 
-/** Where denoising sets in when only so much of a picture is made anew; one step is always done. */
+/** Returns the first step when only part of an image is regenerated; at least one step runs. */
 function firstStep(steps: number, strength: number): number {
   return Math.min(steps - 1, steps - Math.min(Math.floor(steps * strength), steps));
 }

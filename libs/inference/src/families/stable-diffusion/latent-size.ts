@@ -1,7 +1,10 @@
 import { PlatformError } from '#common';
 import type { PipelineConfig } from './pipeline-files.js';
 
-/** The sides of the latents of a picture of so many pixels. Throws `INVALID_REQUEST` where the stride does not divide one. */
+/**
+ * Returns the sides of the latents for an image size in pixels. Throws `INVALID_REQUEST` if the stride does not divide
+ * a side.
+ */
 export function latentSize(
   pixels: { height: number; width: number },
   { latentStride }: PipelineConfig,

@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import type { SchedulerConfig } from '../../diffusion/scheduler.js';
 
-/** The members of the configuration files (diffusers layout) that the family reads. */
+/** Members of the configuration files (diffusers layout) that the family reads. */
 export interface PipelineConfig {
   /** From `model_index.json`. */
   pipelineClass: string;
-  /** An empty negative prompt of SDXL is zeros instead of the encoding of nothing. */
+  /** True if an empty negative prompt is encoded as zeros (SDXL). */
   zerosForEmpty: boolean;
   scheduler: SchedulerConfig;
-  /** What latents are multiplied with after encoding. */
+  /** Factor applied to latents after encoding. */
   latentScale: number;
-  /** Pixels of a side per latent. */
+  /** Pixels per latent along a side. */
   latentStride: number;
   latentChannels: number;
-  /** Numbers of the guidance embedding; null for networks without one. */
+  /** Width of the guidance embedding; null for networks without one. */
   guidanceDimensions: number | null;
 }
 

@@ -2,7 +2,10 @@ import { join } from 'node:path';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 
-/** The graphs of a pipeline in the diffusers layout, a folder each. They take turns, so their threads do not spin. */
+/**
+ * Opens the graphs of a pipeline in the diffusers layout, one folder each. The graphs run in turn, so their threads
+ * must not spin.
+ */
 export class PipelineSessions {
   private readonly opened: OrtSession[] = [];
 

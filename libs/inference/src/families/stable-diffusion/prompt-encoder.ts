@@ -3,23 +3,23 @@ import { floatsOf, integerTensor } from '../../runtime/float-tensor.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import type { ClipTokenizer } from './clip-tokenizer.js';
 
-/** What the denoiser is told of a prompt. */
+/** An encoded prompt for the denoiser. */
 export interface EncodedPrompt {
   /** `[tokens, width]`. */
   states: Float32Array;
   tokens: number;
   width: number;
-  /** The prompt as one vector; null for models with one encoder. */
+  /** Pooled vector of the prompt; null for models with one encoder. */
   pooled: Float32Array | null;
 }
 
-/** A text encoder with the tokenizer it was trained with. */
+/** A text encoder with its tokenizer. */
 export interface TextEncoder {
   tokenizer: ClipTokenizer;
   session: GraphSession;
 }
 
-interface EncoderAnswer {
+interface EncoderOutput {
   states: Float32Array;
   tokens: number;
   width: number;
@@ -27,8 +27,8 @@ interface EncoderAnswer {
 }
 
 /**
- * Encodes prompts with one encoder (its last layer), or with two (SDXL, https://arxiv.org/abs/2307.01952: the layer before
- * the last of each, side by side, and the second one's pooled vector).
+ * Encodes prompts with one encoder (last layer) or with two (SDXL, https://arxiv.org/abs/2307.01952). With two it joins
+ * their second-to-last layers and takes the pooled vector of the second.
  */
 export class PromptEncoder {
   constructor(
@@ -37,17 +37,17 @@ export class PromptEncoder {
   ) {}
 
   async encode(prompt: string): Promise<EncodedPrompt> {
-    const answers: EncoderAnswer[] = [];
+    const answers: EncoderOutput[] = [];
     for (const encoder of this.encoders) answers.push(await this.run(encoder, prompt));
     const [first] = answers;
     const last = answers.at(-1);
     if (first === undefined || last === undefined)
-      throw new PlatformError('INVALID_MODEL', 'There is no text encoder.');
+      throw new PlatformError('INVALID_MODEL', 'The model has no text encoder.');
     if (answers.length === 1) return { ...first, pooled: null };
     return { ...sideBySide(answers), pooled: last.pooled };
   }
 
-  /** What the prompt is compared with. */
+  /** Encodes the negative prompt. */
   async encodeNegative(prompt: string): Promise<EncodedPrompt> {
     const encoded = await this.encode(prompt);
     if (prompt !== '' || !this.zerosForEmpty) return encoded;
@@ -55,7 +55,7 @@ export class PromptEncoder {
     return { ...encoded, states: new Float32Array(encoded.states.length), pooled };
   }
 
-  private async run({ tokenizer, session }: TextEncoder, prompt: string): Promise<EncoderAnswer> {
+  private async run({ tokenizer, session }: TextEncoder, prompt: string): Promise<EncoderOutput> {
     const ids = tokenizer.encode(prompt);
     const names = session.outputs.map(({ name }) => name);
     const states = this.encoders.length > 1 ? penultimate(names) : 'last_hidden_state';
@@ -72,7 +72,7 @@ export class PromptEncoder {
   }
 }
 
-/** The output of the layer before the last, among those that an export for SDXL has. */
+/** Returns the name of the second-to-last hidden state among the outputs of an SDXL export. */
 function penultimate(outputs: readonly string[]): string {
   const layers = outputs.filter((name) => /^hidden_states\.\d+$/.test(name));
   const ordered = layers.toSorted((left, right) => Number(left.split('.')[1]) - Number(right.split('.')[1]));
@@ -81,17 +81,17 @@ function penultimate(outputs: readonly string[]): string {
   return name;
 }
 
-function sideBySide(answers: readonly EncoderAnswer[]): Omit<EncodedPrompt, 'pooled'> {
+function sideBySide(answers: readonly EncoderOutput[]): Omit<EncodedPrompt, 'pooled'> {
   const tokens = answers[0]?.tokens ?? 0;
-  const width = answers.reduce((sum, answer) => sum + answer.width, 0);
+  const width = answers.reduce((sum, output) => sum + output.width, 0);
   const states = new Float32Array(tokens * width);
   let column = 0;
-  for (const answer of answers) {
+  for (const output of answers) {
     for (let token = 0; token < tokens; token++) {
-      const row = answer.states.subarray(token * answer.width, (token + 1) * answer.width);
+      const row = output.states.subarray(token * output.width, (token + 1) * output.width);
       states.set(row, token * width + column);
     }
-    column += answer.width;
+    column += output.width;
   }
   return { states, tokens, width };
 }

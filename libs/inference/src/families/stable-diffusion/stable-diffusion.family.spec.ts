@@ -23,9 +23,9 @@ const options: HostLoadOptions = {
   cacheTokens: 1,
 };
 
-describe('the tokenizer of CLIP', () => {
+describe('the CLIP tokenizer', () => {
   it.each(fixture.encoded.map(({ text, ids }) => [JSON.stringify(text.slice(0, 40)), text, ids] as const))(
-    'gives the ids that the reference gives: %s',
+    'returns the ids of the reference: %s',
     async (_, text, ids) => {
       const tokenizer = await ClipTokenizer.load(`${directory}/tokenizer`);
       expect(tokenizer.encode(text)).toEqual(ids);
@@ -47,7 +47,7 @@ describe('a tiny Stable Diffusion', () => {
     width,
     height,
     steps,
-    picture: image,
+    image,
     strength,
   }: (typeof fixture.cases)[number]) => ({
     prompt: fixture.prompt,
@@ -65,11 +65,11 @@ describe('a tiny Stable Diffusion', () => {
     fixture.cases.map(
       (wanted) =>
         [
-          `${wanted.width} by ${wanted.height}, guidance ${wanted.guidance}, ${wanted.picture === null ? 'from words' : 'from a picture'}`,
+          `${wanted.width} by ${wanted.height}, guidance ${wanted.guidance}, ${wanted.image === null ? 'from words' : 'from an image'}`,
           wanted,
         ] as const,
     ),
-  )('makes the picture that the reference makes: %s', async (name, wanted) => {
+  )('generates the image of the reference: %s', async (name, wanted) => {
     const { image } = await generate(name, optionsOf(wanted));
     expect([image.width, image.height]).toEqual([wanted.width, wanted.height]);
     const differences = wanted.samples.map((sample, index) => Math.abs(sample - (image.data[index] ?? NaN)));
@@ -78,7 +78,7 @@ describe('a tiny Stable Diffusion', () => {
 
   const first = fixture.cases[0] as (typeof fixture.cases)[number];
 
-  it('makes another picture of another seed, another prompt and another negative prompt', async () => {
+  it('generates another image for another seed, prompt or negative prompt', async () => {
     const options = optionsOf(first);
     const base = await generate('base', options);
     expect(await generate('again', options)).toEqual(base);
@@ -88,7 +88,7 @@ describe('a tiny Stable Diffusion', () => {
     }
   });
 
-  it('tells how far it is after every step, and stops between two of them', async () => {
+  it('reports progress after every step, and stops between two steps', async () => {
     expect(run.fractions('base')).toHaveLength(first.steps);
     const before = run.engine.stats().stepsTotal;
     run.engine.submit({ id: 'long', task: 'generate', input: { ...optionsOf(first), steps: 1_000 } });
@@ -98,7 +98,7 @@ describe('a tiny Stable Diffusion', () => {
     expect(run.engine.stats().stepsTotal - before).toBeLessThan(10);
   });
 
-  it('refuses a size that latents cannot have', async () => {
+  it('rejects a size that the latents cannot have', async () => {
     run.engine.submit({ id: 'odd', task: 'generate', input: { ...optionsOf(first), width: 17 } });
     expect(await run.ended('odd')).toMatchObject({
       type: 'failed',
@@ -113,7 +113,7 @@ describe('a tiny Stable Diffusion XL, with two text encoders', () => {
   beforeAll(() => run.load(loadStableDiffusionFamily, { ...options, directory: xlDirectory }));
   afterAll(() => run.engine.close());
 
-  it('fills the second tokenizer’s ids up with what its configuration names', async () => {
+  it('pads the ids of the second tokenizer with the token that its configuration names', async () => {
     const tokenizer = await ClipTokenizer.load(`${xlDirectory}/tokenizer_2`);
     expect(tokenizer.encode(xlFixture.prompt)).toEqual(xlFixture.secondIds);
   });
@@ -126,7 +126,7 @@ describe('a tiny Stable Diffusion XL, with two text encoders', () => {
           wanted,
         ] as const,
     ),
-  )('makes the picture that the reference makes: %s', async (name, { samples, negative, ...wanted }) => {
+  )('generates the image of the reference: %s', async (name, { samples, negative, ...wanted }) => {
     const input = { ...wanted, prompt: xlFixture.prompt, negativePrompt: negative, image: null, strength: 1 };
     const { image } = (await run.run({ id: name, task: 'generate', input })) as ImageOutput;
     const differences = samples.map((sample, index) => Math.abs(sample - (image.data[index] ?? NaN)));

@@ -11,10 +11,10 @@ import { PipelineSessions } from './pipeline-sessions.js';
 import { PromptEncoder, type TextEncoder } from './prompt-encoder.js';
 
 /**
- * Stable Diffusion 1, 2 and XL, their turbo and latent-consistency forms, in the diffusers layout as exported to ONNX:
- * `text_encoder/`, `text_encoder_2/` (XL), `unet/`, `vae_decoder/`, `vae_encoder/` (for pictures as a beginning),
- * `tokenizer/`, `tokenizer_2/`, `scheduler/` and `model_index.json`. `familyOptions.scheduler` replaces the scheduler's
- * class, for example with `EulerAncestralDiscreteScheduler`.
+ * Stable Diffusion 1, 2 and XL and their turbo and latent-consistency variants, in the diffusers layout exported to
+ * ONNX. The folders are `text_encoder/`, `text_encoder_2/` (XL), `unet/`, `vae_decoder/`, `vae_encoder/` (for
+ * image-to-image), `tokenizer/`, `tokenizer_2/` and `scheduler/`, beside `model_index.json`. `familyOptions.scheduler`
+ * replaces the scheduler's class, for example with `EulerAncestralDiscreteScheduler`.
  */
 export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => {
   const { directory, familyOptions } = options;

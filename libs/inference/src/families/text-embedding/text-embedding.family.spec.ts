@@ -41,8 +41,8 @@ async function load(familyOptions: HostLoadOptions['familyOptions'] = {}, contex
   return { run, loaded };
 }
 
-describe('a model of the family text-embedding', () => {
-  it.each(Object.entries(poolings))('gives the vectors of the reference with %s pooling', async (pooling, name) => {
+describe('a text-embedding model', () => {
+  it.each(Object.entries(poolings))('returns the vectors of the reference with %s pooling', async (pooling, name) => {
     const { run } = await load({ pooling });
     const { vectors, tokens } = await run.embed(reference.texts);
     for (const [index, vector] of vectors.entries()) {
@@ -55,7 +55,7 @@ describe('a model of the family text-embedding', () => {
     await run.engine.close();
   });
 
-  it('reads pooling and normalising from the files beside the graph, and the manifest before them', async () => {
+  it('reads pooling and normalisation from the files beside the graph, and prefers the manifest', async () => {
     const inFiles = await load();
     const [fromFiles] = (await inFiles.run.embed(['Hello.'])).vectors;
     expect(cosine(fromFiles ?? new Float32Array(), vectorOf(reference.vectors.mean[0] ?? ''))).toBeGreaterThan(
@@ -67,7 +67,7 @@ describe('a model of the family text-embedding', () => {
     expect(cosine(plain ?? new Float32Array(), fromFiles ?? new Float32Array())).toBeGreaterThan(0.999999);
   });
 
-  it('gives a text the same vector alone and beside others', async () => {
+  it('returns the same vector for a text alone and in a batch', async () => {
     const { run, loaded } = await load();
     expect(loaded.providerNote).toBeNull();
     const together = await Promise.all(reference.texts.map((text) => run.embed([text, text])));
@@ -76,7 +76,7 @@ describe('a model of the family text-embedding', () => {
       const vector = together[index]?.vectors[1];
       expect(cosine(alone ?? new Float32Array(), vector ?? new Float32Array())).toBeGreaterThan(0.999999);
     }
-    // Twenty-four texts in far fewer runs than texts.
+    // Twenty-four texts need far fewer runs than texts.
     expect(run.engine.stats().stepsTotal).toBeLessThan(reference.texts.length + 12);
   });
 
@@ -84,15 +84,15 @@ describe('a model of the family text-embedding', () => {
     { threads: 1, runs: 2 },
     { threads: 2, runs: 1 },
     { threads: 4, runs: 1 },
-  ])('takes $runs runs for 512 tokens where threads are $threads', async ({ threads, runs }) => {
+  ])('needs $runs runs for 512 tokens with $threads threads', async ({ threads, runs }) => {
     const { run } = await load({}, 128, threads);
-    // 64 tokens each, first and last included.
+    // 64 tokens each, special tokens included.
     await run.embed(Array.from({ length: 8 }, () => 'river '.repeat(62)));
     expect(run.engine.stats().stepsTotal).toBe(runs);
     await run.engine.close();
   });
 
-  it('cuts vectors and makes them of length 1 again', async () => {
+  it('truncates vectors and normalises them again', async () => {
     const { run } = await load();
     const [short] = (await run.embed(['Hello.'], 8)).vectors;
     const whole = vectorOf(reference.vectors.mean[0] ?? '').slice(0, 8);
@@ -101,7 +101,7 @@ describe('a model of the family text-embedding', () => {
     expect(cosine(short ?? new Float32Array(), whole)).toBeGreaterThan(0.999999);
   });
 
-  it('refuses a text that is longer than the model or the manifest allow, and computes nothing', async () => {
+  it('rejects a text longer than the model or the manifest allows, and computes nothing', async () => {
     const { run } = await load({}, 10);
     const steps = run.engine.stats().stepsTotal;
     await expect(run.embed(['Hello.', 'the river was happy '.repeat(4)])).rejects.toThrow(
@@ -113,7 +113,7 @@ describe('a model of the family text-embedding', () => {
     await expect(wide.run.embed(['river '.repeat(127)])).rejects.toThrow(/129 tokens; this model takes 128/);
   });
 
-  it('refuses settings it does not know', async () => {
+  it('rejects unknown settings', async () => {
     await expect(load({ pooling: 'median' })).rejects.toMatchObject({ code: 'INVALID_MANIFEST' });
     await expect(load({ batchTokens: 0 })).rejects.toMatchObject({ code: 'INVALID_MANIFEST' });
     const path = join(folder, 'modules.json');

@@ -6,25 +6,25 @@ import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader
 import { OrtSession } from '../../runtime/ort-session.js';
 import { readJsonIfPresent, SentenceTokenizer } from '../../text/index.js';
 
-/** The members of config.json that bound a text. */
+/** Members of config.json that limit the length of a text. */
 interface EncoderConfig {
   model_type?: string;
   max_position_embeddings?: number;
 }
 
-/** Position embeddings of these begin behind the id of their padding. */
+/** Model types whose position embeddings start after the padding id. */
 const offsetPositions: Record<string, number> = { roberta: 2, 'xlm-roberta': 2, camembert: 2, mpnet: 2 };
 
 /**
- * Tokens of one run. On a CPU, more of them gain nothing once the matrices are large, and delay whoever waits for the
- * run to end; one thread is slower with more than `thread`, whose activations its cache holds. A GPU wants many.
+ * Tokens per run. On a CPU, more tokens gain nothing once the matrices are large, and they delay queued requests. One
+ * thread is slower with more than `thread` tokens, whose activations fit its cache. A GPU needs many.
  */
 const batchTokens = { thread: 256, cpu: 512, device: 16_384 };
 const maxRows = { cpu: 64, device: 1_024 };
 
-const mixingNote = 'its quantised weights mix the texts of a batch: they run one by one, which is slower';
+const mixingNote = 'its quantised weights mix the texts of a batch, so texts run one by one, which is slower';
 
-/** Texts of which each must have the same vector alone and beside the others. */
+/** Probe texts: each must have the same vector alone and in a batch. */
 const probes = [
   'Hello.',
   'The ferry leaves at 7:45 from pier 12, unless the wind turns to the north-west.',
@@ -32,9 +32,9 @@ const probes = [
 ];
 
 /**
- * Encoders of the BERT kind in the layout of sentence-transformers, exported to ONNX: inputs and outputs are found in
- * the graph, pooling and normalising in the files beside it. Options: `pooling` (`mean`, `cls`, `last`, `max`),
- * `normalize`, `batchTokens`.
+ * BERT-like encoders in the sentence-transformers layout, exported to ONNX. Inputs and outputs are found in the graph;
+ * pooling and normalisation in the files beside it. Options: `pooling` (`mean`, `cls`, `last`, `max`), `normalize`,
+ * `batchTokens`.
  */
 export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads, slots } = options;
@@ -69,7 +69,7 @@ export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
   };
 };
 
-/** What the manifest allows, and the model has positions for. */
+/** Returns the smaller of the manifest's limit and the model's positions. */
 async function longestText({ directory, contextLength }: HostLoadOptions): Promise<number> {
   const config = (await readJsonIfPresent<EncoderConfig>(join(directory, 'config.json'))) ?? {};
   const { max_position_embeddings: positions = contextLength, model_type: type = '' } = config;

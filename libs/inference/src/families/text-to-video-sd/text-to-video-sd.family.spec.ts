@@ -26,7 +26,7 @@ type Case = (typeof fixture.cases)[number];
 const [first] = fixture.cases as [Case];
 
 class VideoRun extends TaskEngineRun {
-  /** Frame by frame, as a worker asks for them. */
+  /** Renders frame by frame, as a worker does. */
   async video(id: string, input: AnimateInput): Promise<ImageOutput['image'][]> {
     const { frames } = (await this.run({ id, task: 'animate', input })) as AnimateOutput;
     const images: ImageOutput['image'][] = [];
@@ -70,9 +70,9 @@ describe('a tiny text-to-video pipeline', () => {
           wanted,
         ] as const,
     ),
-  )('makes the frames that the reference makes: %s', async (_, wanted) => {
+  )('generates the frames of the reference: %s', async (_, wanted) => {
     const runner = await runnerOf(wanted);
-    const images = await runner.video('film', optionsOf(wanted));
+    const images = await runner.video('video', optionsOf(wanted));
     expect(images).toHaveLength(wanted.frames);
     for (const [index, samples] of wanted.samples.entries()) {
       const image = images[index];
@@ -82,7 +82,7 @@ describe('a tiny text-to-video pipeline', () => {
     }
   });
 
-  it('makes another film of another seed, another prompt and another negative prompt, and its frames differ', async () => {
+  it('generates another video for another seed, prompt or negative prompt, with frames that differ', async () => {
     const runner = await runnerOf(first);
     const options = optionsOf(first);
     const base = await runner.video('base', options);
@@ -93,7 +93,7 @@ describe('a tiny text-to-video pipeline', () => {
     }
   });
 
-  it('tells how far it is after every step, and stops between two of them', async () => {
+  it('reports progress after every step, and stops between two steps', async () => {
     const runner = await runnerOf(first, { steps: 500 });
     runner.engine.submit({ id: 'long', task: 'animate', input: optionsOf(first) });
     while (runner.told('long').length < 2) await runner.heard();
@@ -103,13 +103,13 @@ describe('a tiny text-to-video pipeline', () => {
     expect(runner.engine.stats().stepsTotal).toBeLessThan(10);
   });
 
-  it('refuses a size that latents cannot have', async () => {
+  it('rejects a size that the latents cannot have', async () => {
     const runner = await runnerOf(first);
     runner.engine.submit({ id: 'odd', task: 'animate', input: { ...optionsOf(first), width: 17 } });
     expect(await runner.ended('odd')).toMatchObject({ error: { code: 'INVALID_REQUEST', param: 'width' } });
   });
 
-  it('refuses a pipeline of another class', async () => {
+  it('rejects a pipeline of another class', async () => {
     const elsewhere = fileURLToPath(new URL('../stable-diffusion/__fixtures__/tiny', import.meta.url));
     await expect(loadTextToVideoFamily({ ...options, directory: elsewhere }, () => undefined)).rejects.toMatchObject({
       code: 'INVALID_MODEL',

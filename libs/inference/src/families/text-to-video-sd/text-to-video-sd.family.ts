@@ -10,20 +10,21 @@ import { PipelineSessions } from '../stable-diffusion/pipeline-sessions.js';
 import { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
 import { VideoGenerator } from './video-generator.js';
 
-/** What the reference pipeline does where nobody says otherwise. */
+/** Defaults of the reference pipeline. */
 const usualSteps = 50;
 const usualGuidance = 9;
 
 /**
- * `TextToVideoSDPipeline` of the diffusers layout (ModelScope, Zeroscope and what was trained from them), exported to ONNX:
- * `text_encoder/`, `unet/` (latents with an axis of frames), `vae_decoder/` (of single frames), `tokenizer/`, `scheduler/`
- * and `model_index.json`. `familyOptions`: `steps`, `guidance`, and `scheduler`, which replaces the scheduler's class.
+ * `TextToVideoSDPipeline` of the diffusers layout (ModelScope, Zeroscope and their derivatives), exported to ONNX. Its
+ * parts are `text_encoder/`, `unet/` (latents with a frame axis), `vae_decoder/` (single frames), `tokenizer/`,
+ * `scheduler/` and `model_index.json`. `familyOptions`: `steps`, `guidance`, and `scheduler`, which replaces the
+ * scheduler's class.
  */
 export const loadTextToVideoFamily: EngineLoader = async (options, sink) => {
   const { directory, familyOptions } = options;
   const config = await readPipelineConfig(directory);
   if (config.pipelineClass !== 'TextToVideoSDPipeline') {
-    throw new PlatformError('INVALID_MODEL', `A ${config.pipelineClass} is no TextToVideoSDPipeline.`);
+    throw new PlatformError('INVALID_MODEL', `A ${config.pipelineClass} is not a TextToVideoSDPipeline.`);
   }
   if (typeof familyOptions.scheduler === 'string') config.scheduler._class_name = familyOptions.scheduler;
   const sessions = new PipelineSessions(options);

@@ -14,21 +14,24 @@ import type { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
 export interface VideoGeneratorDependencies {
   config: PipelineConfig;
   encoder: PromptEncoder;
-  /** Takes and gives latents with an axis of frames. */
+  /** Its latents have a frame axis. */
   unet: GraphSession;
   autoencoder: Autoencoder;
   steps: number;
-  /** How strictly the prompt is followed; 1 and less: without comparison to the negative prompt. */
+  /** Guidance scale; 1 and less disable the comparison with the negative prompt. */
   guidance: number;
 }
 
-/** Latent diffusion of all frames of a film together (https://arxiv.org/abs/2308.06571); each frame is decoded alone. */
+/**
+ * Latent diffusion of all frames of a video together (https://arxiv.org/abs/2308.06571); each frame is decoded
+ * separately.
+ */
 export class VideoGenerator {
-  constructor(private readonly parts: VideoGeneratorDependencies) {}
+  constructor(private readonly dependencies: VideoGeneratorDependencies) {}
 
-  /** Rejects with what `context.breathe` throws when the task was cancelled: between two steps. */
+  /** Rejects with the error of `context.yieldToEventLoop` if the task is cancelled, which is checked between steps. */
   async animate(input: AnimateInput, context: TaskContext): Promise<AnimateOutput> {
-    const { config, unet, steps } = this.parts;
+    const { config, unet, steps } = this.dependencies;
     const { height, width } = latentSize(input, config);
     const shape = { channels: config.latentChannels, frames: input.frames, height, width };
     const length = shape.channels * input.frames * height * width;
@@ -39,14 +42,14 @@ export class VideoGenerator {
     return { frames: framesOf(await denoise({ scheduler, denoiser, latents, first: 0 }, context), shape) };
   }
 
-  /** One frame as pixels. */
+  /** Decodes one frame to pixels. */
   async develop(latents: FrameLatents, context: TaskContext): Promise<ImageOutput> {
     await context.yieldToEventLoop();
-    return { image: await context.measure(() => this.parts.autoencoder.decode(latents)) };
+    return { image: await context.measure(() => this.dependencies.autoencoder.decode(latents)) };
   }
 
   private async conditions({ prompt, negativePrompt, width, height }: AnimateInput) {
-    const { encoder, guidance } = this.parts;
+    const { encoder, guidance } = this.dependencies;
     return {
       prompt: await encoder.encode(prompt),
       negative: guidance > 1 ? await encoder.encodeNegative(negativePrompt) : null,
@@ -58,7 +61,7 @@ export class VideoGenerator {
   }
 }
 
-/** From `[channels, frames, height, width]`. */
+/** Extracts the latents of a frame from `[channels, frames, height, width]`. */
 function framesOf(
   latents: Float32Array,
   { channels, frames, height, width }: Omit<FrameLatents, 'data'> & { frames: number },

@@ -9,8 +9,8 @@ import { loadTinyTtsMetadata } from './tiny-tts.metadata.js';
 import { TinyTtsSynthesizer } from './tiny-tts.synthesizer.js';
 
 /**
- * TinyTTS in the layout of its published ONNX form: symbols, tones and noise scales to `audio`, with `metadata.json`
- * and the files of the pronouncer beside the graph.
+ * TinyTTS in the layout of its published ONNX export: symbols, tones and noise scales to `audio`. `metadata.json` and
+ * the pronouncer's files are beside the graph.
  */
 export const loadTinyTtsFamily: EngineLoader = async (options, sink) => {
   const { directory } = options;

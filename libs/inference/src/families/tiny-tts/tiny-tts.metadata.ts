@@ -2,19 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 
-/** What `metadata.json` of a model says. */
+/** Content of a model's `metadata.json`. */
 export interface TinyTtsMetadata {
   languageId: number;
-  /** Added to every tone: the tones of all languages share one table. */
+  /** Added to every tone, because the tones of all languages share one table. */
   toneOffset: number;
   sampleRate: number;
   /** Ids of symbols. */
   symbols: ReadonlyMap<string, number>;
-  /** Ids of speakers by their names in small letters. */
+  /** Ids of speakers by lower-case name. */
   speakers: ReadonlyMap<string, number>;
 }
 
-/** Rejects with `INVALID_MODEL` when the file is missing or lacks a member. */
+/** Rejects with `INVALID_MODEL` if the file is missing or incomplete. */
 export async function loadTinyTtsMetadata(directory: string): Promise<TinyTtsMetadata> {
   try {
     const stored = JSON.parse(await readFile(join(directory, 'metadata.json'), 'utf8')) as Record<string, unknown>;

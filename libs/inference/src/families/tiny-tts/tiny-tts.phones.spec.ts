@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { tinyTtsSymbols } from './tiny-tts.phones.js';
 
 describe('tinyTtsSymbols', () => {
-  it('writes phones in small letters with the tone of their stress, and marks it knows', () => {
+  it('writes lower-case phones with the tone of their stress, and known marks', () => {
     const symbols = tinyTtsSymbols([
       { word: 'vivid', phones: ['V', 'IH1', 'V', 'IH0', 'D'] },
       { mark: ';' },

@@ -1,13 +1,13 @@
 import type { SpokenToken } from '../../speech/english/spoken-text.js';
 
-/** One step of what the model says: a symbol of its table, and how strongly. */
+/** One input step of the model: a symbol and its tone. */
 export interface ToneSymbol {
   symbol: string;
-  /** 0 for consonants and marks; a vowel's stress of CMUdict plus one. */
+  /** 0 for consonants and marks; CMUdict's vowel stress plus one. */
   tone: number;
 }
 
-/** Marks the model knows by another sign, and those it knows. */
+/** Marks of the model, and marks that map to another of its signs. */
 const marks: Readonly<Record<string, string>> = {
   ',': ',',
   '.': '.',
@@ -19,7 +19,7 @@ const marks: Readonly<Record<string, string>> = {
   '—': '-',
 };
 
-/** The phones of a sentence as the model was trained with them: CMUdict's in small letters, `V` for `v`. */
+/** Returns the phones of a sentence in the model's notation: CMUdict in lower case, `V` for `v`. */
 export function tinyTtsSymbols(tokens: readonly SpokenToken[]): ToneSymbol[] {
   return tokens.flatMap((token) => {
     if ('phones' in token) return token.phones.map(phoneSymbol);

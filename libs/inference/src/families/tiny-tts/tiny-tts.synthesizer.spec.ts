@@ -7,7 +7,7 @@ import { maxSymbols, TinyTtsSynthesizer } from './tiny-tts.synthesizer.js';
 
 const symbols = ['_', 'hh', 'ah', 'l', 'ow', '.', 'UNK'];
 
-/** Keeps what it is fed and answers one sample for every symbol. */
+/** Records its feeds and returns one sample per symbol. */
 class RecordingSession implements GraphSession {
   readonly inputs = [];
   readonly outputs = [];
@@ -47,19 +47,20 @@ function setUp() {
     symbols: new Map(symbols.map((symbol, id) => [symbol, id])),
     speakers: new Map([['male', 0]]),
   };
-  const speaker = new TinyTtsSynthesizer(session, metadata, new WordPronouncer(dictionary, null));
-  const say = (text: string, speed = 1) => speaker.say(text, { voice: 'male', speed, language: null }, context);
+  const synthesizer = new TinyTtsSynthesizer(session, metadata, new WordPronouncer(dictionary, null));
+  const synthesize = (text: string, speed = 1) =>
+    synthesizer.synthesize(text, { voice: 'male', speed, language: null }, context);
   const numbers = (name: string) => {
     const data = session.fed[0]?.[name]?.data ?? [];
     return [...(data as Iterable<number | bigint>)].map(Number);
   };
-  return { session, say, numbers };
+  return { session, synthesize, numbers };
 }
 
 describe('TinyTtsSynthesizer', () => {
   it('puts a blank around every symbol, and pads at both ends', async () => {
-    const { say, numbers } = setUp();
-    const samples = await say('Hello.');
+    const { synthesize, numbers } = setUp();
+    const samples = await synthesize('Hello.');
     expect(numbers('x')).toEqual([0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0, 0]);
     expect(numbers('tone')).toEqual([0, 7, 0, 7, 0, 8, 0, 7, 0, 9, 0, 7, 0, 7, 0]);
     expect(numbers('language')).toEqual([0, 2, 0, 2, 0, 2, 0, 2, 0, 2, 0, 2, 0, 2, 0]);
@@ -67,21 +68,21 @@ describe('TinyTtsSynthesizer', () => {
     expect(samples.length).toBe(15);
   });
 
-  it('stretches the time for a slow pace', async () => {
-    const { say, numbers } = setUp();
-    await say('Hello.', 0.5);
+  it('lengthens the duration for a slow pace', async () => {
+    const { synthesize, numbers } = setUp();
+    await synthesize('Hello.', 0.5);
     expect(numbers('length_scale')).toEqual([2]);
   });
 
-  it('says nothing where there is nothing to say', async () => {
-    const { session, say } = setUp();
-    expect((await say('… — !')).length).toBe(0);
+  it('returns no samples for empty text', async () => {
+    const { session, synthesize } = setUp();
+    expect((await synthesize('… — !')).length).toBe(0);
     expect(session.fed).toEqual([]);
   });
 
-  it('cuts what is too long for one run', async () => {
-    const { session, say } = setUp();
-    await say('hello '.repeat(300));
+  it('splits text that is too long for one run', async () => {
+    const { session, synthesize } = setUp();
+    await synthesize('hello '.repeat(300));
     expect(session.fed.length).toBe(Math.ceil((300 * 4) / maxSymbols));
   });
 });

@@ -7,15 +7,15 @@ import type { Synthesizer, SpeakSettings } from '../../speech/synthesizer.js';
 import type { TinyTtsMetadata } from './tiny-tts.metadata.js';
 import { type ToneSymbol, tinyTtsSymbols } from './tiny-tts.phones.js';
 
-/** Symbols of one run; memory and the wait for the first sound grow with them. */
+/** Symbols per run. Memory and the time to the first audio grow with it. */
 export const maxSymbols = 400;
 
-/** Channels of the features of two language models, which this small model was trained to do without. */
+/** Feature widths of two language models, which this small model was trained to work without. */
 const featureChannels = { bert: 1024, ja_bert: 768 };
 
 /**
- * How freely it varies the sound and the pace. Half of what it was published with: a recogniser then misunderstands a
- * third less (docs/speech.md).
+ * Noise scales that vary timbre and pace. Half of the published values: a recogniser then misunderstands a third fewer
+ * words (docs/speech.md).
  */
 const noise = { audio: 0.3, pace: 0.3 };
 
@@ -35,7 +35,7 @@ export class TinyTtsSynthesizer implements Synthesizer {
     return [...this.metadata.speakers.keys()];
   }
 
-  async say(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array> {
+  async synthesize(sentence: string, settings: SpeakSettings, context: TaskContext): Promise<Float32Array> {
     const speakerId = this.metadata.speakers.get(settings.voice) ?? 0;
     const symbols = tinyTtsSymbols(spokenText(sentence, this.pronouncer));
     if (symbols.every(({ symbol }) => !/\w/u.test(symbol))) return new Float32Array(0);
@@ -79,12 +79,12 @@ export class TinyTtsSynthesizer implements Synthesizer {
   }
 }
 
-/** The model was trained with a blank around every symbol. */
+/** Adds a blank around every symbol, as in training. */
 function withBlanks(values: readonly number[]): number[] {
   return [0, ...values.flatMap((value) => [value, 0])];
 }
 
-/** Pieces a run takes, cut behind marks where that is possible. */
+/** Splits symbols into pieces for one run, after marks where possible. */
 function cutSymbols(symbols: readonly ToneSymbol[]): ToneSymbol[][] {
   const pieces: ToneSymbol[][] = [];
   let rest = symbols.slice();

@@ -1,21 +1,21 @@
 /** Cross attention of one head: `[tokens, positions]`, rows sum to 1. */
 export interface HeadAttention {
   data: Float32Array;
-  /** Positions per row of `data`; more than `positions` where silence follows. */
+  /** Positions per row of `data`; more than `positions` if the window ends in silence. */
   stride: number;
 }
 
 export interface AttentionRequest {
   heads: readonly HeadAttention[];
   tokens: number;
-  /** Positions that hold sound; the rest of the window is silence. */
+  /** Positions with audio; the rest of the window is silence. */
   positions: number;
   medianWidth: number;
 }
 
 /**
- * When each token was said, from what the decoder looked at: attention over the positions that hold sound, normalised
- * over the tokens, smoothed, averaged over the heads. `[tokens, positions]`.
+ * Returns attention as evidence of when each token was spoken, `[tokens, positions]`. It covers positions with audio,
+ * is normalised over the tokens, smoothed, and averaged over the heads.
  */
 export function attentionMatrix({ heads, tokens, positions, medianWidth }: AttentionRequest): Float64Array {
   const matrix = new Float64Array(tokens * positions);
@@ -34,7 +34,7 @@ export function attentionMatrix({ heads, tokens, positions, medianWidth }: Atten
   return matrix;
 }
 
-/** The rows over the sound alone, each summing to 1 again. */
+/** Crops the rows to the audio and makes each sum to 1 again. */
 function croppedRows({ data, stride }: HeadAttention, tokens: number, positions: number): Float64Array {
   const rows = new Float64Array(tokens * positions);
   for (let token = 0; token < tokens; token++) {
@@ -47,7 +47,7 @@ function croppedRows({ data, stride }: HeadAttention, tokens: number, positions:
   return rows;
 }
 
-/** Each position to mean 0 and deviation 1 over the tokens. */
+/** Scales each position to mean 0 and deviation 1 over the tokens. */
 function normalizeColumns(rows: Float64Array, tokens: number, positions: number): void {
   for (let position = 0; position < positions; position++) {
     let sum = 0;
@@ -56,7 +56,7 @@ function normalizeColumns(rows: Float64Array, tokens: number, positions: number)
     let squares = 0;
     for (let token = 0; token < tokens; token++)
       squares += ((rows[token * positions + position] as number) - mean) ** 2;
-    // A position that no token prefers says nothing.
+    // A position without deviation carries no information.
     const deviation = Math.sqrt(squares / tokens) || 1;
     for (let token = 0; token < tokens; token++) {
       const at = token * positions + position;
@@ -65,7 +65,7 @@ function normalizeColumns(rows: Float64Array, tokens: number, positions: number)
   }
 }
 
-/** Median over a window of odd width, mirrored at both ends. A row no longer than half of it stays as it is. */
+/** Applies a median filter of odd width, mirrored at both ends. A row no longer than half the width is unchanged. */
 export function medianFilter(row: Float64Array, width: number): Float64Array {
   const half = width >> 1;
   if (row.length <= half) return row;
@@ -80,7 +80,7 @@ export function medianFilter(row: Float64Array, width: number): Float64Array {
   });
 }
 
-/** Puts a value among the first `count` of a sorted window; far quicker than sorting a handful of numbers by call. */
+/** Inserts a value into the sorted first `count` values of a window; much faster than sorting for each call. */
 function insert(window: Float64Array, count: number, value: number): void {
   let at = count;
   for (; at > 0 && (window[at - 1] as number) > value; at--) window[at] = window[at - 1] as number;
@@ -88,8 +88,8 @@ function insert(window: Float64Array, count: number, value: number): void {
 }
 
 /**
- * The cheapest way through a matrix of costs, from the first row and column to the last (dynamic time warping):
- * for each row, the column in which it begins.
+ * Finds the cheapest path through a cost matrix, from the first row and column to the last (dynamic time warping).
+ * Returns the column in which each row begins.
  */
 export function rowStarts(costs: Float64Array, rows: number, columns: number): Int32Array {
   const trace = traceOf(costs, rows, columns);
@@ -104,11 +104,11 @@ export function rowStarts(costs: Float64Array, rows: number, columns: number): I
   return starts;
 }
 
-/** From where each cell was reached: 0 diagonally, 1 from the row before, 2 from the column before. */
+/** Returns the predecessor of each cell: 0 diagonal, 1 the row before, 2 the column before. */
 function traceOf(costs: Float64Array, rows: number, columns: number): Uint8Array {
   const width = columns + 1;
   const trace = new Uint8Array((rows + 1) * width);
-  // The reference keeps sums in single precision, which decides ties.
+  // The reference sums in single precision, which decides ties.
   let before = new Float32Array(width).fill(Infinity);
   before[0] = 0;
   for (let row = 1; row <= rows; row++) {

@@ -1,24 +1,24 @@
-/** cos and sin of a fifth of a turn, and of two. */
+/** cos and sin of 1/5 and 2/5 of a turn. */
 const [cosine1, sine1] = [Math.cos((2 * Math.PI) / 5), Math.sin((2 * Math.PI) / 5)];
 const [cosine2, sine2] = [Math.cos((4 * Math.PI) / 5), Math.sin((4 * Math.PI) / 5)];
 
 type Five = [number, number, number, number, number];
 
-/** Where the passes read and write; they change places after each. */
+/** Read and write buffers, swapped after each pass. */
 interface ComplexArrays {
   real: Float64Array;
   imaginary: Float64Array;
 }
 
-/** One pass: joins `radix` transforms of length `done` each into one. */
+/** Runs one pass, which joins `radix` transforms of length `done` each into one. */
 interface Pass {
   radix: 4 | 5;
   done: number;
 }
 
 /**
- * The discrete Fourier transform of one length, prepared once: for lengths that are products of fours and fives
- * (400 = 4²·5²). Nothing is allocated per call.
+ * Discrete Fourier transform of one length, prepared once. Lengths must be products of fours and fives (400 = 4²·5²).
+ * Calls allocate nothing.
  */
 export class FourierTransform {
   private readonly passes: Pass[] = [];
@@ -37,7 +37,7 @@ export class FourierTransform {
     this.scratch = { real: new Float64Array(length), imaginary: new Float64Array(length) };
   }
 
-  /** Replaces the numbers in `real` and `imaginary` by their transform. */
+  /** Transforms `real` and `imaginary` in place. */
   transform(real: Float64Array, imaginary: Float64Array): void {
     let from: ComplexArrays = { real, imaginary };
     let to = this.scratch;

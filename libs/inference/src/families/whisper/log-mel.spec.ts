@@ -4,7 +4,7 @@ import { LogMelSpectrogram } from './log-mel.js';
 import { melFilters } from './mel-filters.js';
 import { linear, parts } from './__fixtures__/parts.js';
 
-/** The sound of the reference script: a rising tone in a little noise. */
+/** Audio of the reference script: a rising tone with a little noise. */
 function audio(): Float32Array {
   const noise = linear(7);
   return Float32Array.from({ length: 24_000 }, (_, index) => {
@@ -33,13 +33,13 @@ describe('the transform', () => {
     }
   });
 
-  it('refuses other lengths', () => {
+  it('rejects other lengths', () => {
     expect(() => new FourierTransform(6)).toThrow(RangeError);
   });
 });
 
 describe('mel filters', () => {
-  it('lie and weigh as those of the reference, for 128 bands', () => {
+  it('match the positions and weights of the reference for 128 bands', () => {
     const filters = melFilters({ count: 128, transformLength: 400, sampleRate: 16_000 });
     for (const [index, { first, weights }] of filters.entries()) {
       const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -50,7 +50,7 @@ describe('mel filters', () => {
   });
 });
 
-describe('what Whisper hears', () => {
+describe('the log-mel spectrogram', () => {
   const frames = 3_000;
   const mel = new LogMelSpectrogram(80).compute(audio(), frames);
 
@@ -58,13 +58,13 @@ describe('what Whisper hears', () => {
     for (const [index, frame] of parts.mel.frames.entries()) {
       const expected = parts.mel[reference][index] ?? [];
       for (const [band, value] of expected.entries()) {
-        // The references compute in single precision; at the quiet end that shows in the fourth digit.
+        // The references compute in single precision, which shows in the fourth digit of quiet values.
         expect(Math.abs((mel[band * frames + frame] ?? 0) - value)).toBeLessThan(2e-4);
       }
     }
   });
 
-  it('is the same whether the silence is there or not', () => {
+  it('is the same with implicit and with explicit silence', () => {
     const padded = new Float32Array(frames * 160);
     padded.set(audio());
     expect(new LogMelSpectrogram(80).compute(padded, frames)).toEqual(mel);

@@ -1,16 +1,16 @@
 import { FourierTransform } from './fourier.js';
 import { melFilters, type MelFilter } from './mel-filters.js';
 
-/** Samples from one frame to the next, and under one frame's window, at 16 kHz. */
+/** Hop length and window length in samples at 16 kHz. */
 export const hopSamples = 160;
 const windowSamples = 400;
 const bins = windowSamples / 2 + 1;
 const sampleRate = 16_000;
 const floor = 1e-10;
-/** Everything quieter than the loudest by more than this (powers of ten) is silence. */
+/** Range below the loudest value, in powers of ten; everything quieter is clipped. */
 const dynamicRange = 8;
 
-/** What Whisper hears: the logarithm of mel-weighted power, 100 frames a second, scaled to about −1…1. */
+/** Computes Whisper's input: the logarithm of mel-weighted power, 100 frames per second, scaled to about −1…1. */
 export class LogMelSpectrogram {
   private readonly transform = new FourierTransform(windowSamples);
   private readonly filters: MelFilter[];
@@ -26,18 +26,21 @@ export class LogMelSpectrogram {
     this.filters = melFilters({ count: melBins, transformLength: windowSamples, sampleRate });
   }
 
-  /** `[melBins, frames]` of the samples, followed by silence up to `frames`. At most `frames * 160` samples count. */
+  /**
+   * Returns `[melBins, frames]` of the samples, padded with silence up to `frames`. Samples beyond `frames * 160` are
+   * ignored.
+   */
   compute(samples: Float32Array, frames: number): Float32Array {
-    const heard = samples.subarray(0, frames * hopSamples);
+    const used = samples.subarray(0, frames * hopSamples);
     const result = new Float32Array(this.melBins * frames);
     result.fill(Math.log10(floor));
-    // A frame whose window begins behind the last sample hears nothing.
-    const sounding = Math.min(frames, Math.ceil((heard.length + windowSamples / 2) / hopSamples));
-    for (let frame = 0; frame < sounding; frame += 2) this.computePair(heard, frame, { frames, sounding, result });
+    // A frame whose window begins after the last sample is silent.
+    const sounding = Math.min(frames, Math.ceil((used.length + windowSamples / 2) / hopSamples));
+    for (let frame = 0; frame < sounding; frame += 2) this.computePair(used, frame, { frames, sounding, result });
     return scaled(result);
   }
 
-  /** Two real frames are one complex transform. */
+  /** Transforms two real frames as one complex signal. */
   private computePair(
     samples: Float32Array,
     frame: number,
@@ -70,7 +73,7 @@ export class LogMelSpectrogram {
     }
   }
 
-  /** A windowed frame around `frame * 160`; the recording is mirrored at both of its ends, silence included. */
+  /** Returns a windowed frame centred at `frame * 160`. The recording, silence included, is mirrored at both ends. */
   private fill(target: Float64Array, samples: Float32Array, { frame, total }: { frame: number; total: number }): void {
     const from = frame * hopSamples - windowSamples / 2;
     for (let index = 0; index < windowSamples; index++) {

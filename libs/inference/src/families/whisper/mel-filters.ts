@@ -1,4 +1,4 @@
-/** Slaney's mel scale: linear to 1 kHz, logarithmic above. */
+/** Slaney mel scale: linear to 1 kHz, logarithmic above. */
 const hertzPerMel = 200 / 3;
 const breakHertz = 1_000;
 const breakMel = breakHertz / hertzPerMel;
@@ -12,13 +12,16 @@ function hertzOf(mel: number): number {
   return mel < breakMel ? mel * hertzPerMel : breakHertz * Math.exp(logStep * (mel - breakMel));
 }
 
-/** One triangle: what it weighs from bin `first` on. */
+/** One triangle: its weights from bin `first` on. */
 export interface MelFilter {
   first: number;
   weights: Float64Array;
 }
 
-/** Triangles over the bins of a transform, each of the same area (Slaney), as librosa and the reference make them. */
+/**
+ * Returns triangular filters over the bins of a transform, each of the same area (Slaney), as in librosa and the
+ * reference.
+ */
 export function melFilters({
   count,
   transformLength,

@@ -3,12 +3,12 @@ import { linear, parts } from './__fixtures__/parts.js';
 import { TokenRules } from './token-rules.js';
 import type { WhisperTokens } from './whisper.tokens.js';
 
-/** The numbers of the reference script's tokenizer. */
+/** Token ids of the reference script's tokenizer. */
 const tokens = {
   endOfText: 30,
   noTimestamps: 35,
   timestampBegin: 36,
-  firstTimestampMost: 5,
+  maxFirstTimestamp: 5,
   suppressed: [],
   suppressedFirst: [],
   isTimestamp: (id: number) => id >= 36,
@@ -18,9 +18,9 @@ function allowed(logits: Float32Array): number[] {
   return [...logits.keys()].filter((id) => logits[id] !== -Infinity);
 }
 
-describe('the rules of times', () => {
+describe('the timestamp rules', () => {
   it.each(parts.rules)(
-    'allow after $history (flat: $flat) what the reference allows',
+    'allow the tokens of the reference after $history (flat: $flat)',
     ({ seed, flat, history, allowed: expected }) => {
       const random = linear(seed);
       const logits = Float32Array.from({ length: 60 }, (_, id) => 4 * random() - (flat && id < 36 ? 2 : 0));
@@ -33,7 +33,7 @@ describe('the rules of times', () => {
 describe('the other rules', () => {
   const strict = { ...tokens, suppressed: [3, 4], suppressedFirst: [7, 30] } as unknown as WhisperTokens;
 
-  it('suppress what the checkpoint lists, some of it at the start alone', () => {
+  it('suppress the tokens that the checkpoint lists, some of them only at the start', () => {
     const rules = new TokenRules(strict, { timestamps: false });
     const first = new Float32Array(60);
     rules.apply(first, []);

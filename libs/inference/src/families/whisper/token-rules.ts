@@ -1,13 +1,13 @@
 import type { WhisperTokens } from './whisper.tokens.js';
 
-/** Which tokens may come next, as the reference rules it (ApplyTimestampRules, SuppressBlank, SuppressTokens). */
+/** Masks tokens that may not come next, as the reference does (ApplyTimestampRules, SuppressBlank, SuppressTokens). */
 export class TokenRules {
   constructor(
     private readonly tokens: WhisperTokens,
     private readonly options: { timestamps: boolean },
   ) {}
 
-  /** Puts what may not follow `written` out of reach, in place. */
+  /** Sets the logits of tokens that may not follow `written` to -Infinity, in place. */
   apply(logits: Float32Array, written: readonly number[]): void {
     const { suppressed, suppressedFirst } = this.tokens;
     for (const id of suppressed) logits[id] = -Infinity;
@@ -17,23 +17,23 @@ export class TokenRules {
   }
 
   private applyTimestamps(logits: Float32Array, written: readonly number[]): void {
-    const { noTimestamps, timestampBegin, endOfText, firstTimestampMost } = this.tokens;
+    const { noTimestamps, timestampBegin, endOfText, maxFirstTimestamp } = this.tokens;
     logits[noTimestamps] = -Infinity;
     const afterTime = this.isTime(written.at(-1));
     const afterPair = afterTime && (written.length < 2 || this.isTime(written.at(-2)));
-    // Times come in pairs, but for the first and the last.
+    // Timestamps come in pairs, except the first and the last.
     if (afterPair) logits.fill(-Infinity, timestampBegin);
     else if (afterTime) logits.fill(-Infinity, 0, endOfText);
 
     const lastTime = written.findLast((id) => id >= timestampBegin);
     if (lastTime !== undefined) {
-      // They never go back, and only the second of a pair may repeat the first.
+      // Timestamps never decrease, and only the second of a pair may equal the first.
       const earliest = afterTime && !afterPair ? lastTime : lastTime + 1;
       logits.fill(-Infinity, timestampBegin, earliest);
     }
     if (written.length === 0) {
       logits.fill(-Infinity, 0, timestampBegin);
-      logits.fill(-Infinity, timestampBegin + firstTimestampMost + 1);
+      logits.fill(-Infinity, timestampBegin + maxFirstTimestamp + 1);
     }
     if (timesOutweighText(logits, timestampBegin)) logits.fill(-Infinity, 0, timestampBegin);
   }
@@ -43,7 +43,7 @@ export class TokenRules {
   }
 }
 
-/** True when the times together are likelier than the likeliest text. */
+/** Returns true when all timestamps together are likelier than the likeliest text token. */
 function timesOutweighText(logits: Float32Array, timestampBegin: number): boolean {
   let bestText = -Infinity;
   for (let id = 0; id < timestampBegin; id++) {

@@ -12,14 +12,14 @@ function tone(seconds: number): Float32Array {
   return Float32Array.from({ length: seconds * rate }, (_, index) => 0.3 * Math.sin(index / 9));
 }
 
-/** Sound from `from` to `to` seconds, silence around it. */
+/** Returns audio with speech between `from` and `to` seconds and silence around it. */
 function audioWithin(seconds: number, from: number, to: number): Float32Array {
   const samples = new Float32Array(seconds * rate);
   samples.set(tone(to - from), from * rate);
   return samples;
 }
 
-describe('the family whisper', () => {
+describe('the Whisper family', () => {
   let folder: string;
   let run: RecognizerRun;
 
@@ -33,13 +33,13 @@ describe('the family whisper', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('writes what it hears, from where somebody begins to speak', async () => {
+  it('transcribes speech from where it starts', async () => {
     const { segments, consumedSamples, heardSpeech, memory } = await run.recognize({
       samples: audioWithin(10, 4, 8),
       timestamps: 'segment',
     });
     expect(segments.map(({ text }) => text)).toEqual([` ${tinyWhisperText}`]);
-    // Speech is given a fifth of a second in front, as words begin quietly.
+    // Speech is padded by a fifth of a second, because words begin quietly.
     expect(segments[0]?.start).toBeCloseTo(3.8, 1);
     expect(segments[0]?.end).toBeCloseTo(3.8 + tinyWhisperSeconds, 1);
     expect({ consumedSamples, heardSpeech, memory }).toEqual({
@@ -49,7 +49,7 @@ describe('the family whisper', () => {
     });
   });
 
-  it('tells when each word was said, in order and within the sound', async () => {
+  it('reports when each word was spoken, in order and within the audio', async () => {
     const { segments } = await run.recognize({ samples: tone(4), timestamps: 'word' });
     const words = segments.flatMap((segment) => segment.words ?? []);
     expect(words.map(({ word }) => word).join(' ')).toBe(tinyWhisperText);
@@ -58,14 +58,14 @@ describe('the family whisper', () => {
       expect(end).toBeLessThanOrEqual(4);
       expect(probability).toBeGreaterThan(0.9);
     }
-    // The attention of this model moves on by a fifth of a second per token.
+    // The attention of this model advances by a fifth of a second per token.
     const starts = words.map(({ start }) => start);
     for (const [index, start] of starts.entries()) {
       if (index > 1) expect(start - (starts[index - 1] ?? 0)).toBeCloseTo(0.2, 1);
     }
   });
 
-  it('hears nobody in silence, in a whisper below it and in nothing', async () => {
+  it('finds no speech in silence, in audio below the threshold and in empty audio', async () => {
     const quiet = tone(3).map((sample) => sample * 0.01);
     for (const samples of [new Float32Array(3 * rate), quiet, new Float32Array(0)]) {
       const { segments, heardSpeech, consumedSamples } = await run.recognize({ samples });
@@ -77,26 +77,26 @@ describe('the family whisper', () => {
     }
   });
 
-  it('asks for the rest of a sentence that begins late in a block that is not the last', async () => {
+  it('requests more audio for a sentence that begins late in a block that is not the last', async () => {
     const { segments, consumedSamples } = await run.recognize({ samples: audioWithin(30, 20, 30), isLast: false });
     expect(segments).toEqual([]);
     expect(consumedSamples / rate).toBeCloseTo(19.8, 1);
   });
 
-  it('takes a language it does not know for no hint', async () => {
+  it('ignores a language hint that it does not know', async () => {
     const { memory } = await run.recognize({ samples: tone(2), language: 'xx' });
     expect(memory.language).toBe('en');
     expect((await run.recognize({ samples: tone(2), language: 'de' })).segments[0]?.text).toContain('upon');
   });
 
-  it('stops within a step of a cancel', async () => {
+  it('stops within one step of a cancel', async () => {
     const before = run.steps();
     const cancelled = run.recognize({ samples: tone(20) }, (cancel) => cancel());
     await expect(cancelled).rejects.toThrow('cancelled');
     expect(run.steps() - before).toBeLessThanOrEqual(2);
   });
 
-  it('loads no model without the name of its decoder', async () => {
+  it('rejects a model without the name of its decoder', async () => {
     const manifest = await buildTinyWhisper(folder);
     await expect(RecognizerRun.load(loadWhisperFamily, folder, { ...manifest, familyOptions: {} })).rejects.toThrow(
       /decoderFile/,

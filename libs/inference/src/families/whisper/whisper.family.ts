@@ -5,7 +5,7 @@ import { WhisperTokens } from './whisper.tokens.js';
 
 /**
  * Whisper, exported for transformers.js: an encoder (`graphFile`) and a merged decoder (`familyOptions.decoderFile`),
- * with the tokenizer and the generation settings beside them. Exports that return cross attentions can time words.
+ * with tokenizer and generation settings beside them. Exports that return cross attentions support word times.
  */
 export const loadWhisperFamily: EngineLoader = async (options, sink) => {
   const tokens = await WhisperTokens.load(options.directory);

@@ -15,7 +15,7 @@ interface Reference {
 }
 
 const path = join(import.meta.dirname, '../../../../../test/models/__fixtures__/jfk.json');
-/** Of the reference implementation; `tools/reference/whisper_speech.py`. */
+/** Output of the reference implementation, made by `tools/reference/whisper_speech.py`. */
 const reference = JSON.parse(readFileSync(path, 'utf8')) as Reference;
 
 let model: InstalledModel;
@@ -26,14 +26,17 @@ beforeAll(async () => {
   tokens = await WhisperTokens.load(model.folder);
 });
 
-describe('the tokens of Whisper', () => {
-  it.each(reference.splits)('make the words of the reference in "$language"', ({ language, tokens: ids, words }) => {
-    const split = splitTokenWords(ids, (list) => tokens.decode(list), language);
-    expect(split.map(({ word }) => word)).toEqual(words[0]);
-    expect(split.map((each) => each.tokens)).toEqual(words[1]);
-  });
+describe('the Whisper tokens', () => {
+  it.each(reference.splits)(
+    'split into the words of the reference in "$language"',
+    ({ language, tokens: ids, words }) => {
+      const split = splitTokenWords(ids, (list) => tokens.decode(list), language);
+      expect(split.map(({ word }) => word)).toEqual(words[0]);
+      expect(split.map((each) => each.tokens)).toEqual(words[1]);
+    },
+  );
 
-  it('name 99 languages, the task and what comes before a prompt', () => {
+  it('include 99 languages, the task and the token before a prompt', () => {
     expect(tokens.languages.size).toBe(99);
     expect(tokens.startSequence('de')).toEqual([50_258, 50_261, 50_359]);
     expect(tokens.promptTokens('  Sluice ', 100)[0]).toBe(50_361);
@@ -42,8 +45,8 @@ describe('the tokens of Whisper', () => {
   });
 });
 
-describe('the voice graph', () => {
-  it('gives each frame the probability of the reference', async () => {
+describe('the voice activity graph', () => {
+  it("returns the reference's probability for each frame", async () => {
     const { folder, manifest } = model;
     const voice = await loadVoiceActivity({
       modelId: manifest.id,

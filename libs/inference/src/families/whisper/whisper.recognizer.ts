@@ -10,28 +10,28 @@ import { isSilence, WindowDecoder, type WindowText } from './window-decoder.js';
 import { WordAligner } from './word-aligner.js';
 import { joinPunctuation, medianDuration, shortenAtSentenceEnds, wordsOfSegments } from './word-timing.js';
 
-/** Whisper hears 30 s at once, 100 frames each; what is shorter is followed by silence. */
+/** Whisper takes 30 s at once, 100 frames per second; shorter audio is padded with silence. */
 const windowSeconds = 30;
 const windowFrames = 3_000;
 const defaultMelBins = 80;
 
-export interface WhisperParts {
+export interface WhisperDependencies {
   encoder: GraphSession;
   decoder: MergedDecoder;
   tokens: WhisperTokens;
 }
 
-/** One window after another through Whisper. */
+/** Transcribes one window after another with Whisper. */
 export class WhisperRecognizer implements WindowRecognizer {
   readonly maxSeconds = windowSeconds;
   private readonly mel: LogMelSpectrogram;
   private readonly melBins: number;
   private readonly writer: WindowDecoder;
-  /** Null: this export cannot tell when words were said. */
+  /** Null if the export does not support word times. */
   private readonly aligner: WordAligner | null;
 
-  constructor(private readonly parts: WhisperParts) {
-    const { decoder, tokens } = parts;
+  constructor(private readonly dependencies: WhisperDependencies) {
+    const { decoder, tokens } = dependencies;
     this.melBins = tokens.settings.num_mel_bins ?? defaultMelBins;
     this.mel = new LogMelSpectrogram(this.melBins);
     this.writer = new WindowDecoder(decoder, tokens);
@@ -39,24 +39,24 @@ export class WhisperRecognizer implements WindowRecognizer {
   }
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
-    const { tokens } = this.parts;
+    const { tokens } = this.dependencies;
     await context.yieldToEventLoop();
-    const heard = await context.measure(() => this.encode(window.samples));
+    const encoded = await context.measure(() => this.encode(window.samples));
     const known = window.languages.find((language) => tokens.languages.has(language));
-    const language = known ?? (await this.writer.detectLanguage(heard, context));
+    const language = known ?? (await this.writer.detectLanguage(encoded, context));
     const { prompt, isCut, temperature } = window;
-    // Where speech was cut, its own times tell how much of it was told.
+    // In a cut window, the model's timestamps tell how much of it was transcribed.
     const timestamps = isCut || window.timestamps !== 'none';
     const text = await this.writer.write(
-      { heard, language, prompt, timestamps, temperature: temperature ?? 0 },
+      { encoded, language, prompt, timestamps, temperature: temperature ?? 0 },
       context,
     );
-    const nothing: WindowSpeech = { segments: [], language, heardUntil: null, needsOverlap: false };
+    const nothing: WindowSpeech = { segments: [], language, transcribedUntil: null, needsOverlap: false };
     if (isSilence(text)) return nothing;
     const duration = window.samples.length / recognitionSampleRate;
     const split = splitSegments(text.tokens, tokens, duration);
     const words =
-      window.timestamps === 'word' ? await this.timeWords({ split, heard, language, duration }, context) : null;
+      window.timestamps === 'word' ? await this.timeWords({ split, encoded, language, duration }, context) : null;
     const segments = split.segments.map((segment, index): RecognizedSegment => {
       const timed = words?.[index];
       return {
@@ -67,30 +67,30 @@ export class WhisperRecognizer implements WindowRecognizer {
       };
     });
     const spoken = segments.filter((segment) => segment.text.trim() !== '');
-    return { ...nothing, segments: spoken, heardUntil: isCut ? split.heardUntil : null };
+    return { ...nothing, segments: spoken, transcribedUntil: isCut ? split.transcribedUntil : null };
   }
 
   private async encode(samples: Float32Array): Promise<GraphTensor> {
-    const { encoder } = this.parts;
+    const { encoder } = this.dependencies;
     const features = this.mel.compute(samples, windowFrames);
     const feeds = { input_features: encoder.tensor('float32', features, [1, this.melBins, windowFrames]) };
-    const { last_hidden_state: heard } = await encoder.run(feeds, ['last_hidden_state']);
-    return heard as GraphTensor;
+    const { last_hidden_state: encoded } = await encoder.run(feeds, ['last_hidden_state']);
+    return encoded as GraphTensor;
   }
 
   private async timeWords(
     {
       split,
-      heard,
+      encoded,
       language,
       duration,
-    }: { split: SplitText; heard: GraphTensor; language: string | null; duration: number },
+    }: { split: SplitText; encoded: GraphTensor; language: string | null; duration: number },
     context: TaskContext,
   ): Promise<ReturnType<typeof wordsOfSegments> | null> {
     if (this.aligner === null) return null;
-    const { endOfText } = this.parts.tokens;
+    const { endOfText } = this.dependencies.tokens;
     const textTokens = split.segments.map((segment) => segment.tokens.filter((id) => id < endOfText));
-    const words = await this.aligner.align({ heard, language, textTokens: textTokens.flat(), duration }, context);
+    const words = await this.aligner.align({ encoded, language, textTokens: textTokens.flat(), duration }, context);
     const median = medianDuration(words);
     shortenAtSentenceEnds(words, median);
     joinPunctuation(words);
@@ -106,7 +106,7 @@ export class WhisperRecognizer implements WindowRecognizer {
     tokens: number[],
     { temperature, avgLogprob, compressionRatio, noSpeechProb }: WindowText,
   ): Omit<RecognizedSegment, 'start' | 'end' | 'words'> {
-    const text = this.parts.tokens.decode(tokens);
+    const text = this.dependencies.tokens.decode(tokens);
     return { text, tokens, temperature, avgLogprob, compressionRatio, noSpeechProb };
   }
 }

@@ -2,31 +2,31 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { readJsonIfPresent, TextTokenizer } from '../../text/index.js';
 
-/** The members of generation_config.json and config.json that the family reads. */
+/** Members of generation_config.json and config.json that the family reads. */
 export interface WhisperSettings {
   suppress_tokens?: number[] | null;
   begin_suppress_tokens?: number[] | null;
   max_initial_timestamp_index?: number | null;
-  /** Pairs of layer and head whose cross attention follows the sound. */
+  /** Pairs of layer and head whose cross attention follows the audio. */
   alignment_heads?: [number, number][] | null;
-  /** Longest prompt plus text, in tokens. */
+  /** Maximum length of prompt plus text, in tokens. */
   max_target_positions?: number;
   num_mel_bins?: number;
   median_filter_width?: number;
 }
 
-/** The default of the reference: a text may begin up to a second into its window. */
+/** Default of the reference: text may begin up to one second into its window. */
 const defaultFirstTimestamp = 50;
 
-/** The tokens that mean something to Whisper, and text to tokens and back. */
+/** Special tokens of Whisper, and conversion between text and tokens. */
 export class WhisperTokens {
   readonly endOfText: number;
   readonly startOfTranscript: number;
   readonly noTimestamps: number;
   readonly noSpeech: number;
-  /** Token of 0.00 s; each further one is 0.02 s later. */
+  /** Token of 0.00 s; each following one is 0.02 s later. */
   readonly timestampBegin: number;
-  /** By ISO 639 code; empty for models of English alone. */
+  /** By ISO 639 code; empty for English-only models. */
   readonly languages: ReadonlyMap<string, number>;
   private readonly transcribe: number | null;
   private readonly startOfPrevious: number | null;
@@ -67,11 +67,11 @@ export class WhisperTokens {
     return this.settings.begin_suppress_tokens ?? [];
   }
 
-  get firstTimestampMost(): number {
+  get maxFirstTimestamp(): number {
     return this.settings.max_initial_timestamp_index ?? defaultFirstTimestamp;
   }
 
-  /** What the decoder is told before it writes: the language, the task, and whether to write times. */
+  /** Returns the tokens before the text: language, task, and whether to write timestamps. */
   startSequence(language: string | null): number[] {
     if (!this.isMultilingual) return [this.startOfTranscript];
     const languageToken = this.languages.get(language ?? 'en');
@@ -81,14 +81,14 @@ export class WhisperTokens {
     return [this.startOfTranscript, languageToken, this.transcribe];
   }
 
-  /** The tokens of a text that the recording follows on; the last `most` of them. */
+  /** Returns the last `max` tokens of the text that precedes the recording. */
   promptTokens(prompt: string | null, max: number): number[] {
     const text = prompt?.trim() ?? '';
     if (text === '' || this.startOfPrevious === null) return [];
     return [this.startOfPrevious, ...this.tokenizer.encode(` ${text}`).slice(-max)];
   }
 
-  /** The text of the tokens without times and other marks. */
+  /** Returns the text of tokens without timestamps and other special tokens. */
   decode(ids: readonly number[]): string {
     return this.tokenizer.decode(ids.filter((id) => id < this.endOfText));
   }
@@ -106,7 +106,7 @@ export class WhisperTokens {
   private findLanguages(): Map<string, number> {
     const languages = new Map<string, number>();
     if (this.transcribe === null) return languages;
-    // Languages stand between the start of the transcript and the tasks.
+    // Languages are the tokens between the start of the transcript and the tasks.
     for (let id = this.startOfTranscript + 1; id < this.transcribe; id++) {
       const [, code] = /^<\|([a-z]{2,3})\|>$/.exec(this.tokenizer.describeToken(id).token) ?? [];
       if (code !== undefined) languages.set(code, id);

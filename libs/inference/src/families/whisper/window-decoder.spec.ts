@@ -5,8 +5,8 @@ import type { GraphTensor } from '../../runtime/graph-session.js';
 import { isSilence, WindowDecoder } from './window-decoder.js';
 import type { WhisperTokens } from './whisper.tokens.js';
 
-/* Twelve words, the end, the start, the task, a language, nobody, no times; times follow. */
-const ids = { end: 12, start: 13, language: 14, task: 15, nobody: 16, noTimes: 17 };
+/* Twelve words, the end, the start, the task, a language, no speech, no timestamps; timestamps follow. */
+const ids = { end: 12, start: 13, language: 14, task: 15, noSpeech: 16, noTimes: 17 };
 const size = 24;
 
 function tokensOf(changed: object = {}): WhisperTokens {
@@ -14,15 +14,15 @@ function tokensOf(changed: object = {}): WhisperTokens {
     endOfText: ids.end,
     startOfTranscript: ids.start,
     noTimestamps: ids.noTimes,
-    noSpeech: ids.nobody,
+    noSpeech: ids.noSpeech,
     timestampBegin: ids.noTimes + 1,
-    firstTimestampMost: 50,
+    maxFirstTimestamp: 50,
     languages: new Map([
       ['en', ids.language],
       ['de', 11],
     ]),
     isMultilingual: true,
-    suppressed: [ids.nobody],
+    suppressed: [ids.noSpeech],
     suppressedFirst: [],
     settings: { max_target_positions: 160 },
     startSequence: () => [ids.start, ids.language, ids.task],
@@ -42,7 +42,7 @@ const context = {
   measure: (run: () => Promise<unknown>) => run(),
 } as unknown as TaskContext;
 
-/** A decoder that wants `next` of the text so far; `spread` flattens what it wants. */
+/** Decoder that prefers `next` of the text so far; `spread` flattens its distribution. */
 function decoderOf(next: (written: number[], attempt: number) => Record<number, number>) {
   const fed: number[][] = [];
   let attempt = -1;
@@ -68,11 +68,11 @@ function decoderOf(next: (written: number[], attempt: number) => Record<number, 
   return { decoder: decoder as unknown as MergedDecoder, fed, attempts: () => attempt + 1 };
 }
 
-const heard = {} as GraphTensor;
-const options = { heard, language: 'en', prompt: null, timestamps: false, temperature: 0 };
+const encoded = {} as GraphTensor;
+const options = { encoded, language: 'en', prompt: null, timestamps: false, temperature: 0 };
 
 describe('the text of a window', () => {
-  it('ends with its end, and counts it in its likelihood', async () => {
+  it('ends at the end token, which counts in its likelihood', async () => {
     const { decoder, fed } = decoderOf((written) =>
       written.length < 3 ? { [written.length]: 30 } : { [ids.end]: 30 },
     );
@@ -82,7 +82,7 @@ describe('the text of a window', () => {
     expect(fed).toEqual([[3, 4, ids.start, ids.language, ids.task, ids.noTimes], [0], [1], [2]]);
   });
 
-  it('is tried again, warmer, where it is unlikely', async () => {
+  it('is retried at a higher temperature when it is unlikely', async () => {
     const { decoder, attempts } = decoderOf((written, attempt) =>
       attempt < 2 ? (written.length < 4 ? {} : { [ids.end]: 3 }) : { [written.length < 2 ? 5 : ids.end]: 40 },
     );
@@ -90,7 +90,7 @@ describe('the text of a window', () => {
     expect([attempts(), text.temperature, text.tokens]).toEqual([3, 0.4, [5, 5]]);
   });
 
-  it('is taken as it is at a temperature of the caller', async () => {
+  it("is accepted as it is at the client's temperature", async () => {
     const { decoder, attempts } = decoderOf((written) => (written.length < 4 ? {} : { [ids.end]: 60 }));
     const writer = new WindowDecoder(decoder, tokensOf());
     const text = await writer.write({ ...options, temperature: 0.7 }, context);
@@ -99,7 +99,7 @@ describe('the text of a window', () => {
     expect(again.tokens).toEqual(text.tokens);
   });
 
-  it('leaves a loop before its room is used up, tries warmer, and keeps one round of it', async () => {
+  it('stops in a loop before its token limit, retries at a higher temperature, and keeps one round', async () => {
     const { decoder, fed, attempts } = decoderOf((written) => ({ [written.length % 3]: 60 }));
     const text = await new WindowDecoder(decoder, tokensOf()).write(options, context);
     expect(attempts()).toBe(6);
@@ -108,7 +108,7 @@ describe('the text of a window', () => {
     expect(text).toMatchObject({ isLoop: true, temperature: 0 });
   });
 
-  it('is the likeliest of what failed, but no loop', async () => {
+  it('is the likeliest failed try that is not a loop', async () => {
     const { decoder } = decoderOf((written, attempt) => {
       if (attempt === 0) return { [written.length % 3]: 60 };
       const last = written.length < 4 ? {} : { [ids.end]: 60 };
@@ -118,7 +118,7 @@ describe('the text of a window', () => {
     expect([text.temperature, text.isLoop]).toEqual([0.4, false]);
   });
 
-  it('ends when its room is used up', async () => {
+  it('ends at its token limit', async () => {
     let state = 1;
     const { decoder } = decoderOf(() => {
       state = (state * 48_271) % 2_147_483_647;
@@ -129,7 +129,7 @@ describe('the text of a window', () => {
   });
 
   it.each([true, false])(
-    'stays within the places of the model behind a long prompt, with timestamps: %s',
+    "stays within the model's positions after a long prompt, with timestamps: %s",
     async (timestamps) => {
       let state = 1;
       const { decoder, fed } = decoderOf(() => {
@@ -149,7 +149,7 @@ describe('the text of a window', () => {
     },
   );
 
-  it('is silence where it is unlikely and the model hears nobody', async () => {
+  it('is silence when it is unlikely and the model detects no speech', async () => {
     expect(isSilence({ avgLogprob: -1.5, noSpeechProb: 0.8 } as never)).toBe(true);
     expect(isSilence({ avgLogprob: -0.5, noSpeechProb: 0.8 } as never)).toBe(false);
     expect(isSilence({ avgLogprob: -1.5, noSpeechProb: 0.1 } as never)).toBe(false);
@@ -157,10 +157,10 @@ describe('the text of a window', () => {
 });
 
 describe('the language of a window', () => {
-  it('is the likeliest, or none for a model that knows one alone', async () => {
+  it('is the likeliest, or null for a model with a single language', async () => {
     const { decoder } = decoderOf(() => ({ [ids.language]: 3, 11: 4, 2: 9 }));
-    expect(await new WindowDecoder(decoder, tokensOf()).detectLanguage(heard, context)).toBe('de');
+    expect(await new WindowDecoder(decoder, tokensOf()).detectLanguage(encoded, context)).toBe('de');
     const english = tokensOf({ isMultilingual: false });
-    expect(await new WindowDecoder(decoder, english).detectLanguage(heard, context)).toBeNull();
+    expect(await new WindowDecoder(decoder, english).detectLanguage(encoded, context)).toBeNull();
   });
 });

@@ -8,63 +8,63 @@ import { TokenRules } from './token-rules.js';
 import type { WhisperTokens } from './whisper.tokens.js';
 
 export interface WindowRequest {
-  /** What the encoder heard. */
-  heard: GraphTensor;
-  /** ISO 639 code; ignored by models of English alone. */
+  /** Output of the encoder. */
+  encoded: GraphTensor;
+  /** ISO 639 code; ignored by English-only models. */
   language: string | null;
   prompt: string | null;
   timestamps: boolean;
-  /** Above zero: this one; zero: the likeliest text, warmer where that fails. */
+  /** Above 0: this temperature only. 0: the likeliest text, with higher temperatures where that fails. */
   temperature: number;
 }
 
 /** The text of one window. */
 export interface WindowText {
-  /** Without the end; with times where they were asked for. */
+  /** Without the end token; with timestamps if requested. */
   tokens: number[];
   text: string;
   temperature: number;
   avgLogprob: number;
   compressionRatio: number;
   noSpeechProb: number;
-  /** It went round and round, and was cut after the first round. */
+  /** The text ended in a loop and was cut after its first round. */
   isLoop: boolean;
 }
 
-/** Tried in turn until a text is neither unlikely nor repeats itself; the figures are the reference's. */
+/** Tried in turn until a text is likely and does not repeat itself; values of the reference. */
 const temperatures = [0, 0.2, 0.4, 0.6, 0.8, 1];
 const maxCompression = 2.4;
 const minLogprob = -1;
 const likelySilence = 0.6;
-/** Tokens between two looks for a loop. */
+/** Tokens between two checks for a loop. */
 const loopCheckEvery = 12;
 
-/** Writes the text of windows, token by token. */
+/** Decodes the text of windows, token by token. */
 export class WindowDecoder {
-  /** Most tokens that the model has a place for: prompt, start and text together. */
+  /** Positions of the model: maximum tokens of prompt, start sequence and text together. */
   private readonly positions: number;
-  /** Most tokens of a window's text, and of its prompt. */
-  private readonly room: number;
+  /** Maximum tokens of a window's text, and of its prompt. */
+  private readonly maxTextTokens: number;
 
   constructor(
     private readonly decoder: MergedDecoder,
     private readonly tokens: WhisperTokens,
   ) {
     this.positions = tokens.settings.max_target_positions ?? 448;
-    this.room = Math.floor(this.positions / 2);
+    this.maxTextTokens = Math.floor(this.positions / 2);
   }
 
-  /** The language that is most likely spoken; null for models of English alone. */
-  async detectLanguage(heard: GraphTensor, context: TaskContext): Promise<string | null> {
+  /** Returns the likeliest language; null for English-only models. */
+  async detectLanguage(encoded: GraphTensor, context: TaskContext): Promise<string | null> {
     const { tokens } = this;
     if (!tokens.isMultilingual) return null;
     await context.yieldToEventLoop();
-    const { logits } = await context.measure(() => this.decoder.begin(heard).feed([tokens.startOfTranscript]));
+    const { logits } = await context.measure(() => this.decoder.begin(encoded).feed([tokens.startOfTranscript]));
     const [best] = [...tokens.languages].toSorted(([, left], [, right]) => (logits[right] ?? 0) - (logits[left] ?? 0));
     return best?.[0] ?? null;
   }
 
-  /** Rejects as `context.breathe` does. */
+  /** Rejects like `context.yieldToEventLoop`. */
   async write(request: WindowRequest, context: TaskContext): Promise<WindowText> {
     const tries = request.temperature > 0 ? [request.temperature] : temperatures;
     const failed: WindowText[] = [];
@@ -73,16 +73,16 @@ export class WindowDecoder {
       if (!needsAnother(text)) return text;
       failed.push(text);
     }
-    return bestOf(failed);
+    return likeliestOf(failed);
   }
 
   private async writeOnce(request: WindowRequest, temperature: number, context: TaskContext): Promise<WindowText> {
     const { tokens } = this;
     const start = tokens.startSequence(request.language);
-    const prompt = tokens.promptTokens(request.prompt, this.room - 1);
+    const prompt = tokens.promptTokens(request.prompt, this.maxTextTokens - 1);
     const fed = [...prompt, ...start, ...(request.timestamps ? [] : [tokens.noTimestamps])];
     const rules = new TokenRules(tokens, { timestamps: request.timestamps });
-    const text = this.decoder.begin(request.heard);
+    const text = this.decoder.begin(request.encoded);
     // A fixed seed: the same recording gives the same text.
     const random = new Random(Math.round(temperature * 1_000));
     await context.yieldToEventLoop();
@@ -93,15 +93,15 @@ export class WindowDecoder {
     logits = logits.subarray((fed.length - 1) * size);
     const written: number[] = [];
     let logprobs = 0;
-    // Behind a long prompt the start tokens leave less than half of the places.
-    const max = Math.min(this.room, this.positions - fed.length);
+    // After a long prompt the start tokens leave less than half of the positions.
+    const max = Math.min(this.maxTextTokens, this.positions - fed.length);
     while (written.length < max) {
       rules.apply(logits, written);
       const { id, logprob } = chooseToken(logits, temperature, random);
       logprobs += logprob;
       if (id === tokens.endOfText) break;
       written.push(id);
-      if (written.length % loopCheckEvery === 0 && this.loopOf(written) > 0) break;
+      if (written.length % loopCheckEvery === 0 && this.countLoopedTokens(written) > 0) break;
       await context.yieldToEventLoop();
       ({ logits } = await context.measure(() => text.feed([id])));
     }
@@ -112,19 +112,19 @@ export class WindowDecoder {
     written: number[],
     scores: Pick<WindowText, 'temperature' | 'noSpeechProb' | 'avgLogprob'>,
   ): WindowText {
-    const looped = this.loopOf(written);
+    const looped = this.countLoopedTokens(written);
     const tokens = looped === 0 ? written : this.withoutLoop(written, looped);
     const ratio = compressionRatio(this.tokens.decode(written));
     const text = this.tokens.decode(tokens);
     return { ...scores, tokens, text, compressionRatio: ratio, isLoop: looped > 0 };
   }
 
-  /** Times move on even where the words repeat, so the words alone are looked at. */
-  private loopOf(written: readonly number[]): number {
+  /** Counts repeated tokens without timestamps, because timestamps advance even in a loop. */
+  private countLoopedTokens(written: readonly number[]): number {
     return loopedTokens(written.filter((id) => !this.tokens.isTimestamp(id)));
   }
 
-  /** One round of the loop is left, as it may have been said. */
+  /** Keeps one round of the loop, which may have been spoken. */
   private withoutLoop(written: readonly number[], looped: number): number[] {
     let left = looped;
     let end = written.length;
@@ -133,8 +133,11 @@ export class WindowDecoder {
   }
 }
 
-/** Where no try was good: the likeliest that is no loop. People repeat themselves, too, and that packs as well. */
-function bestOf(texts: WindowText[]): WindowText {
+/**
+ * Returns the likeliest text that is not a loop when every try failed. People repeat themselves too, so a high
+ * compression ratio alone does not rule a text out.
+ */
+function likeliestOf(texts: WindowText[]): WindowText {
   const [best] = texts.toSorted(
     (left, right) => Number(left.isLoop) - Number(right.isLoop) || right.avgLogprob - left.avgLogprob,
   );
@@ -147,7 +150,7 @@ function needsAnother({ compressionRatio: ratio, avgLogprob, noSpeechProb, isLoo
   return isLoop || ratio > maxCompression || avgLogprob < minLogprob;
 }
 
-/** A text that is unlikely where the model itself hears nobody: noise that it put words to. */
+/** Returns true for unlikely text where the model itself detects no speech: words made up from noise. */
 export function isSilence({ avgLogprob, noSpeechProb }: WindowText): boolean {
   return noSpeechProb > likelySilence && avgLogprob <= minLogprob;
 }

@@ -9,19 +9,19 @@ import type { TimedWord } from './word-timing.js';
 import type { WhisperTokens } from './whisper.tokens.js';
 
 export interface AlignRequest {
-  heard: GraphTensor;
+  encoded: GraphTensor;
   language: string | null;
-  /** Tokens of the text alone. */
+  /** Text tokens only. */
   textTokens: readonly number[];
-  /** Seconds of sound in the window. */
+  /** Seconds of audio in the window. */
   duration: number;
 }
 
 const defaultMedianWidth = 7;
 
 /**
- * Finds when each word was said: runs the decoder once over the finished text and follows its attention. Only graphs
- * that return their cross attentions can do it.
+ * Finds when each word was spoken: runs the decoder once over the finished text and follows its attention. Needs a
+ * graph that returns its cross attentions.
  */
 export class WordAligner {
   private readonly heads: ReadonlyMap<number, number[]>;
@@ -36,21 +36,21 @@ export class WordAligner {
     this.heads = byLayer;
   }
 
-  /** Null where the graph does not return what is needed, or nobody knows which heads to look at. */
+  /** Returns null if the graph lacks these outputs or the alignment heads are not known. */
   static of(decoder: MergedDecoder, tokens: WhisperTokens): WordAligner | null {
     const heads = tokens.settings.alignment_heads ?? [];
     const hasAll = heads.length > 0 && heads.every(([layer]) => decoder.attentionLayers.has(layer));
     return hasAll ? new WordAligner(decoder, tokens, heads) : null;
   }
 
-  /** The words in order, before punctuation is joined and long words are shortened. */
-  async align({ heard, language, textTokens, duration }: AlignRequest, context: TaskContext): Promise<TimedWord[]> {
+  /** Returns the words in order, before punctuation is joined and long words are shortened. */
+  async align({ encoded, language, textTokens, duration }: AlignRequest, context: TaskContext): Promise<TimedWord[]> {
     const { tokens } = this;
     if (textTokens.length === 0) return [];
     const start = tokens.startSequence(language);
     const fed = [...start, tokens.noTimestamps, ...textTokens, tokens.endOfText];
     await context.yieldToEventLoop();
-    const step = await context.measure(() => this.decoder.begin(heard).feed(fed, [...this.heads.keys()]));
+    const step = await context.measure(() => this.decoder.begin(encoded).feed(fed, [...this.heads.keys()]));
     const starts = this.tokenStarts(step, { skipped: start.length, duration });
     const words = splitTokenWords(textTokens, (ids) => tokens.decode(ids), language);
     const size = this.decoder.vocabularySize;
@@ -67,7 +67,7 @@ export class WordAligner {
     });
   }
 
-  /** Seconds at which each token of the text begins, and at last the end of the text. */
+  /** Returns the start of each text token in seconds, and last the end of the text. */
   private tokenStarts(step: DecoderStep, { skipped, duration }: { skipped: number; duration: number }): number[] {
     const heads: HeadAttention[] = [];
     let max = 0;
@@ -83,7 +83,7 @@ export class WordAligner {
     const positions = Math.max(1, Math.min(max, Math.floor(duration / secondsPerTimestamp + 1e-6)));
     const medianWidth = this.tokens.settings.median_filter_width ?? defaultMedianWidth;
     const matrix = attentionMatrix({ heads, tokens: step.tokens, positions, medianWidth });
-    // The start of the transcript and the end of the text were said by nobody.
+    // The start of the transcript and the end of the text have no audio.
     const rows = step.tokens - skipped - 1;
     const costs = matrix.subarray(skipped * positions, (skipped + rows) * positions).map((value) => -value);
     return [...rowStarts(costs, rows, positions)].map((column) => column * secondsPerTimestamp);

@@ -1,11 +1,11 @@
-/** One word and the tokens it is written with. */
+/** A word and its tokens. */
 export interface TokenWord {
-  /** With the space it begins with. */
+  /** Includes the leading space. */
   word: string;
   tokens: number[];
 }
 
-/** Python's `string.punctuation`, which the reference splits at. */
+/** Python's `string.punctuation`, at which the reference splits. */
 const punctuation = '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~';
 
 /** Languages written without spaces. */
@@ -13,13 +13,15 @@ const unspaced = new Set(['zh', 'ja', 'th', 'lo', 'my', 'yue']);
 
 type Decode = (ids: readonly number[]) => string;
 
-/** Cuts the tokens of a text into words: at spaces and punctuation, or at every character where nobody writes spaces. */
+/**
+ * Splits the tokens of a text into words: at spaces and punctuation, or at every character in languages without spaces.
+ */
 export function splitTokenWords(tokens: readonly number[], decode: Decode, language: string | null): TokenWord[] {
   const characters = splitAtCharacters(tokens, decode);
   return language !== null && unspaced.has(language) ? characters : joinAtSpaces(characters);
 }
 
-/** The shortest runs of tokens that are whole characters. */
+/** Returns the shortest runs of tokens that are whole characters. */
 function splitAtCharacters(tokens: readonly number[], decode: Decode): TokenWord[] {
   const whole = decode(tokens);
   const words: TokenWord[] = [];
@@ -29,7 +31,7 @@ function splitAtCharacters(tokens: readonly number[], decode: Decode): TokenWord
     current.push(token);
     const text = decode(current);
     const broken = text.indexOf('\uFFFD');
-    // A replacement character that stands in the whole text too is one that somebody said.
+    // A replacement character that is also in the whole text was really transcribed.
     if (broken >= 0 && whole[offset + broken] !== '\uFFFD') continue;
     words.push({ word: text, tokens: current });
     current = [];

@@ -10,10 +10,10 @@ import {
   wordsOfSegments,
 } from './word-timing.js';
 
-describe('the path of attention', () => {
+describe('the attention path', () => {
   const { tokens, frames, sounding, skipped, matrix, starts } = parts.alignment;
 
-  /** The attention of the reference script, after its softmax over all frames. */
+  /** Attention of the reference script, after its softmax over all frames. */
   function heads() {
     const random = linear(42);
     return Array.from({ length: 3 }, () => {
@@ -34,25 +34,25 @@ describe('the path of attention', () => {
 
   const made = attentionMatrix({ heads: heads(), tokens, positions: sounding, medianWidth: 7 });
 
-  it('is smoothed and averaged as by the reference', () => {
+  it('is smoothed and averaged as in the reference', () => {
     const rows = made.subarray(skipped * sounding, (tokens - 1) * sounding);
     expect(rows).toHaveLength(matrix.length);
     for (const [index, value] of rows.entries()) expect(value).toBeCloseTo(matrix[index] ?? 0, 3);
   });
 
-  it('begins each token where the reference begins it', () => {
+  it('starts each token where the reference does', () => {
     const rows = tokens - skipped - 1;
     const costs = made.subarray(skipped * sounding, (tokens - 1) * sounding).map((value) => -value);
     expect([...rowStarts(costs, rows, sounding)]).toEqual(starts);
   });
 
-  it('takes the diagonal where that is cheapest, and leaves out no row', () => {
+  it('takes the diagonal where it is cheapest, and skips no row', () => {
     const costs = Float64Array.from({ length: 16 }, (_, index) => (index % 5 === 0 ? 0 : 1));
     expect([...rowStarts(costs, 4, 4)]).toEqual([0, 1, 2, 3]);
     expect([...rowStarts(new Float64Array(3), 3, 1)]).toEqual([0, 0, 0]);
   });
 
-  it('has its median mirrored at the ends', () => {
+  it('mirrors the median filter at the ends', () => {
     expect([...medianFilter(Float64Array.of(9, 1, 5, 3, 7), 3)]).toEqual([1, 5, 3, 5, 3]);
     expect([...medianFilter(Float64Array.of(9, 1), 5)]).toEqual([9, 1]);
   });
@@ -60,7 +60,7 @@ describe('the path of attention', () => {
 
 describe('words', () => {
   it.each(parts.words.map((each, index) => ({ index, ...each })))(
-    'are shared out to their segments as by the reference, case $index',
+    'are assigned to segments as in the reference, case $index',
     ({ words: given, segments, expected }) => {
       const words = given.map(({ tokens, ...word }): TimedWord => ({
         ...word,
@@ -99,7 +99,7 @@ describe('words', () => {
     ]);
   });
 
-  it('are whole characters where nobody writes spaces', () => {
+  it('are whole characters in languages without spaces', () => {
     expect(splitTokenWords([0, 1, 2], decodeBytes, 'ja')).toEqual([
       { word: '🌊', tokens: [0, 1] },
       { word: '!', tokens: [2] },

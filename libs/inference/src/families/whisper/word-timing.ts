@@ -1,6 +1,6 @@
 import type { RecognizedWord } from '../../recognition/speech-recognition.js';
 
-/** A word while its times are put right. Seconds from the start of the window. */
+/** A word whose times are being corrected. Seconds from the start of the window. */
 export interface TimedWord {
   word: string;
   tokens: number[];
@@ -12,10 +12,10 @@ export interface TimedWord {
 const opening = '"\'“¿([{-';
 const closing = '"\'.。,，!！?？:：”)]}、';
 const sentenceEnds = '.。!！?？';
-/** Seconds; no median word is longer. */
+/** Upper limit of the median word duration, in seconds. */
 const longestMedian = 0.7;
 
-/** Half of all words are no longer, in seconds; words without length do not count. */
+/** Returns the median word duration in seconds; words without duration do not count. */
 export function medianDuration(words: readonly TimedWord[]): number {
   const durations = words.map(({ start, end }) => end - start).filter((duration) => duration !== 0);
   const sorted = durations.toSorted((left, right) => left - right);
@@ -25,8 +25,8 @@ export function medianDuration(words: readonly TimedWord[]): number {
 }
 
 /**
- * Alignment puts the pause between two sentences into one of the words beside it: no word at such a place is longer
- * than twice the median. In place.
+ * Shortens words at sentence ends to twice the median, in place. Alignment adds the pause between two sentences to one
+ * of the words beside it.
  */
 export function shortenAtSentenceEnds(words: TimedWord[], median: number): void {
   const max = median * 2;
@@ -38,7 +38,7 @@ export function shortenAtSentenceEnds(words: TimedWord[], median: number): void 
   }
 }
 
-/** Gives punctuation to the word it belongs to. The emptied words stay, without text, so that tokens can be counted. */
+/** Joins punctuation to its word. Emptied words stay, without text, so that tokens can be counted. */
 export function joinPunctuation(words: TimedWord[]): void {
   for (let at = words.length - 2, next = words.length - 1; at >= 0; at--) {
     const [previous, following] = [words[at] as TimedWord, words[next] as TimedWord];
@@ -65,8 +65,8 @@ export interface WordedSegment {
 }
 
 /**
- * Shares the words of a window out to its segments, and lets words and segments agree on where they begin and end.
- * `lastSpeechEnd` is where the segment before ended, in the same seconds.
+ * Assigns the words of a window to its segments and reconciles their start and end times. `lastSpeechEnd` is the end of
+ * the previous segment, in the same seconds.
  */
 export function wordsOfSegments(
   words: readonly TimedWord[],
@@ -91,7 +91,7 @@ export function wordsOfSegments(
   });
 }
 
-/** The reference's own rules for words that are too long at the borders of a segment. Changes `words` in place. */
+/** Applies the reference's rules for overlong words at segment borders. Changes `words` in place. */
 function settleBounds(
   words: TimedWord[],
   segment: { start: number; end: number },

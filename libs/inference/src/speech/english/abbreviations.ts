@@ -1,8 +1,6 @@
-/*
- * Written short, spoken long. An entry's key is in lower case and without its full stop.
- */
+/* English abbreviations and their spoken forms. Keys are in lower case and without the full stop. */
 
-/** Titles and the like: a name follows, so their full stop never ends a sentence. */
+/** Titles and the like. A name follows, so their full stop never ends a sentence. */
 const beforeNames: Readonly<Record<string, string>> = {
   mr: 'mister',
   mrs: 'missus',
@@ -26,7 +24,7 @@ const beforeNames: Readonly<Record<string, string>> = {
   ft: 'fort',
 };
 
-/** Words that may also end a sentence. */
+/** Abbreviations that may also end a sentence. */
 const words: Readonly<Record<string, string>> = {
   jr: 'junior',
   sr: 'senior',
@@ -70,7 +68,7 @@ const words: Readonly<Record<string, string>> = {
   sun: 'sunday',
 };
 
-/** Only with a number behind them. */
+/** Abbreviations only before a number. */
 const beforeNumbers: Readonly<Record<string, string>> = {
   No: 'number',
   Nos: 'numbers',
@@ -92,7 +90,7 @@ const all = { ...beforeNames, ...words };
 const anyWord = new RegExp(`(?<![\\w.'’-])(${Object.keys(all).join('|')})\\.(?!\\w)`, 'giu');
 const numbered = new RegExp(`(?<![\\w.])(${Object.keys(beforeNumbers).join('|')})\\.\\s?(?=\\d)`, 'gu');
 
-/** True when a text that ends with a full stop ends with an abbreviation that goes on before `after`. */
+/** Returns true when a text that ends with a full stop ends with an abbreviation and `after` continues the sentence. */
 export function endsWithAbbreviation(text: string, after: string): boolean {
   const written = /([\p{L}.]+)\.$/u.exec(text)?.[1];
   if (written === undefined) return false;
@@ -102,7 +100,7 @@ export function endsWithAbbreviation(text: string, after: string): boolean {
   return word === 'e.g' || word === 'i.e' || word === 'vs';
 }
 
-/** Writes abbreviations out. Words that are one only with a full stop stay as they are without it. */
+/** Expands abbreviations. Words that are abbreviations only with a full stop are unchanged without it. */
 export function expandAbbreviations(text: string): string {
   return (
     text
@@ -112,7 +110,7 @@ export function expandAbbreviations(text: string): string {
       .replaceAll(/\b[vV]\.?\s?(?=\d+\.\d)/gu, 'version ')
       .replaceAll(/(?<![\w.])w\/o(?!\w)/giu, 'without')
       .replaceAll(/(?<![\w.])w\/(?=\s)/giu, 'with')
-      // A saint stands before a name, a street behind one.
+      // "St." is "saint" before a name and "street" after one.
       .replaceAll(/(?<=\p{L}\s)St\.(?!\s+\p{Lu}\p{Ll})/gu, 'street')
       .replaceAll(/(?<!\w)St\.(?=\s+\p{Lu})/gu, 'saint')
       .replaceAll(numbered, (_found, word: string) => `${beforeNumbers[word] ?? word} `)
@@ -121,12 +119,12 @@ export function expandAbbreviations(text: string): string {
           ? `${all[word.toLowerCase()] ?? word}.`
           : (all[word.toLowerCase()] ?? word),
       )
-      // People leave the stop out after these.
+      // The full stop is often omitted after these.
       .replaceAll(/(?<![\w.])(Mr|Mrs|Ms|Dr)(?=\s+\p{Lu})/gu, (word) => all[word.toLowerCase()] ?? word)
   );
 }
 
-/** The full stop of an abbreviation at the end of a sentence is also the sentence's. */
+/** The full stop of an abbreviation at the end of a sentence also ends the sentence. */
 function endsText(text: string, from: number): boolean {
   return /^["'”’»)\]}\s]*$/u.test(text.slice(from));
 }

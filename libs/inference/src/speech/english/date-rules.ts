@@ -40,7 +40,7 @@ function clock(hours: string, minutes: string, half: string): string {
 
 const half = '\\s?([ap])\\.?\\s?m\\b';
 
-/** Dates, times, telephones, decades and ranges; numbers that are left over are for the rules after these. */
+/** Dates, times, telephone numbers, decades and ranges; later rules handle the remaining numbers. */
 export const dateRules: readonly NumberRule[] = [
   {
     pattern: /\b(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:T(?=\d\d:))?\b/gu,
@@ -77,14 +77,14 @@ export const dateRules: readonly NumberRule[] = [
     say: (text) => telephone(text ?? ''),
   },
   { pattern: /(?<![\w.,])['’]?([12]\d\d0|\d0)['’]?s\b/gu, say: (_, digits) => decade(digits ?? '') },
-  // What is left of two numbers around a dash are its ends.
+  // Two remaining numbers around a dash are a range.
   {
     pattern: /(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s?[-–—]\s?(?=\d[\d,.]*(?![\w-]|\.\d))/gu,
     say: (_, from) => `${from ?? ''} to `,
   },
 ];
 
-/** Area and subscriber, said digit by digit in groups. */
+/** Area code and subscriber number, spoken digit by digit in groups. */
 function telephone(text: string): string {
   const groups = text.split(/\D+/u).filter((group) => group !== '');
   return groups.map(digitByDigit).join(', ');

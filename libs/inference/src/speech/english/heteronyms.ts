@@ -1,6 +1,5 @@
 /*
- * Words that are said in two ways, and how their neighbours tell which. A rough guess: the word before decides whether
- * it is a verb.
+ * Words with two pronunciations, chosen by their neighbours. A heuristic: the word before decides whether it is a verb.
  */
 
 interface Heteronym {
@@ -8,7 +7,7 @@ interface Heteronym {
   other: string;
 }
 
-/** Stress on the second syllable as a verb, on the first as a noun or adjective, and others of that kind. */
+/** Mostly stressed on the second syllable as a verb and on the first as a noun or adjective. */
 const heteronyms: Readonly<Record<string, Heteronym>> = {
   abuse: { verb: 'AH0 B Y UW1 Z', other: 'AH0 B Y UW1 S' },
   advocate: { verb: 'AE1 D V AH0 K EY2 T', other: 'AE1 D V AH0 K AH0 T' },
@@ -75,7 +74,7 @@ const heteronyms: Readonly<Record<string, Heteronym>> = {
   wind: { verb: 'W AY1 N D', other: 'W IH1 N D' },
 };
 
-/** Behind these a verb follows. */
+/** Words that precede a verb. */
 const beforeVerbs = new Set(
   (
     "to will would can could shall should may might must do does did don't doesn't didn't can't cannot couldn't " +
@@ -83,23 +82,23 @@ const beforeVerbs = new Set(
   ).split(' '),
 );
 
-/** Behind these a noun does. */
+/** Words that precede a noun. */
 const beforeNouns = new Set(
   'a an the this that these those no any some of in for its his her their our my your with'.split(' '),
 );
 
-/** Rarely a noun where nothing else tells. */
+/** Words that default to the verb. */
 const mostlyVerbs = new Set(['read', 'use']);
 
-/** Between the deciding word and the verb; it says nothing by itself. */
+/** Skipped between the deciding word and the verb. */
 const adverbs = new Set('always never often also not just still only really even'.split(' '));
 
-/** The past of `read` sounds like the color, and so does it behind these. */
+/** After these, `read` is the past participle and sounds like the colour red. */
 const beforePast = new Set(
   "have has had having was were been be is are being i've you've we've they've he'd she'd".split(' '),
 );
 
-/** Phones of a word that has several, or null. `previous` are the words before it, the nearest first. */
+/** Returns the phones of a heteronym, or null for other words. `previous` are the words before it, nearest first. */
 export function heteronym(word: string, previous: readonly string[]): string[] | null {
   const key = word.toLowerCase();
   if (!Object.hasOwn(heteronyms, key)) return null;
@@ -111,7 +110,7 @@ export function heteronym(word: string, previous: readonly string[]): string[] |
   return (isVerb ? verb : other).split(' ');
 }
 
-/** `Read this.` is an order, `he read this` is past. */
+/** Returns true for `Read this.` (imperative), false for `he read this` (past). */
 function isVerbAlone(word: string, decider: string | undefined): boolean {
   return mostlyVerbs.has(word) && (word !== 'read' || decider === undefined);
 }

@@ -1,11 +1,11 @@
 /*
- * How a word that no dictionary knows is probably said, from its letters alone: the classic way of ordered rules with
- * context, and a guess at the stress. The rules are our own; phones are those of CMUdict.
+ * Letter-to-sound rules for words that are not in the dictionary: ordered rules with context, and a heuristic for the
+ * stress. The rules are our own; phones are those of CMUdict.
  */
 
 type Rule = readonly [letters: RegExp, phones: string];
 
-/** `^` and `$` are the borders of the word; lookarounds see the rest of it. First match wins. */
+/** `^` and `$` match the ends of the word; lookarounds see its other letters. The first match wins. */
 function rule(pattern: string, phones: string): Rule {
   return [new RegExp(pattern, 'y'), phones];
 }
@@ -217,12 +217,12 @@ const rules: Readonly<Record<string, readonly Rule[]>> = {
 
 const vowel = /^(?:[AEIOU][A-Z])$/u;
 
-/** Endings whose stress lies on the syllable before them. */
+/** Suffixes that put the stress on the syllable before them. */
 const pullsStress = /(?:tion|sion|cian|ic|ics|ical|ity|ian|ious|eous|ify|ial|graphy|logy|nomy)s?$/u;
-/** Endings that bear it. */
+/** Suffixes that are stressed themselves. */
 const bearsStress = /(?:ee|eer|ese|ette|ique|esque|oon)s?$/u;
 
-/** Phones with stress digits for a word of letters a-z. Empty for the empty word. */
+/** Returns phones with stress digits for a word of letters a-z; empty for the empty word. */
 export function pronounceByRule(word: string): string[] {
   const letters = word.toLowerCase();
   const phones: string[] = [];
@@ -249,7 +249,7 @@ function withStress(phones: string[], letters: string): string[] {
   return phones.map((phone, index) => {
     if (!vowel.test(phone)) return phone;
     if (index === stressed) return `${phone}1`;
-    // Two syllables ahead of the main stress there is another one; what lies between is weak.
+    // Secondary stress is two syllables before the main stress; the syllables between are weak.
     const isSecond =
       stressed !== undefined && index < stressed && places.indexOf(stressed) - places.indexOf(index) === 2;
     return isSecond ? `${phone}2` : `${weakened(phone)}0`;

@@ -14,7 +14,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const size = 4;
 const phonemes = ['<pad>', '<unk>', '<s>', '</s>', 'AA1', 'B'];
 
-/** A model whose output does not look at the state: `favourite` always wins. */
+/** Model whose output ignores the state: `favourite` always wins. */
 async function modelThatSays(favourite: number): Promise<NeuralPronouncer> {
   const matrix = (shape: number[], fill = 0, set: Record<number, number> = {}) => {
     const values = new Float32Array(shape.reduce((product, length) => product * length, 1)).fill(fill);
@@ -43,19 +43,19 @@ async function modelThatSays(favourite: number): Promise<NeuralPronouncer> {
 }
 
 describe('NeuralPronouncer', () => {
-  it('has no answer for a word whose end it does not find', async () => {
+  it('returns null for a word whose end it does not find', async () => {
     const model = await modelThatSays(phonemes.indexOf('B'));
     expect(model.guess('ab')).toBeNull();
   });
 
-  it('has no answer where it says nothing, nor for words longer than any', async () => {
+  it('returns null when it produces nothing, and for overlong words', async () => {
     const model = await modelThatSays(phonemes.indexOf('</s>'));
     expect(model.guess('ab')).toBeNull();
     expect(model.guess('a'.repeat(25))).toBeNull();
     expect(model.guess('')).toBeNull();
   });
 
-  it('refuses a file of another layout', async () => {
+  it('rejects a file of another layout', async () => {
     const path = join(folder, 'broken.json');
     await writeFile(path, '{"enc_emb":{"shape":[2,2],"data":""}}');
     await expect(NeuralPronouncer.load(path)).rejects.toMatchObject({ code: 'INVALID_MODEL' });

@@ -14,15 +14,15 @@ interface Cell {
   stateBias: Float32Array;
 }
 
-/** Longest word it is asked about: it was trained on ordinary words and repeats itself on others. */
+/** Longest word passed to the model. It was trained on ordinary words and repeats itself on longer ones. */
 const longestWord = 24;
 const maxPhones = 28;
 
 const [startToken, endToken] = [2, 3];
 
 /**
- * Guesses the phones of words that no dictionary has: the recurrent encoder and decoder of g2p_en, whose weights the
- * package of TinyTTS carries. Small enough to run without a graph runtime.
+ * Predicts the phones of words that are not in the dictionary, with the recurrent encoder and decoder of g2p_en. The
+ * TinyTTS package includes the weights. Small enough to run without a graph runtime.
  */
 export class NeuralPronouncer {
   private constructor(
@@ -74,7 +74,7 @@ export class NeuralPronouncer {
     );
   }
 
-  /** Null where it has no convincing answer: too long a word, or one it does not find the end of. */
+  /** Returns null without a usable result: the word is too long, or its end is not found. */
   guess(word: string): string[] | null {
     if (word.length === 0 || word.length > longestWord) return null;
     let state: Float32Array = new Float32Array(this.size);
@@ -91,7 +91,7 @@ export class NeuralPronouncer {
     return null;
   }
 
-  /** One step of a gated recurrent unit; rows of the matrices are reset, update and new gates. */
+  /** Computes one step of a gated recurrent unit; matrix rows are the reset, update and new gates. */
   private advance(cell: Cell, input: Float32Array, state: Float32Array): Float32Array {
     const { size } = this;
     const fromInput = affine(cell.inputWeights, cell.inputBias, input);

@@ -55,7 +55,7 @@ describe('normalizeText', () => {
     expect(normalizeText(written)).toBe(spoken);
   });
 
-  it('leaves nothing but letters and marks, of any text', () => {
+  it('leaves only letters and marks, for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         expect(normalizeText(text)).toMatch(/^[A-Za-z',.!?;:—…"() ]*$/u);
@@ -63,7 +63,7 @@ describe('normalizeText', () => {
     );
   });
 
-  it('takes digits of any length in a moment', () => {
+  it('handles digit runs of any length in linear time', () => {
     expect(normalizeText('9'.repeat(4_000)).startsWith('nine nine nine')).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { numberRules } from './number-rules.js';
 import { unitRules } from './unit-rules.js';
 import { sayAddresses, sayRomanNumerals, saySymbols, splitCompounds } from './written-forms.js';
 
-/** Fractions that are one character. */
+/** Fractions that are a single character. */
 const fractions: Readonly<Record<string, string>> = {
   '½': '1/2',
   '⅓': '1/3',
@@ -18,8 +18,8 @@ const fractions: Readonly<Record<string, string>> = {
 };
 
 /**
- * English as it is written, to words and the marks that carry the melody: letters, apostrophes, spaces and `,.!?;:—…"()`.
- * Capitals stay: they tell letters that are spelled from words that are read.
+ * Converts written English to words and the marks that affect intonation: letters, apostrophes, spaces and
+ * `,.!?;:—…"()`. Capitals stay, because they tell spelled letters from words.
  */
 export function normalizeText(text: string): string {
   let words = plainCharacters(text);
@@ -32,7 +32,7 @@ export function normalizeText(text: string): string {
   return tidy(spelledLetters(words));
 }
 
-/** One form of each quote, dash and space; letters without their accents. */
+/** Normalises quotes, dashes and spaces, and strips accents. */
 function plainCharacters(text: string): string {
   return text
     .replaceAll(/\s?([½⅓⅔¼¾⅛⅜⅝⅞])/gu, (_found, mark: string) => ` ${fractions[mark] ?? ''}`)
@@ -54,7 +54,7 @@ function plainCharacters(text: string): string {
     .replaceAll(/[łŁ]/gu, 'l');
 }
 
-/** `U.S.` → `U.S`: letters with stops between them are spelled; the last stop stays where it ends the sentence. */
+/** `U.S.` → `U.S`: letters separated by full stops are spelled. The last stop stays if it ends the sentence. */
 function spelledLetters(text: string): string {
   return text.replaceAll(
     /(?<![A-Za-z'])((?:[A-Za-z]\.)+[A-Za-z])\b(\.?)(\s*$)?/gu,
@@ -67,7 +67,7 @@ function tidy(text: string): string {
   return (
     text
       .replaceAll(/[^A-Za-z',.!?;:—…"() ]/gu, ' ')
-      // An apostrophe that joins nothing was a quotation mark.
+      // An apostrophe that joins nothing is a quotation mark.
       .replaceAll(
         /(?<![A-Za-z])'(?!(?:em|til|tis|twas|cause)\b)|'(?![A-Za-z])/giu,
         (mark, at: number, whole: string) =>

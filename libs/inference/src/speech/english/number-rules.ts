@@ -1,6 +1,6 @@
 import { cardinal, decimal, digitByDigit, ordinal, spokenNumber, toOrdinal, year } from './number-words.js';
 
-/** Finds one way of writing a number and says it. */
+/** Matches one notation of numbers and returns its spoken form. */
 export interface NumberRule {
   pattern: RegExp;
   say: (...groups: string[]) => string;
@@ -12,10 +12,10 @@ function fraction(over: string, under: string): string {
   return over === '1' ? `one ${part}` : `${cardinal(over)} ${part}s`;
 }
 
-/** Four digits alone are a year more often than a count; counts of thousands are rarely written without a comma. */
+/** Four digits without a comma are read as a year, because counts of thousands usually have one. */
 function bare(digits: string): string {
   if (/^(?:1[1-9]|20)\d\d$/u.test(digits)) return year(digits);
-  // A leading zero is an identifier: `007`.
+  // A leading zero marks an identifier: `007`.
   if (/^0\d/u.test(digits)) return digitByDigit(digits);
   return cardinal(digits);
 }
@@ -24,7 +24,7 @@ function version(text: string): string {
   return text.split('.').map(cardinal).join(' point ');
 }
 
-/** In the order they are tried: each takes what a later one would misread. */
+/** In matching order: each takes what a later rule would misread. */
 export const numberRules: readonly NumberRule[] = [
   {
     pattern: /\b(\d+)\s+([1-9]\d?)\/([1-9]\d{0,2})\b(?!\/)/gu,

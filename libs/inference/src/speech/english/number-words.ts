@@ -1,6 +1,4 @@
-/*
- * Numbers as American English says them. Digits come as text: what a caller writes may have more than a number holds.
- */
+/* Numbers in American English. Digits are passed as text, because input may exceed the range of a number. */
 
 const small = [
   'zero',
@@ -36,7 +34,7 @@ const irregularOrdinals: Readonly<Record<string, string>> = {
   twelve: 'twelfth',
 };
 
-/** Numbers of more digits are said digit by digit. */
+/** Longer numbers are spoken digit by digit. */
 const maxDigits = powers.length * 3;
 
 /** `1234` → `one thousand two hundred thirty four`. */
@@ -57,7 +55,7 @@ export function ordinal(digits: string): string {
   return toOrdinal(cardinal(digits));
 }
 
-/** The last word becomes the ordinal. */
+/** Turns the last word into its ordinal. */
 export function toOrdinal(words: string): string {
   return words.replace(/[a-z]+$/u, (last) => irregularOrdinals[last] ?? `${last.replace(/y$/u, 'ie')}th`);
 }
@@ -76,12 +74,12 @@ export function digitByDigit(digits: string): string {
   return [...digits].map((digit) => small[Number(digit)] ?? '').join(' ');
 }
 
-/** `3.14` → `three point one four`; a missing whole part is said as zero. */
+/** `3.14` → `three point one four`; a missing integer part is spoken as zero. */
 export function decimal(whole: string, fraction: string): string {
   return `${cardinal(whole === '' ? '0' : whole)} point ${digitByDigit(fraction)}`;
 }
 
-/** A number as it is written: with thousands separators, a fraction, a sign in front. */
+/** Speaks a number with thousands separators, a fraction or a sign. */
 export function spokenNumber(text: string): string {
   const [, sign = '', whole = '', fraction] = /^([-−+]?)([\d,]*)(?:\.(\d+))?$/u.exec(text) ?? [];
   const digits = whole.replaceAll(',', '');
@@ -90,7 +88,7 @@ export function spokenNumber(text: string): string {
   return `${spokenSign}${words}`;
 }
 
-/** `twenty` → `twenties`, `six` → `sixes`: decades and hands of cards. */
+/** `twenty` → `twenties`, `six` → `sixes`: plurals for decades and similar. */
 export function pluralOf(words: string): string {
   return words.replace(/[a-z]+$/u, (last) => {
     if (last.endsWith('y')) return `${last.slice(0, -1)}ies`;

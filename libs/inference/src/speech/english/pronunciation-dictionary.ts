@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { PlatformError } from '#common';
 
-/** Words and how they are said: phones of CMUdict, vowels with their stress (0 none, 1 main, 2 second). */
+/** Pronouncing dictionary: CMUdict phones, vowels with their stress (0 none, 1 primary, 2 secondary). */
 export class PronunciationDictionary {
   private constructor(private readonly words: ReadonlyMap<string, string>) {}
 
   /**
-   * Reads the module of the package `cmu-pronouncing-dictionary` as text: one object of words and phones, which is also
-   * JSON. It is never run. Rejects with `INVALID_MODEL` when the file is something else.
+   * Parses the module of the package `cmu-pronouncing-dictionary` as text, without running it. It contains one object
+   * of words and phones, which is valid JSON. Rejects with `INVALID_MODEL` for any other file.
    */
   static async load(path: string): Promise<PronunciationDictionary> {
     try {
@@ -24,12 +24,15 @@ export class PronunciationDictionary {
     }
   }
 
-  /** For tests and small vocabularies. Second pronunciations, `read(2)`, are left out: context decides, not chance. */
+  /**
+   * For tests and small vocabularies. Alternative pronunciations such as `read(2)` are dropped, because context decides
+   * between them.
+   */
   static of(entries: Readonly<Record<string, string>>): PronunciationDictionary {
     return new PronunciationDictionary(new Map(Object.entries(entries).filter(([word]) => !word.endsWith(')'))));
   }
 
-  /** Null for a word it does not know. Case does not matter. */
+  /** Returns null for an unknown word. Case-insensitive. */
   find(word: string): string[] | null {
     return this.words.get(word.toLowerCase())?.split(' ') ?? null;
   }

@@ -1,13 +1,13 @@
 import { normalizeText } from './normalize-text.js';
 import type { WordPronouncer } from './word-pronouncer.js';
 
-/** A word with its phones, or a mark that carries melody and pauses. */
+/** A word with its phones, or a mark that affects intonation and pauses. */
 export type SpokenToken = { word: string; phones: string[] } | { mark: string };
 
-/** Words (also spelled ones, `U.S`) and marks of normalised text. */
+/** Matches words (also spelled ones, `U.S`) and marks of normalised text. */
 const tokenPattern = /[A-Za-z](?:\.[A-Za-z])+|[A-Za-z']+|[,.!?;:—…"()]/gu;
 
-/** What is said for a written sentence, in order. Empty where nothing can be said. */
+/** Returns the spoken parts of a written sentence, in order; empty if nothing can be spoken. */
 export function spokenText(text: string, pronouncer: WordPronouncer): SpokenToken[] {
   const normalized = normalizeText(text);
   const tokens = normalized.match(tokenPattern) ?? [];

@@ -3,7 +3,7 @@ import type { NumberRule } from './number-rules.js';
 
 const number = '\\d{1,3}(?:,\\d{3})+(?:\\.\\d+)?|\\d*\\.\\d+|\\d+';
 
-/** Singular and plural of the whole and of the hundredth part. */
+/** Singular and plural of the unit and of its hundredth. */
 const currencies: Readonly<Record<string, readonly [string, string, string, string]>> = {
   $: ['dollar', 'dollars', 'cent', 'cents'],
   '£': ['pound', 'pounds', 'penny', 'pence'],
@@ -22,7 +22,7 @@ const magnitudes: Readonly<Record<string, string>> = {
   tn: 'trillion',
 };
 
-/** Written after a number; singular and plural. */
+/** Units written after a number; singular and plural. */
 const units: Readonly<Record<string, readonly [string, string]>> = {
   '%': ['percent', 'percent'],
   '°C': ['degree celsius', 'degrees celsius'],
@@ -84,7 +84,7 @@ function money(sign: string, amount: string, magnitude: string): string {
   if (size !== '') return `${spokenNumber(amount)} ${size} ${many}`;
   const [whole = '', rest] = amount.replaceAll(',', '').split('.');
   const main = `${cardinal(whole === '' ? '0' : whole)} ${isOne(whole) ? one : many}`;
-  // Three decimals are a rate, not coins.
+  // Three decimals are a rate, not cents.
   if (rest === undefined || /^0+$/u.test(rest)) return main;
   if (rest.length > 2) return `${spokenNumber(amount)} ${many}`;
   const coins = rest.padEnd(2, '0');
@@ -92,7 +92,7 @@ function money(sign: string, amount: string, magnitude: string): string {
   return /^0*$/u.test(whole) ? coinWords : `${main} and ${coinWords}`;
 }
 
-/** Money and measures. */
+/** Currencies and units of measure. */
 export const unitRules: readonly NumberRule[] = [
   {
     pattern: new RegExp(

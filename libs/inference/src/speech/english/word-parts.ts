@@ -5,7 +5,7 @@ type Find = (word: string) => string[] | null;
 const voiceless = new Set(['P', 'T', 'K', 'F', 'TH']);
 const sibilant = new Set(['S', 'Z', 'SH', 'ZH', 'CH', 'JH']);
 
-/** Ends a word as its written `s` does: `cats`, `dogs`, `boxes`. */
+/** Adds the sound of a written `s`: `cats`, `dogs`, `boxes`. */
 export function withPlural(phones: readonly string[]): string[] {
   const last = phones.at(-1) ?? '';
   if (sibilant.has(last)) return [...phones, 'IH0', 'Z'];
@@ -30,7 +30,7 @@ const contractions: Readonly<Record<string, readonly string[]>> = {
   "'m": ['M'],
 };
 
-/** `Sluice's`, `the dogs'`, `who'd've`: the word before the apostrophe with what stands behind it. */
+/** `Sluice's`, `the dogs'`, `who'd've`: the word before the apostrophe plus its ending. */
 export function contraction(word: string, find: Find): string[] | null {
   if (word.endsWith("s'")) return find(word.slice(0, -1));
   const possessive = /^(.+)'s$/u.exec(word)?.[1];
@@ -44,7 +44,10 @@ export function contraction(word: string, find: Find): string[] | null {
   return phones && [...phones, ...(contractions[ending] ?? [])];
 }
 
-/** Words a suffix may have been put to: as it is, with its dropped `e`, without its doubled letter, with `y` for `i`. */
+/**
+ * Returns candidate stems of a suffixed word: unchanged, with the dropped `e`, without the doubled letter, with `y` for
+ * `i`.
+ */
 function stems(base: string): string[] {
   const found = [base, `${base}e`];
   if (/([b-df-hj-np-tv-z])\1$/u.test(base)) found.push(base.slice(0, -1));
@@ -104,7 +107,7 @@ const prefixes: Readonly<Record<string, readonly string[]>> = {
   pseudo: ['S', 'UW2', 'D', 'OW0'],
 };
 
-/** Phones of a word made of a known one: inflected, derived, or put together from two. Null for others. */
+/** Returns the phones of an inflected, derived or compound word with known parts; null for others. */
 export function fromParts(word: string, dictionary: PronunciationDictionary): string[] | null {
   const find: Find = (part) => (part.length >= 3 ? dictionary.find(part) : null);
   return inflected(word, find) ?? prefixed(word, find) ?? compound(word, find);
@@ -132,7 +135,10 @@ function prefixed(word: string, find: Find): string[] | null {
   return null;
 }
 
-/** Two known words of at least four letters each, the longer first part first; the second is said with less weight. */
+/**
+ * Splits a compound into two known words of at least four letters, preferring a long first part. The second gets
+ * secondary stress.
+ */
 function compound(word: string, find: Find): string[] | null {
   for (let cut = word.length - 4; cut >= 4; cut -= 1) {
     const first = find(word.slice(0, cut));

@@ -39,11 +39,11 @@ describe('WordPronouncer', () => {
     ['unhappy', 'AH0 N HH AE1 P IY0'],
     ['firewalls', 'F AY1 ER0 W AO2 L Z'],
     ["wantn't", 'W AA1 N T AH0 N T'],
-  ])('builds %s from what it knows', (word, phones) => {
+  ])('derives %s from known words', (word, phones) => {
     expect(say(word)).toBe(phones);
   });
 
-  it('spells letters, and reads names in capitals that are words', () => {
+  it('spells letters, and reads capitalised names that are words', () => {
     expect(say('XYZ')).toBe('EH2 K S W AY2 Z IY1');
     expect(say('the U.S. cat')).toContain('Y UW2 EH1 S');
     expect(say('the NASA cat')).toContain('N AE1 S AH0');
@@ -51,21 +51,21 @@ describe('WordPronouncer', () => {
     expect(say('MP3')).toMatch(/^EH2 M P IY1/);
   });
 
-  it('does not spell a sentence that is shouted', () => {
+  it('does not spell a sentence that is all capitals', () => {
     expect(say('WE WANT THE CAT')).toBe('W IY1 | W AA1 N T | DH AH0 | K AE1 T');
   });
 
-  it('hears from the word before whether a word is a verb', () => {
+  it('decides by the word before whether a word is a verb', () => {
     expect(say('we use the cat')).toContain('Y UW1 Z');
     expect(say('the use')).toBe('DH AH0 | Y UW1 S');
   });
 
-  it('sounds out what nobody lists, and always says something', () => {
+  it('pronounces unknown words by rule, and never returns nothing', () => {
     expect(say('blorptic')).toMatch(/^B L /);
     expect(say('hmm')).not.toBe('');
   });
 
-  it('keeps the marks of the melody', () => {
+  it('keeps the marks that affect intonation', () => {
     expect(say('cat, cat; (cat)!')).toBe('K AE1 T | , | K AE1 T | ; | ( | K AE1 T | ) | !');
   });
 });

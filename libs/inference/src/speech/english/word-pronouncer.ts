@@ -33,7 +33,7 @@ const letterNames: Readonly<Record<string, string>> = {
   z: 'Z IY1',
 };
 
-/** Where the dictionary's first entry is not what a reader would say. */
+/** Words for which the dictionary's first entry is not the usual pronunciation. */
 const preferred: Readonly<Record<string, string>> = {
   and: 'AE1 N D',
   in: 'IH1 N',
@@ -44,21 +44,21 @@ const preferred: Readonly<Record<string, string>> = {
   your: 'Y UH1 R',
 };
 
-/** In capitals these are letters; in small ones they are words. */
+/** Spelled as letters in capitals; words in lower case. */
 const spelledInCapitals = new Set(['AI', 'ID', 'IP', 'IT', 'OR', 'PM', 'UN', 'US', 'WHO', 'AM', 'PR', 'HR', 'ER']);
 
-/** Words guessed lately; a text repeats its names. */
+/** Cache size for guessed words, because a text repeats its names. */
 const maxRemembered = 5_000;
 
 export interface WordPosition {
-  /** Words before it in the sentence, the nearest first. */
+  /** Words before it in the sentence, nearest first. */
   previous: readonly string[];
   next: string | null;
-  /** The whole sentence is in capitals: they say nothing about a word of it. */
+  /** The whole sentence is in capitals, so capitals do not mark letters to spell. */
   isShouted: boolean;
 }
 
-/** How a word is said: by the dictionary, by its known parts, by a model where there is one, and by rules at last. */
+/** Pronounces words by the dictionary, by known parts, by the model if there is one, and finally by rules. */
 export class WordPronouncer {
   private readonly guessed = new Map<string, string[]>();
 
@@ -67,7 +67,7 @@ export class WordPronouncer {
     private readonly model: NeuralPronouncer | null,
   ) {}
 
-  /** Phones of CMUdict with stress. Never empty for a word that has a letter. */
+  /** Returns CMUdict phones with stress. Never empty for a word that has a letter. */
   pronounce(word: string, position: WordPosition): string[] {
     if (this.isSpelled(word, position.isShouted)) return spell(word);
     return this.known(word, position) ?? this.guess(word.toLowerCase());
@@ -89,7 +89,7 @@ export class WordPronouncer {
     if (!/^[A-Z]{2,}(?:s|'s)?$/u.test(word) || isShouted) return false;
     const letters = word.replace(/'?s$/u, '');
     if (spelledInCapitals.has(letters)) return true;
-    // A name in capitals that nobody lists is read when it looks like a word: long, with vowels between.
+    // An unknown capitalised name is read if it looks like a word: long, with regular vowels.
     return (
       !this.dictionary.has(letters) &&
       !(letters.length >= 5 && /[AEIOUY]/u.test(letters) && !/[^AEIOUY]{4}/u.test(letters))
@@ -99,27 +99,27 @@ export class WordPronouncer {
   private guess(word: string): string[] {
     const known = this.guessed.get(word);
     if (known !== undefined) return known;
-    const phones = this.fromNothing(word);
+    const phones = this.pronounceUnknown(word);
     if (this.guessed.size >= maxRemembered) this.guessed.clear();
     this.guessed.set(word, phones);
     return phones;
   }
 
-  private fromNothing(word: string): string[] {
+  private pronounceUnknown(word: string): string[] {
     const joined = contraction(word, (part) => this.dictionary.find(part) ?? this.guess(part));
     if (joined !== null) return joined;
     const letters = word.replaceAll("'", '');
     if (letters !== word) return this.dictionary.find(letters) ?? this.guess(letters);
     const found = fromParts(word, this.dictionary);
     if (found !== null) return found;
-    // Without a vowel there is nothing to read.
+    // A short word without vowels is spelled.
     if (!/[aeiouy]/u.test(word) && word.length <= 6) return spell(word);
     const guessed = this.model?.guess(word) ?? pronounceByRule(word);
     return guessed.length > 0 ? guessed : spell(word);
   }
 }
 
-/** The names of the letters, said one after another; the weight lies on the last one. */
+/** Returns the names of the letters in order, with the main stress on the last. */
 function spell(word: string): string[] {
   const plural = /^[A-Z]{2,}'?s$/u.test(word);
   const letters = [...(plural ? word.replace(/'?s$/u, '') : word).toLowerCase()].filter(

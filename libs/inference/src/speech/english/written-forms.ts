@@ -1,6 +1,4 @@
-/*
- * What is written but not a word: addresses, symbols, names in capitals.
- */
+/* Written forms that are not words: addresses, symbols, names in capitals. */
 
 const symbols: Readonly<Record<string, string>> = {
   '&': 'and',
@@ -26,7 +24,7 @@ const symbols: Readonly<Record<string, string>> = {
   '¥': 'yen',
 };
 
-/** Host names and addresses as one would read them out. The scheme is what nobody says. */
+/** Speaks host names and addresses; the scheme is dropped. */
 export function sayAddresses(text: string): string {
   return text
     .replaceAll(/\b(?:https?|ftp):\/\/(?:www\.)?([^\s<>"“”]+)/giu, (_found, rest: string) => spokenAddress(rest))
@@ -50,7 +48,7 @@ function spokenAddress(address: string): string {
   return `${words}${tail}`;
 }
 
-/** Symbols as words where they stand for one; what nobody reads out is left away. */
+/** Replaces symbols that stand for a word, and drops the others. */
 export function saySymbols(text: string): string {
   return text
     .replaceAll(/(?<=\d)\s?[x*]\s?(?=\d)/gu, ' times ')
@@ -73,7 +71,7 @@ function romanNumber(numeral: string): number {
 
 const numeral = '(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})';
 
-/** Numerals where they surely are some: behind what is counted, and behind the names of rulers. */
+/** Speaks Roman numerals where they are unambiguous: after counted nouns and after names of rulers. */
 export function sayRomanNumerals(text: string): string {
   return text
     .replaceAll(
@@ -92,10 +90,7 @@ export function sayRomanNumerals(text: string): string {
     );
 }
 
-/**
- * Splits what is written together: `GitHub2` → `Git Hub 2`. Only where letters change case in the middle; names in
- * capitals stay.
- */
+/** Splits joined words: `GitHub2` → `Git Hub 2`. Only where the case changes inside a word; names in capitals stay. */
 export function splitCompounds(text: string): string {
   return text
     .replaceAll(/(?<=\p{Ll}{2})(?=\p{Lu}\p{Ll})/gu, ' ')

@@ -4,9 +4,9 @@ import type { DownloadLinksRepository } from './download-links.repository.js';
 
 const batch = 1_000;
 
-/** Drops the rows of download links whose time is over. */
+/** Deletes the rows of expired download links. */
 export class DeleteExpiredLinksSweep implements Sweep {
-  readonly name = 'forget-links';
+  readonly name = 'delete-expired-links';
 
   constructor(private readonly links: DownloadLinksRepository) {}
 

@@ -1,7 +1,7 @@
 import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 
-/** A request for a link, as it is judged. */
+/** A request for a link, as it is checked. */
 export interface LinkUse {
   artifactId: string;
   expiresAtMs: number;
@@ -12,13 +12,13 @@ interface LinkRow {
   requests: number;
 }
 
-/** What has become of download links. Every time is the database's. */
+/** State of download links. Every time is that of the database. */
 @Injectable()
 export class DownloadLinksRepository {
   // SQL: each use is counted and checked in one statement, so that no two requests share the last download.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Counts a request, whatever becomes of it. Answers how many there were within the window, this one included. */
+  /** Counts a request, whatever its result. Returns the number of requests within the window, this one included. */
   async countRequest({ artifactId, expiresAtMs }: LinkUse, windowMs: number): Promise<LinkRow> {
     const rows = await this.prisma.$queryRaw<LinkRow[]>`
       INSERT INTO download_links AS link (artifact_id, window_requests, expires_at)
@@ -34,7 +34,7 @@ export class DownloadLinksRepository {
     return row;
   }
 
-  /** Takes one of the downloads; false when none is left, the link is revoked, or another network has it. */
+  /** Uses up one of the downloads; false when none is left, the link is revoked, or another network owns it. */
   async takeDownload(artifactId: string, { network, max }: { network: string; max: number }): Promise<boolean> {
     const count = await this.prisma.$executeRaw`
       UPDATE download_links SET downloads = downloads + 1, network = ${network}
@@ -48,7 +48,7 @@ export class DownloadLinksRepository {
       UPDATE download_links SET revoked_at = COALESCE(revoked_at, now()) WHERE artifact_id = ${artifactId}`;
   }
 
-  /** Drops what the links' own time already says. Answers how many that were. */
+  /** Deletes rows that the expiry in the link itself makes redundant. Returns their number. */
   async forgetExpired(limit: number): Promise<number> {
     return await this.prisma.$executeRaw`
       DELETE FROM download_links WHERE artifact_id IN (

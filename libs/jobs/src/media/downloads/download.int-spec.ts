@@ -40,13 +40,13 @@ describe('download links', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Another process of the api, or the same one after a restart. */
+  /** Another api process, or the same one after a restart. */
   function replica(): DownloadService {
     const repository = new DownloadLinksRepository(prisma);
     return new DownloadService(new DownloadLinks(secretKey), artifacts, repository);
   }
 
-  async function linked(text = 'film'): Promise<{ id: string; token: string }> {
+  async function linked(text = 'video'): Promise<{ id: string; token: string }> {
     const { id } = await artifacts.put(Buffer.from(text), { kind: 'result', contentType: 'video/mp4' });
     return { id, token: links.tokenFor(id) };
   }
@@ -61,16 +61,16 @@ describe('download links', () => {
     await client.query(`UPDATE download_links SET window_start = window_start - interval '31 s'`);
   }
 
-  it('give out the media, after a restart too, and a part of it', async () => {
+  it('deliver the media, after a restart too, and ranges of it', async () => {
     const { token } = await linked();
     expect(await downloads.look(token)).toMatchObject({ bytes: 4, contentType: 'video/mp4' });
-    expect(await read(token)).toBe('film');
-    expect(await read(token, { from: replica() })).toBe('film');
+    expect(await read(token)).toBe('video');
+    expect(await read(token, { from: replica() })).toBe('video');
     const { stream } = await downloads.open(token, home1, (bytes) => ({ first: 1, last: bytes - 1 }));
     expect(Buffer.concat((await stream.toArray()) as Buffer[]).toString()).toBe('ilm');
   });
 
-  it('lead nowhere until there is something, and cost nothing meanwhile', async () => {
+  it('lead nowhere until there is a result, and use up nothing meanwhile', async () => {
     const id = artifacts.reserve('result');
     const token = links.tokenFor(id);
     for (let look = 0; look < 10; look += 1) await expect(read(token)).rejects.toMatchObject(missing);
@@ -78,7 +78,7 @@ describe('download links', () => {
     expect(await read(token)).toBe('late');
   });
 
-  it('are used up after a few downloads, however many come at once', async () => {
+  it('are used up after a few downloads, whatever the concurrency', async () => {
     const { token } = await linked();
     const results = await Promise.allSettled(Array.from({ length: 12 }, () => read(token)));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
@@ -98,7 +98,7 @@ describe('download links', () => {
     await expect(read(other.token, { ip: '2001:db8:2::3' })).rejects.toMatchObject(over);
   });
 
-  it('say 429 to whoever asks too often, and answer again later', async () => {
+  it('return 429 to excessive requests, and respond again later', async () => {
     const { token } = await linked();
     for (let look = 0; look < 20; look += 1) await downloads.look(token);
     await expect(downloads.look(token)).rejects.toMatchObject({
@@ -107,10 +107,10 @@ describe('download links', () => {
     });
     await expect(read(token)).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
     await wait();
-    expect(await read(token)).toBe('film');
+    expect(await read(token)).toBe('video');
   });
 
-  it('end when they are revoked, and what they led to with them', async () => {
+  it('end when they are revoked, together with their media', async () => {
     const { id, token } = await linked();
     await downloads.revoke(token);
     await downloads.revoke(token);
@@ -118,7 +118,7 @@ describe('download links', () => {
     expect(await artifacts.find(id)).toBeNull();
   });
 
-  it('are ours alone: any other is missing, without a look at the database', async () => {
+  it('are signed: any other is missing, without a database query', async () => {
     const { id, token } = await linked();
     const foreign = new DownloadLinks('ab'.repeat(32)).tokenFor(id);
     for (const wrong of [foreign, `${token}x`, token.slice(0, -1), id, `${id}.`, '', '../../etc/passwd', `x${token}`]) {
@@ -127,7 +127,7 @@ describe('download links', () => {
     }
   });
 
-  it('expire with their media, and are forgotten then', async () => {
+  it('expire with their media, and are deleted then', async () => {
     const clock = { nowMs: () => Date.now() + 90_000_000, monotonicMs: () => 0 };
     const { token } = await linked();
     await read(token);

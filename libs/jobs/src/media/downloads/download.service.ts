@@ -11,16 +11,16 @@ import {
 } from '#storage';
 import { DownloadLinksRepository } from './download-links.repository.js';
 
-/** Downloads of one link: the first and a few retries (contract 8.3). */
+/** Downloads per link: the first and a few retries. */
 const maxDownloads = 5;
-/** Requests of one link in the window; more are abuse. */
+/** Requests of one link per window; more are abuse. */
 const maxRequests = 20;
 const windowMs = 30_000;
 
 /**
- * Gives out media to whoever holds a link: `MEDIA_NOT_FOUND` where there is nothing (yet), `MEDIA_EXPIRED` when the link
- * is expired, used up or revoked or belongs to another network, `RATE_LIMIT_EXCEEDED` when it is abused. Rejects with
- * `SERVICE_UNAVAILABLE` while database or storage are away.
+ * Delivers media for download links. Rejects with `MEDIA_NOT_FOUND` when there is nothing (yet), `MEDIA_EXPIRED` when
+ * the link is expired, used up, revoked or belongs to another network, `RATE_LIMIT_EXCEEDED` when it is abused, and
+ * `SERVICE_UNAVAILABLE` while database or storage are unavailable.
  */
 @Injectable()
 export class DownloadService {
@@ -30,12 +30,12 @@ export class DownloadService {
     private readonly repository: DownloadLinksRepository,
   ) {}
 
-  /** What the link leads to; takes none of its downloads. */
+  /** Returns the target of the link; uses up none of its downloads. */
   async look(token: string): Promise<ArtifactRecord> {
     return await this.find(await this.enter(token));
   }
 
-  /** Opens a download. `range` asks for a part, once it is known how much there is. */
+  /** Opens a download. `range` selects a part, once the size is known. */
   async open(token: string, ip: string, range: (bytes: number) => ByteRange | undefined): Promise<OpenArtifact> {
     const { artifacts, repository } = this;
     const target = await this.enter(token);
@@ -48,7 +48,7 @@ export class DownloadService {
     return await artifacts.open(target.artifactId, part);
   }
 
-  /** Ends the link and deletes what it leads to: there is no other way to it. */
+  /** Revokes the link and deletes its media, which nothing else refers to. */
   async revoke(token: string): Promise<void> {
     const { links, repository, artifacts } = this;
     const target = links.read(token);
@@ -90,7 +90,7 @@ async function available<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** The network of a caller: 24 bits of IPv4, 48 of IPv6. */
+/** Returns the network of a caller: 24 bits of IPv4, 48 bits of IPv6. */
 function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown';
   const address = ipaddr.process(ip);

@@ -49,7 +49,7 @@ describe('a request for music', () => {
     [{ prompt: 'x'.repeat(1_001) }, 'prompt'],
     [{ duration_seconds: 1 }, 'duration_seconds'],
     [{ duration_seconds: 21 }, 'duration_seconds'],
-  ])('is refused by the field at fault: %j', (more, param) => {
+  ])('is rejected with the invalid field: %j', (more, param) => {
     expect(() => normalizeMusic(wire(more), model)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param }),
     );

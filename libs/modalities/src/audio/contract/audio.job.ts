@@ -14,26 +14,26 @@ import {
 } from '#platform/validation';
 import { defineJob } from '#queue';
 
-/** What results may be written as (contract 7). */
+/** Formats a result can have. */
 export const longAudioFormats = ['mp3', 'wav', 'flac'] as const;
 export type LongAudioFormat = (typeof longAudioFormats)[number];
 
-/** Longest text, in characters, where a model says nothing. */
+/** Default maximum length of a text, in characters, for models that do not set one. */
 export const usualPromptCharacters = 50_000;
-/** Longest text that any model can be given, in UTF-16 units. */
+/** Maximum length of a text for any model, in UTF-16 code units. */
 const maxPromptUnits = 1_000_000;
 
-/** What a piece of music is to be. */
+/** Description of a piece of music. */
 export class MusicOptions {
   @IsNumber() @Min(1) seconds!: number;
 
-  /** The same one gives the same piece. */
+  /** The same seed produces the same piece. */
   @IsInt() seed!: number;
 }
 
-/** A sound to be made, as the worker sees it. */
+/** An audio job as the worker sees it. */
 export class AudioJobPayload {
-  /** What is to be said, chapter by chapter; of music, what it is to be like. */
+  /** The text to speak, by chapter; for music, the prompt. */
   @IsString() @MinLength(1) @MaxLength(maxPromptUnits) text!: string;
 
   /** One of the model's voices; null for music. */
@@ -41,26 +41,26 @@ export class AudioJobPayload {
 
   @IsNumber() @Min(0.25) @Max(4) speed!: number;
 
-  /** Null: the voice's own. */
+  /** Null: the default of the voice. */
   @IsOptional() @IsString() language!: string | null;
 
   @IsIn(longAudioFormats) format!: LongAudioFormat;
 
-  /** Absent or null: the text is said. */
+  /** Absent or null: the job is speech. */
   @IsOptional() @ValidateNested() @Type(() => MusicOptions) music?: MusicOptions | null;
 
-  /** What the job uses when it succeeds, by the names of `audio.meter.ts`. */
+  /** Units the job uses if it succeeds, named as in `audio.meter.ts`. */
   @IsObject() units!: Record<string, number>;
 }
 
-/** What a sound leaves behind in its outcome; the sound itself is an artifact. */
+/** The result of an audio job; the audio itself is an artifact. */
 export class AudioJobResult {
   @IsNumber() @Min(0) seconds!: number;
 }
 
 /**
- * A worker that is lost takes no sound along: another one begins anew, once (gap 46). The half hour of gap 43 is what a job
- * gets for which nobody says more; the api says `SLUICE_MEDIA_DEADLINE_MS` (docs/decisions/media-deadline.md).
+ * A lost worker does not lose the job: another worker starts it again, once. The default deadline is half an hour; the
+ * api sets `SLUICE_MEDIA_DEADLINE_MS` (docs/decisions/media-deadline.md).
  */
 export const audioJob = defineJob({
   modality: 'audio',

@@ -2,20 +2,23 @@ import type { JobUsage, NanoUsd } from '#common';
 import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
- * What queued sound costs, as pure functions. A unit is named by its place in the price list: `input` and
- * `per_thousand_characters` count characters (code points), `per_second` seconds, `generation` and `durations.<tier>`
- * pieces.
+ * Prices of queued audio, as pure functions. A unit is named by its position in the price list: `input` and
+ * `per_thousand_characters` count characters (code points), `per_second` counts seconds, `generation` and
+ * `durations.<tier>` count pieces.
  */
 
 export type AudioUnits = Readonly<Record<string, number>>;
 
-/** What a caller says of the sound; null where nothing is said. */
+/** Size of a requested piece; null where the caller does not say. */
 export interface AudioSize {
   characters: number | null;
   seconds: number | null;
 }
 
-/** What a job of a size uses, or which figure is missing or in no tier. A free model uses nothing. */
+/**
+ * Returns the units a job of this size uses, or the name of the figure that is missing or outside every tier. A free
+ * model uses no units.
+ */
 export function unitsOfAudio(
   pricing: Pricing | null,
   { characters, seconds }: AudioSize,

@@ -1,6 +1,6 @@
 import { BooleanField, CheckedField, IntegerField, NumberField, TextField } from '#platform/http';
 
-/** A count above zero, or its digits as a text. */
+/** A positive whole number, or its digits as a string. */
 function SecondsField(): PropertyDecorator {
   return CheckedField({
     name: 'isSeconds',
@@ -20,11 +20,11 @@ function isSeconds(value: unknown): boolean {
   return typeof value === 'string' && /^\d{1,9}$/.test(value) && Number(value) > 0;
 }
 
-/** As those of pictures. */
+/** Same bounds as image seeds. */
 export const smallestSeed = -999_999_999;
 export const largestSeed = 999_999_999;
 
-/** `POST /audio/quote` (contract 7). */
+/** `POST /audio/quote`. */
 export class QuoteAudioRequest {
   @TextField({
     description: 'Model id, trait or alias.',
@@ -47,7 +47,7 @@ export class QuoteAudioRequest {
   character_count?: number;
 }
 
-/** `POST /audio/queue` (contract 7). */
+/** `POST /audio/queue`. */
 export class QueueAudioRequest {
   @TextField({
     description: 'Model id, trait or alias.',
@@ -60,8 +60,8 @@ export class QueueAudioRequest {
 
   @TextField({
     description:
-      'What is to be heard: of voices the text, up to `prompt_character_limit` (50,000 where the model says nothing), ' +
-      'of music what it is to be like (1,000). ' +
+      'Voices: the text to speak, up to `prompt_character_limit` (50,000 by default),' +
+      'music: a description of the piece (up to 1,000).' +
       'A line of `---` or `***` ends a chapter of a text.',
     required: true,
     minLength: 1,
@@ -69,39 +69,39 @@ export class QueueAudioRequest {
   })
   prompt!: string;
 
-  @TextField({ description: 'What is to be sung, for models with `supports_lyrics`.' })
+  @TextField({ description: 'Lyrics to sing, for models with `supports_lyrics`.' })
   lyrics_prompt?: string;
 
   @SecondsField()
   duration_seconds?: number | string;
 
-  @BooleanField({ description: 'No singing, for models with `supports_force_instrumental`.' })
+  @BooleanField({ description: 'Instrumental only, for models with `supports_force_instrumental`.' })
   force_instrumental?: boolean;
 
-  @BooleanField({ description: 'Have the lyrics written, for models with `supports_lyrics_optimizer`.' })
+  @BooleanField({ description: 'Generate the lyrics, for models with `supports_lyrics_optimizer`.' })
   lyrics_optimizer?: boolean;
 
-  @BooleanField({ description: 'An end that goes over into the beginning, for models with `supports_loop`.' })
+  @BooleanField({ description: 'Make the end lead seamlessly into the beginning, for models with `supports_loop`.' })
   loop?: boolean;
 
   @IntegerField({
-    description: 'Of music: the same seed makes the same piece; one of our own when absent. Not in the contract: ours.',
+    description: 'Music only: the same seed produces the same piece; random when absent. An extension of this service.',
     minimum: smallestSeed,
     maximum: largestSeed,
   })
   seed?: number;
 
   @TextField({
-    description: 'One of `voices` of the model; its first one when absent.',
+    description: 'One of the model’s `voices`; the first one when absent.',
     maxLength: 512,
     example: 'af_sky',
   })
   voice?: string;
 
-  @TextField({ description: 'What the text is written in.', maxLength: 35, example: 'en-GB' })
+  @TextField({ description: 'Language of the text.', maxLength: 35, example: 'en-GB' })
   language_code?: string;
 
-  @NumberField({ description: 'Pace; 1 is the model’s own.', minimum: 0.25, maximum: 4 })
+  @NumberField({ description: 'Speaking rate; 1 is the model’s own.', minimum: 0.25, maximum: 4 })
   speed?: number;
 }
 
@@ -109,13 +109,13 @@ class AudioJobName {
   @TextField({ description: 'The model the job was queued with.', required: true, minLength: 1, maxLength: 256 })
   model!: string;
 
-  @TextField({ description: 'As `/audio/queue` answered it.', required: true, minLength: 1, maxLength: 64 })
+  @TextField({ description: 'As returned by `/audio/queue`.', required: true, minLength: 1, maxLength: 64 })
   queue_id!: string;
 }
 
 /** `POST /audio/retrieve`. */
 export class RetrieveAudioRequest extends AudioJobName {
-  @BooleanField({ description: 'Delete the sound once it has been sent.', default: false })
+  @BooleanField({ description: 'Delete the audio once it has been sent.', default: false })
   delete_media_on_completion?: boolean;
 }
 

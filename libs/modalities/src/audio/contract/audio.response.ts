@@ -1,12 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** The answer of `POST /audio/quote`. */
+/** Response of `POST /audio/quote`. */
 export class AudioQuoteResponse {
   @ApiProperty({ type: 'number', description: 'In USD.', example: 0.012 })
   quote!: number;
 }
 
-/** The answer of `POST /audio/queue`. */
+/** Response of `POST /audio/queue`. */
 export class AudioQueueResponse {
   @ApiProperty({ type: 'string', example: 'kokoro-82m' })
   model!: string;
@@ -18,24 +18,27 @@ export class AudioQueueResponse {
   status!: 'QUEUED';
 }
 
-/** The answer of `POST /audio/retrieve` while the job runs. */
+/** Response of `POST /audio/retrieve` while the job runs. */
 export class AudioStatusResponse {
   @ApiProperty({ type: 'string', enum: ['PROCESSING'] })
   status!: 'PROCESSING';
 
   @ApiProperty({
     type: 'number',
-    description: 'Ms in which four of five of the last runs of the model were done; 0 before there was one.',
+    description: '80th percentile of the run time of the model’s last jobs, in ms; 0 before the first.',
     example: 41_000,
   })
   average_execution_time!: number;
 
-  @ApiProperty({ type: 'number', description: 'Ms that this one has run.', example: 8_400 })
+  @ApiProperty({ type: 'number', description: 'How long this job has run, in ms.', example: 8_400 })
   execution_duration!: number;
 }
 
-/** The answer of `POST /audio/complete`. */
+/** Response of `POST /audio/complete`. */
 export class AudioCompleteResponse {
-  @ApiProperty({ type: 'boolean', description: 'False: it still runs, or is not deleted yet; try later.' })
+  @ApiProperty({
+    type: 'boolean',
+    description: 'False: the job still runs, or its result could not be deleted yet; try again later.',
+  })
   success!: boolean;
 }

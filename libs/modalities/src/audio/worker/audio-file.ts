@@ -3,8 +3,8 @@ import { PlatformError } from '#common';
 import { type AudioFormat, audioHeadBytes, withAudioLength } from '#media';
 
 /**
- * Writes an encoded sound into a new file, and its length into the header when all of it is there. `samples` is asked at
- * the end. Rejects with `STORAGE_FULL` where there is no room, and as `parts` does; the file is the caller's to delete.
+ * Writes encoded audio into a new file, and its length into the header once it is complete. `samples` is called at the
+ * end. Rejects with `STORAGE_FULL` when the disk is full, and as `parts` does; the caller deletes the file.
  */
 export async function writeAudioFile(
   path: string,
@@ -23,7 +23,7 @@ export async function writeAudioFile(
     await file.write(head, 0, head.length, 0);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    throw new PlatformError('STORAGE_FULL', 'The service has no room to make this sound at the moment.');
+    throw new PlatformError('STORAGE_FULL', 'The service has no storage left for this audio at the moment.');
   } finally {
     await file.close();
   }

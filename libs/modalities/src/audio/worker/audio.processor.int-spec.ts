@@ -27,7 +27,7 @@ describe('a long text', () => {
     await rm(home, { recursive: true, force: true });
   });
 
-  /** Has three sentences said, a second each; answers the sound. */
+  /** Speaks three sentences of one second each; returns the audio. */
   async function spoken(
     format: LongAudioFormat,
     onSentence: (index: number) => unknown = () => undefined,
@@ -54,7 +54,7 @@ describe('a long text', () => {
     return (await artifacts.read(report.artifacts?.[0] ?? '', 1_000_000)).bytes;
   }
 
-  it('says in its header how long it is', async () => {
+  it('states its length in its header', async () => {
     const wav = await spoken('wav');
     expect([wav.readUInt32LE(4), wav.readUInt32LE(40)]).toEqual([wav.length - 8, wav.length - 44]);
     expect(wav).toHaveLength(44 + 3 * sampleRate * 2);
@@ -64,7 +64,7 @@ describe('a long text', () => {
     expect(await readdir(join(home, 'temporary'))).toEqual([]);
   });
 
-  it('may be said until the deadline of its job', async () => {
+  it('may take until the deadline of its job', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const audio = await spoken('mp3', (index) => index === 1 && vi.advanceTimersByTime(119 * minuteMs));
     vi.useRealTimers();

@@ -21,13 +21,13 @@ export interface AudioProcessorDependencies {
 const chapterPauseSeconds = 2;
 
 /**
- * Says a long text sentence by sentence into one file: what is in flight is a sentence or two, however long it is. Music
- * comes as a whole.
+ * Speaks a long text sentence by sentence into one file, so that one or two sentences are in memory at a time. Music is
+ * generated in one piece.
  */
 export class AudioProcessor {
   constructor(private readonly parts: AudioProcessorDependencies) {}
 
-  /** Rejects with a `PlatformError`, or with the signal's reason: a part of a sound is worth nothing. */
+  /** Rejects with a `PlatformError`, or with the signal's reason: partial audio is worth nothing. */
   async process(job: RunningJob<AudioJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { format, units, music } = job.envelope.payload;
@@ -36,7 +36,7 @@ export class AudioProcessor {
     const audio = music ? composedAudio(job, music, runner) : this.speak(job);
     const first = await audio.next();
     if (first.done === true) {
-      throw new PlatformError('INVALID_REQUEST', 'The prompt has nothing that this model can say.', 'prompt');
+      throw new PlatformError('INVALID_REQUEST', 'The prompt has nothing that this model can speak.', 'prompt');
     }
     const id = await this.store(job, first.value, audio);
     return {
@@ -47,7 +47,10 @@ export class AudioProcessor {
     };
   }
 
-  /** Answers the id of the stored sound. One that can say how long it is waits on this machine until that is known. */
+  /**
+   * Returns the id of the stored audio. A format whose header states the length stays in a local file until the length
+   * is known.
+   */
   private async store(
     { envelope, signal }: RunningJob<AudioJobPayload>,
     first: SpeakOutput,
@@ -68,7 +71,7 @@ export class AudioProcessor {
     });
   }
 
-  /** The next sentence is said when it is asked for. */
+  /** Speaks the next sentence when the consumer pulls it. */
   private async *speak(job: RunningJob<AudioJobPayload>): AsyncGenerator<SpeakOutput, void> {
     const { text, voice, speed, language } = job.envelope.payload;
     const chapters = chaptersOf(text);
@@ -95,7 +98,7 @@ export class AudioProcessor {
     const { cancelled, output } = await this.parts.runner.runTask(request, { signal });
     if (cancelled || output === null) {
       signal.throwIfAborted();
-      throw new PlatformError('INFERENCE_FAILED', 'A sentence of the text was not said.');
+      throw new PlatformError('INFERENCE_FAILED', 'A sentence of the text could not be spoken.');
     }
     return output as SpeakOutput;
   }

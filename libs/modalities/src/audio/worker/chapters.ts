@@ -1,9 +1,9 @@
 import { type Sentence, splitSentences } from '#inference/tasks';
 
-/** A line of nothing but dashes or stars, or a form feed. */
+/** A line of only dashes or asterisks, or a form feed. */
 const chapterBreak = /\n[^\S\n]*(?:-{3,}|\*{3,})[^\S\n]*(?=\n|$)|\f/u;
 
-/** The sentences of each chapter of a text; chapters without a sentence are left out. */
+/** Splits a text into the sentences of each chapter; chapters without a sentence are dropped. */
 export function chaptersOf(text: string): Sentence[][] {
   return text
     .replaceAll('\r\n', '\n')

@@ -32,7 +32,7 @@ function runnerOf(answer: (request: TaskRequest) => TaskResult): TaskRunner {
 }
 
 describe('music', () => {
-  it('is one task, and tells how far it is', async () => {
+  it('runs as one task and reports progress', async () => {
     const told: number[] = [];
     const asked: TaskRequest[] = [];
     const runner = runnerOf((request) => {
@@ -46,7 +46,7 @@ describe('music', () => {
     expect(told).toEqual([50, 99]);
   });
 
-  it('ends with the reason why its job was stopped', async () => {
+  it('rejects with the reason its job was stopped for', async () => {
     const stop = new AbortController();
     const runner = runnerOf(() => {
       stop.abort(new Error('stopped'));
@@ -56,7 +56,7 @@ describe('music', () => {
     await expect(composedAudio(jobOf(stop.signal), options, runner).next()).rejects.toThrow('stopped');
   });
 
-  it('fails where the host ends it without a reason', async () => {
+  it('fails when the host ends it without a reason', async () => {
     const runner = runnerOf(() => ({ cancelled: true, output: null }));
     const audio = composedAudio(jobOf(new AbortController().signal), options, runner);
     await expect(audio.next()).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });

@@ -4,7 +4,7 @@ import { type ComposeInput, type ComposeOutput, composeTask } from '#inference/t
 import type { RunningJob } from '#queue';
 import type { AudioJobPayload, MusicOptions } from '../contract/index.js';
 
-/** A piece of music, which comes in one part. Rejects with the signal's reason when the job was stopped. */
+/** Generates a piece of music in one part. Rejects with the signal's reason when the job was stopped. */
 export async function* composedAudio(
   job: RunningJob<AudioJobPayload>,
   { seconds, seed }: MusicOptions,
@@ -19,7 +19,7 @@ export async function* composedAudio(
   );
   if (cancelled || output === null) {
     signal.throwIfAborted();
-    throw new PlatformError('INFERENCE_FAILED', 'The music was not made.');
+    throw new PlatformError('INFERENCE_FAILED', 'The music could not be generated.');
   }
   yield output as ComposeOutput;
 }

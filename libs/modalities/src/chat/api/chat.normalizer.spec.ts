@@ -252,7 +252,7 @@ describe('what is accepted and unused', () => {
   ])('is called so in the document: %s in %j', (name, changes, owner) => {
     expect(normalize(changes).payload).toEqual(normalize({}).payload);
     const property = Reflect.getMetadata('swagger/apiModelProperties', owner.prototype as object, name) as object;
-    expect(property).toMatchObject({ description: expect.stringContaining('Accepted, unused') });
+    expect(property).toMatchObject({ description: expect.stringContaining('Accepted without effect') });
   });
 });
 

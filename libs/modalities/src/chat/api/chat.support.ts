@@ -13,7 +13,7 @@ export interface ChatModelLimits {
   capabilities: ModelCapabilities;
   /** Most choices of one request. */
   maxChoices: number;
-  /** Most tokens of one choice. */
+  /** Maximum number of tokens of one choice. */
   maxCompletionTokens: number;
 }
 

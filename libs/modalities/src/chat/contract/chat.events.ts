@@ -1,6 +1,6 @@
 import type { ReplyEvent } from '#queue';
 
-/** One sampled token with its log-probability (natural log). `bytes` are its UTF-8 bytes. */
+/** One sampled token with its log-probability (natural logarithm). `bytes` are its UTF-8 bytes. */
 export interface TokenLogprob {
   token: string;
   logprob: number;
@@ -8,21 +8,21 @@ export interface TokenLogprob {
   topLogprobs: { token: string; logprob: number; bytes: number[] | null }[];
 }
 
-/** The engine has the prompt: its length, and how much of it a cached prefix saved. Sent once. */
+/** The prompt was accepted: its length, and how many of its tokens came from a cached prefix. Sent once. */
 export interface PromptReadyEvent extends ReplyEvent {
   type: 'prompt-ready';
   promptTokens: number;
   cachedTokens: number;
 }
 
-/** New text of one choice. Never splits a character; may stand for several tokens. */
+/** New text of one choice. Never splits a character; may cover several tokens. */
 export interface TextDeltaEvent extends ReplyEvent {
   type: 'text-delta';
   /** Choice index, 0 to n-1. */
   index: number;
   channel: 'content' | 'reasoning';
   text: string;
-  /** Tokens this delta stands for; zero when it only flushes held-back text. */
+  /** Tokens this delta covers; zero when it only flushes held-back text. */
   tokens: number;
   logprobs: TokenLogprob[] | null;
 }

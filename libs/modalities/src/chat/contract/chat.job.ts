@@ -16,7 +16,7 @@ import {
 } from '#platform/validation';
 import { defineJob } from '#queue';
 
-/** One message of the conversation in the one canonical form; content parts are already joined to text. */
+/** One message of the conversation in canonical form; content parts are already joined to text. */
 export class ChatJobMessage {
   @IsIn(['system', 'user', 'assistant', 'tool'])
   role!: 'system' | 'user' | 'assistant' | 'tool';
@@ -33,20 +33,20 @@ export class ChatJobMessage {
   reasoningContent?: string;
 }
 
-/** How to choose the next token. Absent members take the model's generation defaults. */
+/** Sampling options. Absent members take the model's generation defaults. */
 export class SamplingOptions {
   /** 0 is greedy. */
   @IsOptional() @IsNumber() @Min(0) @Max(2) temperature?: number;
   @IsOptional() @IsNumber() @Min(0) @Max(1) topP?: number;
-  /** 0 keeps all. */
+  /** 0 disables it. */
   @IsOptional() @IsInt() @Min(0) topK?: number;
   @IsOptional() @IsNumber() @Min(0) @Max(1) minP?: number;
-  /** Dynamic temperature: scales between the two with the entropy of the distribution. */
+  /** Dynamic temperature: varies between the two with the entropy of the distribution. */
   @IsOptional() @IsNumber() @Min(0) @Max(2) minTemperature?: number;
   @IsOptional() @IsNumber() @Min(0) @Max(2) maxTemperature?: number;
   @IsOptional() @IsNumber() @Min(-2) @Max(2) frequencyPenalty?: number;
   @IsOptional() @IsNumber() @Min(-2) @Max(2) presencePenalty?: number;
-  /** 1 is neutral; covers prompt and output. */
+  /** 1 is neutral; applies to prompt and output. */
   @IsOptional() @IsNumber() @Min(0) repetitionPenalty?: number;
   @IsOptional() @IsInt() @Min(1) seed?: number;
 }
@@ -63,7 +63,7 @@ export class ChatJobFormat {
   @IsString() param!: string;
 }
 
-/** A chat request as the worker sees it: no OpenAI, no HTTP, validated again on arrival. */
+/** A chat request as the worker sees it: no OpenAI types, no HTTP, validated again on arrival. */
 export class ChatJobPayload {
   @IsArray()
   @ArrayMinSize(1)
@@ -75,26 +75,26 @@ export class ChatJobPayload {
   @Type(() => SamplingOptions)
   sampling!: SamplingOptions;
 
-  /** Choices to generate from the one prompt. */
+  /** Choices to generate from the prompt. */
   @IsInt() @Min(1) @Max(128) n!: number;
 
-  /** Upper bound of generated tokens per choice; absent means up to the model's limit or the context's end. */
+  /** Maximum number of generated tokens per choice; absent: the model's limit or the end of the context. */
   @IsOptional() @IsInt() @Min(1) maxTokens?: number;
 
   @IsArray() @ArrayMaxSize(4) @IsString({ each: true }) stop!: string[];
 
   @IsArray() @IsInt({ each: true }) stopTokenIds!: number[];
 
-  /** Null: no log-probabilities; else how many alternatives per token, 0 to 20. */
+  /** Null: no log-probabilities; otherwise the number of alternatives per token, 0 to 20. */
   @IsOptional() @IsInt() @Min(0) @Max(20) topLogprobs!: number | null;
 
-  /** Given to the chat template as `enable_thinking`; absent leaves the template's default. */
+  /** Passed to the chat template as `enable_thinking`; absent: the template's default. */
   @IsOptional() @IsBoolean() enableThinking?: boolean;
 
-  /** Likewise as `reasoning_effort`; absent also in jobs of an api that did not know of it. */
+  /** Passed to the chat template as `reasoning_effort`; also absent in jobs of an older api. */
   @IsOptional() @IsString() reasoningEffort?: string;
 
-  /** Drop `<think>` blocks instead of sending them on the reasoning channel. */
+  /** Drops `<think>` blocks instead of sending them on the reasoning channel. */
   @IsBoolean() stripThinking!: boolean;
 
   @IsOptional() @IsString() promptCacheKey?: string;
@@ -103,7 +103,7 @@ export class ChatJobPayload {
   @IsOptional() @ValidateNested() @Type(() => ChatJobFormat) format?: ChatJobFormat;
 }
 
-/** What a chat job leaves behind in its outcome; the text itself goes to the caller alone. */
+/** The result of a chat job; the text itself goes to the client only. */
 export class ChatJobResult {
   @IsInt() @Min(0) promptTokens!: number;
   @IsInt() @Min(0) cachedTokens!: number;
@@ -112,8 +112,8 @@ export class ChatJobResult {
 }
 
 /**
- * Whole answers survive one worker. Streams do not: the client already holds half of the first answer, and a worker
- * that is given one for the second time refuses it.
+ * A non-streamed response survives the loss of one worker. A stream does not: the client already holds part of the
+ * first response. A worker that receives a stream for the second time refuses it.
  */
 export const chatJob = defineJob({
   modality: 'chat',

@@ -11,23 +11,23 @@ import {
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 
-/* Messages of the OpenAI wire and their content parts (contract 2.2). */
+/* Messages of the OpenAI wire format and their content parts. */
 
 export class ChatCacheControl {
-  @ChoiceField(['ephemeral'], { required: true, description: 'Kind of cache mark.', example: 'ephemeral' })
+  @ChoiceField(['ephemeral'], { required: true, description: 'Type of the cache mark.', example: 'ephemeral' })
   type!: string;
 
-  @TextField({ description: 'Accepted, unused.', example: '5m' })
+  @TextField({ description: 'Accepted without effect.', example: '5m' })
   ttl?: string;
 }
 
 class ChatContentPart {
-  @ObjectField(ChatCacheControl, { description: 'Accepted, unused: every prefix is cached.' })
+  @ObjectField(ChatCacheControl, { description: 'Accepted without effect: every prefix is cached.' })
   cache_control?: ChatCacheControl;
 }
 
 export class ChatTextPart extends ChatContentPart {
-  @ChoiceField(['text'], { required: true, description: 'Kind of part.', example: 'text' })
+  @ChoiceField(['text'], { required: true, description: 'Type of the part.', example: 'text' })
   type!: 'text';
 
   @TextField({ required: true, minLength: 1, description: 'The text.', example: 'Tell me a story.' })
@@ -40,7 +40,7 @@ export class ChatImageUrl {
 }
 
 export class ChatImagePart extends ChatContentPart {
-  @ChoiceField(['image_url'], { required: true, description: 'Kind of part.' })
+  @ChoiceField(['image_url'], { required: true, description: 'Type of the part.' })
   type!: 'image_url';
 
   @ObjectField(ChatImageUrl, { required: true, description: 'The image, for models with `supportsVision`.' })
@@ -50,7 +50,7 @@ export class ChatImagePart extends ChatContentPart {
 export const chatAudioFormats = ['wav', 'mp3', 'aiff', 'aac', 'ogg', 'flac', 'm4a', 'pcm16', 'pcm24'] as const;
 
 export class ChatInputAudio {
-  @TextField({ required: true, description: 'The audio in base64; URLs are not taken.' })
+  @TextField({ required: true, description: 'The audio in base64; URLs are not accepted.' })
   data!: string;
 
   @ChoiceField(chatAudioFormats, { default: 'wav', description: 'Format of the audio.' })
@@ -58,7 +58,7 @@ export class ChatInputAudio {
 }
 
 export class ChatAudioPart extends ChatContentPart {
-  @ChoiceField(['input_audio'], { required: true, description: 'Kind of part.' })
+  @ChoiceField(['input_audio'], { required: true, description: 'Type of the part.' })
   type!: 'input_audio';
 
   @ObjectField(ChatInputAudio, { required: true, description: 'The audio, for models with `supportsAudioInput`.' })
@@ -71,7 +71,7 @@ export class ChatVideoUrl {
 }
 
 export class ChatVideoPart extends ChatContentPart {
-  @ChoiceField(['video_url'], { required: true, description: 'Kind of part.' })
+  @ChoiceField(['video_url'], { required: true, description: 'Type of the part.' })
   type!: 'video_url';
 
   @ObjectField(ChatVideoUrl, { required: true, description: 'The video, for models with `supportsVideoInput`.' })
@@ -79,7 +79,7 @@ export class ChatVideoPart extends ChatContentPart {
 }
 
 export class ChatFile {
-  @TextField({ required: true, description: 'A data URL or a public URL; at most 25 MB once decoded.' })
+  @TextField({ required: true, description: 'A data URL or a public URL; at most 25 MB decoded.' })
   file_data!: string;
 
   @TextField({ description: 'Name of the file.', example: 'report.pdf' })
@@ -87,7 +87,7 @@ export class ChatFile {
 }
 
 export class ChatFilePart extends ChatContentPart {
-  @ChoiceField(['file'], { required: true, description: 'Kind of part.' })
+  @ChoiceField(['file'], { required: true, description: 'Type of the part.' })
   type!: 'file';
 
   @ObjectField(ChatFile, { required: true, description: 'The file; its text counts as input.' })
@@ -118,7 +118,7 @@ interface ContentOptions {
   required: boolean;
 }
 
-/** A string, or parts of the given kinds. */
+/** A string, or parts of the given types. */
 function ContentField({ parts, nullable = false, required }: ContentOptions): PropertyDecorator {
   const models = parts.flatMap((kind) => partClasses[kind] ?? []);
   const references = models.map((model) => ({ $ref: `#/components/schemas/${model.name}` }));
@@ -127,7 +127,7 @@ function ContentField({ parts, nullable = false, required }: ContentOptions): Pr
   return applyDecorators(
     CheckedField({
       name: 'isContent',
-      description: parts.length === 1 ? 'Text, or text parts.' : 'Text, or parts of any kind.',
+      description: parts.length === 1 ? 'Text, or text parts.' : 'Text, or parts of any type.',
       required,
       nullable: nullable ? true : undefined,
       example: 'Tell me a story about a small boat.',
@@ -165,7 +165,7 @@ export class ChatSystemMessage extends NamedMessage {
 }
 
 export class ChatDeveloperMessage extends NamedMessage {
-  @ChoiceField(['developer'], { required: true, description: 'Who speaks; the same as `system`.' })
+  @ChoiceField(['developer'], { required: true, description: 'Author of the message; equivalent to `system`.' })
   role!: 'developer';
 
   @ContentField({ parts: ['text'], required: true })
@@ -173,7 +173,7 @@ export class ChatDeveloperMessage extends NamedMessage {
 }
 
 export class ChatReasoningDetail {
-  @TextField({ required: true, description: 'Kind of detail.' })
+  @TextField({ required: true, description: 'Type of the detail.' })
   type!: string;
 
   @TextField({ description: 'Id of the detail.' })
@@ -188,7 +188,7 @@ export class ChatReasoningDetail {
   @TextField({ description: 'Encrypted reasoning.' })
   data?: string;
 
-  @NumberField({ description: 'Position of the detail.' })
+  @NumberField({ description: 'Index of the detail.' })
   index?: number;
 }
 
@@ -199,13 +199,13 @@ function listOrNothing(value: unknown): string | null {
 }
 
 class SpokenMessage extends NamedMessage {
-  @TextField({ nullable: true, description: 'Reasoning of an earlier answer, echoed.' })
+  @TextField({ nullable: true, description: 'Reasoning of an earlier response, echoed.' })
   reasoning_content?: string | null;
 
   @CheckedField({
     name: 'isToolCalls',
     nullable: true,
-    description: 'Tool calls of an earlier answer, echoed.',
+    description: 'Tool calls of an earlier response, echoed.',
     schema: anyItems,
     check: listOrNothing,
   })
@@ -233,7 +233,7 @@ export class ChatToolMessage extends SpokenMessage {
   @TextField({ required: true, description: 'Result of the tool.', example: '{"temperature":21}' })
   content!: string;
 
-  @TextField({ required: true, description: 'Id of the call that is answered.', example: 'call_1' })
+  @TextField({ required: true, description: 'Id of the tool call this is the result of.', example: 'call_1' })
   tool_call_id!: string;
 }
 

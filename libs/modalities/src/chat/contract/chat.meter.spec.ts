@@ -44,7 +44,7 @@ describe('chatCost', () => {
     [47_000n, { usd: 0.0001, diem: 0.000047 }],
     [147_000n, { usd: 0, diem: 0.000147 }],
     [1_000_000n, { usd: 0, diem: 0.000147 }],
-  ])('adds the lines, of which %d nano-DIEM pay the first', (heldDiemNano, cost) => {
+  ])('adds up the lines, with %d nano-DIEM paying first', (heldDiemNano, cost) => {
     const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 20 };
     expect(chatCost(usage, pricing, heldDiemNano)).toEqual(cost);
   });
@@ -53,12 +53,12 @@ describe('chatCost', () => {
 describe('quoteChat', () => {
   const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
 
-  it('counts a token for every byte of the prompt', () => {
+  it('counts one token for every byte of the prompt', () => {
     const quote = quoteChat(plainChat({ messages: [{ role: 'user', content: '€'.repeat(1000) }] }), tariff);
     expect(quote.promptTokens).toBeGreaterThanOrEqual(3000);
   });
 
-  it('never exceeds the context with the prompt, and counts every choice', () => {
+  it('never exceeds the context including the prompt, and counts every choice', () => {
     const messages = [{ role: 'user' as const, content: 'x'.repeat(100_000) }];
     const quote = quoteChat(plainChat({ messages, n: 3, maxTokens: 7 }), tariff);
     expect(quote.promptTokens).toBe(4096);
@@ -82,7 +82,8 @@ describe('quoteChat', () => {
           const completionTokens = Math.floor(quote.completionTokens * output);
           const usage = { promptTokens, cachedTokens, completionTokens, reasoningTokens: 0 };
           const billed = quoteUnits(chatUnits(usage, pricing), pricing);
-          // Each line rounds by itself, so three lines may exceed two by one unit; the ledger stops at the reserved.
+          // Each line is rounded by itself, so three lines may exceed two by one unit; the ledger never charges more
+          // than was reserved.
           expect(billed).toBeLessThanOrEqual(quote.amountNanoUsd + 1n);
         },
       ),
@@ -90,8 +91,8 @@ describe('quoteChat', () => {
   });
 });
 
-describe('quoteChat with odd price lists', () => {
-  it('covers a cache hit that is dearer than input, and a far tier that is cheaper', () => {
+describe('quoteChat with unusual price lists', () => {
+  it('covers a cache hit that costs more than input, and an extended tier that costs less', () => {
     const odd: Pricing = {
       input: { usd: 1, diem: 1 },
       output: { usd: 1, diem: 1 },
@@ -108,7 +109,7 @@ describe('quoteChat with odd price lists', () => {
 describe('clampChat', () => {
   const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
 
-  it('finds the longest output that the money pays for', () => {
+  it('finds the longest output that the balance pays for', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 3_000_000n }), fc.integer({ min: 1, max: 4 }), (grantable, n) => {
         const asked = plainChat({ n });
@@ -125,13 +126,13 @@ describe('clampChat', () => {
     );
   });
 
-  it('never raises what was asked for', () => {
+  it('never raises the requested limit', () => {
     expect(clampChat(plainChat({ maxTokens: 7 }), tariff, 10n ** 12n)).toMatchObject({ maxTokens: 7 });
   });
 });
 
 describe('a charge of a chat', () => {
-  it('counts in millions of tokens and names what was sold', () => {
+  it('counts in millions of tokens and names the SKU', () => {
     const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 0 };
     expect(chargeLines('m', chatUnits(usage, pricing), pricing)).toEqual([
       { sku: 'm-llm-input-mtoken', units: '0.000500', unitPriceNano: 150_000_000n, amountNano: 75_000n },

@@ -3,19 +3,19 @@ import { type BillableUnit, type Price, type Pricing, quoteUnits } from '#model-
 import type { ChatJobPayload } from './chat.job.js';
 
 /*
- * What a chat costs, as pure functions: the worst case before it runs, the usage lines after. Money is an integer
- * of nano-USD throughout, and a DIEM is a USD; only answers make a number of it.
+ * Prices of chat, as pure functions: the worst case before a request runs, the usage lines after it. Money is an
+ * integer of nano-USD throughout, and one DIEM equals one USD; only responses convert it to a number.
  */
 
-/** How much a model can take and make. */
+/** Token bounds of a model. */
 export interface ChatBounds {
-  /** Longest prompt plus output, in tokens. */
+  /** Maximum length of prompt plus output, in tokens. */
   contextLength: number;
-  /** Most tokens of one choice. */
+  /** Maximum number of tokens of one choice. */
   maxCompletionTokens: number;
 }
 
-/** What the meter must know of a model. */
+/** What the meter needs to know about a model. */
 export interface ChatTariff extends ChatBounds {
   pricing: Pricing | null;
 }
@@ -27,7 +27,10 @@ export interface ChatQuote {
   amountNanoUsd: bigint;
 }
 
-/** Tokens a chat template may add around each message, and around the whole: role marks, BOS, a default system text. */
+/**
+ * Tokens a chat template may add around each message and around the conversation: role markers, BOS, a default system
+ * text.
+ */
 const templateTokensPerMessage = 64;
 const templateTokensPerPrompt = 512;
 
@@ -40,7 +43,7 @@ export function promptBytes(payload: Pick<ChatJobPayload, 'messages'>): number {
   );
 }
 
-/** The most tokens a request can use. */
+/** Returns the maximum number of tokens a request can use. */
 export function boundChat(
   payload: ChatJobPayload,
   reach: ChatBounds,
@@ -58,12 +61,12 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
   return { promptTokens, completionTokens, amountNanoUsd: quoteUnits(chatUnits(worst, dearest), dearest) };
 }
 
-/** Most tokens of one choice. */
+/** Maximum number of tokens of one choice. */
 function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
   return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
 }
 
-/** One flat price that no tier within reach and no cache hit exceeds. */
+/** Returns one flat price that no reachable tier and no cache hit exceeds. */
 function dearestPricing(promptTokens: number, pricing: Pricing | null): Pricing | null {
   if (pricing === null) return null;
   const { extended } = pricing;
@@ -81,8 +84,8 @@ function dearest(prices: (Price | undefined)[]): Price {
 }
 
 /**
- * The same request with its output bound lowered to what `grantableNano` pays for; null when that is not one token per
- * choice. A bound that is low enough is kept.
+ * Returns the request with its output limit lowered to what `grantableNano` pays for; null when that is less than one
+ * token per choice. A limit that is low enough stays.
  */
 export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantableNano: NanoUsd): ChatJobPayload | null {
   const affordable = (maxTokens: number): boolean =>
@@ -110,8 +113,8 @@ export function affordableChat(payload: ChatJobPayload, tariff: ChatTariff) {
 }
 
 /**
- * What was used, by price. Cached prompt tokens bill at `cache_input` where the model has that price; input beyond
- * the threshold of the extended tier reprices the whole request.
+ * Returns the usage by price. Cached prompt tokens are billed at `cache_input` where the model has that price; input
+ * beyond the threshold of the extended tier reprices the whole request.
  */
 export function chatUnits(usage: TokenUsage, pricing: Pricing | null): BillableUnit[] {
   const { promptTokens, cachedTokens, completionTokens } = usage;
@@ -129,7 +132,7 @@ export function chatUnits(usage: TokenUsage, pricing: Pricing | null): BillableU
     .map((unit) => ({ ...unit, measure: 'million' }));
 }
 
-/** The `cost` of an answer, as the ledger will split it: DIEM that were held for it pay first, `usd` is the rest. */
+/** Returns the `cost` of a response as the ledger will split it: reserved DIEM pay first, `usd` is the rest. */
 export function chatCost(
   usage: TokenUsage,
   pricing: Pricing | null,

@@ -25,7 +25,7 @@ export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xh
 const verbosities = ['low', 'medium', 'high', 'auto'] as const;
 
 export class ChatStreamOptions {
-  @BooleanField({ description: 'Send a last chunk with the usage of the whole request.', example: true })
+  @BooleanField({ description: 'Send a final chunk with the usage of the whole request.', example: true })
   include_usage?: boolean;
 }
 
@@ -33,15 +33,15 @@ export class ChatReasoning {
   @ChoiceField(reasoningEfforts, { description: 'How much to reason; one of the model’s `reasoningEffortOptions`.' })
   effort?: string;
 
-  @ChoiceField(['auto', 'concise', 'detailed'], { description: 'Accepted, unused.' })
+  @ChoiceField(['auto', 'concise', 'detailed'], { description: 'Accepted without effect.' })
   summary?: string;
 
-  @BooleanField({ description: 'False switches reasoning off, whatever effort is named.' })
+  @BooleanField({ description: 'False switches reasoning off, whatever the effort.' })
   enabled?: boolean;
 }
 
 export class ChatTextOptions {
-  @ChoiceField(verbosities, { description: 'Accepted, unused.' })
+  @ChoiceField(verbosities, { description: 'Accepted without effect.' })
   verbosity?: string;
 }
 
@@ -50,24 +50,27 @@ export class ChatFallback {
   model!: string;
 }
 
-/** `service_parameters` of the request (contract 2.5). */
+/** `service_parameters` of the request. */
 export class ChatServiceParameters {
-  @TextField({ description: 'A public character to speak as.' })
+  @TextField({ description: 'A public character whose persona is used.' })
   character_slug?: string;
 
-  @BooleanField({ default: false, description: 'Leave `<think>` blocks out of the answer.', example: false })
+  @BooleanField({ default: false, description: 'Leave `<think>` blocks out of the response.', example: false })
   strip_thinking_response?: boolean;
 
   @BooleanField({ default: false, description: 'Switch thinking off, and leave `<think>` blocks out.', example: false })
   disable_thinking?: boolean;
 
-  @BooleanField({ default: true, description: 'False: trusted hardware only, even with E2EE headers.' })
+  @BooleanField({
+    default: true,
+    description: 'False: trusted hardware only, even with end-to-end encryption headers.',
+  })
   enable_e2ee?: boolean;
 
-  @ChoiceField(['auto', 'off', 'on'], { default: 'off', description: 'Search on the server.' })
+  @ChoiceField(['auto', 'off', 'on'], { default: 'off', description: 'Web search by the service.' })
   enable_web_search?: string;
 
-  @BooleanField({ default: false, description: 'Fetch up to 5 URLs of the user’s message.' })
+  @BooleanField({ default: false, description: 'Fetch up to 5 URLs of the latest user message.' })
   enable_web_scraping?: boolean;
 
   @BooleanField({ default: false, description: 'Cite sources as `[REF]0[/REF]`.' })
@@ -82,7 +85,7 @@ export class ChatServiceParameters {
   @BooleanField({ default: true, description: 'Prepend the model’s default system prompt.', example: true })
   include_service_system_prompt?: boolean;
 
-  @BooleanField({ default: false, description: 'Search of the model’s own provider.' })
+  @BooleanField({ default: false, description: 'Search by the model’s own provider.' })
   enable_x_search?: boolean;
 }
 
@@ -105,7 +108,7 @@ function metadataProblem(value: unknown): string | null {
   return null;
 }
 
-/** Body of `POST /chat/completions` (contract 2.1). Fields nobody documents pass through. */
+/** Body of `POST /chat/completions`. Undocumented fields pass through. */
 export class ChatCompletionRequest {
   @TextField({
     required: true,
@@ -125,28 +128,41 @@ export class ChatCompletionRequest {
   })
   messages!: ChatMessage[];
 
-  @BooleanField({ description: 'Answer as server-sent events.', example: false })
+  @BooleanField({ description: 'Respond with server-sent events.', example: false })
   stream?: boolean;
 
-  @ObjectField(ChatStreamOptions, { description: 'Options of a streamed answer.' })
+  @ObjectField(ChatStreamOptions, { description: 'Options of a streamed response.' })
   stream_options?: ChatStreamOptions;
 
-  @IntegerField({ minimum: 1, description: 'Most tokens of one choice, reasoning included.', example: 256 })
+  @IntegerField({
+    minimum: 1,
+    description: 'Maximum number of tokens of one choice, reasoning included.',
+    example: 256,
+  })
   max_completion_tokens?: number;
 
   @IntegerField({ deprecated: true, description: 'Older name of `max_completion_tokens`; zero or less is ignored.' })
   max_tokens?: number;
 
-  @NumberField({ minimum: 0, maximum: 2, description: '0 always takes the likeliest token.', example: 0.7 })
+  @NumberField({ minimum: 0, maximum: 2, description: '0 always takes the most likely token.', example: 0.7 })
   temperature?: number;
 
-  @NumberField({ minimum: 0, maximum: 1, description: 'Keep the likeliest tokens up to this total.', example: 0.9 })
+  @NumberField({
+    minimum: 0,
+    maximum: 1,
+    description: 'Keep the most likely tokens up to this cumulative probability.',
+    example: 0.9,
+  })
   top_p?: number;
 
-  @IntegerField({ minimum: 0, description: 'Keep this many of the likeliest tokens; 0 keeps all.', example: 40 })
+  @IntegerField({ minimum: 0, description: 'Keep this many of the most likely tokens; 0 keeps all.', example: 40 })
   top_k?: number;
 
-  @NumberField({ minimum: 0, maximum: 1, description: 'Keep tokens at least this likely, relative to the best.' })
+  @NumberField({
+    minimum: 0,
+    maximum: 1,
+    description: 'Keep tokens at least this likely, relative to the most likely one.',
+  })
   min_p?: number;
 
   @NumberField({ minimum: 0, maximum: 2, description: 'Lower end of dynamic temperature.' })
@@ -155,24 +171,29 @@ export class ChatCompletionRequest {
   @NumberField({ minimum: 0, maximum: 2, description: 'Upper end of dynamic temperature.' })
   max_temp?: number;
 
-  @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Against tokens, by how often they came.' })
+  @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Penalizes tokens by how often they occurred.' })
   frequency_penalty?: number;
 
-  @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Against tokens that came at all.' })
+  @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Penalizes tokens that occurred at all.' })
   presence_penalty?: number;
 
-  @NumberField({ minimum: 0, description: 'Against repetition in prompt and answer; 1 is neutral.', example: 1.1 })
+  @NumberField({ minimum: 0, description: 'Penalizes repetition in prompt and output; 1 is neutral.', example: 1.1 })
   repetition_penalty?: number;
 
   @IntegerField({ minimum: 1, default: 1, description: 'Choices to generate; at most what the model allows (4).' })
   n?: number;
 
-  @IntegerField({ minimum: 0, exclusiveMinimum: true, description: 'Same seed, same text.', example: 42 })
+  @IntegerField({
+    minimum: 0,
+    exclusiveMinimum: true,
+    description: 'The same seed produces the same text.',
+    example: 42,
+  })
   seed?: number;
 
   @CheckedField({
     name: 'isStop',
-    description: 'Up to 4 strings that end the answer and are not part of it.',
+    description: 'Up to 4 strings that end the response and are not part of it.',
     example: ['\n\n'],
     schema: {
       anyOf: [
@@ -185,13 +206,13 @@ export class ChatCompletionRequest {
   })
   stop?: string | string[] | null;
 
-  @ScalarListField('integer', { description: 'Tokens that end the answer.' })
+  @ScalarListField('integer', { description: 'Tokens that end the response.' })
   stop_token_ids?: number[];
 
   @BooleanField({ description: 'Log-probability of each token, for models with `supportsLogProbs`.' })
   logprobs?: boolean;
 
-  @IntegerField({ minimum: 0, maximum: 20, description: 'Alternatives for each token; needs `logprobs`.' })
+  @IntegerField({ minimum: 0, maximum: 20, description: 'Number of alternatives per token; needs `logprobs`.' })
   top_logprobs?: number;
 
   @ObjectListField(chatToolOf, chatToolClasses, {
@@ -209,12 +230,12 @@ export class ChatCompletionRequest {
   })
   tool_choice?: unknown;
 
-  @BooleanField({ default: true, description: 'Several tool calls in one answer.' })
+  @BooleanField({ default: true, description: 'Several tool calls in one response.' })
   parallel_tool_calls?: boolean;
 
   @CheckedField({
     name: 'isResponseFormat',
-    description: 'Form of the answer, enforced token by token; what a schema may use: `docs/structured-output.md`.',
+    description: 'Format of the response, enforced token by token; see docs/structured-output.md for the keywords.',
     example: { type: 'text' },
     schema: responseFormatSchema,
     check: responseFormatProblem,
@@ -224,44 +245,47 @@ export class ChatCompletionRequest {
   @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
   response_schema?: object;
 
-  @ChoiceField(reasoningEfforts, { description: 'How much to reason; beats `reasoning.effort`.' })
+  @ChoiceField(reasoningEfforts, { description: 'How much to reason; takes precedence over `reasoning.effort`.' })
   reasoning_effort?: string;
 
   @ObjectField(ChatReasoning, { description: 'Options of reasoning.' })
   reasoning?: ChatReasoning;
 
-  @ChoiceField(verbosities, { description: 'Accepted, unused.' })
+  @ChoiceField(verbosities, { description: 'Accepted without effect.' })
   verbosity?: string;
 
   @ObjectField(ChatTextOptions, { description: 'Options of the text.' })
   text?: ChatTextOptions;
 
-  @TextField({ maxLength: 1024, description: 'Requests with the same key are routed alike, for cached prefixes.' })
+  @TextField({
+    maxLength: 1024,
+    description: 'Requests with the same key are routed to the same worker, for cached prefixes.',
+  })
   prompt_cache_key?: string;
 
-  @ChoiceField(['default', 'extended', '24h'], { description: 'Accepted, unused.' })
+  @ChoiceField(['default', 'extended', '24h'], { description: 'Accepted without effect.' })
   prompt_cache_retention?: string;
 
-  @ObjectListField(() => ChatFallback, [ChatFallback], { maxItems: 10, description: 'Accepted, unused.' })
+  @ObjectListField(() => ChatFallback, [ChatFallback], { maxItems: 10, description: 'Accepted without effect.' })
   fallbacks?: ChatFallback[];
 
-  @ScalarListField('string', { description: 'Accepted, unused.' })
+  @ScalarListField('string', { description: 'Accepted without effect.' })
   include?: string[];
 
   @CheckedField({
     name: 'isMetadata',
-    description: 'Up to 16 strings of your own. Accepted, unused.',
+    description: 'Up to 16 key-value pairs. Accepted without effect.',
     schema: { type: 'object', additionalProperties: { type: 'string' } },
     check: metadataProblem,
   })
   metadata?: Record<string, string>;
 
-  @TextField({ description: 'Accepted, unused.' })
+  @TextField({ description: 'Accepted without effect.' })
   user?: string;
 
-  @BooleanField({ description: 'Accepted, unused.' })
+  @BooleanField({ description: 'Accepted without effect.' })
   store?: boolean;
 
-  @ObjectField(ChatServiceParameters, { description: 'What this service adds to OpenAI’s request.' })
+  @ObjectField(ChatServiceParameters, { description: 'Extensions of this service to the OpenAI request.' })
   service_parameters?: ChatServiceParameters;
 }

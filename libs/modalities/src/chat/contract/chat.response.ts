@@ -1,8 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 
 /*
- * The OpenAI answer of a chat (contract 2.7), for the document and the types of the presenter. Streamed chunks
- * (2.8) follow the same names.
+ * The OpenAI chat completion, for the API document and the types of the presenter. Streamed chunks use the same names.
  */
 
 export class ChatTokenAlternative {
@@ -87,12 +86,12 @@ export class ChatUsage {
   completion_tokens_details!: ChatCompletionTokensDetails | null;
 }
 
-/** What pays for a request: the two add up to its price. */
+/** What pays for a request; the two add up to its price. */
 export class ChatCost {
-  @ApiProperty({ type: 'number', minimum: 0, description: 'Of USD and bundled credits.', example: 0.0000312 })
+  @ApiProperty({ type: 'number', minimum: 0, description: 'In USD and bundled credits.', example: 0.0000312 })
   usd!: number;
 
-  @ApiProperty({ type: 'number', minimum: 0, description: 'Of DIEM, which are spent first.', example: 0 })
+  @ApiProperty({ type: 'number', minimum: 0, description: 'In DIEM, which are spent first.', example: 0 })
   diem!: number;
 }
 
@@ -110,7 +109,7 @@ export class ChatSearchCitation {
   date?: string;
 }
 
-/** The values of `service_parameters` that were in force, defaults included. */
+/** The values of `service_parameters` in effect, defaults included. */
 export class ChatEffectiveParameters {
   @ApiProperty({ type: 'string', required: false })
   character_slug?: string;

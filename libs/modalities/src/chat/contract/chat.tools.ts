@@ -8,7 +8,7 @@ import {
   TextField,
 } from '#platform/http';
 
-/* Tools and response formats of the OpenAI wire (contract 2.3 and 2.4). */
+/* Tools and response formats of the OpenAI wire format. */
 
 const toolName = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -34,7 +34,7 @@ export class ChatFunction {
   strict?: boolean;
 }
 
-/** A function the caller runs. */
+/** A function that the client runs. */
 export class ChatFunctionTool {
   @TextField({ description: '`function`.', example: 'function' })
   type?: string;
@@ -48,7 +48,7 @@ export class ChatFunctionTool {
 
 const serverTools = ['web_search', 'x_search'] as const;
 
-/** A tool this service runs. */
+/** A tool that this service runs. */
 export class ChatServerTool {
   @ChoiceField(serverTools, { required: true, description: 'Which tool.', example: 'web_search' })
   type!: (typeof serverTools)[number];

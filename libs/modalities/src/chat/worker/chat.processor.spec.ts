@@ -17,7 +17,7 @@ class ScriptedRunner implements TextGenerationRunner {
 
   constructor(
     private readonly steps: RunEvent[][],
-    /** `restartAfter` steps, the host dies once. */
+    /** After `restartAfter` steps, the host dies once. */
     private readonly fate: { cancelled?: boolean; restartAfter?: number } = {},
   ) {}
 
@@ -40,7 +40,7 @@ function delta(text: string, index = 0): RunEvent {
   return { type: 'text-delta', index, text, tokens: 1, logprobs: null };
 }
 
-async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayload> = {}, isStream = true) {
+async function process(runner: TextGenerationRunner, overrides: Partial<ChatJobPayload> = {}, isStream = true) {
   const batches: ReplyEvent[][] = [];
   const job: RunningJob<ChatJobPayload> = {
     envelope: {
@@ -51,7 +51,7 @@ async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayl
       deadlineAtMs: 0,
       replyTo: 'api',
       stream: isStream,
-      payload: { ...payload, ...wishes },
+      payload: { ...payload, ...overrides },
     },
     signal: new AbortController().signal,
     replies: { send: (...events) => void batches.push(events) },
@@ -64,7 +64,7 @@ async function process(runner: TextGenerationRunner, wishes: Partial<ChatJobPayl
 const finished: RunEvent = { type: 'choice-finished', index: 0, finishReason: 'stop' };
 
 describe('ChatProcessor', () => {
-  it('asks the host for what the job says', async () => {
+  it('submits to the host what the job says', async () => {
     const runner = new ScriptedRunner([]);
     await process(runner, { enableThinking: false, reasoningEffort: 'low', maxTokens: 9 });
     expect(runner.request).toEqual({
@@ -98,7 +98,7 @@ describe('ChatProcessor', () => {
     expect(runner.request?.constraint).toEqual({ type: 'json-object', param: 'p' });
   });
 
-  it('sends the events of one step in one go', async () => {
+  it('sends the events of one step in one message', async () => {
     const runner = new ScriptedRunner([
       [{ type: 'prompt-ready', promptTokens: 4, cachedTokens: 1 }, delta('a'), delta('b', 1)],
       [delta('c'), finished],
@@ -110,7 +110,7 @@ describe('ChatProcessor', () => {
     ]);
   });
 
-  it('sends thinking on its own channel and counts its tokens', async () => {
+  it('sends reasoning on its own channel and counts its tokens', async () => {
     const pieces = ['<think>', 'hm', '</think>', 'yes', '!'];
     const runner = new ScriptedRunner([...pieces.map((text) => [delta(text)]), [finished]]);
     const { report, events } = await process(runner);
@@ -125,7 +125,7 @@ describe('ChatProcessor', () => {
     expect(tokens.reduce((sum, count) => sum + count, 0)).toBe(5);
   });
 
-  it('drops thinking when the caller wants none, and still counts it', async () => {
+  it('drops reasoning when the caller wants none, and still counts it', async () => {
     const runner = new ScriptedRunner([['<think>', 'hm', '</think>', 'yes'].map((text) => delta(text)), [finished]]);
     const { report, events } = await process(runner, { stripThinking: true });
     expect(report.usage).toMatchObject({ completionTokens: 4, reasoningTokens: 3 });
@@ -134,7 +134,7 @@ describe('ChatProcessor', () => {
     expect(events.some((event) => 'channel' in event && event.channel === 'reasoning')).toBe(false);
   });
 
-  it('begins inside the thinking when the template has opened it', async () => {
+  it('starts inside the reasoning when the template opened it', async () => {
     const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, opensThinking: true };
     const runner = new ScriptedRunner([[ready, delta('hm</think>'), delta('ok')], [finished]]);
     const { events } = await process(runner);
@@ -143,13 +143,13 @@ describe('ChatProcessor', () => {
     expect(events[0]).toEqual({ type: 'prompt-ready', promptTokens: 4, cachedTokens: 0 });
   });
 
-  it('flushes what looked like a tag before the choice is finished', async () => {
+  it('flushes text that only looked like a tag before the choice finishes', async () => {
     const runner = new ScriptedRunner([[delta('1 <')], [finished]]);
     const { events } = await process(runner);
     expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['1 ', '<', 'choice-finished']);
   });
 
-  it('tells whoever waits for a whole answer that it begins anew, and thinks anew', async () => {
+  it('tells the reader of a non-streamed response that it starts over, and starts its reasoning over', async () => {
     const steps = ['<think>', 'hm', '</think>', 'yes'].map((text) => [delta(text)]);
     const runner = new ScriptedRunner(steps, { restartAfter: 2 });
     const { report, events } = await process(runner, {}, false);
@@ -158,7 +158,7 @@ describe('ChatProcessor', () => {
     expect(report.usage).toMatchObject({ reasoningTokens: 3 });
   });
 
-  it('lets no stream begin anew', async () => {
+  it('never restarts a stream', async () => {
     const runner = new ScriptedRunner([[delta('a')]], { restartAfter: 1 });
     const { events } = await process(runner, {}, true);
     expect(events.some(({ type }) => type === 'job-started')).toBe(false);

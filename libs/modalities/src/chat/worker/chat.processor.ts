@@ -4,18 +4,18 @@ import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/inde
 import { ChoiceChannels } from './choice-channels.js';
 import { MergedEvents } from './merged-events.js';
 
-/** Runs one chat job on the model's host and sends its events to the caller's mailbox. */
+/** Runs one chat job on the model's host and sends its events to the reply channel of the caller. */
 export class ChatProcessor {
   constructor(private readonly runner: TextGenerationRunner) {}
 
-  /** Rejects with the host's `PlatformError`; a cancelled job ends well, with what it generated. */
+  /** Rejects with the host's `PlatformError`. A cancelled job resolves, with what it generated. */
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { payload, stream: isStream } = job.envelope;
     const isWhole = isStream === false;
     let stream = new ChatEventStream(payload);
     let merged = new MergedEvents();
-    // To whoever waits for a whole answer, one that begins anew is as good as on another worker.
+    // For a non-streamed response, a restart on the same worker is as good as one on another worker.
     const started: JobStartedEvent = { type: 'job-started' };
     const onRestart = () => {
       stream = new ChatEventStream(payload);
@@ -42,7 +42,7 @@ export class ChatProcessor {
   }
 }
 
-/** Engine events to mailbox events: the thinking of each choice goes its own way. */
+/** Turns engine events into reply events; the reasoning of each choice takes its own channel. */
 class ChatEventStream {
   private readonly choices = new Map<number, ChoiceChannels>();
   private startsInside = false;

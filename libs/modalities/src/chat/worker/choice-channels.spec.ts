@@ -18,7 +18,7 @@ function join(deltas: readonly EngineDelta[]): EngineDelta {
   };
 }
 
-/** What a caller makes of the events, by channel. */
+/** Collects the events by channel, as a client does. */
 function answerOf(groups: readonly EngineDelta[], options: { startsInside: boolean; stripThinking: boolean }) {
   const channels = new ChoiceChannels(0, options);
   const events = [...groups.flatMap((delta) => channels.push(delta)), ...channels.finish()];
@@ -36,7 +36,7 @@ function answerOf(groups: readonly EngineDelta[], options: { startsInside: boole
 describe('the channels of a choice', () => {
   const pieces = ['<think>', 'hm', ' so', '</think>', 'yes', '!'].map(scored);
 
-  it('count the tokens of an answer that came in one message with its thinking as those of the answer', () => {
+  it('count the tokens of a response that arrives in one message with its reasoning as tokens of the response', () => {
     const answer = answerOf([join(pieces)], { startsInside: false, stripThinking: false });
     expect(answer).toEqual({
       reasoningTokens: 4,
@@ -45,7 +45,7 @@ describe('the channels of a choice', () => {
     });
   });
 
-  it('send neighbours of one channel as one event', () => {
+  it('join neighbours of one channel into one event', () => {
     const channels = new ChoiceChannels(0, { startsInside: false, stripThinking: false });
     expect(channels.push(join(pieces))).toMatchObject([
       { channel: 'reasoning', text: 'hm so' },
@@ -53,7 +53,7 @@ describe('the channels of a choice', () => {
     ]);
   });
 
-  it('say the same however the pieces were joined', () => {
+  it('produce the same text however the pieces were joined', () => {
     const piece = fc.constantFrom('<think>', '</think>', '<', 'th', 'ink', '>', '</', 'a', ' b', '', '\n');
     const groups = fc.array(fc.array(piece, { minLength: 1, maxLength: 6 }), { maxLength: 6 });
     fc.assert(

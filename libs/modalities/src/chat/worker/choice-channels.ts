@@ -7,14 +7,13 @@ export interface EngineDelta {
   text: string;
   tokens: number;
   logprobs: TokenLogprob[] | null;
-  /** What was joined to this delta; absent: it is one piece. */
+  /** The deltas joined into this one; absent: it is a single piece. */
   pieces?: readonly DeltaPiece[];
 }
 
 /**
- * One choice on its way to the caller: puts its text on the content and reasoning channels and counts the tokens
- * of both. Tokens of a tag count as reasoning. Looks at each piece of a joined delta by itself, so that what was joined
- * on the way changes nothing.
+ * Puts the text of one choice on the content and reasoning channels and counts the tokens of both. Tokens of a tag
+ * count as reasoning. Looks at each piece of a joined delta separately, so that joining changes nothing.
  */
 export class ChoiceChannels {
   reasoningTokens = 0;
@@ -41,12 +40,12 @@ export class ChoiceChannels {
     if (logprobs !== null) this.waitingLogprobs.push(...logprobs);
     const segments = this.splitter.push(text);
     const reasoning = wasInside || this.splitter.isInside;
-    // Not known yet whether this is a tag: its tokens wait for what follows.
+    // It is not known yet whether this is a tag: its tokens wait for what follows.
     if (segments.length === 0 && this.splitter.isHolding && !reasoning) return [];
     return this.settle(segments, { reasoning, withLogprobs: logprobs !== null });
   }
 
-  /** The rest, when the choice has ended. */
+  /** Returns the remainder when the choice has ended. */
   finish(): TextDeltaEvent[] {
     const segments = this.splitter.flush();
     const { isInside } = this.splitter;
@@ -61,7 +60,7 @@ export class ChoiceChannels {
     if (reasoning) this.reasoningTokens += this.waitingTokens;
     const shown = segments.filter(({ channel }) => channel === 'content' || !this.options.stripThinking);
     const hidden = reasoning && this.options.stripThinking;
-    // Tokens without text, at the end of an answer, still carry their count and log-probabilities.
+    // Tokens without text at the end of a response still carry their count and log-probabilities.
     if (shown.length === 0 && !hidden) shown.push({ channel: reasoning ? 'reasoning' : 'content', text: '' });
     const events = shown.map<TextDeltaEvent>(({ channel, text }, place) => ({
       type: 'text-delta',
@@ -91,7 +90,7 @@ function takenApart({ text, logprobs }: EngineDelta, pieces: readonly DeltaPiece
   });
 }
 
-/** Neighbours of one channel as one event: they were one message, and stay one. */
+/** Joins neighbours of one channel into one event: they arrived in one message and leave in one. */
 function joined(events: readonly TextDeltaEvent[]): TextDeltaEvent[] {
   const result: TextDeltaEvent[] = [];
   for (const event of events) {

@@ -22,7 +22,7 @@ const other = fc.constantFrom<ChatEvent>(
   { type: 'choice-finished', index: 1, finishReason: 'stop' },
 );
 
-/** What a caller makes of deltas: per choice and channel, the text, the tokens and their scores. */
+/** Collects deltas as a client does: per choice and channel, the text, the tokens and their scores. */
 function answerOf(events: readonly ChatEvent[]): Record<string, object> {
   const parts: Record<string, TextDeltaEvent[]> = {};
   for (const event of events) {
@@ -41,7 +41,7 @@ function answerOf(events: readonly ChatEvent[]): Record<string, object> {
 }
 
 describe('merged events', () => {
-  it('say what the events said, in one delta per choice and channel', () => {
+  it('carry everything that the events said, in one delta per choice and channel', () => {
     fc.assert(
       fc.property(fc.array(fc.array(fc.oneof(delta, other), { maxLength: 6 }), { maxLength: 10 }), (steps) => {
         const original = JSON.stringify(steps);
@@ -57,7 +57,7 @@ describe('merged events', () => {
     );
   });
 
-  it('go on their way before they become too many', () => {
+  it('are sent before they become too many', () => {
     const merged = new MergedEvents();
     const one: ChatEvent = { type: 'text-delta', index: 0, channel: 'content', text: 'a', tokens: 1, logprobs: null };
     const sent = Array.from({ length: 1_000 }, () => merged.add([one])).filter((events) => events.length > 0);

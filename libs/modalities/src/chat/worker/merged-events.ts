@@ -1,22 +1,22 @@
 import type { ChatEvent, TextDeltaEvent } from '../contract/index.js';
 
-/** Events that wait at most: an answer of any length then needs no more room than this many tokens. */
+/** Maximum number of pending events; it bounds the memory of a response of any length. */
 const maxWaiting = 256;
 
 /**
- * Events for a caller who waits for the whole answer: the deltas of a choice become one, since a message per token
- * would be work for three processes and news to nobody.
+ * Events for a client that waits for the complete response: the deltas of a choice become one, because a message per
+ * token would cost three processes work without any use.
  */
 export class MergedEvents {
   private waiting: ChatEvent[] = [];
 
-  /** The events that have to go now, if any. */
+  /** Returns the events that must be sent now, if any. */
   add(events: readonly ChatEvent[]): ChatEvent[] {
     this.waiting.push(...events);
     return this.waiting.length < maxWaiting ? [] : this.take();
   }
 
-  /** All that wait, merged. */
+  /** Returns all pending events, merged. */
   take(): ChatEvent[] {
     const merged: ChatEvent[] = [];
     const open = new Map<string, TextDeltaEvent>();

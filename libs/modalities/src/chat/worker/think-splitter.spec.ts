@@ -18,7 +18,7 @@ describe('ThinkSplitter', () => {
     expect(split(['<think>\nlet me see\n</think>\n\nYes.'])).toEqual({ content: 'Yes.', reasoning: 'let me see\n' });
   });
 
-  it('recognizes tags that come in pieces', () => {
+  it('recognizes tags that arrive in pieces', () => {
     expect(split(['<th', 'ink', '>a</', 'think', '>b'])).toEqual({ content: 'b', reasoning: 'a' });
   });
 
@@ -26,19 +26,19 @@ describe('ThinkSplitter', () => {
     expect(split(['a <thi', 'ng> b <'])).toEqual({ content: 'a <thing> b <', reasoning: '' });
   });
 
-  it('starts inside when the prompt opened the block', () => {
+  it('starts inside the block when the prompt opened it', () => {
     expect(split(['hm', '</think>', ' ok'], true)).toEqual({ content: 'ok', reasoning: 'hm' });
   });
 
-  it('takes an unclosed block for reasoning to its end', () => {
+  it('treats an unclosed block as reasoning to its end', () => {
     expect(split(['<think>never done </thin'])).toEqual({ content: '', reasoning: 'never done </thin' });
   });
 
-  it('shows nothing of an empty block', () => {
+  it('emits nothing for an empty block', () => {
     expect(split(['<think>\n\n</think>\n\nHi'])).toEqual({ content: 'Hi', reasoning: '' });
   });
 
-  it('does not depend on where the pieces are cut', () => {
+  it('does not depend on where the pieces are split', () => {
     const part = fc.constantFrom('<think>', '</think>', '<th', '</', 'think>', ' ', '\n', 'a', '水', '🌊');
     const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 12 });
     fc.assert(

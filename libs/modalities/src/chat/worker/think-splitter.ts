@@ -1,4 +1,4 @@
-/** A piece of a model's output and where it belongs. */
+/** A piece of a model's output and its channel. */
 export interface ThinkSegment {
   channel: 'content' | 'reasoning';
   text: string;
@@ -8,9 +8,9 @@ const openTag = '<think>';
 const closeTag = '</think>';
 
 /**
- * Separates `<think>…</think>` blocks from the answer, in text that arrives in pieces. Tags vanish, and so does the
- * white space behind each; a piece that may be the beginning of a tag is held back. The result, joined per channel,
- * does not depend on where the pieces were cut. A block that is never closed is reasoning to its end.
+ * Separates `<think>…</think>` blocks from the response, in text that arrives in pieces. Tags are removed with the
+ * white space behind them; a piece that may begin a tag is held back. The result, joined per channel, does not depend
+ * on where the pieces were split. A block that is never closed is reasoning to its end.
  */
 export class ThinkSplitter {
   private held = '';
@@ -53,7 +53,7 @@ export class ThinkSplitter {
     return segments;
   }
 
-  /** What was held back, when no more text comes: it was no tag. */
+  /** Returns the held-back text when no more text follows: it was no tag. */
   flush(): ThinkSegment[] {
     const segments: ThinkSegment[] = [];
     this.add(segments, this.held);
@@ -70,7 +70,7 @@ export class ThinkSplitter {
   }
 }
 
-/** Length of the longest end of `text` that is a beginning of `tag`. */
+/** Returns the length of the longest suffix of `text` that is a prefix of `tag`. */
 function heldLength(text: string, tag: string): number {
   for (let length = Math.min(tag.length - 1, text.length); length > 0; length--) {
     if (tag.startsWith(text.slice(text.length - length))) return length;

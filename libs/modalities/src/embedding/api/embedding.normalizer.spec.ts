@@ -36,7 +36,7 @@ describe('what an embedding request may be', () => {
     ['something else', { input: { text: 'a' } }, 'input', /must be a string or an array of 1 to 2048 strings/],
     ['nothing among texts', { input: ['a', null] }, 'input', /must be a string or an array of strings/],
     ['an unknown format', { input: 'a', encoding_format: 'int8' }, 'encoding_format', /must be one of: float, base64/],
-    ['no dimensions at all', { input: 'a', dimensions: 0 }, 'dimensions', /must not be less than 1/],
+    ['zero dimensions', { input: 'a', dimensions: 0 }, 'dimensions', /must not be less than 1/],
     ['half a dimension', { input: 'a', dimensions: 1.5 }, 'dimensions', /integer/],
     ['no model', { model: '', input: 'a' }, 'model', /longer than or equal to 1/],
   ])('is not %s', (_name, body, param, message) => {

@@ -32,7 +32,7 @@ export class EmbeddingCollector {
 }
 
 function incomplete(): PlatformError {
-  return new PlatformError('INFERENCE_FAILED', 'The answer ended before it was complete.');
+  return new PlatformError('INFERENCE_FAILED', 'The response ended before it was complete.');
 }
 
 export interface EmbeddingResult {

@@ -1,13 +1,13 @@
 import type { ReplyEvent } from '#queue';
 
-/** Some vectors of the answer, in no order; several such events make the whole. */
+/** Some vectors of the response, in any order; several such events make it complete. */
 export interface VectorsReadyEvent extends ReplyEvent {
   type: 'vectors-ready';
   /** Positions of their texts in the request. */
   indexes: number[];
-  /** Numbers per vector. */
+  /** Values per vector. */
   dimensions: number;
-  /** The vectors one after another: little-endian float32 in base64. */
+  /** The concatenated vectors: little-endian float32 in base64. */
   data: string;
 }
 

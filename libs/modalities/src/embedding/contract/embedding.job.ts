@@ -10,16 +10,16 @@ export class EmbeddingJobPayload {
   @MinLength(1, { each: true })
   texts!: string[];
 
-  /** Null: as many as the model has. */
+  /** Null: the dimensions of the model. */
   @IsOptional() @IsInt() @Min(1) dimensions!: number | null;
 }
 
-/** What an embedding job leaves behind in its outcome; the vectors go to the caller alone. */
+/** The result of an embedding job; the vectors go to the client only. */
 export class EmbeddingJobResult {
   @IsInt() @Min(0) promptTokens!: number;
 }
 
-/** A worker that is lost takes no request along: another one computes its vectors again, and they are the same. */
+/** A lost worker does not lose the request: another worker computes the same vectors again. */
 export const embeddingJob = defineJob({
   modality: 'embedding',
   payload: EmbeddingJobPayload,

@@ -5,31 +5,31 @@ import { embeddingUnits, maxEmbeddingTokens, quoteEmbedding } from './embedding.
 
 const pricing: Pricing = { input: { usd: 0.02, diem: 0.02 }, output: { usd: 0, diem: 0 } };
 
-describe('what embeddings cost', () => {
-  it('is their tokens at the price per million, under a name that says so', () => {
+describe('the price of embeddings', () => {
+  it('is their tokens at the price per million, under a SKU that says so', () => {
     expect(chargeLines('m', embeddingUnits({ promptTokens: 1_234_567 }), pricing)).toEqual([
       { sku: 'm-embedding-input-mtoken', units: '1.234567', unitPriceNano: 20_000_000n, amountNano: 24_691_340n },
     ]);
   });
 
-  it('is a line of zero where a cancelled job computed nothing, and no line where the model is free', () => {
+  it('is a line of zero for a cancelled job that computed nothing, and no line for a free model', () => {
     expect(chargeLines('m', embeddingUnits({ promptTokens: 0 }), pricing)).toMatchObject([{ amountNano: 0n }]);
     expect(chargeLines('m', embeddingUnits({ promptTokens: 5 }), null)).toEqual([]);
     expect(quoteEmbedding(['x'], { maxInputTokens: 512, pricing: null })).toBe(0n);
   });
 
-  it('is quoted by the bytes of each text, and by no more than the longest text', () => {
+  it('is quoted by the bytes of each text, up to the longest text', () => {
     const tariff = { maxInputTokens: 512, pricing };
     expect(maxEmbeddingTokens(['a'.repeat(10), 'a'.repeat(10_000)], tariff)).toBe(10 * 11 + 16 + 512);
   });
 
-  it('is never more than the quote, even where one sign of three bytes becomes eighteen letters', () => {
+  it('never exceeds the quote, even where one character of three bytes becomes eighteen letters', () => {
     const tariff = { maxInputTokens: 512, pricing };
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 });
     const anything = fc.oneof(text, fc.constant('\uFDFA'.repeat(20)));
     fc.assert(
       fc.property(fc.array(anything, { minLength: 1, maxLength: 20 }), (texts) => {
-        // The worst tokenizer there can be: a token for each byte of the normalised text, and two around it.
+        // The worst possible tokenizer: one token per byte of the normalized text, and two around it.
         const tokens = texts.reduce(
           (sum, each) => sum + Math.min(512, Buffer.byteLength(each.normalize('NFKC')) + 2),
           0,

@@ -2,23 +2,23 @@ import type { NanoUsd, TokenUsage } from '#common';
 import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
- * What embeddings cost, as pure functions: tokens of the texts, those included that the model puts around each of them.
- * There is no output, so the `output` price of the contract's shape bills nothing.
+ * Prices of embeddings, as pure functions: tokens of the texts, including those the model puts around each text. There
+ * is no output, so an `output` price bills nothing.
  */
 
-/** What the meter must know of a model. */
+/** What the meter needs to know about a model. */
 export interface EmbeddingTariff {
-  /** Longest text, in tokens. */
+  /** Longest text in tokens. */
   maxInputTokens: number;
   pricing: Pricing | null;
 }
 
-/** A token is at least one byte of the normalised text, and normalising (NFKC) makes at most 11 bytes of one. */
+/** A token is at least one byte of the normalized text, and NFKC normalization expands a byte to at most 11. */
 const maxTokensPerByte = 11;
 /** Tokens a model may put around a text. */
 const maxTokensAround = 16;
 
-/** The most tokens that texts can have; longer ones are refused. */
+/** Returns the maximum number of tokens of the texts; longer texts are refused. */
 export function maxEmbeddingTokens(texts: readonly string[], { maxInputTokens }: EmbeddingTariff): number {
   const bound = (text: string) => Buffer.byteLength(text) * maxTokensPerByte + maxTokensAround;
   return texts.reduce((sum, text) => sum + Math.min(maxInputTokens, bound(text)), 0);

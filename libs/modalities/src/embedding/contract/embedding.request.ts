@@ -1,14 +1,14 @@
 import { CheckedField, ChoiceField, IntegerField, TextField } from '#platform/http';
 
-/** Texts of one request at most. */
+/** Maximum number of texts per request. */
 export const maxTexts = 2_048;
 
 export const encodingFormats = ['float', 'base64'] as const;
 export type EncodingFormat = (typeof encodingFormats)[number];
 
 /**
- * Token ids are refused by the contract, and with reason: a client that counts with its own tokenizer sends numbers that
- * mean other words to this model, and would be answered with vectors of nonsense.
+ * Token ids are refused: a client that counts with its own tokenizer sends ids that mean other words to this model, and
+ * would get meaningless vectors.
  */
 const noTokenIds = 'must hold texts: token ids are not taken, they mean other words to this model';
 
@@ -31,7 +31,7 @@ function itemProblem(items: readonly unknown[]): string | null {
     : 'must be a string or an array of strings';
 }
 
-/** Body of `POST /embeddings` (contract 4). Fields nobody documents pass through. */
+/** Body of `POST /embeddings`. Undocumented fields pass through. */
 export class EmbeddingRequest {
   @TextField({
     required: true,
@@ -59,17 +59,17 @@ export class EmbeddingRequest {
 
   @ChoiceField(encodingFormats, {
     default: 'float',
-    description: 'Numbers, or the bytes of little-endian float32 numbers in base64: a quarter of the size.',
+    description: 'Numbers, or the bytes of little-endian float32 numbers in base64, a quarter of the size.',
     example: 'float',
   })
   encoding_format?: EncodingFormat;
 
   @IntegerField({
     minimum: 1,
-    description: 'Length of the vectors, for models with `supportsCustomDimensions`: cut and normalised again.',
+    description: 'Length of the vectors, for models with `supportsCustomDimensions`: truncated and normalized again.',
   })
   dimensions?: number;
 
-  @TextField({ description: 'Accepted, unused.' })
+  @TextField({ description: 'Accepted without effect.' })
   user?: string;
 }

@@ -1,12 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/* The OpenAI answer of embeddings (contract 4), for the document. The presenter writes it piece by piece. */
+/* The OpenAI embeddings response, for the API document. The presenter writes it piece by piece. */
 
 export class EmbeddingItem {
   @ApiProperty({ type: 'string', enum: ['embedding'], example: 'embedding' })
   object!: 'embedding';
 
-  @ApiProperty({ type: 'integer', description: 'Position of its text in the request.', example: 0 })
+  @ApiProperty({ type: 'integer', description: 'Index of its text in the request.', example: 0 })
   index!: number;
 
   @ApiProperty({

@@ -43,7 +43,7 @@ async function process(runner: TaskRunner, payload: EmbeddingJobPayload = { text
 }
 
 describe('EmbeddingProcessor', () => {
-  it('has the host embed the texts, and lets it begin again should it die', async () => {
+  it('has the host embed the texts, and retries if the host dies', async () => {
     const runner = new ScriptedRunner([], { cancelled: false, output: { tokens: 9 } });
     const { report } = await process(runner, { texts: ['a'], dimensions: 8 });
     expect(runner.request).toEqual({ id: 'r1', task: 'embed', input: { texts: ['a'], dimensions: 8 } });
@@ -51,7 +51,7 @@ describe('EmbeddingProcessor', () => {
     expect(report).toMatchObject({ cancelled: false, usage: { promptTokens: 9, completionTokens: 0 } });
   });
 
-  it('sends vectors as they come, also those that are a piece of a larger buffer', async () => {
+  it('sends vectors as they arrive, even when they are views into a larger buffer', async () => {
     const vectors = Float32Array.of(9, 1, 2, 3, 4).subarray(1);
     const runner = new ScriptedRunner([{ indexes: [1, 0], dimensions: 2, vectors }], {
       cancelled: false,
@@ -62,7 +62,7 @@ describe('EmbeddingProcessor', () => {
     expect(events).toEqual([{ type: 'vectors-ready', indexes: [1, 0], dimensions: 2, data }]);
   });
 
-  it('reports a cancelled job with the tokens that were computed, none where no host held it', async () => {
+  it('reports a cancelled job with the tokens that were computed, or none when no host served it', async () => {
     const some = await process(new ScriptedRunner([], { cancelled: true, output: { tokens: 5 } }));
     expect(some.report).toMatchObject({ cancelled: true, usage: { promptTokens: 5 } });
     const none = await process(new ScriptedRunner([], { cancelled: true, output: null }));

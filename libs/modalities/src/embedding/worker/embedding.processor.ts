@@ -4,11 +4,11 @@ import { type EmbeddingInput, type EmbeddingOutput, type EmbeddingPart, embeddin
 import type { JobReport, RunningJob } from '#queue';
 import type { EmbeddingJobPayload, VectorsReadyEvent } from '../contract/index.js';
 
-/** Has the model's host embed the texts of one job, together with those of others, and sends the vectors on. */
+/** Has the model's host embed the texts of one job, batched with those of other jobs, and sends the vectors on. */
 export class EmbeddingProcessor {
   constructor(private readonly runner: TaskRunner) {}
 
-  /** Rejects with the host's `PlatformError`; a cancelled job ends well, with the tokens that were computed. */
+  /** Rejects with the host's `PlatformError`. A cancelled job resolves, with the tokens that were computed. */
   async process({ envelope, signal, replies }: RunningJob<EmbeddingJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { texts, dimensions } = envelope.payload;
@@ -16,7 +16,7 @@ export class EmbeddingProcessor {
     const request = { id: envelope.requestId, task: embeddingTask, input };
     const { cancelled, output } = await this.runner.runTask(request, {
       signal,
-      // A vector that comes twice is the same vector.
+      // A vector that arrives twice is the same vector.
       repeatable: true,
       onPart: (part) => replies.send(eventOf(part as EmbeddingPart)),
     });

@@ -22,7 +22,7 @@ async function enhance(changes: Partial<PromptOptions>, answer: string | null) {
   return { used, asked, headers, early };
 }
 
-describe('a prompt that is to be enhanced', () => {
+describe('a prompt to be enhanced', () => {
   it('is what the chat model makes of it, which a header tells and the caller pays once', async () => {
     const { used, asked, headers, early } = await enhance({}, 'a red bird, größer');
     // Whoever cannot pay the picture gets no text for nothing.

@@ -139,7 +139,7 @@ describe('a picture that is asked for', () => {
 
   it.each([
     ['a prompt one over the limit', { prompt: 'x'.repeat(41) }, 'prompt', /40 characters/],
-    ['a width that does not divide', { width: 100 }, 'width', /64 with this model: 64 or 128/],
+    ['a width that is not divisible', { width: 100 }, 'width', /64 with this model: 64 or 128/],
     ['a height below the divisor', { height: 30 }, 'height', /multiple of 64 with this model: 64\./],
     ['more steps than the model has', { steps: 51 }, 'steps', /above 50/],
     ['a style nobody knows', { style_preset: 'crayon' }, 'style_preset', /GET \/image\/styles/],

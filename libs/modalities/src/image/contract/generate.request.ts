@@ -4,13 +4,13 @@ import { ImageNumbers, imageQualities, StyleReference } from './image.request.js
 
 const longestPrompt = 7_500;
 
-/** `POST /image/generate` (contract 5.1). */
+/** `POST /image/generate`. */
 export class GenerateImageRequest extends ImageNumbers {
   @TextField({ description: 'Model id, trait or alias.', required: true, minLength: 1, maxLength: 256 })
   model!: string;
 
   @TextField({
-    description: 'What the picture shows.',
+    description: 'What the image shows.',
     required: true,
     minLength: 1,
     maxLength: longestPrompt,
@@ -18,63 +18,63 @@ export class GenerateImageRequest extends ImageNumbers {
   })
   prompt!: string;
 
-  @TextField({ description: 'What it shall not show.', maxLength: longestPrompt })
+  @TextField({ description: 'What the image must not show.', maxLength: longestPrompt })
   negative_prompt?: string;
 
   @CheckedField({
     name: 'isGuidance',
-    description: 'How strictly the prompt is followed: above 0, to 20.',
+    description: 'How strictly the prompt is followed: above 0, up to 20.',
     schema: { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 20 },
     check: (value) =>
       typeof value === 'number' && value > 0 && value <= 20 ? null : 'must be a number above 0 and not above 20',
   })
   cfg_scale?: number;
 
-  @TextField({ description: 'Shape, of those the model has.', maxLength: 16 })
+  @TextField({ description: 'Aspect ratio, one of the model’s.', maxLength: 16 })
   aspect_ratio?: string;
 
-  @TextField({ description: 'Tier of the size, of those the model has.', maxLength: 16 })
+  @TextField({ description: 'Resolution tier, one of the model’s.', maxLength: 16 })
   resolution?: string;
 
   @ChoiceField(imageQualities, { description: 'For models that have several; ignored elsewhere.' })
   quality?: string;
 
-  @ChoiceField(imageFormats, { description: 'Of the pictures.', default: 'webp' })
+  @ChoiceField(imageFormats, { description: 'Format of the images.', default: 'webp' })
   format?: string;
 
-  @BooleanField({ description: 'Answer with the bytes of the picture instead of JSON.', default: false })
+  @BooleanField({ description: 'Respond with the bytes of the image instead of JSON.', default: false })
   return_binary?: boolean;
 
   @TextField({ description: 'A name of `GET /image/styles`.', maxLength: 64 })
   style_preset?: string;
 
   @ObjectListField(() => StyleReference, [StyleReference], {
-    description: 'Pictures whose look is wanted. Refused: the models of today follow none.',
+    description: 'Reference images for the style. Refused: no available model supports them.',
     maxItems: 16,
   })
   style_references?: StyleReference[];
 
-  @BooleanField({ description: 'Blur pictures that are for adults.', default: true })
+  @BooleanField({ description: 'Blur images with adult content.', default: true })
   safe_mode?: boolean;
 
-  @BooleanField({ description: 'Accepted; pictures carry no watermark.', default: false })
+  @BooleanField({ description: 'Accepted without effect: images carry no watermark.', default: false })
   hide_watermark?: boolean;
 
-  @BooleanField({ description: 'Write into the picture how it was made.', default: false })
+  @BooleanField({ description: 'Embed the generation parameters in the image.', default: false })
   embed_exif_metadata?: boolean;
 
   @BooleanField({ description: 'Have the prompt rewritten before it is used.', default: false })
   enhance_prompt?: boolean;
 
-  @BooleanField({ description: 'Accepted; the models of today do not search.' })
+  @BooleanField({ description: 'Accepted without effect: no available model searches.' })
   enable_web_search?: boolean;
 
-  @BooleanField({ description: 'Accepted; the models of today do not think about prompts.' })
+  @BooleanField({ description: 'Accepted without effect: no available model reasons about prompts.' })
   disable_prompt_optimization_thinking?: boolean;
 
   @CheckedField({
     name: 'isDead',
-    description: 'No longer used.',
+    description: 'Deprecated.',
     deprecated: true,
     schema: { nullable: true },
     check: () => null,
@@ -93,10 +93,10 @@ export const openaiSizes = [
   '1024x1792',
 ] as const;
 
-/** `POST /images/generations`, as OpenAI's clients send it (contract 5.2). */
+/** `POST /images/generations`, as OpenAI clients send it. */
 export class SimpleGenerateImageRequest {
   @TextField({
-    description: 'What the picture shows.',
+    description: 'What the image shows.',
     required: true,
     minLength: 1,
     maxLength: 1_500,
@@ -104,10 +104,10 @@ export class SimpleGenerateImageRequest {
   })
   prompt!: string;
 
-  @TextField({ description: 'A name that is not known means the default model.', maxLength: 256, default: 'default' })
+  @TextField({ description: 'An unknown name selects the default model.', maxLength: 256, default: 'default' })
   model?: string;
 
-  @IntegerField({ description: 'One picture.', nullable: true, minimum: 1, maximum: 1, default: 1 })
+  @IntegerField({ description: 'One image.', nullable: true, minimum: 1, maximum: 1, default: 1 })
   n?: number;
 
   @ChoiceField(openaiSizes, { description: '`auto` is 1024x1024.', nullable: true, default: 'auto' })
@@ -116,11 +116,11 @@ export class SimpleGenerateImageRequest {
   @ChoiceField(['b64_json', 'url'], { description: '`url` is a data URL.', nullable: true, default: 'b64_json' })
   response_format?: string;
 
-  @ChoiceField(imageFormats, { description: 'Of the picture.', default: 'png' })
+  @ChoiceField(imageFormats, { description: 'Format of the image.', default: 'png' })
   output_format?: string;
 
   @ChoiceField(['low', 'auto'], {
-    description: '`auto` blurs what is for adults.',
+    description: '`auto` blurs adult content.',
     nullable: true,
     default: 'auto',
   })
@@ -147,7 +147,7 @@ export class SimpleGenerateImageRequest {
 
   @CheckedField({
     name: 'isUnrecognized',
-    description: 'Not a field of this route: `moderation` says it here.',
+    description: 'Not a field of this route; `moderation` takes its role here.',
     schema: { nullable: true },
     check: () => "is an unrecognized key; use 'moderation'",
   })

@@ -1,14 +1,14 @@
 import type { ReplyEvent } from '#queue';
 
-/** A picture is in the storage. */
+/** An image was stored. */
 export interface ImageReadyEvent extends ReplyEvent {
-  type: 'picture-ready';
-  /** Which of the request's pictures, from 0. */
+  type: 'image-ready';
+  /** Index of the image in the request, from 0. */
   index: number;
   artifactId: string;
-  /** It was found to be for adults, and blurred. */
+  /** True: adult content was detected and blurred. */
   blurred: boolean;
-  /** Ms the model worked on it. */
+  /** Run time of the model, in ms. */
   executionMs: number;
 }
 

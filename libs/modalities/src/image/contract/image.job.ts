@@ -18,52 +18,52 @@ export type ImageOperation = (typeof imageOperations)[number];
 export const imageFormats = ['jpeg', 'png', 'webp'] as const;
 export type ImageFormat = (typeof imageFormats)[number];
 
-/** Most pictures of one request. */
+/** Maximum number of images per request. */
 export const maxVariants = 4;
 
-/** Most pixels of a picture that is given, on any route (contract 5.5). */
+/** Maximum number of pixels of an input image, on any route. */
 export const maxImagePixels = 33_177_600;
 
-/** What is to be done with pictures, as the worker sees it; the pictures lie in the storage. */
+/** An image job as the worker sees it; the input images are stored artifacts. */
 export class ImageJobPayload {
   @IsIn(imageOperations) operation!: ImageOperation;
 
-  /** Artifacts: the picture to work on, then masks or layers. */
+  /** Artifacts: the image to work on, then masks or layers. */
   @IsArray() @ArrayMaxSize(16) @IsString({ each: true }) inputs!: string[];
 
   @IsString() prompt!: string;
   @IsString() negativePrompt!: string;
 
-  /** Of the result, in pixels; 0 where the operation decides. */
+  /** Size of the result, in pixels; 0 where the operation decides. */
   @IsInt() @Min(0) @Max(8192) width!: number;
   @IsInt() @Min(0) @Max(8192) height!: number;
 
   @IsInt() @Min(1) @Max(1000) steps!: number;
-  /** How strictly the prompt is followed; 1 and less: without comparison. */
+  /** Guidance scale; 1 and less: no guidance. */
   @IsNumber() @Min(0) @Max(20) guidance!: number;
-  /** How much of a given picture is made anew. */
+  /** Strength: how much of an input image is regenerated. */
   @IsNumber() @Min(0) @Max(1) strength!: number;
   @IsIn([2, 4]) scale!: 2 | 4;
 
-  /** One picture is made of each. */
+  /** One image is generated per seed. */
   @IsArray() @ArrayMaxSize(maxVariants) @IsInt({ each: true }) seeds!: number[];
 
   @IsIn(imageFormats) format!: ImageFormat;
 
-  /** Adult pictures leave blurred. */
+  /** Blur adult content. */
   @IsBoolean() safeMode!: boolean;
 
-  /** Write how a picture was made into it. */
+  /** Embed the generation parameters in the image. */
   @IsBoolean() withExif!: boolean;
 
-  /** Price of each picture, by its place in the price list; see `image.meter.ts`. */
+  /** The price of each image, by its position in the price list; see `image.meter.ts`. */
   @IsString() priceOfImage!: string;
 
-  /** What else is used by a request that makes at least one picture, by price and count. */
+  /** Additional units of a request that produces at least one image, by price and count. */
   @IsObject() extraUnits!: Record<string, number>;
 }
 
-/** A payload in which nothing is wished for yet. */
+/** A payload with all options at their defaults. */
 export function plainImage(operation: ImageOperation, inputs: string[], seed: number): ImageJobPayload {
   return {
     operation,
@@ -85,12 +85,12 @@ export function plainImage(operation: ImageOperation, inputs: string[], seed: nu
   };
 }
 
-/** What a job leaves behind in its outcome. */
+/** The result of an image job. */
 export class ImageJobResult {
   @IsInt() @Min(0) images!: number;
 }
 
-/** A worker that is lost takes no picture along: another one begins anew. */
+/** A lost worker does not lose the images: another worker starts again. */
 export const imageJob = defineJob({
   modality: 'image',
   payload: ImageJobPayload,

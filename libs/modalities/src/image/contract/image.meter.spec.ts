@@ -14,19 +14,19 @@ const pricing: Pricing = {
 };
 const nano = (usd: number) => BigInt(Math.round(usd * 1e9));
 
-describe('what a picture costs', () => {
+describe('the price of an image', () => {
   it.each([
-    ['by quality where the list has it', { resolution: '1K', quality: 'high' }, 'quality.1K.high'],
-    ['by resolution where that quality has no price', { resolution: '1K', quality: 'medium' }, 'resolutions.1K'],
-    ['by resolution where the model takes no quality', { resolution: '2K', quality: null }, 'resolutions.2K'],
-    ['flat where the resolution has no price', { resolution: '4K', quality: 'high' }, 'generation'],
-    ['by resolution where none is named: the usual one', { resolution: null, quality: null }, 'resolutions.1K'],
-    ['by quality where no resolution is named', { resolution: null, quality: 'high' }, 'quality.1K.high'],
+    ['by quality, where the list has it', { resolution: '1K', quality: 'high' }, 'quality.1K.high'],
+    ['by resolution, where that quality has no price', { resolution: '1K', quality: 'medium' }, 'resolutions.1K'],
+    ['by resolution, where the model takes no quality', { resolution: '2K', quality: null }, 'resolutions.2K'],
+    ['flat, where the resolution has no price', { resolution: '4K', quality: 'high' }, 'generation'],
+    ['by resolution, where none is named: the default', { resolution: null, quality: null }, 'resolutions.1K'],
+    ['by quality, where no resolution is named', { resolution: null, quality: 'high' }, 'quality.1K.high'],
   ])('is found %s', (_, options, unit) => {
     expect(unitOfImage(pricing, { flat: 'generation', ...options })).toBe(unit);
   });
 
-  it('is never nothing because a list leaves it out', () => {
+  it('is never zero because a list leaves it out', () => {
     const byQuality: Pricing = { quality: { '1K': { high: price(0.4) }, '1.5K': { low: price(0.6) } } };
     const options = { flat: 'generation', resolution: null, quality: 'high' } as const;
     expect(unitOfImage(byQuality, options)).toBe('quality.1K.high');
@@ -42,7 +42,7 @@ describe('what a picture costs', () => {
     expect(unitOfImage(null, options)).toBe('generation');
   });
 
-  it('counts the pictures beyond those that an edit includes', () => {
+  it('counts the images beyond those that an edit includes', () => {
     expect(additionalInputs(pricing, 1)).toEqual({});
     expect(additionalInputs(pricing, 3)).toEqual({ 'inputImages.additional': 2 });
     expect(additionalInputs({ inpaint: price(1) }, 3)).toEqual({});
@@ -59,7 +59,7 @@ describe('what a picture costs', () => {
     ]);
   });
 
-  it('is nothing for no picture and for a free model', () => {
+  it('is zero without an image and for a free model', () => {
     expect(chargeLines('m', imageUnits({ ...noTokens, units: {} }), pricing)).toEqual([]);
     expect(chargeLines('m', imageUnits({ ...noTokens, units: { 'upscale.2x': 0 } }), pricing)).toEqual([]);
     expect(chargeLines('m', imageUnits(noTokens), pricing)).toEqual([]);

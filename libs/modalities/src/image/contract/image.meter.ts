@@ -2,13 +2,13 @@ import { type JobUsage, type NanoUsd, nanosOf, PlatformError } from '#common';
 import { type BillableUnit, type Price, priceAt, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
- * What pictures cost, as pure functions. A unit is named by its place in the price list: `generation`, `resolutions.2K`,
- * `quality.1K.high`, `upscale.2x`, `inpaint`, `inputImages.additional`; what is used carries the same names.
+ * Prices of images, as pure functions. A unit is named by its position in the price list: `generation`,
+ * `resolutions.2K`, `quality.1K.high`, `upscale.2x`, `inpaint`, `inputImages.additional`; usage has the same names.
  */
 
 export type ImageUnits = Readonly<Record<string, number>>;
 
-/** Rewriting a prompt costs the same whatever model makes the picture of it (contract 5.7). */
+/** Rewriting a prompt costs the same for every image model. */
 export const enhancementUnit = 'prompt-enhancement';
 const enhancementPrice: Price = { usd: 0.04, diem: 0.04 };
 export const enhancementNano: NanoUsd = nanosOf(enhancementPrice.usd);
@@ -16,18 +16,18 @@ export const enhancementNano: NanoUsd = nanosOf(enhancementPrice.usd);
 export interface ImageOptions {
   /** `generation` or `inpaint`: the flat price of the route. */
   flat: 'generation' | 'inpaint';
-  /** Tier such as `1K`, where the caller or the model names one. */
+  /** A tier such as `1K`, where the caller or the model names one. */
   resolution: string | null;
   /** Null where the model takes none. */
   quality: string | null;
 }
 
-/** Tier of a picture for which neither the caller nor the model names one (contract 5.5). */
+/** Tier of an image if neither the client nor the model names one. */
 export const usualTier = '1K';
 
 /**
- * Where the price of one picture stands: by quality, else by resolution, else flat (contract 5.7). Throws
- * `SERVICE_UNAVAILABLE` where a price list has none of the three: pictures are free only for models without prices.
+ * Returns the position of the price of one image: by quality, else by resolution, else flat. Throws
+ * `SERVICE_UNAVAILABLE` when a price list has none of the three: images are free only for models without prices.
  */
 export function unitOfImage(pricing: Pricing | null, { flat, resolution, quality }: ImageOptions): string {
   const tier = resolution ?? usualTier;
@@ -38,7 +38,7 @@ export function unitOfImage(pricing: Pricing | null, { flat, resolution, quality
   return unit;
 }
 
-/** Pictures beyond those that an edit includes. */
+/** Counts the images beyond those that an edit includes. */
 export function additionalInputs(pricing: Pricing | null, inputs: number): ImageUnits {
   const included = pricing?.inputImages?.included;
   if (included === undefined || inputs <= included) return {};
@@ -71,8 +71,8 @@ function isPriced(unit: string, pricing: Pricing): boolean {
   return unit === enhancementUnit || priceAt(pricing, unit) !== null;
 }
 
-/** The operator's fault, which no repetition heals. */
+/** An operator error that a retry cannot fix. */
 function unpriced(): PlatformError {
-  const message = 'The price list of this model has no price for such a picture.';
+  const message = 'The price list of this model has no price for such an image.';
   return new PlatformError('SERVICE_UNAVAILABLE', message, null, { retry: 'never' });
 }

@@ -9,21 +9,21 @@ import {
   type UploadedFile,
 } from '#platform/http';
 
-/** A picture as it comes over the wire: a file of a form, base64, a data URL, or a URL where the route takes one. */
+/** An image on the wire: an uploaded file, base64, a data URL, or a URL where the route takes one. */
 export type WireImage = UploadedFile | string;
 
 export const aspectRatios = ['auto', '1:1', '3:2', '16:9', '21:9', '9:16', '2:3', '3:4', '4:5'] as const;
 export const editFormats = ['jpeg', 'jpg', 'png', 'webp'] as const;
 export const imageQualities = ['low', 'medium', 'high'] as const;
 
-/** Bytes of one picture (contract 5.4 and 5.5): 25 MB. */
+/** Maximum size of one image, in bytes: 25 MB. */
 export const maxImageBytes = 25 * 1024 * 1024;
-/** Pictures of one form; the model's own bound is lower. */
+/** Maximum number of images of one form; the limit of a model is lower. */
 export const maxInputImages = 16;
 
 const imageHelp = 'A file of a form, base64, or a data URL; under 25 MB.';
 
-/** `POST /image/upscale` (contract 5.4). */
+/** `POST /image/upscale`. */
 export class UpscaleImageRequest {
   @FileField({ description: imageHelp, required: true, orText: true, mayBeEmpty: true })
   image!: WireImage;
@@ -37,17 +37,17 @@ export class UpscaleImageRequest {
   scale?: number;
 
   @NumberField({
-    description: 'How much detail may be made up. Not used by the models of today.',
+    description: 'How much detail may be invented. No available model uses it.',
     nullable: true,
     default: 0.01,
   })
   creativity?: number;
 }
 
-/** What editing one and several pictures have in common. */
+/** Fields shared by editing one and several images. */
 class EditRequest {
   @TextField({
-    description: 'What shall become of the picture.',
+    description: 'The edit to make.',
     required: true,
     minLength: 1,
     maxLength: 32_768,
@@ -59,12 +59,12 @@ class EditRequest {
   modelId?: string;
 
   @ChoiceField(aspectRatios, {
-    description: 'Shape of the result, of those the model has; `auto` is that of the picture.',
+    description: 'Aspect ratio of the result, one of the model’s; `auto` is that of the input image.',
   })
   aspect_ratio?: string;
 
   @TextField({
-    description: 'Tier of the size, of those the model has; the result has as many pixels as a square of it.',
+    description: 'Resolution tier, one of the model’s; the result has as many pixels as a square of that side.',
     minLength: 1,
     maxLength: 10,
     example: '1K',
@@ -74,20 +74,20 @@ class EditRequest {
   @ChoiceField(imageQualities, { description: 'For models that have several.' })
   quality?: string;
 
-  @ChoiceField(editFormats, { description: 'png at 1K, jpeg above. `jpg` is `jpeg`.' })
+  @ChoiceField(editFormats, { description: 'Default: png at 1K, jpeg above. `jpg` means `jpeg`.' })
   output_format?: string;
 
-  @BooleanField({ description: 'Blur a result that is for adults.', default: true })
+  @BooleanField({ description: 'Blur a result with adult content.', default: true })
   safe_mode?: boolean;
 
   @BooleanField({ description: 'Have the prompt rewritten before it is used.', default: false })
   enhance_prompt?: boolean;
 
-  @BooleanField({ description: 'Accepted; the models of today do not think about prompts.' })
+  @BooleanField({ description: 'Accepted without effect: no available model reasons about prompts.' })
   disable_prompt_optimization_thinking?: boolean;
 }
 
-/** `POST /image/edit` (contract 5.5). */
+/** `POST /image/edit`. */
 export class EditImageRequest extends EditRequest {
   @FileField({ description: `${imageHelp} Or an http URL.`, required: true, orText: true, mayBeEmpty: true })
   image!: WireImage;
@@ -96,10 +96,10 @@ export class EditImageRequest extends EditRequest {
   model?: string;
 }
 
-/** `POST /image/multi-edit` (contract 5.6). */
+/** `POST /image/multi-edit`. */
 export class MultiEditImageRequest extends EditRequest {
   @FileListField({
-    description: 'The picture to edit, then masks or layers: base64, data URLs or http URLs; in a form files alone.',
+    description: 'The image to edit, then masks or layers: base64, data URLs or http URLs; in a form, files only.',
     required: true,
     orText: true,
     mayBeEmpty: true,
@@ -109,21 +109,21 @@ export class MultiEditImageRequest extends EditRequest {
   images!: WireImage[];
 }
 
-/** `POST /image/background-remove` (contract 5.6). */
+/** `POST /image/background-remove`. */
 export class BackgroundRemoveImageRequest {
   @FileField({ description: imageHelp, orText: true, mayBeEmpty: true })
   image?: WireImage;
 
-  @TextField({ description: 'An http URL of the picture, instead of `image`.', format: 'uri', maxLength: 8_192 })
+  @TextField({ description: 'An http URL of the image, instead of `image`.', format: 'uri', maxLength: 8_192 })
   image_url?: string;
 }
 
-/** A look that is asked for by pictures. */
+/** A style reference given as an image. */
 export class StyleReference {
   @TextField({ description: 'Base64, a data URL or an http URL; under 8 MB.', required: true, minLength: 1 })
   image!: string;
 
-  @NumberField({ description: 'How strongly it counts.', minimum: 0.1, maximum: 1, default: 0.5 })
+  @NumberField({ description: 'Weight of the reference.', minimum: 0.1, maximum: 1, default: 0.5 })
   strength?: number;
 }
 
@@ -132,14 +132,14 @@ export const largestSeed = 999_999_999;
 export const largestSide = 1_280;
 
 const side = {
-  description: 'In pixels; not beside `resolution` or `aspect_ratio`.',
+  description: 'In pixels; not together with `resolution` or `aspect_ratio`.',
   minimum: 0,
   exclusiveMinimum: true,
   maximum: largestSide,
   default: 1024,
 };
 
-/** The numbers of `POST /image/generate` that its other members build on (contract 5.1). */
+/** The numeric fields of `POST /image/generate`. */
 export class ImageNumbers {
   @IntegerField(side)
   width?: number;
@@ -147,20 +147,20 @@ export class ImageNumbers {
   @IntegerField(side)
   height?: number;
 
-  @IntegerField({ description: 'Steps of denoising, within those of the model.', minimum: 1 })
+  @IntegerField({ description: 'Denoising steps, within the range of the model.', minimum: 1 })
   steps?: number;
 
   @IntegerField({
-    description: 'The same seed makes the same picture; 0 takes a random one. Variants count up from it.',
+    description: 'The same seed produces the same image; 0 picks a random one. Variants count up from it.',
     minimum: smallestSeed,
     maximum: largestSeed,
     default: 0,
   })
   seed?: number;
 
-  @IntegerField({ description: 'Pictures to make.', minimum: 1, maximum: 4, default: 1 })
+  @IntegerField({ description: 'Number of images to generate.', minimum: 1, maximum: 4, default: 1 })
   variants?: number;
 
-  @IntegerField({ description: 'Accepted; the models of today have no such part.', minimum: 0, maximum: 100 })
+  @IntegerField({ description: 'Accepted without effect: no available model supports it.', minimum: 0, maximum: 100 })
   lora_strength?: number;
 }

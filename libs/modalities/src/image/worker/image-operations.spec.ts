@@ -5,11 +5,11 @@ import type { Pixels } from '#media';
 import { plainImage } from '../contract/index.js';
 import { makeImage } from './image-operations.js';
 
-it('has a picture of a camera looked at smaller than it is, and cuts it out whole', async () => {
+it('mattes a camera photo at a reduced size, and cuts it out at full size', async () => {
   const [width, height] = [4_200, 4_100];
   const camera: Pixels = { width, height, channels: 4, data: new Uint8Array(width * height * 4).fill(255) };
   let seen = 0;
-  // The left half stands in front.
+  // The left half is the foreground.
   const runner: TaskRunner = {
     runTask: async ({ input }: TaskRequest) => {
       const { image } = input as MatteInput;
@@ -29,6 +29,6 @@ it('has a picture of a camera looked at smaller than it is, and cuts it out whol
   expect(seen).toBeGreaterThan(16_000_000);
   const alphaAt = (column: number, row: number) => cutOut.data[(row * width + column) * 4 + 3];
   for (const row of [0, 2_000, height - 1]) expect([alphaAt(100, row), alphaAt(width - 100, row)]).toEqual([255, 0]);
-  // Nothing was cut out of the picture that was given.
+  // The input image is unchanged.
   expect(camera.data[(width - 1) * 4 + 3]).toBe(255);
 });

@@ -4,12 +4,12 @@ import type { GenerateInput, InpaintInput, MatteOutput, ImageOutput, RgbPixels, 
 import { type Pixels, resizePixels } from '#media';
 import type { ImageJobPayload } from '../contract/index.js';
 
-/** Pictures of a job as they were decoded: colour and alpha. */
+/** The decoded input images of a job: color and alpha. */
 export interface ImageJob {
   payload: ImageJobPayload;
   inputs: readonly Pixels[];
   seed: number;
-  /** `inpaint` or what else the model's family does with a picture that is to be edited. */
+  /** `inpaint`, or the edit operation of the model's family. */
   family: string;
 }
 
@@ -19,10 +19,10 @@ export interface ImageRun {
   options: TaskOptions;
 }
 
-/** Alpha below this is a hole. */
+/** Alpha below this counts as masked. */
 const gapBelow = 128;
 
-/** Makes one picture; null when the job was cancelled meanwhile. */
+/** Generates one image; null when the job was cancelled meanwhile. */
 export async function makeImage(job: ImageJob, run: ImageRun): Promise<Pixels | null> {
   switch (job.payload.operation) {
     case 'upscale':
@@ -54,12 +54,14 @@ async function cutOut(image: Pixels, run: ImageRun): Promise<Pixels | null> {
   if (matte === null) return null;
   const alphas = await stretched(matte, image);
   const data = new Uint8Array(image.data);
-  // What was transparent before stays so.
+  // Transparent pixels stay transparent.
   alphas.forEach((alpha, pixel) => (data[pixel * 4 + 3] = Math.min(alpha, data[pixel * 4 + 3] ?? 0)));
   return { ...image, channels: 4, data };
 }
 
-/** Networks of mattes look at 2,048 by 512 pixels at most: for a larger picture than this they need not hold it whole. */
+/**
+ * Matting networks work on at most 2,048 by 512 pixels: a larger image is never held in memory at full size for them.
+ */
 const maxMattePixels = 16_777_216;
 
 async function lookable(image: Pixels): Promise<Pixels> {
@@ -76,14 +78,14 @@ async function stretched({ width, height, alpha }: MatteOutput, image: Pixels): 
   return (await resizePixels(matte, { width: image.width, height: image.height, kernel: 'linear' })).data;
 }
 
-/** Fills holes: the transparent part of the picture, or what a second picture shows in white. */
+/** Fills the masked area: the transparent part of the image, or what a second image shows in white. */
 async function inpaint(job: ImageJob, run: ImageRun): Promise<Pixels | null> {
   const image = base(job);
   const [, maskImage] = job.inputs;
   const mask = maskImage === undefined ? gapsOf(image) : await whiteOf(maskImage, image);
   if (mask.every((value) => value === 0)) {
     const message =
-      'Nothing is to be filled: make a part of the picture transparent, or send a mask, white where it shall be filled, as the second picture of a multi-edit.';
+      'Nothing is to be filled: make a part of the image transparent, or send a mask, white where it shall be filled, as the second image of a multi-edit.';
     throw new PlatformError('INVALID_REQUEST', message, 'image');
   }
   return await asPixels(run, 'inpaint', { image: opaque(image), mask } satisfies InpaintInput);
@@ -102,11 +104,11 @@ function generateInput({ payload, seed }: ImageJob, image: RgbPixels | null): Ge
 
 function base({ inputs }: ImageJob): Pixels {
   const [first] = inputs;
-  if (first === undefined) throw new PlatformError('INVALID_REQUEST', 'The job came without a picture.', 'image');
+  if (first === undefined) throw new PlatformError('INVALID_REQUEST', 'The job has no input image.', 'image');
   return first;
 }
 
-/** Over white, as the picture would be shown. */
+/** Composited over white, as a viewer shows it. */
 function opaque({ width, height, data }: Pixels): RgbPixels {
   const rgb = new Uint8Array(width * height * 3);
   for (let pixel = 0; pixel < width * height; pixel++) {

@@ -18,7 +18,7 @@ import { ImageProcessor } from './image.processor.js';
 
 type Answer = (request: TaskRequest, signal: AbortSignal) => object | null;
 
-/** A model host that answers as it is told; null is a cancelled task. */
+/** A scripted model host; null is a cancelled task. */
 class ScriptedRunner implements TaskRunner {
   readonly requests: TaskRequest[] = [];
 
@@ -92,10 +92,10 @@ async function process(
 }
 
 const firstInput = (requests: readonly TaskRequest[]): object =>
-  (requests[0] ?? expect.fail('nothing was asked')).input;
+  (requests[0] ?? expect.fail('the registry received no request')).input;
 
-describe('the processor of pictures', () => {
-  it('has a picture upscaled, shown over white, and says what it is charged for', async () => {
+describe('the image processor', () => {
+  it('upscales an image composited over white, and reports its charge', async () => {
     const { report, images, requests } = await process({}, doubled);
     expect(images[0]).toMatchObject({ width: 8, height: 4 });
     expect(report).toMatchObject({ cancelled: false, usage: { promptTokens: 0, units: { 'upscale.2x': 1 } } });
@@ -105,7 +105,7 @@ describe('the processor of pictures', () => {
     expect([...image.data.subarray(9, 12)]).toEqual([255, 255, 255]);
   });
 
-  it('cuts out with the matte, and leaves transparent what was', async () => {
+  it('cuts out with the matte, and keeps transparent pixels transparent', async () => {
     const matte: MatteOutput = { width: 4, height: 2, alpha: Uint8Array.of(0, 255, 255, 255, 128, 255, 255, 255) };
     const { images } = await process({ operation: 'remove-background', priceOfImage: 'inpaint' }, () => matte, {
       family: 'u2net',
@@ -117,12 +117,12 @@ describe('the processor of pictures', () => {
   const filled: Answer = ({ input }): ImageOutput => ({ image: (input as InpaintInput).image });
   const edit = { operation: 'edit', priceOfImage: 'inpaint' } as const;
 
-  it('fills what is transparent', async () => {
+  it('fills the transparent part', async () => {
     const { requests } = await process(edit, filled, { family: 'migan' });
     expect([...(firstInput(requests) as InpaintInput).mask]).toEqual([0, 0, 1, 1, 0, 0, 1, 1]);
   });
 
-  it('draws a picture anew with a model that makes pictures of words: fitted to its size, as strongly as was said', async () => {
+  it('redraws an image with a text-to-image model: fitted to its size, with the given strength', async () => {
     const options = { ...edit, prompt: 'a bird', width: 8, height: 8, steps: 12, strength: 0.4, seeds: [9] };
     const drawn: Answer = ({ input }): ImageOutput => ({ image: (input as GenerateInput).image as RgbPixels });
     const { requests, images } = await process(options, drawn, { family: 'stable-diffusion' });
@@ -139,7 +139,7 @@ describe('the processor of pictures', () => {
     expect(images[0]).toMatchObject({ width: 8, height: 8 });
   });
 
-  it('fills what a second picture shows in white, at the size of the first', async () => {
+  it('fills what a second image shows in white, at the size of the first', async () => {
     const mask: Pixels = { width: 2, height: 1, channels: 3, data: Uint8Array.of(255, 255, 255, 0, 0, 0) };
     const { requests } = await process({ ...edit, inputs: ['base', 'mask'] }, filled, {
       family: 'migan',
@@ -148,7 +148,7 @@ describe('the processor of pictures', () => {
     expect([...(firstInput(requests) as InpaintInput).mask]).toEqual([1, 1, 0, 0, 1, 1, 0, 0]);
   });
 
-  it('says what to send where nothing is to be filled', async () => {
+  it('explains what to send when nothing is to be filled', async () => {
     const whole: Pixels = { ...half, data: half.data.map((sample, index) => (index % 4 === 3 ? 255 : sample)) };
     await expect(process(edit, filled, { family: 'migan', inputs: { base: whole } })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
@@ -156,7 +156,7 @@ describe('the processor of pictures', () => {
     });
   });
 
-  it('makes a picture of each seed, and charges those that were made when it is cancelled', async () => {
+  it('generates one image per seed, and charges the finished ones when it is cancelled', async () => {
     const payload = { operation: 'generate', inputs: [], seeds: [3, 4, 5], priceOfImage: 'generation' } as const;
     const extraUnits = { 'prompt-enhancement': 1 };
     const made: ImageOutput = { image: { width: 2, height: 2, data: new Uint8Array(12) } };
@@ -181,7 +181,7 @@ describe('the processor of pictures', () => {
   });
 
   const judging = (porn: number) => new ScriptedRunner((): ClassifyOutput => ({ scores: { porn, neutral: 1 - porn } }));
-  /** Black and white columns: what a blur takes away. */
+  /** Black and white columns, which a blur removes. */
   const striped: Answer = () => ({
     image: {
       width: 64,
@@ -190,7 +190,7 @@ describe('the processor of pictures', () => {
     },
   });
 
-  it('blurs what is for adults in safe mode, and nothing else', async () => {
+  it('blurs adult content in safe mode, and nothing else', async () => {
     // Away from the edges, which a blur repeats.
     const contrast = ({ data }: Pixels) => {
       const reds = [...data].filter((_, i) => i % 4 === 0 && Math.abs(((i / 4) % 64) - 32) < 12);
@@ -206,7 +206,7 @@ describe('the processor of pictures', () => {
     expect(unsafe.events[0]?.blurred).toBe(false);
   });
 
-  it('lets no picture leave unseen in safe mode', async () => {
+  it('releases no unchecked image in safe mode', async () => {
     await expect(process({ safeMode: true }, striped)).rejects.toMatchObject({
       code: 'MODEL_OFFLINE',
       param: 'safe_mode',

@@ -19,11 +19,11 @@ const maxInputBytes = 26_214_400;
 /** A result waits for the api for as long as a job may take, and no longer. */
 const resultLifetimeMs = 1_200_000;
 
-/** Runs one job: reads its pictures, makes one for each seed, and puts them into the storage. */
+/** Runs one job: reads its input images, generates one image per seed, and stores them. */
 export class ImageProcessor {
   constructor(private readonly parts: ImageProcessorDependencies) {}
 
-  /** Rejects with a `PlatformError`; a cancelled job ends well, with the pictures that were made. */
+  /** Rejects with a `PlatformError`. A cancelled job resolves, with the finished images. */
   async process(job: RunningJob<ImageJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { payload } = job.envelope;
@@ -61,7 +61,7 @@ export class ImageProcessor {
     if (signal.aborted) return false;
     const artifactId = await this.store(judged.image, payload, { modelId: manifest.id, seed });
     const executionMs = Math.round(performance.now() - startedAt);
-    const event: ImageReadyEvent = { type: 'picture-ready', index, artifactId, blurred: judged.blurred, executionMs };
+    const event: ImageReadyEvent = { type: 'image-ready', index, artifactId, blurred: judged.blurred, executionMs };
     replies.send(event);
     return true;
   }
@@ -70,7 +70,7 @@ export class ImageProcessor {
     const images: Pixels[] = [];
     for (const id of artifactIds) {
       const { bytes } = await this.parts.artifacts.read(id, maxInputBytes);
-      // The api has looked at the header by the bounds of its route; these are the widest of them.
+      // The api checked the header against the limits of its route; these are the widest of them.
       images.push(await decodeImage(bytes, { channels: 4, maxPixels: maxImagePixels, param: 'image' }));
     }
     return images;
@@ -83,7 +83,7 @@ export class ImageProcessor {
   ): Promise<string> {
     const exif = { ImageDescription: prompt, Software: `${modelId} (seed ${seed}, steps ${steps})` };
     const bytes = await encodeImage(image, { format, exif: withExif ? exif : undefined }).catch((cause: unknown) => {
-      throw new PlatformError('INFERENCE_FAILED', 'The picture could not be encoded.', null, { cause });
+      throw new PlatformError('INFERENCE_FAILED', 'The image could not be encoded.', null, { cause });
     });
     const { id } = await this.parts.artifacts.put(bytes, {
       kind: 'result',

@@ -3,13 +3,13 @@ import type { TaskRunner } from '#inference/host';
 import type { ClassifyOutput } from '#inference/tasks';
 import { blurPixels, type Pixels } from '#media';
 
-/** The internal model that tells pictures for adults from others. */
+/** The internal model that detects adult content. */
 export const safetyModelId = 'nsfw-mobilenet';
 
-/** Probability of the adult classes together, from which on a picture counts as one. */
+/** Combined probability of the adult classes from which an image counts as adult content. */
 const adultFrom = 0.6;
 const adultClasses = ['porn', 'hentai'];
-/** Blur over the longer side: enough that nothing can be made out. */
+/** Blur radius over the longer side: enough that nothing is recognizable. */
 const blurShare = 0.05;
 
 export interface CheckedImage {
@@ -18,15 +18,15 @@ export interface CheckedImage {
 }
 
 /**
- * Blurs a picture that is for adults. Rejects with `MODEL_OFFLINE` while the worker does not hold the model that judges:
- * no picture leaves unseen that was to be seen through.
+ * Blurs an image with adult content. Rejects with `MODEL_OFFLINE` while the worker has no safety classifier loaded: in
+ * safe mode no unchecked image leaves the worker.
  */
 export async function checkImage(
   image: Pixels,
   { safetyClassifier, id, signal }: { safetyClassifier: TaskRunner | null; id: string; signal: AbortSignal },
 ): Promise<CheckedImage> {
   if (safetyClassifier === null) {
-    const message = `The model ${safetyModelId}, which looks at pictures before they leave, is not loaded. Try again later, or set safe_mode to false.`;
+    const message = `The model ${safetyModelId}, which checks images before they leave, is not loaded. Try again later, or set safe_mode to false.`;
     throw new PlatformError('MODEL_OFFLINE', message, 'safe_mode');
   }
   const input = { image: { width: image.width, height: image.height, data: withoutAlpha(image) } };

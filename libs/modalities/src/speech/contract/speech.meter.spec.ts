@@ -24,11 +24,11 @@ describe('the meter of speech', () => {
     ]);
   });
 
-  it('counts characters, not halves of them', () => {
+  it('counts characters, not UTF-16 halves', () => {
     expect(quoteSpeech('🚀🚀', pricing)).toBe(quoteSpeech('ab', pricing));
   });
 
-  it('takes zero for a count, and nothing for a free model', () => {
+  it('treats zero as a count, and bills nothing for a free model', () => {
     expect(charge(0)).toBe(0n);
     expect(quoteSpeech('hello', null)).toBe(0n);
     expect(chargeLines('m', speechUnits({ ...noTokens, units: { characters: 5 } }), null)).toEqual([]);

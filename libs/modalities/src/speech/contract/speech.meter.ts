@@ -1,9 +1,7 @@
 import type { JobUsage, NanoUsd } from '#common';
 import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
-/*
- * What speech costs, as pure functions: characters (code points) of the text, space and marks included.
- */
+/* Prices of speech, as pure functions: characters (code points) of the text, including spaces and punctuation. */
 
 export function countCharacters(text: string): number {
   let characters = 0;

@@ -1,13 +1,13 @@
 import { BooleanField, ChoiceField, NumberField, TextField } from '#platform/http';
 import { speechFormats } from './speech.job.js';
 
-/** Longest text of one request, in characters (contract 6.1). */
+/** Maximum length of a text, in characters. */
 export const maxInputCharacters = 4_096;
 
-/** The body of `POST /audio/speech` (contract 6.1). */
+/** Body of `POST /audio/speech`. */
 export class SpeechRequest {
   @TextField({
-    description: 'What is to be said.',
+    description: 'The text to speak.',
     required: true,
     minLength: 1,
     maxLength: maxInputCharacters,
@@ -27,23 +27,23 @@ export class SpeechRequest {
   })
   voice?: string;
 
-  @ChoiceField(speechFormats, { description: 'What the sound is written as. Absent: `model_spec.default_format`.' })
+  @ChoiceField(speechFormats, { description: 'Format of the audio. Absent: `model_spec.default_format`.' })
   response_format?: (typeof speechFormats)[number];
 
-  @NumberField({ description: 'Pace; 1 is the model’s own.', minimum: 0.25, maximum: 4, default: 1 })
+  @NumberField({ description: 'Speaking rate; 1 is the model’s own.', minimum: 0.25, maximum: 4, default: 1 })
   speed?: number;
 
-  @BooleanField({ description: 'Send each sentence as soon as it is made.', default: false })
+  @BooleanField({ description: 'Send each sentence as soon as it is generated.', default: false })
   streaming?: boolean;
 
   @TextField({
-    description: 'What the text is written in, `en-GB`. A language the model does not know is ignored.',
+    description: 'Language of the text, as in `en-GB`. A language the model does not know is ignored.',
     minLength: 2,
     maxLength: 32,
   })
   language?: string;
 
-  @TextField({ description: 'How it is to be said; ignored by models that take no directions.', maxLength: 500 })
+  @TextField({ description: 'Directions for the delivery; ignored by models that take none.', maxLength: 500 })
   prompt?: string;
 
   @NumberField({ description: 'Ignored by models that do not sample.', minimum: 0, maximum: 2 })

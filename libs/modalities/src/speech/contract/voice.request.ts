@@ -1,9 +1,9 @@
 import { FileField, TextField, type UploadedFile } from '#platform/http';
 
-/** Longest file of a form, in bytes (gap 4). */
+/** Maximum size of an uploaded file, in bytes. */
 export const maxSampleBytes = 25 * 1024 * 1024;
 
-/** The form of `POST /audio/voices` (contract 6.3). */
+/** Form of `POST /audio/voices`. */
 export class VoiceRequest {
   @FileField({ required: true, description: 'A recording of the voice, in one of the model’s `accepted_formats`.' })
   file!: UploadedFile;

@@ -3,19 +3,19 @@ import type { ReplyWriter } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { maxInlineBytes, type AudioPartEvent, type AudioStoredEvent } from '../contract/index.js';
 
-/** Encoders write in drops: what comes within this time goes out together, in ms. */
+/** Encoders write in small pieces: output within this time is sent together, in ms. */
 const gatherMs = 20;
 
-/** Largest event of a mailbox, and largest artifact, in bytes. */
+/** Maximum size of a reply event and of an artifact part, in bytes. */
 const maxEventBytes = 64 * 1_024;
 const maxStoredBytes = 1_024 * 1_024;
 
-/** Longer than the slowest reader of the longest answer may take, in ms; readers delete what they took. */
+/** Longer than the slowest reader of the longest response may take, in ms; readers delete what they took. */
 const lifetimeMs = 7_200_000;
 
 /**
- * Brings encoded sound to the api: the first megabyte in events, what follows by way of the storage. So neither the
- * mailbox nor the api holds more of an answer than that, however slowly it is read.
+ * Sends encoded audio to the api: the first megabyte as events, the rest through the artifact store. Neither the reply
+ * channel nor the api then holds more than that, however slowly the client reads.
  */
 export class AudioSender {
   private gathered: Buffer[] = [];
@@ -31,7 +31,7 @@ export class AudioSender {
     private readonly contentType: string,
   ) {}
 
-  /** Throws what the storage threw before. */
+  /** Rethrows an earlier error of the artifact store. */
   add(bytes: Buffer): void {
     if (this.failure !== null) throw this.failure;
     this.gathered.push(bytes);
@@ -40,14 +40,14 @@ export class AudioSender {
     else this.timer ??= setTimeout(() => this.flush(), gatherMs);
   }
 
-  /** Resolves when everything has been handed over; rejects as the storage does. */
+  /** Resolves when everything has been handed over; rejects as the artifact store does. */
   async finish(): Promise<void> {
     this.flush();
     await this.sending;
     if (this.failure !== null) throw this.failure;
   }
 
-  /** Nothing more is sent. */
+  /** Stops sending. */
   stop(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
@@ -73,7 +73,7 @@ export class AudioSender {
 
   private sendInline(part: Buffer): void {
     this.inlineBytes += part.length;
-    const event: AudioPartEvent = { type: 'sound-part', data: part.toString('base64') };
+    const event: AudioPartEvent = { type: 'audio-part', data: part.toString('base64') };
     this.inOrder(() => this.replies.send(event));
   }
 
@@ -81,7 +81,7 @@ export class AudioSender {
     this.inOrder(async () => {
       const { contentType } = this;
       const { id, bytes } = await this.artifacts.put(part, { kind: 'result', contentType, lifetimeMs });
-      const event: AudioStoredEvent = { type: 'sound-stored', artifactId: id, bytes };
+      const event: AudioStoredEvent = { type: 'audio-stored', artifactId: id, bytes };
       this.replies.send(event);
     });
   }

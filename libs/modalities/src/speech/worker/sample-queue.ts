@@ -1,4 +1,4 @@
-/** Samples on their way from the model to the encoder; the encoder asks, the model does not wait. */
+/** Queues samples between the model and the encoder; the encoder pulls, the model does not wait. */
 export class SampleQueue implements AsyncIterable<Float32Array> {
   private readonly waiting: Float32Array[] = [];
   private ended = false;

@@ -24,7 +24,7 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 
 const sampleRate = 24_000;
 
-/** A host that says a sentence as one second of sound, unless `answer` knows better. */
+/** A host that speaks a sentence as one second of audio, unless `answer` says otherwise. */
 class FakeRunner {
   readonly said: SpeakInput[] = [];
 
@@ -69,15 +69,15 @@ function setUp(payload: Partial<SpeechJobPayload> = {}, runner = new FakeRunner(
 async function audioOf(events: readonly SpeechEvent[]): Promise<Buffer> {
   const parts = await Promise.all(
     events.map(async (event) => {
-      if (event.type === 'sound-part') return Buffer.from(event.data, 'base64');
-      return event.type === 'sound-stored' ? (await artifacts.read(event.artifactId, 2e6)).bytes : Buffer.alloc(0);
+      if (event.type === 'audio-part') return Buffer.from(event.data, 'base64');
+      return event.type === 'audio-stored' ? (await artifacts.read(event.artifactId, 2e6)).bytes : Buffer.alloc(0);
     }),
   );
   return Buffer.concat(parts);
 }
 
 describe('SpeechProcessor', () => {
-  it('says sentence by sentence and counts the characters of all of it', async () => {
+  it('speaks sentence by sentence and counts all characters', async () => {
     const { events, runner, process } = setUp();
     const report = await process();
     expect(report).toMatchObject({ cancelled: false, usage: { units: { characters: 9 } } });
@@ -86,22 +86,22 @@ describe('SpeechProcessor', () => {
       ['Two.', 'end', 'af_sky'],
     ]);
     expect((await audioOf(events)).length).toBe(2 * sampleRate * 2);
-    expect(events.at(-1)).toEqual({ type: 'sound-ended', samples: 2 * sampleRate });
+    expect(events.at(-1)).toEqual({ type: 'audio-ended', samples: 2 * sampleRate });
   });
 
-  it('lets the mailbox carry a megabyte and the storage the rest', async () => {
+  it('sends one megabyte over the reply channel and the rest through storage', async () => {
     const text = Array.from({ length: 40 }, (_, index) => `Sentence ${index}.`).join(' ');
     const { events, process } = setUp({ text });
     await process();
-    const inline = events.filter(({ type }) => type === 'sound-part');
-    const stored = events.filter(({ type }) => type === 'sound-stored');
+    const inline = events.filter(({ type }) => type === 'audio-part');
+    const stored = events.filter(({ type }) => type === 'audio-stored');
     expect(stored.length).toBeGreaterThan(0);
     expect((await audioOf(inline)).length).toBeLessThanOrEqual(1_024 * 1_024 + 64 * 1_024);
     for (const event of inline) expect((event as { data: string }).data.length).toBeLessThanOrEqual(88_000);
     expect((await audioOf(events)).length).toBe(40 * sampleRate * 2);
   });
 
-  it('stops between two sentences when the caller leaves, and counts those that were said', async () => {
+  it('stops between two sentences when the client disconnects, and counts the spoken ones', async () => {
     const runner = new FakeRunner((_input, said) => {
       if (said === 1) setup.caller.abort(new PlatformError('JOB_CANCELLED', 'gone'));
       return oneSecond();
@@ -111,7 +111,7 @@ describe('SpeechProcessor', () => {
     expect(runner.said).toHaveLength(2);
   });
 
-  it('refuses a text with nothing to say, before any sound', async () => {
+  it('refuses a text without anything to speak, before any audio', async () => {
     const { events, process } = setUp({ text: '你好' }, new FakeRunner(() => new Float32Array(0)));
     await expect(process()).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'input' });
     expect(events).toEqual([]);
@@ -124,13 +124,13 @@ describe('SpeechProcessor', () => {
     await expect(setUp({}, runner).process()).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
   });
 
-  it('asks no model for sound that nobody can write', async () => {
+  it('does not run the model for audio that cannot be encoded', async () => {
     const { runner, process } = setUp({ format: 'mp3' });
     await expect(process()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     expect(runner.said).toEqual([]);
   });
 
-  it('gives a model the recording of a cloned voice', async () => {
+  it('passes the recording of a cloned voice to the model', async () => {
     const wav = Buffer.alloc(44 + 2 * sampleRate);
     wav.write('RIFF', 0, 'latin1');
     wav.writeUInt32LE(36 + 2 * sampleRate, 4);

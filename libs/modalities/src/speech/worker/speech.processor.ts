@@ -21,22 +21,22 @@ export interface SpeechProcessorDependencies {
   media: MediaTools;
 }
 
-/** What models that clone are given of a recording: samples per second, and at most so many seconds. */
+/** Sample rate and maximum length, in seconds, of a recording passed to a voice-cloning model. */
 const sampleRateOfVoices = 24_000;
 const maxSampleSeconds = 60;
 
-/** Says one text sentence by sentence: while one is encoded and sent, the model works on the next. */
+/** Speaks one text sentence by sentence: the model works on the next sentence while one is encoded and sent. */
 export class SpeechProcessor {
   constructor(private readonly parts: SpeechProcessorDependencies) {}
 
   /**
-   * Rejects with a `PlatformError`; `INVALID_REQUEST` where there was nothing to say. A cancelled job ends well, with
-   * the characters of the sentences that were said.
+   * Rejects with a `PlatformError`; `INVALID_REQUEST` when there is nothing to speak. A cancelled job resolves, with
+   * the characters of the spoken sentences.
    */
   async process(job: RunningJob<SpeechJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { format } = job.envelope.payload;
-    // Before the model works for sound that nobody can write.
+    // Checked before the model runs for audio that cannot be encoded.
     if (needsFfmpeg(format)) this.parts.media.require();
     const run = new SpeechRun(job, this.parts, await this.voiceOf(job));
     const cancelled = !(await run.speak());
@@ -58,15 +58,15 @@ export class SpeechProcessor {
   }
 }
 
-/** One text on its way through model, encoder and mailbox. */
+/** Passes one text through model, encoder and reply channel. */
 class SpeechRun {
-  /** Of the sentences that were said. */
+  /** Characters of the spoken sentences. */
   characters = 0;
   private samples = 0;
   private readonly queue = new SampleQueue();
   private readonly sender: AudioSender;
   private encoding: Promise<void> | null = null;
-  /** Ends the model's work when the sound cannot be written. */
+  /** Stops the model when the audio cannot be written. */
   private readonly broken = new AbortController();
 
   constructor(
@@ -78,7 +78,7 @@ class SpeechRun {
     this.sender = new AudioSender(job.replies, parts.artifacts, audioContentTypes[format]);
   }
 
-  /** False: it was cancelled. */
+  /** False: the job was cancelled. */
   async speak(): Promise<boolean> {
     try {
       for (const [index, sentence] of splitSentences(this.job.envelope.payload.text).entries()) {
@@ -92,7 +92,7 @@ class SpeechRun {
       if (this.job.signal.aborted) return false;
       if (this.samples === 0) throw nothingToSay();
       await this.sender.finish();
-      const event: AudioEndedEvent = { type: 'sound-ended', samples: this.samples };
+      const event: AudioEndedEvent = { type: 'audio-ended', samples: this.samples };
       this.job.replies.send(event);
       return true;
     } catch (error) {
@@ -125,7 +125,7 @@ class SpeechRun {
 
   private startEncoder(sampleRate: number): Promise<void> {
     const encoding = this.encode(sampleRate);
-    // It is awaited when the text is at its end; until then a failure has nobody who looks at it.
+    // It is awaited at the end of the text; until then nothing handles its rejection.
     encoding.catch(() => undefined);
     return encoding;
   }
@@ -146,5 +146,5 @@ class SpeechRun {
 }
 
 function nothingToSay(): PlatformError {
-  return new PlatformError('INVALID_REQUEST', 'The input has nothing that this model can say.', 'input');
+  return new PlatformError('INVALID_REQUEST', 'The input has nothing that this model can speak.', 'input');
 }

@@ -9,13 +9,13 @@ export interface TranscriptWord {
 
 /** Seconds from the start of the recording. */
 export interface TranscriptSegment {
-  /** With the space it begins with, where its language has spaces. */
+  /** Includes its leading space, where the language has spaces. */
   text: string;
   start: number;
   end: number;
-  /** Where its window began. */
+  /** Start of its window. */
   windowStart: number;
-  /** Null where they were not asked for or the model cannot tell them. */
+  /** Null if not requested or not supported by the model. */
   words: TranscriptWord[] | null;
   tokens: number[];
   temperature: number;
@@ -33,7 +33,7 @@ export interface TranscriptPartEvent extends ReplyEvent {
 /** The recording is done; sent once, before the job ends. */
 export interface TranscriptFinishedEvent extends ReplyEvent {
   type: 'transcript-finished';
-  /** ISO 639-1; null where the model cannot tell. */
+  /** ISO 639-1; null if the model cannot detect it. */
   language: string | null;
   durationSeconds: number;
 }

@@ -4,14 +4,14 @@ import { defineJob } from '#queue';
 export const timestampDetails = ['none', 'segment', 'word'] as const;
 export type TimestampDetail = (typeof timestampDetails)[number];
 
-/** A transcription as the worker sees it; the recording lies in the storage. */
+/** A transcription as the worker sees it; the recording is a stored artifact. */
 export class TranscriptionJobPayload {
   @IsString() artifactId!: string;
 
-  /** Seconds that were quoted; a recording that plays longer than its header says is refused there. */
+  /** Quoted seconds; a recording that plays longer than its header says is refused there. */
   @IsNumber() @Min(0) maxSeconds!: number;
 
-  /** ISO 639-1. Null: the model listens for it. */
+  /** ISO 639-1. Null: the model detects it. */
   @IsOptional() @IsString() language!: string | null;
 
   @IsOptional() @IsString() prompt!: string | null;
@@ -21,12 +21,12 @@ export class TranscriptionJobPayload {
   @IsIn(timestampDetails) timestamps!: TimestampDetail;
 }
 
-/** What a transcription leaves behind in its outcome; the text itself goes to the caller alone. */
+/** The result of a transcription job; the text itself goes to the client only. */
 export class TranscriptionJobResult {
   @IsNumber() @Min(0) audioSeconds!: number;
 }
 
-/** A worker that is lost takes no recording along: another one begins anew. */
+/** A lost worker does not lose the recording: another worker starts again. */
 export const transcriptionJob = defineJob({
   modality: 'transcription',
   payload: TranscriptionJobPayload,

@@ -7,8 +7,8 @@ import { maxAudioSeconds, quotedSeconds, quoteTranscription, transcriptionUnits 
 const pricing = { per_audio_second: { usd: 0.0001, diem: 0.0001 } };
 const used = (audioSeconds: number) => ({ ...noTokens, units: { audioSeconds } });
 
-describe('what a transcription costs', () => {
-  it('is counted to the millisecond, half up to the nano', () => {
+describe('the price of a transcription', () => {
+  it('is counted to the millisecond, and rounds half a nano up', () => {
     expect(chargeLines('whisper', transcriptionUnits(used(3.5)), pricing)).toEqual([
       { sku: 'whisper-asr-audio-second', units: '3.500', unitPriceNano: 100_000n, amountNano: 350_000n },
     ]);
@@ -16,7 +16,7 @@ describe('what a transcription costs', () => {
     expect(chargeLines('whisper', transcriptionUnits(used(0.1)), odd)[0]?.amountNano).toBe(2n);
   });
 
-  it('is a line of nothing for what was cancelled before anything was done, and no line where the model is free', () => {
+  it('is a line of zero for a job cancelled before any work, and no line for a free model', () => {
     expect(chargeLines('whisper', transcriptionUnits(used(0)), pricing)[0]).toMatchObject({
       units: '0.000',
       amountNano: 0n,
@@ -26,7 +26,7 @@ describe('what a transcription costs', () => {
     expect(quoteTranscription(9, null)).toBe(0n);
   });
 
-  it('is never more than was quoted for as many seconds', () => {
+  it('never exceeds the quote for the same number of seconds', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: maxAudioSeconds, noNaN: true }),
@@ -40,17 +40,17 @@ describe('what a transcription costs', () => {
   });
 });
 
-describe('the seconds that are quoted', () => {
-  it('are those of a header that knows, with a little for its rounding', () => {
+describe('the quoted seconds', () => {
+  it('follow a header that states the length, with a margin for rounding', () => {
     expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60, isExact: true })).toBe(62);
   });
 
-  it('are three times a guess, but no more than so many bytes can hold', () => {
+  it('are three times a guess, but no more than the bytes can hold', () => {
     expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60, isExact: false })).toBe(182);
     expect(quotedSeconds({ bytes: 10_000, durationSeconds: 60, isExact: false })).toBe(22);
   });
 
-  it('are what the bytes can hold where nobody knows, and four hours at most', () => {
+  it('are what the bytes can hold when the length is unknown, and four hours at most', () => {
     expect(quotedSeconds({ bytes: 50_000, durationSeconds: null, isExact: true })).toBe(102);
     expect(quotedSeconds({ bytes: 25e6, durationSeconds: null, isExact: false })).toBe(maxAudioSeconds);
     expect(quotedSeconds({ bytes: 1e9, durationSeconds: maxAudioSeconds, isExact: true })).toBe(maxAudioSeconds);

@@ -1,30 +1,28 @@
 import type { JobUsage, NanoUsd } from '#common';
 import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
 
-/*
- * What a transcription costs, as pure functions: seconds of the recording, counted to the millisecond, silence included.
- */
+/* Prices of transcription, as pure functions: seconds of the recording, to the millisecond, silence included. */
 
-/** What the header of a recording says, and what it weighs. */
+/** What the header of a recording says, and its size. */
 export interface RecordingFacts {
   bytes: number;
-  /** Null where the header does not say. */
+  /** Null if the header does not say. */
   durationSeconds: number | null;
-  /** False for streams without a header of their own (mp3, aac), whose length is guessed from their first frames. */
+  /** False for streams without a container header (mp3, aac), whose length is estimated from their first frames. */
   isExact: boolean;
 }
 
-/** Longest recording, in seconds: four hours. */
+/** Maximum length of a recording, in seconds: four hours. */
 export const maxAudioSeconds = 14_400;
 
-/** Seconds that a recording may play on beyond its header before it counts as longer. */
+/** Seconds that a recording may run beyond its header before it counts as longer. */
 const toleranceSeconds = 2;
-/** No speech codec goes below this on the whole, in bits per second; so many bytes bound the seconds. */
+/** Lowest average bit rate of a speech codec, in bits per second; it bounds the seconds by the bytes. */
 const minBitRate = 4_000;
-/** A guessed length may be off by this much: frames of a variable rate begin with silence. */
+/** Maximum factor of an estimated length: frames of a variable rate begin with silence. */
 const guessFactor = 3;
 
-/** The most seconds that a recording can be charged for; what plays longer is refused. */
+/** Returns the maximum number of seconds that a recording is charged for; longer ones are refused. */
 export function quotedSeconds({ bytes, durationSeconds, isExact }: RecordingFacts): number {
   const byBytes = (bytes * 8) / minBitRate + toleranceSeconds;
   const stated = durationSeconds === null ? byBytes : durationSeconds * (isExact ? 1 : guessFactor) + toleranceSeconds;

@@ -8,21 +8,21 @@ import {
   UploadedFile,
 } from '#platform/http';
 
-/** `json` and `text` are the contract's; the others are what clients of OpenAI ask for. */
+/** `json` and `text` are basic; OpenAI clients also ask for the others. */
 export const transcriptionFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt'] as const;
 export type TranscriptionFormat = (typeof transcriptionFormats)[number];
 
-/** Longest file of a form, in bytes (contract 6.2, gap 32). */
+/** Maximum size of an uploaded file, in bytes. */
 export const maxFileBytes = 25 * 1024 * 1024;
 
-/** The form of `POST /audio/transcriptions` (contract 6.2). */
+/** Form of `POST /audio/transcriptions`. */
 export class TranscriptionRequest {
   @CheckedField({
     name: 'isFile',
     description: 'The recording, as a file part: wav, flac, m4a, aac, mp4, mp3, ogg or webm, 25 MB at most.',
     required: true,
     schema: { type: 'string', format: 'binary' },
-    // An empty file is a recording without sound: that is another error than a missing file.
+    // An empty file is a recording without audio, a different error than a missing file.
     check: (value) => (value instanceof UploadedFile ? null : 'must be a file part of the form'),
   })
   file!: UploadedFile;
@@ -30,20 +30,20 @@ export class TranscriptionRequest {
   @TextField({ description: 'Model id, trait or alias; the default model of this kind when absent.', maxLength: 256 })
   model?: string;
 
-  @ChoiceField(transcriptionFormats, { description: 'What the answer is written as.', default: 'json' })
+  @ChoiceField(transcriptionFormats, { description: 'Format of the response.', default: 'json' })
   response_format?: TranscriptionFormat;
 
-  @BooleanField({ description: 'Whether the answer says when words and segments were said.', default: false })
+  @BooleanField({ description: 'Whether the response includes timestamps of words and segments.', default: false })
   timestamps?: boolean;
 
-  @TextField({ description: 'ISO 639-1 code of the language spoken, as a hint.', example: 'en', maxLength: 16 })
+  @TextField({ description: 'ISO 639-1 code of the spoken language, as a hint.', example: 'en', maxLength: 16 })
   language?: string;
 
-  @TextField({ description: 'Text that the recording follows on: names, spelling, style.', maxLength: 4_096 })
+  @TextField({ description: 'Text that precedes the recording: names, spelling, style.', maxLength: 4_096 })
   prompt?: string;
 
   @NumberField({
-    description: '0 takes the likeliest text, and warmer ones only where that fails.',
+    description: '0 takes the most likely text, and higher temperatures only as a fall-back.',
     minimum: 0,
     maximum: 1,
     default: 0,
@@ -58,7 +58,7 @@ export class TranscriptionRequest {
 
   @CheckedField({
     name: 'isBoolean',
-    description: 'Answers come whole; true is refused.',
+    description: 'Responses are not streamed; true is refused.',
     schema: { type: 'boolean', default: false },
     check: (value) => (value === false ? null : 'must be false: transcriptions are not streamed'),
   })

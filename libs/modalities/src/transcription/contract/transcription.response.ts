@@ -29,7 +29,7 @@ export class TranscriptionTimestamps {
   char?: TranscribedCharacter[];
 }
 
-/** The answer as `json` (contract 6.2). */
+/** The response as `json`. */
 export class TranscriptionResponse {
   @ApiProperty({ type: 'string', example: 'And so my fellow Americans.' })
   text!: string;
@@ -48,7 +48,7 @@ export interface VerboseSegment {
   seek: number;
   start: number;
   end: number;
-  /** With the space it begins with. */
+  /** Includes the leading space. */
   text: string;
   tokens: number[];
   temperature: number;
@@ -69,7 +69,7 @@ export interface VerboseTranscription {
   usage: { type: 'duration'; seconds: number };
 }
 
-/** The answer of `POST /video/transcriptions` as `json` (contract 8.4). */
+/** Response of `POST /video/transcriptions` as `json`. */
 export class VideoTranscriptionResponse {
   @ApiProperty({ type: 'string', example: 'And so my fellow Americans.' })
   transcript!: string;

@@ -2,7 +2,7 @@ import { ChoiceField, TextField } from '#platform/http';
 
 export const videoTranscriptionFormats = ['json', 'text'] as const;
 
-/** The body of `POST /video/transcriptions` (contract 8.4). */
+/** Body of `POST /video/transcriptions`. */
 export class VideoTranscriptionRequest {
   @TextField({
     description: 'Public http or https URL of a video or a recording: mp4, mov, webm, or any sound that is uploaded.',
@@ -12,6 +12,6 @@ export class VideoTranscriptionRequest {
   })
   url!: string;
 
-  @ChoiceField(videoTranscriptionFormats, { description: 'What the answer is written as.', default: 'json' })
+  @ChoiceField(videoTranscriptionFormats, { description: 'Format of the response.', default: 'json' })
   response_format?: (typeof videoTranscriptionFormats)[number];
 }

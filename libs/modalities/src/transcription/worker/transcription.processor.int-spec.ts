@@ -14,7 +14,7 @@ import { TranscriptionProcessor } from './transcription.processor.js';
 
 const minuteMs = 60_000;
 
-describe('a transcription that takes long', () => {
+describe('a long transcription', () => {
   let folder: string;
 
   beforeEach(async () => {
@@ -25,7 +25,7 @@ describe('a transcription that takes long', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('goes on until the deadline of its job', async () => {
+  it('may take until the deadline of its job', async () => {
     const path = join(folder, 'recording.flac');
     const tone = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=16000:duration=90'];
     await promisify(execFile)('ffmpeg', ['-loglevel', 'error', ...tone, path]);

@@ -19,7 +19,7 @@ function wav(seconds: number): Buffer {
   return wavFile(tone(seconds));
 }
 
-/** A model that hears a word in every block, and takes `consumed` seconds of each. */
+/** A model that hears one word in every block, and consumes `consumed` seconds of each. */
 class WordPerBlock implements TaskRunner {
   readonly inputs: RecognitionInput[] = [];
 
@@ -47,7 +47,7 @@ class WordPerBlock implements TaskRunner {
   }
 }
 
-describe('the processor of transcriptions', () => {
+describe('the transcription processor', () => {
   let folder: string;
   const files = new Map<string, Buffer>([
     ['long', wav(70)],
@@ -86,7 +86,7 @@ describe('the processor of transcriptions', () => {
     return { events, progress, run: () => processor.process(job) };
   }
 
-  it('goes through a long recording in blocks, each beginning where the last was done', async () => {
+  it('processes a long recording in blocks, each starting where the last one ended', async () => {
     const runner = new WordPerBlock(25);
     const { events, progress, run } = setUp('long', runner);
     const report = await run();
@@ -109,7 +109,7 @@ describe('the processor of transcriptions', () => {
     expect(progress).toEqual([25, 50, 70]);
   });
 
-  it('pays what was done when the caller leaves', async () => {
+  it('charges the finished part when the client disconnects', async () => {
     const abort = new AbortController();
     const runner = new WordPerBlock(30, (index) => index === 2 && abort.abort());
     const { events, run } = setUp('long', runner, { abort });
@@ -122,8 +122,8 @@ describe('the processor of transcriptions', () => {
   it.each([
     ['long', 40, 'plays longer than its header says'],
     ['cut', 100, 'damaged'],
-    ['empty', 100, 'holds no sound'],
-  ])('refuses the recording "%s" as the caller’s', async (name, maxSeconds, problem) => {
+    ['empty', 100, 'contains no audio'],
+  ])('refuses the recording "%s" as an error of the caller', async (name, maxSeconds, problem) => {
     const failure = await setUp(name, new WordPerBlock(), { maxSeconds })
       .run()
       .catch((error: unknown) => error);
@@ -131,7 +131,7 @@ describe('the processor of transcriptions', () => {
     expect((failure as Error).message).toContain(problem);
   });
 
-  it('refuses a recording in which nobody speaks', async () => {
+  it('refuses a recording without speech', async () => {
     const silent: TaskRunner = {
       runTask: async ({ input }) => ({
         cancelled: false,
@@ -149,28 +149,28 @@ describe('the processor of transcriptions', () => {
     });
   });
 
-  it('does not go round and round with a model that takes nothing', async () => {
+  it('does not loop with a model that consumes nothing', async () => {
     await expect(setUp('short', new WordPerBlock(0)).run()).rejects.toMatchObject({
       code: 'ASR_UPSTREAM_FAILED',
     });
   });
 
   it.each([new PlatformError('INFERENCE_FAILED', 'no words'), new Error('a slip')])(
-    'says of a recogniser that fails that it did: %s',
+    'reports a recognizer failure as such: %s',
     async (failure) => {
       const failing: TaskRunner = { runTask: () => Promise.reject(failure) };
       await expect(setUp('short', failing).run()).rejects.toMatchObject({ code: 'ASR_UPSTREAM_FAILED', param: null });
     },
   );
 
-  it('passes on what the model says', async () => {
+  it('passes on the error of the model', async () => {
     const failing: TaskRunner = { runTask: () => Promise.reject(new PlatformError('DEVICE_LOST', 'gone')) };
     await expect(setUp('short', failing).run()).rejects.toMatchObject({ code: 'DEVICE_LOST' });
   });
 });
 
-describe('samples on their way', () => {
-  it('come out in the order they came, across the borders of parts', () => {
+describe('samples in transit', () => {
+  it('come out in order, across the borders of parts', () => {
     const buffer = new SampleBuffer();
     for (const part of [[1, 2, 3], [], [4], [5, 6]]) buffer.push(Float32Array.from(part));
     expect([...buffer.peek(5)]).toEqual([1, 2, 3, 4, 5]);

@@ -28,11 +28,11 @@ export interface TranscriptionProcessorDependencies {
 
 const blockSamples = recognitionBlockSeconds * recognitionSampleRate;
 
-/** Runs one transcription: decodes the recording bit by bit and has the model write down block after block. */
+/** Runs one transcription: decodes the recording in pieces and has the model transcribe block after block. */
 export class TranscriptionProcessor {
   constructor(private readonly parts: TranscriptionProcessorDependencies) {}
 
-  /** Rejects with a `PlatformError`; a cancelled job ends well, with the seconds that were worked off. */
+  /** Rejects with a `PlatformError`. A cancelled job resolves, with the seconds that were transcribed. */
   async process(job: RunningJob<TranscriptionJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const run = new TranscriptionRun(job, this.parts.runner);
@@ -63,11 +63,11 @@ export class TranscriptionProcessor {
   }
 }
 
-/** One recording on its way through the model. */
+/** Passes one recording through the model. */
 class TranscriptionRun {
   private readonly buffer = new SampleBuffer();
   private decoded = 0;
-  /** Samples before the first of the buffer. */
+  /** Samples before the first one in the buffer. */
   private done = 0;
   private blocks = 0;
   private memory: RecognitionMemory | null = null;
@@ -86,16 +86,16 @@ class TranscriptionRun {
     return this.done / recognitionSampleRate;
   }
 
-  /** Takes decoded samples and works off what makes whole blocks. False: the job was cancelled. */
+  /** Takes decoded samples and transcribes complete blocks. False: the job was cancelled. */
   async take(part: Float32Array): Promise<boolean> {
     this.buffer.push(part);
     this.decoded += part.length;
-    // One sample more than a block: only then it is known not to be the last.
+    // One sample more than a block: only then the block is known not to be the last one.
     while (this.buffer.length > blockSamples) if (!(await this.runBlock(false))) return false;
     return true;
   }
 
-  /** Works off the rest. Throws `ASR_UPSTREAM_VALIDATION_FAILED` where nobody spoke in the whole recording. */
+  /** Transcribes the remainder. Throws `ASR_UPSTREAM_VALIDATION_FAILED` when the whole recording has no speech. */
   async finish(): Promise<void> {
     while (this.buffer.length > 0) if (!(await this.runBlock(this.buffer.length <= blockSamples))) return;
     if (!this.heardSpeech) throw invalidRecording('Nobody speaks in the recording.');
@@ -154,8 +154,8 @@ function placed(segment: RecognizedSegment, offset: number): TranscriptSegment {
 }
 
 /**
- * A recording that cannot be read to its end is the caller's (contract 6.2): 422. A recogniser that fails is ours: 502.
- * Nothing is charged for either.
+ * A recording that cannot be read to its end is an error of the caller (422); a recognizer failure is ours (502).
+ * Neither is charged.
  */
 function transcriptionError(error: unknown): unknown {
   if (!(error instanceof PlatformError) || error.code === 'INFERENCE_FAILED') {

@@ -49,11 +49,11 @@ export async function videoPayload(
     maxSeconds: model.maxSourceSeconds,
     resultId: null,
   };
-  if (plan.operation === 'from-words') {
+  if (plan.operation === 'from-text') {
     const { prompt, negativePrompt, seed, width, height, seconds, fps, frames, resolution } = plan;
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const words = { prompt, negativePrompt, seed };
-    return { ...open, operation: 'from-words', inputs: [], words, width, height, fps, frames, units };
+    return { ...open, operation: 'from-text', inputs: [], words, width, height, fps, frames, units };
   }
   if (plan.operation === 'between') {
     const { images, seconds, fps, frames, resolution } = plan;

@@ -55,7 +55,7 @@ describe('a request for a video between pictures', () => {
     [{ ...both, audio_url: 'a' }, 'audio_url'],
     [{ ...both, video_url: 'v' }, 'image_url'],
     [{ ...both, consents: { seedance: {} } } as Partial<QueueVideoRequest>, 'consents.seedance'],
-  ])('is refused by the field at fault: %j', (more, param) => {
+  ])('is rejected with the invalid field: %j', (more, param) => {
     expect(() => normalizeVideo(wire(more), model)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param }),
     );
@@ -76,7 +76,7 @@ describe('a request for a larger video', () => {
     [{ video_url: 'v', aspect_ratio: '16:9' }, 'aspect_ratio'],
     [{ video_url: 'v', upscale_factor: 1 }, 'upscale_factor'],
     [{}, 'video_url'],
-  ])('is refused by the field at fault: %j', (more, param) => {
+  ])('is rejected with the invalid field: %j', (more, param) => {
     expect(() => normalizeVideo(wire(more), upscaler)).toThrow(expect.objectContaining({ param }));
   });
 });
@@ -98,7 +98,7 @@ describe('a request for a video of words', () => {
   it('has the first of what the model names where nothing is chosen, and a seed of its own', () => {
     const plan = normalizeVideo(wire({ ...words, duration: 'auto' }), generator);
     expect(plan).toMatchObject({
-      operation: 'from-words',
+      operation: 'from-text',
       ...words,
       negativePrompt: '',
       width: 256,
@@ -146,7 +146,7 @@ describe('a request for a video of words', () => {
     [{ ...words, image_url: 'a' }, 'image_url'],
     [{ ...words, audio: true }, 'audio'],
     [{ ...words, upscale_factor: 2 }, 'upscale_factor'],
-  ])('is refused by the field at fault: %j', (more, param) => {
+  ])('is rejected with the invalid field: %j', (more, param) => {
     expect(() => normalizeVideo(wire(more as Partial<QueueVideoRequest>), generator)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param }),
     );

@@ -7,7 +7,7 @@ import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 /** A video to be made from words. */
 export interface WordsPlan {
-  operation: 'from-words';
+  operation: 'from-text';
   prompt: string;
   negativePrompt: string;
   width: number;
@@ -31,7 +31,7 @@ export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: nu
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
   const shapes = [wire.aspect_ratio, ...model.aspectRatios].map((ratio) => (isGiven(ratio) ? shapeOf(ratio) : null));
   return {
-    operation: 'from-words',
+    operation: 'from-text',
     prompt,
     negativePrompt: wire.negative_prompt ?? '',
     ...madeSize({

@@ -16,69 +16,69 @@ import {
 import { defineJob } from '#queue';
 
 /**
- * `between`: the frames between given pictures. `double-rate`: a frame between each two of a video. `upscale`: every
- * frame of a video, larger. `from-words`: all of it new.
+ * `between`: the frames between given images. `double-rate`: a frame between each two of a video. `upscale`: every
+ * frame of a video, enlarged. `from-words`: text to video.
  */
-export const videoOperations = ['between', 'double-rate', 'upscale', 'from-words'] as const;
+export const videoOperations = ['between', 'double-rate', 'upscale', 'from-text'] as const;
 export type VideoOperation = (typeof videoOperations)[number];
 
-/** Pictures of one request: a first, a last and the keyframes. */
+/** Images of one request: a first, a last and the keyframes. */
 export const maxImages = 12;
 
-/** What a video of words is to show. */
+/** Prompt of a text-to-video job. */
 export class TextToVideoOptions {
   @IsString() @MinLength(1) prompt!: string;
 
-  /** Empty: nothing in particular is unwanted. */
+  /** Empty: no negative prompt. */
   @IsString() negativePrompt!: string;
 
-  /** The same one gives the same video. */
+  /** The same seed produces the same video. */
   @IsInt() seed!: number;
 }
 
-/** A video to be made, as the worker sees it; what it is made of lies in the storage. */
+/** A video job as the worker sees it; its inputs are stored artifacts. */
 export class VideoJobPayload {
   @IsIn(videoOperations) operation!: VideoOperation;
 
-  /** Artifacts: the pictures in the order of their frames, or the one video; none for words. */
+  /** Artifacts: the images in the order of their frames, or the one video; none for text to video. */
   @IsArray() @ArrayMaxSize(maxImages) @IsString({ each: true }) inputs!: string[];
 
-  /** `between`: which frame each picture is, from 0, rising. */
+  /** `between`: the frame index of each image, from 0, ascending. */
   @IsArray() @IsInt({ each: true }) @Min(0, { each: true }) places!: number[];
 
-  /** `between` and `from-words`: size, rate and count of the frames to make. 0 where the video decides. */
+  /** `between` and `from-words`: size, frame rate and count of the generated frames. 0 where the video decides. */
   @IsInt() @Min(0) @Max(8_192) width!: number;
   @IsInt() @Min(0) @Max(8_192) height!: number;
   @IsInt() @Min(0) @Max(240) fps!: number;
   @IsInt() @Min(0) @Max(100_000) frames!: number;
 
-  /** `upscale`: by how much. */
+  /** `upscale`: the factor. */
   @IsIn([1, 2, 4]) scale!: 1 | 2 | 4;
 
   /** `from-words`. */
   @IsOptional() @ValidateNested() @Type(() => TextToVideoOptions) words?: TextToVideoOptions | null;
 
-  /** Keep the sound of the video. */
+  /** Keep the audio of the video. */
   @IsBoolean() audio!: boolean;
 
-  /** Longest video that is read, in seconds. */
+  /** Maximum length of video that is read, in seconds. */
   @IsInt() @Min(0) maxSeconds!: number;
 
-  /** Where the result is to lie, if its link was given out already. */
+  /** Where the result must be stored, if its link was handed out already. */
   @IsOptional() @IsString() resultId!: string | null;
 
-  /** What the job uses when it succeeds, by the names of `video.meter.ts`. */
+  /** Units the job uses if it succeeds, named as in `video.meter.ts`. */
   @IsObject() units!: Record<string, number>;
 }
 
-/** What a video leaves behind in its outcome; the video itself is an artifact. */
+/** The result of a video job; the video itself is an artifact. */
 export class VideoJobResult {
   @IsInt() @Min(0) frames!: number;
 }
 
 /**
- * A worker that is lost takes no video along: another one begins anew, once (gap 46). The half hour of gap 43 is what a job
- * gets for which nobody says more; the api says `SLUICE_MEDIA_DEADLINE_MS` (docs/decisions/media-deadline.md).
+ * A lost worker does not lose the job: another worker starts it again, once. The default deadline is half an hour; the
+ * api sets `SLUICE_MEDIA_DEADLINE_MS` (docs/decisions/media-deadline.md).
  */
 export const videoJob = defineJob({
   modality: 'video',

@@ -11,8 +11,8 @@ const pricing: Pricing = {
   upscale: { '2x': price(0.03), '4x': price(0.06) },
 };
 
-describe('a video that is made', () => {
-  it('costs its seconds, at the price of its resolution where that has one', () => {
+describe('a generated video', () => {
+  it('costs its seconds, at the price of its resolution where there is one', () => {
     const plain = unitsOfMaking(pricing, { seconds: 5, resolution: '480p' });
     expect(quoteVideo(plain, pricing)).toBe(50_000_000n);
     const large = unitsOfMaking(pricing, { seconds: 5, resolution: '720p' });
@@ -35,14 +35,14 @@ describe('a video that is made', () => {
   });
 });
 
-describe('a video that is upscaled', () => {
+describe('an upscaled video', () => {
   it('costs its seconds at the price of the factor', () => {
     expect(quoteVideo(unitsOfUpscaling({ seconds: 10, factor: 4 }), pricing)).toBe(600_000_000n);
   });
 });
 
-describe('what is billed', () => {
-  it('is what was quoted, for any length', () => {
+describe('the bill', () => {
+  it('equals the quote, for any length', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 300, noNaN: true }), fc.constantFrom(2, 4), (seconds, factor) => {
         const units = unitsOfUpscaling({ seconds, factor });
@@ -54,13 +54,13 @@ describe('what is billed', () => {
     );
   });
 
-  it('is nothing for a job that brought nothing, for a free model, and for what has no price', () => {
+  it('is zero without a result, for a free model, and for what has no price', () => {
     expect(chargeLines('m', videoUnits(noTokens), pricing)).toEqual([]);
     expect(quoteVideo({ per_second: 5 }, null)).toBe(0n);
     expect(quoteVideo({ 'upscale.1x': 5, 'resolutions.constructor': 1 }, pricing)).toBe(0n);
   });
 
-  it('has a price for all that a model with prices makes, and none at all where it is free', () => {
+  it('has a price for everything that a priced model makes, and none for a free model', () => {
     expect(hasPrice(pricing, 'per_second')).toBe(true);
     expect(hasPrice(pricing, 'upscale.1x')).toBe(false);
     expect(hasPrice({ resolutions: { '720p': price(0.02) } }, 'per_second')).toBe(false);

@@ -2,13 +2,13 @@ import type { JobUsage, NanoUsd } from '#common';
 import { type BillableUnit, priceAt, type Pricing, quoteUnits } from '#model-registry/manifest';
 
 /*
- * What videos cost, as pure functions: seconds, at the price of the resolution or of the factor. A unit is named by its
- * place in the price list: `per_second`, `resolutions.720p`, `upscale.2x`.
+ * Prices of video, as pure functions: seconds, at the price of the resolution or of the factor. A unit is named by its
+ * position in the price list: `per_second`, `resolutions.720p`, `upscale.2x`.
  */
 
 export type VideoUnits = Readonly<Record<string, number>>;
 
-/** Seconds of a video that is made: at the price of its resolution where that has one. */
+/** Returns the seconds of a generated video, at the price of its resolution where there is one. */
 export function unitsOfMaking(
   pricing: Pricing | null,
   { seconds, resolution }: { seconds: number; resolution: string | null },
@@ -16,23 +16,23 @@ export function unitsOfMaking(
   return { [unitOfMaking(pricing, resolution)]: milliseconds(seconds) / 1_000 };
 }
 
-/** What seconds of a video that is made are called, in this resolution or in that of its source. */
+/** Returns the unit name for seconds of a generated video, in this resolution or in that of its source. */
 export function unitOfMaking(pricing: Pricing | null, resolution: string | null): string {
   const own = `resolutions.${resolution}`;
   return resolution !== null && priceAt(pricing, own) !== null ? own : 'per_second';
 }
 
-/** Seconds of a video that is upscaled. */
+/** Returns the seconds of an upscaled video. */
 export function unitsOfUpscaling({ seconds, factor }: { seconds: number; factor: number }): VideoUnits {
   return { [unitOfUpscaling(factor)]: milliseconds(seconds) / 1_000 };
 }
 
-/** What seconds of a video that is upscaled are called. */
+/** Returns the unit name for seconds of an upscaled video. */
 export function unitOfUpscaling(factor: number): string {
   return `upscale.${factor}x`;
 }
 
-/** False where a model has prices, and none for this: nobody meant it to be free. */
+/** False when a model has prices, but none for this: it is not meant to be free. */
 export function hasPrice(pricing: Pricing | null, unit: string): boolean {
   if (pricing === null) return true;
   const { per_second: perSecond, resolutions = {}, upscale = {} } = pricing;
@@ -40,7 +40,7 @@ export function hasPrice(pricing: Pricing | null, unit: string): boolean {
   return isFree || priceAt(pricing, unit) !== null;
 }
 
-/** How long a video is that is billed by these units. */
+/** Returns the length of a video that these units bill. */
 export function secondsBilled(units: VideoUnits): number {
   return Object.values(units).reduce((sum, seconds) => sum + seconds, 0);
 }

@@ -10,7 +10,7 @@ import {
   TextField,
 } from '#platform/http';
 
-/** Seconds, or words for "as long as the source" and "once". */
+/** Seconds, or a word for "as long as the source" or "once". */
 export const videoDurations = [
   ...Array.from({ length: 30 }, (_, index) => `${index + 1}s`),
   '-1',
@@ -59,11 +59,11 @@ const maxReferenceSeconds = 86_400;
 const modelHelp = 'Model id, trait or alias.';
 const imageHelp = 'An http URL or a data URL.';
 
-/** As those of pictures. */
+/** Same bounds as image seeds. */
 export const smallestSeed = -999_999_999;
 export const largestSeed = 999_999_999;
 
-/** Keyframes are counted at this rate, whatever that of the video is (contract 8.2). */
+/** Keyframe indices count at this rate, whatever the rate of the video. */
 export const keyframeRate = 24;
 
 function FactorField(description: string, more: Record<string, unknown> = {}): PropertyDecorator {
@@ -85,7 +85,7 @@ function ConfirmedField(description: string): PropertyDecorator {
   });
 }
 
-/** What prices a video (contract 8.1 and 8.2). */
+/** Fields that determine the price of a video. */
 class VideoPricingFields {
   @TextField({ description: modelHelp, required: true, minLength: 1, maxLength: 256, example: 'rife-4.6' })
   model!: string;
@@ -97,13 +97,13 @@ class VideoPricingFields {
   })
   duration!: string;
 
-  @ChoiceField(videoAspectRatios, { description: 'One of `constraints.aspect_ratios`, where the model has some.' })
+  @ChoiceField(videoAspectRatios, { description: 'One of `constraints.aspect_ratios`, where the model has any.' })
   aspect_ratio?: string;
 
   @ChoiceField(videoResolutions, { description: 'One of `constraints.resolutions`. Not for upscalers.' })
   resolution?: string;
 
-  @BooleanField({ description: 'Sound, where `constraints.audio_configurable` lets callers choose.', default: true })
+  @BooleanField({ description: 'Audio, where `constraints.audio_configurable` lets callers choose.', default: true })
   audio?: boolean;
 }
 
@@ -126,56 +126,56 @@ export class QuoteVideoRequest extends VideoPricingFields {
   input_height?: number;
 }
 
-/** What a caller confirms; all must be `true`. */
+/** Confirmations by the caller; all must be `true`. */
 export class VideoConsent {
-  @ConfirmedField('The terms and the privacy policy.')
+  @ConfirmedField('Consent to the terms and the privacy policy.')
   confirmed_terms_and_privacy!: true;
 
-  @ConfirmedField('The right to use what is sent.')
+  @ConfirmedField('The right to use the inputs.')
   confirmed_legal_right!: true;
 
-  @ConfirmedField('That what is sent is screened.')
+  @ConfirmedField('Consent to screening of the inputs.')
   confirmed_screening_acknowledged!: true;
 }
 
 export class VideoConsents {
-  @ObjectField(VideoConsent, { description: 'Of the flow `seedance`.' })
+  @ObjectField(VideoConsent, { description: 'Consent of the flow `seedance`.' })
   seedance?: VideoConsent;
 }
 
-/** A person or thing that is to appear. */
+/** A person or thing that appears in the video. */
 export class VideoElement {
-  @TextField({ description: `From the front. ${imageHelp}` })
+  @TextField({ description: `Front view. ${imageHelp}` })
   frontal_image_url?: string;
 
-  @ScalarListField('string', { description: 'From other sides.', maxItems: 3 })
+  @ScalarListField('string', { description: 'Other views.', maxItems: 3 })
   reference_image_urls?: string[];
 
   @TextField({ description: 'In motion.' })
   video_url?: string;
 }
 
-/** A picture and the frame it is. */
+/** An image and its frame index. */
 export class VideoKeyframe {
   @TextField({ description: imageHelp, required: true, minLength: 1 })
   image_url!: string;
 
-  @IntegerField({ description: `Which frame, at ${keyframeRate} a second, from 0.`, required: true, minimum: 0 })
+  @IntegerField({ description: `Frame index at ${keyframeRate} per second, from 0.`, required: true, minimum: 0 })
   frame_index!: number;
 }
 
-/** `POST /video/queue` (contract 8.2). */
+/** `POST /video/queue`. */
 export class QueueVideoRequest extends VideoPricingFields {
   @TextField({
     description:
-      'What is to be seen; text-to-video models need it, those that work from pictures alone take one and do not follow ' +
+      'What the video shows; text-to-video models need it, models that only interpolate images accept and ignore' +
       'it, upscalers refuse it.',
     maxLength: maxPromptCharacters,
     example: 'The boat drifts past the pier.',
   })
   prompt?: string;
 
-  @TextField({ description: 'What is not to be seen.', maxLength: maxPromptCharacters })
+  @TextField({ description: 'What the video must not show.', maxLength: maxPromptCharacters })
   negative_prompt?: string;
 
   @FactorField('Upscalers only.', { default: 2 })
@@ -185,7 +185,7 @@ export class QueueVideoRequest extends VideoPricingFields {
   fps?: number;
 
   @IntegerField({
-    description: 'The same seed makes the same video of the same words. Not in the contract: ours.',
+    description: 'The same seed and prompt produce the same video. An extension of this service.',
     minimum: smallestSeed,
     maximum: largestSeed,
   })
@@ -203,31 +203,31 @@ export class QueueVideoRequest extends VideoPricingFields {
   @TextField({ description: 'wav or mp3, up to 30 s and 15 MB.', minLength: 1 })
   audio_url?: string;
 
-  @ScalarListField('string', { description: 'Pictures to go by.', maxItems: 30 })
+  @ScalarListField('string', { description: 'Reference images.', maxItems: 30 })
   reference_image_urls?: string[];
 
-  @ScalarListField('string', { description: 'Videos to go by.', maxItems: 10 })
+  @ScalarListField('string', { description: 'Reference videos.', maxItems: 10 })
   reference_video_urls?: string[];
 
-  @ScalarListField('string', { description: 'Sounds to go by.', maxItems: 10 })
+  @ScalarListField('string', { description: 'Reference audio.', maxItems: 10 })
   reference_audio_urls?: string[];
 
-  @ScalarListField('string', { description: 'A document to go by.', maxItems: 1 })
+  @ScalarListField('string', { description: 'A reference document.', maxItems: 1 })
   reference_document_urls?: string[];
 
-  @ObjectListField(() => VideoElement, [VideoElement], { description: 'What is to appear.', maxItems: 4 })
+  @ObjectListField(() => VideoElement, [VideoElement], { description: 'What appears in the video.', maxItems: 4 })
   elements?: VideoElement[];
 
-  @ScalarListField('string', { description: 'Where it is to appear.', maxItems: 4 })
+  @ScalarListField('string', { description: 'Where it appears.', maxItems: 4 })
   scene_image_urls?: string[];
 
   @ObjectListField(() => VideoKeyframe, [VideoKeyframe], {
-    description: 'Pictures and the frames they are; each frame once, within the duration.',
+    description: 'Images and their frame indices; each index once, within the duration.',
     maxItems: 10,
   })
   keyframes?: VideoKeyframe[];
 
-  @ChoiceField(['auto', 'reference', 'edit', 'extend'], { description: 'What references are for.' })
+  @ChoiceField(['auto', 'reference', 'edit', 'extend'], { description: 'Purpose of the references.' })
   omni_reference_task_type?: string;
 
   @ChoiceField(['standard', 'high'], { description: 'For models that have several.' })
@@ -241,7 +241,7 @@ class VideoJobName {
   @TextField({ description: 'The model the job was queued with.', required: true, minLength: 1, maxLength: 256 })
   model!: string;
 
-  @TextField({ description: 'As `/video/queue` answered it.', required: true, minLength: 1, maxLength: 64 })
+  @TextField({ description: 'As returned by `/video/queue`.', required: true, minLength: 1, maxLength: 64 })
   queue_id!: string;
 }
 

@@ -1,12 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** The answer of `POST /video/quote`. */
+/** Response of `POST /video/quote`. */
 export class VideoQuoteResponse {
   @ApiProperty({ type: 'number', description: 'In USD.', example: 0.1 })
   quote!: number;
 }
 
-/** The answer of `POST /video/queue`. */
+/** Response of `POST /video/queue`. */
 export class VideoQueueResponse {
   @ApiProperty({ type: 'string', example: 'rife-4.6' })
   model!: string;
@@ -17,29 +17,32 @@ export class VideoQueueResponse {
   @ApiProperty({
     type: 'string',
     required: false,
-    description: 'Of models that deliver by link: where the video will be, for 24 hours. It is given out once.',
+    description: 'Only of models that deliver by link: the URL of the video, valid for 24 hours. It is returned once.',
   })
   download_url?: string;
 }
 
-/** The JSON answer of `POST /video/retrieve`. */
+/** The JSON response of `POST /video/retrieve`. */
 export class VideoStatusResponse {
   @ApiProperty({ type: 'string', enum: ['PROCESSING', 'COMPLETED'] })
   status!: 'PROCESSING' | 'COMPLETED';
 
   @ApiProperty({
     type: 'number',
-    description: 'Ms in which four of five of the last runs of the model were done; 0 before there was one.',
+    description: '80th percentile of the run time of the model’s last jobs, in ms; 0 before the first.',
     example: 21_000,
   })
   average_execution_time!: number;
 
-  @ApiProperty({ type: 'number', description: 'Ms that this one has run.', example: 8_400 })
+  @ApiProperty({ type: 'number', description: 'How long this job has run, in ms.', example: 8_400 })
   execution_duration!: number;
 }
 
-/** The answer of `POST /video/complete`. */
+/** Response of `POST /video/complete`. */
 export class VideoCompleteResponse {
-  @ApiProperty({ type: 'boolean', description: 'False: it still runs, or is not deleted yet; try later.' })
+  @ApiProperty({
+    type: 'boolean',
+    description: 'False: the job still runs, or its result could not be deleted yet; try again later.',
+  })
   success!: boolean;
 }

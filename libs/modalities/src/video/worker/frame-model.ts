@@ -10,7 +10,7 @@ import type {
   UpscaleInput,
 } from '#inference/tasks';
 
-/** Asks the model frame by frame, so that a job is stopped between two frames. */
+/** Runs the model frame by frame, so that a job can stop between two frames. */
 export class FrameModel {
   private asked = 0;
 
@@ -28,7 +28,7 @@ export class FrameModel {
     return this.askImage('upscale', { image, scale } satisfies UpscaleInput);
   }
 
-  /** The frames of a film as latents; `onProgress` is told a fraction. */
+  /** Returns the frames of a video as latents; `onProgress` receives a fraction. */
   async animated(input: AnimateInput, onProgress: (fraction: number) => void): Promise<FrameLatents[]> {
     return ((await this.ask('animate', input, onProgress)) as AnimateOutput).frames;
   }
@@ -49,7 +49,7 @@ export class FrameModel {
     const { cancelled, output } = await this.runner.runTask({ id, task, input }, options);
     if (cancelled || output === null) {
       this.signal.throwIfAborted();
-      throw new PlatformError('INFERENCE_FAILED', 'A frame of the video was not made.');
+      throw new PlatformError('INFERENCE_FAILED', 'A frame of the video could not be generated.');
     }
     return output;
   }

@@ -10,7 +10,7 @@ interface AskedTask extends Pick<TaskOptions, 'signal'> {
   fail(error: Error): void;
 }
 
-/** A model that answers when the test says so; a stopped task ends as cancelled, as it does in a host. */
+/** A model that responds when the test says so; a stopped task ends as cancelled, as in a real host. */
 class SlowModel implements TaskRunner {
   readonly asked: AskedTask[] = [];
 
@@ -47,11 +47,11 @@ function video(length: number) {
   return { model, job, ended: ended.signal, state, frames: framesAhead(source(), () => ended.abort()) };
 }
 
-/** Lets everything happen that can happen by itself. */
+/** Waits until nothing is pending that could run by itself. */
 const quiet = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('frames that are asked for ahead', () => {
-  it('come in their order, whichever is made first, never more than two ahead', async () => {
+describe('prefetched frames', () => {
+  it('arrive in order, whichever is finished first, at most two ahead', async () => {
     const { model, frames, state } = video(5);
     const greys: (number | undefined)[] = [];
     for (let index = 0; index < 5; index++) {
@@ -61,7 +61,7 @@ describe('frames that are asked for ahead', () => {
       if (index === 3) model.make(4);
       model.make(index);
       greys.push(((await next).value as Uint8Array)[0]);
-      // This one is with the encoder now.
+      // The encoder has this frame now.
       await quiet();
       expect(model.asked).toHaveLength(Math.min(index + 3, 5));
     }
@@ -71,7 +71,7 @@ describe('frames that are asked for ahead', () => {
     expect(state.isSourceClosed).toBe(true);
   });
 
-  it('end with the reason of a job that is stopped while two of them are under way', async () => {
+  it('reject with the reason of a job that is stopped while two of them are in progress', async () => {
     const { model, job, frames, state } = video(5);
     const first = frames.next();
     await quiet();
@@ -86,7 +86,7 @@ describe('frames that are asked for ahead', () => {
     expect(state.isSourceClosed).toBe(true);
   });
 
-  it('fail with a later frame while an earlier one is under way, and stop that one', async () => {
+  it('fail with a later frame while an earlier one is in progress, and stop that one', async () => {
     const { model, ended, frames, state } = video(5);
     const first = frames.next();
     await quiet();
@@ -104,13 +104,13 @@ describe('frames that are asked for ahead', () => {
     model.make(0);
     await first;
     await quiet();
-    // The one after the next; nobody waits for either.
+    // The one after the next; nothing awaits either of them.
     model.asked[2]?.fail(new Error('device lost'));
     await quiet();
     await expect(frames.next()).rejects.toThrow('device lost');
   });
 
-  it('are given up when the encoder wants no more', async () => {
+  it('are abandoned when the encoder wants no more', async () => {
     const { model, ended, frames, state } = video(5);
     const first = frames.next();
     await quiet();
@@ -123,7 +123,7 @@ describe('frames that are asked for ahead', () => {
     expect(state.isSourceClosed).toBe(true);
   });
 
-  it('fail with what the source of the pictures fails with', async () => {
+  it('fail with the error of the image source', async () => {
     const source = async function* (): AsyncGenerator<ClipFrame> {
       yield { pixels: Uint8Array.of(7) };
       await quiet();

@@ -1,12 +1,12 @@
 import type { ClipFrame } from './video-clip.js';
 
-/** One that the model works on, and one that is there when it has done that. */
+/** One frame in the model, and one ready for the encoder. */
 const maxAhead = 2;
 
 /**
- * The frames in their order; while one is encoded, the model works on those after it, `mostAhead` at most. Fails with the
- * first that fails, also while an earlier one is being made. `onEnd` is called when no more frames are wanted, and stops
- * what is being made by then.
+ * Yields the frames in order; while one is encoded, the model works on the following ones, at most `maxAhead`. Fails
+ * with the first failure, even while an earlier frame is in progress. `onEnd` is called when no more frames are wanted,
+ * and stops the work in progress.
  */
 export async function* framesAhead(frames: AsyncIterable<ClipFrame>, onEnd: () => void): AsyncGenerator<Uint8Array> {
   const source = frames[Symbol.asyncIterator]();
@@ -15,14 +15,14 @@ export async function* framesAhead(frames: AsyncIterable<ClipFrame>, onEnd: () =
   let failed: (error: unknown) => void = () => undefined;
   const ask = (): void => {
     const frame = source.next().then(({ done, value }) => (done === true ? null : value.pixels));
-    // Nobody may be waiting for a frame when one fails.
+    // A frame may fail while nothing awaits it.
     frame.catch((error: unknown) => {
       failures.push(error);
       failed(error);
     });
     asked.push(frame);
   };
-  // No race with one promise for all failures: that would hold every frame until the last.
+  // One shared promise for all failures would keep every frame in memory until the last.
   const made = (frame: Promise<Uint8Array | null>): Promise<Uint8Array | null> =>
     new Promise((resolve, reject) => {
       failed = reject;

@@ -7,7 +7,7 @@ import { videoFromText } from './from-text.js';
 
 const words = { prompt: 'a boat', negativePrompt: 'rain', seed: 3 };
 const payload: VideoJobPayload = {
-  operation: 'from-words',
+  operation: 'from-text',
   inputs: [],
   places: [],
   words,
@@ -45,8 +45,8 @@ async function video(asked: TaskRequest[], told: number[] = [], stop?: AbortCont
   return await videoFromText(payload, words, { model, progress: (percent) => told.push(percent) });
 }
 
-describe('a film of words', () => {
-  it('asks for the pixels of a frame when they are wanted, and for no more', async () => {
+describe('text to video', () => {
+  it('decodes the pixels of a frame on demand, and no more', async () => {
     const asked: TaskRequest[] = [];
     const told: number[] = [];
     const { frames, ...rest } = await video(asked, told);
@@ -61,7 +61,7 @@ describe('a film of words', () => {
     expect(greys).toEqual([0, 1, 2]);
   });
 
-  it('is stopped between two frames', async () => {
+  it('stops between two frames', async () => {
     const asked: TaskRequest[] = [];
     const { frames } = await video(asked, [], new AbortController());
     const seen: Uint8Array[] = [];

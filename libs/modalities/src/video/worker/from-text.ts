@@ -2,12 +2,12 @@ import type { VideoJobPayload, TextToVideoOptions } from '../contract/index.js';
 import type { VideoClip, ClipFrame } from './video-clip.js';
 import type { FrameModel } from './frame-model.js';
 
-/** Share of the work that is done before there is a frame, in percent. */
+/** Share of the work that is done before the first frame, in percent. */
 const denoisingPercent = 80;
 
 /**
- * A film of words. All of its frames are made together, but as latents, a twelfth of their bytes; each becomes pixels when it
- * is asked for.
+ * Text to video. All frames are generated together, but as latents, a twelfth of their bytes; each is decoded to pixels
+ * on demand.
  */
 export async function videoFromText(
   { width, height, fps, frames }: VideoJobPayload,

@@ -8,7 +8,7 @@ import type { FrameModel } from './frame-model.js';
 
 const maxImageBytes = 26_214_400;
 
-/** Frames between given pictures. Before the first picture and after the last one the video stands still. */
+/** Interpolates frames between given images. Before the first and after the last image the video is a still. */
 export function videoBetween(
   payload: VideoJobPayload,
   { artifacts, model }: { artifacts: ArtifactStore; model: FrameModel },
@@ -23,7 +23,7 @@ export function videoBetween(
   };
 }
 
-/** Holds two pictures at most, however many there are. */
+/** Holds at most two images, however many there are. */
 async function* framesBetween(
   { inputs, places, width, height, frames }: VideoJobPayload,
   { artifacts, model }: { artifacts: ArtifactStore; model: FrameModel },
@@ -50,5 +50,5 @@ async function* framesBetween(
 }
 
 function disordered(): PlatformError {
-  return new PlatformError('INVALID_REQUEST', 'The pictures of the job are not in the order of their frames.');
+  return new PlatformError('INVALID_REQUEST', 'The images of the job are not in the order of their frames.');
 }

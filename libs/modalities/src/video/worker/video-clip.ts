@@ -5,20 +5,20 @@ export interface ClipFrame {
   pixels: Uint8Array | Promise<Uint8Array>;
 }
 
-/** A video on its way to the encoder; the next frame is begun when it is asked for. */
+/** A video on its way to the encoder; the next frame starts on demand. */
 export interface VideoClip {
   width: number;
   height: number;
   /** Frames per second, exact. */
   fps: { numerator: number; denominator: number };
-  /** Width over height of a pixel. Default: they are square. */
+  /** Pixel aspect ratio (width over height). Default: square. */
   pixelAspect?: { numerator: number; denominator: number } | null;
-  /** Asking for one waits for no frame before it: only what is needed to begin it. */
+  /** Requesting a frame does not wait for earlier frames, only for what is needed to start it. */
   frames: AsyncIterable<ClipFrame>;
-  /** How many there will be, about. */
+  /** Approximate number of frames. */
   expectedFrames: number;
-  /** How much of the work is done when the first frame is asked for, in percent. Default 0. */
+  /** Share of the work that is done before the first frame is requested, in percent. Default 0. */
   donePercent?: number;
-  /** What has the sound. */
+  /** The file with the audio. */
   audio?: MediaSource;
 }

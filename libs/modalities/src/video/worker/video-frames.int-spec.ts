@@ -11,7 +11,7 @@ import { unitsOfMaking, unitsOfUpscaling, type VideoJobPayload } from '../contra
 import { FrameModel } from './frame-model.js';
 import { videoDoubled, videoUpscaled } from './video-frames.js';
 
-/** Five seconds of ten frames. */
+/** Five seconds at ten frames per second. */
 const video = ['-f', 'lavfi', '-i', 'testsrc=size=32x32:rate=10:duration=5', '-c:v', 'libvpx'];
 const open = {
   inputs: [],
@@ -26,7 +26,7 @@ const open = {
   resultId: null,
 } as const;
 
-/** The same film with another length in the Duration of its Segment Info: an 8-byte float of milliseconds. */
+/** The same video with another length in the Duration of its Segment Info: an 8-byte float of milliseconds. */
 function claiming(webm: Buffer, seconds: number): Buffer {
   const forged = Buffer.from(webm);
   const place = forged.indexOf(Buffer.from('448988', 'hex'));
@@ -35,7 +35,7 @@ function claiming(webm: Buffer, seconds: number): Buffer {
   return forged;
 }
 
-describe('a film whose length is paid by its header', () => {
+describe('a video paid by the length in its header', () => {
   let folder: string;
   let media: MediaTools;
   let honest: Buffer;
@@ -49,7 +49,7 @@ describe('a film whose length is paid by its header', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Makes a film of one whose header claims a length, as it would be quoted; answers how often the model was asked. */
+  /** Processes a video whose header claims a length, as it would be quoted; returns how often the model ran. */
   async function made(operation: 'upscale' | 'double-rate', claimedSeconds: number) {
     const path = join(folder, `${claimedSeconds}.webm`);
     await writeFile(path, claiming(honest, claimedSeconds));
@@ -85,13 +85,13 @@ describe('a film whose length is paid by its header', () => {
     return { code, frames, asked };
   }
 
-  it('is made whole where the header is right, or short by little', async () => {
+  it('is processed completely when the header is right, or slightly short', async () => {
     expect(await made('upscale', 5)).toEqual({ code: null, frames: 50, asked: 50 });
     expect(await made('upscale', 4.6)).toEqual({ code: null, frames: 50, asked: 50 });
     expect(await made('double-rate', 4.9)).toEqual({ code: null, frames: 100, asked: 49 });
   });
 
-  it('is refused where it plays on, and the model makes no more than was paid for', async () => {
+  it('is refused when it runs longer, and the model processes no more than was paid for', async () => {
     expect(await made('upscale', 0.001)).toEqual({ code: 'INVALID_VIDEO_FORMAT', frames: 3, asked: 3 });
     expect(await made('upscale', 4)).toMatchObject({ code: 'INVALID_VIDEO_FORMAT', asked: 47 });
     expect(await made('double-rate', 0.001)).toMatchObject({ code: 'INVALID_VIDEO_FORMAT', asked: 2 });

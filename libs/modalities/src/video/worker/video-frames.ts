@@ -8,13 +8,15 @@ export interface VideoFramesDependencies {
   media: MediaTools;
   model: FrameModel;
   signal: AbortSignal;
-  /** Longest time for reading all of it, in ms. */
+  /** Time limit for reading the whole video, in ms. */
   timeoutMs: number;
-  /** The video, as a file that nobody changes. */
+  /** The video, as a file that does not change. */
   path: string;
 }
 
-/** Every frame of a video, larger. Its frames reject with `INVALID_VIDEO_FORMAT` where they go on beyond what is paid for. */
+/**
+ * Upscales every frame of a video. Its frames reject with `INVALID_VIDEO_FORMAT` when they run beyond what is paid for.
+ */
 export async function videoUpscaled(payload: VideoJobPayload, parts: VideoFramesDependencies): Promise<VideoClip> {
   const source = await sourceOf(payload, parts);
   const { scale } = payload;
@@ -27,7 +29,7 @@ export async function videoUpscaled(payload: VideoJobPayload, parts: VideoFrames
   return { ...source.video, width: width * scale, height: height * scale, frames: upscaled() };
 }
 
-/** A frame between each two of a video, at twice its rate. */
+/** Inserts a frame between each two of a video, at twice its rate. */
 export async function videoDoubled(payload: VideoJobPayload, parts: VideoFramesDependencies): Promise<VideoClip> {
   const source = await sourceOf(payload, parts);
   const { numerator, denominator } = source.video.fps;
@@ -40,7 +42,7 @@ export async function videoDoubled(payload: VideoJobPayload, parts: VideoFramesD
       }
       before = frame;
     }
-    // Nothing follows the last frame: it is shown for as long as it was.
+    // Nothing follows the last frame: it keeps its duration.
     if (before !== null) {
       yield { pixels: before.data };
       yield { pixels: before.data };
@@ -60,7 +62,10 @@ interface VideoSource {
   frames: () => AsyncGenerator<RgbPixels>;
 }
 
-/** Holds a frame or two. A video of changing rate is read at its average one, so that picture and sound stay together. */
+/**
+ * Holds one or two frames. A video with a variable frame rate is read at its average rate, so that image and audio stay
+ * in sync.
+ */
 async function sourceOf(
   payload: VideoJobPayload,
   { media, signal, timeoutMs, path }: VideoFramesDependencies,
@@ -69,7 +74,7 @@ async function sourceOf(
   const probe = await probeVideo(media, { path }, { ...limits, signal });
   const { width, height, fps, pixelAspect, durationSeconds } = probe;
   const rate = fps.numerator / fps.denominator;
-  // What was quoted by the header is what is paid: no more than that is read.
+  // The quote by the header is what is paid: no more is read.
   const claimedSeconds = secondsBilled(payload.units);
   const audio = payload.audio && probe.audio !== null ? { audio: { path } } : {};
   return {

@@ -15,7 +15,7 @@ import { VideoProcessor } from './video.processor.js';
 const minuteMs = 60_000;
 const size = { width: 160, height: 120 };
 
-describe('a given video', () => {
+describe('an input video', () => {
   let folder: string;
   let media: MediaTools;
   let store: ArtifactStore;
@@ -30,9 +30,9 @@ describe('a given video', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Has a film made twice as large; answers what its header says. */
+  /** Doubles the size of a video; returns what its header says. */
   async function upscaled(args: readonly string[], onFrame: (index: number) => unknown = () => undefined) {
-    const path = join(folder, 'film.mp4');
+    const path = join(folder, 'video.mp4');
     await promisify(execFile)('ffmpeg', ['-loglevel', 'error', '-y', ...args, path]);
     const { durationSeconds: seconds } = await probeVideo(media, { path }, { maxSeconds: 60 });
     let asked = 0;
@@ -78,13 +78,13 @@ describe('a given video', () => {
     );
   }
 
-  it('may be worked on until the deadline of its job', async () => {
+  it('may be processed until the deadline of its job', async () => {
     const video = ['-f', 'lavfi', '-i', `testsrc=size=${size.width}x${size.height}:rate=10:duration=5`];
     const made = await upscaled(video, (index) => index === 0 && vi.advanceTimersByTime(119 * minuteMs));
     expect(made).toMatchObject({ frames: 50, width: 320, height: 240 });
   });
 
-  it('keeps the shape of its pixels', async () => {
+  it('keeps the aspect ratio of its pixels', async () => {
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=72x58:rate=10:duration=0.5', '-vf', 'setsar=16/11'];
     const made = await upscaled(video);
     expect(made).toMatchObject({ width: 144, height: 116, pixelAspect: { numerator: 16, denominator: 11 } });

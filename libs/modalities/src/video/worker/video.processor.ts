@@ -21,18 +21,18 @@ export interface VideoProcessorDependencies {
 
 const contentType = 'video/mp4';
 
-/** What makes the frames of one video, and ends with the job or when no more of them are wanted. */
+/** Generates the frames of one video, and ends with the job or when no more of them are wanted. */
 interface FrameMaking {
   model: FrameModel;
   signal: AbortSignal;
   end: () => void;
 }
 
-/** Makes one video frame by frame: what is in flight is a few frames, however long it becomes. */
+/** Generates one video frame by frame: only a few frames are in memory, whatever its length. */
 export class VideoProcessor {
   constructor(private readonly parts: VideoProcessorDependencies) {}
 
-  /** Rejects with a `PlatformError`, or with the signal's reason: a part of a video is worth nothing. */
+  /** Rejects with a `PlatformError`, or with the signal's reason: a partial video is worth nothing. */
   async process(job: RunningJob<VideoJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { envelope, signal } = job;
@@ -76,7 +76,7 @@ export class VideoProcessor {
     const { resultId } = envelope.payload;
     const { width, height, fps, pixelAspect = null, audio } = video;
     return await media.withFolder(async (folder) => {
-      const path = join(folder, 'film.mp4');
+      const path = join(folder, 'video.mp4');
       const frames = told(framesAhead(video.frames, end), video, job);
       const timeoutMs = toolTimeMs(envelope);
       const options = { width, height, fps, pixelAspect, signal, timeoutMs, ...(audio && { audio }) };
@@ -91,7 +91,7 @@ export class VideoProcessor {
   }
 }
 
-/** Passes the frames on and tells how far they are; the last percent is for what follows them. */
+/** Passes the frames on and reports progress; the last percent is for encoding and storing. */
 async function* told(
   frames: AsyncIterable<Uint8Array>,
   { expectedFrames, donePercent = 0 }: VideoClip,

@@ -2,30 +2,30 @@ import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { bytesOf, GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import { embeddingContent, emitLinear, vectorContent, type WeightSource } from '../decoder/index.js';
 
-/** What decides the graph of a BERT encoder. */
+/** Sizes and settings that determine the graph of a BERT encoder. */
 export interface BertShape {
   layers: number;
   hiddenSize: number;
   heads: number;
   feedForwardSize: number;
   vocabularySize: number;
-  /** Longest text, in tokens. */
+  /** Longest text in tokens. */
   positions: number;
-  /** Kinds of segments. */
+  /** Number of segment types. */
   tokenTypes: number;
   epsilon: number;
   activation: 'gelu' | 'gelu-tanh';
 }
 
-/** Names of the tensors, as PyTorch has them; `prefix` is `bert.` where the encoder is a part of something larger. */
+/** Tensor names of PyTorch; `prefix` is `bert.` if the encoder is a part of a larger model. */
 export interface BertWeights {
   source: WeightSource;
   prefix: string;
 }
 
 /**
- * The encoder as one graph: `input_ids`, `attention_mask`, `token_type_ids` to `last_hidden_state`, without the pooler,
- * which sentence encoders do not use. Attention and activations are onnxruntime's fused kernels.
+ * Builds the encoder as one graph: `input_ids`, `attention_mask`, `token_type_ids` to `last_hidden_state`, without the
+ * pooler, which sentence encoders do not use. Attention and activations are onnxruntime's fused kernels.
  */
 export function emitBertEncoder(shape: BertShape, weights: BertWeights): OnnxGraph {
   return new BertEncoderEmitter(shape, weights).emit();
@@ -80,7 +80,7 @@ class BertEncoderEmitter {
     return this.addAndNorm(middle, narrow, name('output'), layer + 1 === layers ? 'last_hidden_state' : undefined);
   }
 
-  /** Weights `[hidden, 3 × hidden]` and biases of queries, keys and values side by side. */
+  /** Returns weights `[hidden, 3 × hidden]` and biases of queries, keys and values side by side. */
   private projections(layer: number): [weight: ValueName, bias: ValueName] {
     const { hiddenSize } = this.shape;
     const parts = ['query', 'key', 'value'].map((part) => `encoder.layer.${layer}.attention.self.${part}`);
@@ -97,11 +97,11 @@ class BertEncoderEmitter {
   private async *sideBySide(names: string[]): AsyncGenerator<Uint8Array> {
     const { hiddenSize: size } = this.shape;
     const joined = new Float32Array(names.length * size * size);
-    for (const [place, name] of names.entries()) {
+    for (const [index, name] of names.entries()) {
       const values = await this.weights.source.rows(this.weights.prefix + name, 0, size);
       for (let output = 0; output < size; output++) {
         for (let input = 0; input < size; input++) {
-          joined[input * names.length * size + place * size + output] = values[output * size + input] as number;
+          joined[input * names.length * size + index * size + output] = values[output * size + input] as number;
         }
       }
     }
@@ -118,8 +118,9 @@ class BertEncoderEmitter {
   }
 
   /**
-   * `(x - mean) / sqrt(sum((x - mean)²) / n + epsilon) * gain + bias`, with the root of `n` moved into the gain. Spelled
-   * out, it costs less than half of the runtime's own kernel for it, which adds up number by number: a tenth of a run.
+   * Adds `(x - mean) / sqrt(sum((x - mean)²) / n + epsilon) * gain + bias`, with the root of `n` moved into the gain.
+   * Single operators cost less than half of the runtime's own kernel, which adds up number by number. This saves a
+   * tenth of a run.
    */
   private layerNorm(input: ValueName, name: string, output?: string): ValueName {
     const { builder } = this;

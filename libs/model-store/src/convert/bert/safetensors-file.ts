@@ -11,10 +11,10 @@ interface TensorEntry {
 
 const bytesOf: Record<string, number> = { F32: 4, F16: 2, BF16: 2 };
 
-/** The list of tensors of a very large model is some hundred kilobytes. */
+/** Maximum header size; the tensor list of a very large model is some hundred kilobytes. */
 const maxHeaderBytes = 16 * 1024 * 1024;
 
-/** A `.safetensors` file: a list of tensors in JSON, then their bytes. Numbers are read as float32 whatever they are. */
+/** A `.safetensors` file: a JSON list of tensors, then their bytes. All numbers are read as float32. */
 export class SafetensorsFile implements WeightSource {
   private constructor(
     private readonly file: InputFile,
@@ -40,7 +40,7 @@ export class SafetensorsFile implements WeightSource {
     return this.tensors.has(name);
   }
 
-  /** Sizes of a tensor. Throws `INVALID_MODEL` when there is none of that name. */
+  /** Returns the sizes of a tensor. Throws `INVALID_MODEL` if it does not exist. */
   shapeOf(name: string): readonly number[] {
     return this.entry(name).shape;
   }
@@ -77,7 +77,7 @@ export class SafetensorsFile implements WeightSource {
 
   private entry(name: string): TensorEntry {
     const entry = this.tensors.get(name);
-    if (entry === undefined) throw invalidFile(this.file.name, `it holds no ${name}`);
+    if (entry === undefined) throw invalidFile(this.file.name, `it has no ${name}`);
     return entry;
   }
 }

@@ -18,7 +18,7 @@ describe('quantizeChannel', () => {
     );
   });
 
-  it('has no two neighbours whose products with an input of 255 leave 16 bits', () => {
+  it('has no two adjacent codes whose products with an input of 255 exceed 16 bits', () => {
     fc.assert(
       fc.property(channels, (weights) => {
         const { codes } = quantizeChannel(weights);

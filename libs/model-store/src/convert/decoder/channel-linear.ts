@@ -3,14 +3,14 @@ import { CodesWithScales } from './codes-with-scales.js';
 import { type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
-/** Codes of inputs are 1 to 255 around this one, which stands for zero. */
+/** Zero point of the inputs; their codes range from 1 to 255. */
 const zeroCode = 128;
 const largestCode = 127;
 
 /**
- * Adds `input × weightᵀ` in whole numbers: int8 weights with a scale per output channel, inputs in 8 bits with a scale
- * per token that is found as they come. The sums are exact, so a token's product depends neither on what else is in the
- * batch nor on the kernel that computes it. Where layers read one input, the runtime quantises it once.
+ * Adds `input × weightᵀ` in integers: int8 weights with a scale per output channel, 8-bit inputs with a dynamic scale
+ * per token. The sums are exact, so a token's result does not depend on its batch or on the kernel. If several layers
+ * share one input, the runtime quantises it once.
  */
 export function emitChannels(
   builder: GraphBuilder,
@@ -28,8 +28,8 @@ export function emitChannels(
 }
 
 /**
- * `codes` uint8 in the input's shape, `scale` float32 with 1 in place of the last axis. A token of zeros has the scale 0:
- * whatever its codes then are is multiplied by zero.
+ * `codes` are uint8 in the input's shape; `scale` is float32 with 1 as the last axis. A token of zeros has scale 0, so
+ * its codes do not matter.
  */
 function quantizeTokens(builder: GraphBuilder, input: ValueName): { codes: ValueName; scale: ValueName } {
   const magnitudes = builder.node('Abs', [input]);
@@ -40,7 +40,7 @@ function quantizeTokens(builder: GraphBuilder, input: ValueName): { codes: Value
   return { codes, scale };
 }
 
-/** Codes lie as MatMulIntegerToFloat reads them, `[inputs, outputs]`, so all are made before the first is written. */
+/** MatMulIntegerToFloat needs codes as `[inputs, outputs]`, so all are computed before the first is written. */
 async function* channelPieces(weights: WeightSource, layer: LinearLayer): AsyncGenerator<Uint8Array, Float32Array> {
   const { inputs, outputs } = layer;
   const codes = new Int8Array(inputs * outputs);
@@ -57,9 +57,9 @@ async function* channelPieces(weights: WeightSource, layer: LinearLayer): AsyncG
 }
 
 /**
- * The weights of one output channel as codes times a scale. No two neighbours (the first and second, the third and
- * fourth …) add up to more than 128: processors without VNNI sum the products of two neighbours in 16 bits and cut off
- * what does not fit, and 255 times 128 does.
+ * Quantises the weights of one output channel to codes and a scale. Adjacent codes (the first and second, the third and
+ * fourth …) add up to at most 128. Processors without VNNI sum the products of two adjacent codes in saturating 16
+ * bits, and 255 times 128 fits.
  */
 export function quantizeChannel(weights: Float32Array): { codes: Int8Array; scale: number } {
   let largest = 0;

@@ -1,8 +1,8 @@
 import { bytesOf, type TensorContent } from '../../onnx/index.js';
 
 /**
- * Two tensors that come out of one pass over a layer: codes, yielded piece by piece, and their scales, returned at the
- * end. The scales wait, small, until the writer reaches their tensor, which must lie behind that of the codes.
+ * Two tensors from one pass over a layer: codes, yielded piece by piece, and their scales, returned at the end. The
+ * small scales are kept until the writer reaches their tensor, which must follow that of the codes.
  */
 export class CodesWithScales {
   private waiting: Float32Array | null = null;

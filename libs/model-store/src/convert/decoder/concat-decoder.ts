@@ -2,10 +2,10 @@ import type { OnnxGraph, ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
 
-/** Far below any score and inside the range of half precision. */
+/** Mask value: far below any score and within half precision. */
 const masked = -60000;
 
-/** Declares what the transformers.js layouts share; the past's length is a free dimension. */
+/** Declares the shared parts of the transformers.js layouts; the past's length is a free dimension. */
 function declareCache(body: DecoderBody): void {
   const { layers, keyValueHeads, headSize } = body.options.shape;
   for (let layer = 0; layer < layers; layer++) {
@@ -23,12 +23,14 @@ function emitLogits(body: DecoderBody, hidden: ValueName): void {
 }
 
 /**
- * The plain layout that transformers.js reads: each step takes the whole past and returns it with the new tokens
- * appended. Slow, but independent of how the split graph attends: the tests compare the two.
+ * The plain layout of transformers.js: each step takes the whole past and returns it with the new tokens appended.
+ * Slow, but independent of the split graph's attention, so the tests compare the two.
  *
- * Inputs:  `input_ids`, `position_ids` int64 [batch, seq]; `attention_mask` int64 [batch, total], 0 where padded;
- *          `past_key_values.N.key|value` [batch, kv_heads, past, head_dim].
- * Outputs: `logits` [batch, seq, vocab]; `present.N.key|value` [batch, kv_heads, total, head_dim].
+ * - input `input_ids`, `position_ids`: int64 [batch, seq]
+ * - input `attention_mask`: int64 [batch, total], 0 where padded
+ * - input `past_key_values.N.key|value`: [batch, kv_heads, past, head_dim]
+ * - output `logits`: [batch, seq, vocab]
+ * - output `present.N.key|value`: [batch, kv_heads, total, head_dim]
  */
 export function emitConcatDecoder(options: DecoderOptions): OnnxGraph {
   const body = new DecoderBody('concat-decoder', options);
@@ -44,7 +46,7 @@ export function emitConcatDecoder(options: DecoderOptions): OnnxGraph {
   return builder.build();
 }
 
-/** `[batch, 1, 1, seq, total]`: zero where a new token may look, far below zero elsewhere. */
+/** `[batch, 1, 1, seq, total]`: zero where a new token may attend, far below zero elsewhere. */
 function emitMask(body: DecoderBody): ValueName {
   const { builder } = body;
   const length = (value: string) => builder.node('Gather', [builder.node('Shape', [value]), builder.integers(1)]);
@@ -94,8 +96,8 @@ function attendConcat(body: DecoderBody, { layer, projections, mask, tables }: C
 }
 
 /**
- * The layout of exports that fuse the cache into GroupQueryAttention: as the plain one, but positions follow from
- * `attention_mask` and there are no `position_ids`. Rotates whole heads only.
+ * The layout of exports that fuse the cache into GroupQueryAttention. Like the plain one, but positions follow from
+ * `attention_mask` and there are no `position_ids`. Supports only rotation of whole heads.
  */
 export function emitGroupQueryDecoder(options: DecoderOptions): OnnxGraph {
   const { shape } = options;

@@ -9,7 +9,7 @@ export interface ConfigNames {
 
 const activations = { 'gated-silu': 'silu', gelu: 'gelu', 'gelu-tanh': 'gelu_new' } as const;
 
-/** `config.json` as the transformers libraries write it, for readers that want a model's sizes. */
+/** `config.json` in the format of the transformers libraries, for readers of a model's sizes. */
 export function configJson(shape: DecoderShape, names: ConfigNames): Record<string, unknown> {
   return {
     architectures: [names.architecture],

@@ -8,9 +8,9 @@ export interface DecoderOptions {
   shape: DecoderShape;
   weights: WeightSource;
   linear: LinearFormat;
-  /** The output layer; absent: as the others. */
+  /** Format of the output layer; default: as the other layers. */
   head?: LinearFormat;
-  /** Type of the embedding table; half precision where linear layers are quantised. */
+  /** Type of the embedding table; half precision if linear layers are quantised. */
   embedding: 'float32' | 'float16';
 }
 
@@ -21,13 +21,13 @@ export interface Projections {
   value: ValueName;
 }
 
-/** What differs between the layouts: how new tokens attend to the cache. Returns `[batch, sequence, heads * headSize]`. */
+/** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
 export type Attention = (layer: number, projections: Projections) => ValueName;
 
-/** Adds the layers of a decoder to a graph; the cache layouts share everything but `Attention`. */
+/** Adds the layers of a decoder to a graph; the cache layouts differ only in `Attention`. */
 export class DecoderBody {
   readonly builder: GraphBuilder;
-  /** Type that flows between the layers. */
+  /** Type of the values between the layers. */
   readonly type: 'float32' | 'float16';
 
   constructor(
@@ -38,7 +38,7 @@ export class DecoderBody {
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
   }
 
-  /** From `input_ids` to the final norm: `[batch, sequence, hidden]`. */
+  /** Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. */
   emitLayers(attention: Attention): ValueName {
     const { shape } = this.options;
     let residual = this.emitEmbedding();
@@ -60,7 +60,7 @@ export class DecoderBody {
     return normed;
   }
 
-  /** The output layer over the final norm. */
+  /** Adds the output layer over the final norm. */
   emitHead(hidden: ValueName): ValueName {
     const { shape } = this.options;
     const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
@@ -107,7 +107,7 @@ export class DecoderBody {
     return this.builder.node('Reshape', [transposed, this.builder.integers([0, 0, heads * headSize])]);
   }
 
-  /** A constant of the type that flows between the layers. */
+  /** Adds a constant of the type between the layers. */
   scalar(value: number): ValueName {
     return this.cast(this.builder.float(value));
   }
@@ -183,7 +183,7 @@ export class DecoderBody {
     return this.builder.node(operator, [input, ...parameters], { axis: -1, epsilon: { float: epsilon } });
   }
 
-  /** One kernel for `sum = residual + delta` and its norm. */
+  /** Adds one kernel for `sum = residual + delta` and its norm. */
   private addAndNorm(residual: ValueName, delta: ValueName, norm: string): { sum: ValueName; normed: ValueName } {
     const { kind, epsilon } = this.options.shape.norm;
     const operator = kind === 'rms' ? 'SkipSimplifiedLayerNormalization' : 'SkipLayerNormalization';

@@ -1,24 +1,24 @@
-/** Everything that decides the graph of a decoder-only language model, without its weights. */
+/** Everything that determines the graph of a decoder-only language model, except its weights. */
 export interface DecoderShape {
   layers: number;
   hiddenSize: number;
   heads: number;
-  /** Heads of keys and values; a divisor of `heads`. */
+  /** Key-value heads; a divisor of `heads`. */
   keyValueHeads: number;
   headSize: number;
   vocabularySize: number;
-  /** Longest sequence, in tokens; the rotary tables end there. */
+  /** Longest sequence in tokens, and length of the rotary tables. */
   contextLength: number;
   norm: { kind: 'rms' | 'layer'; epsilon: number };
   rotary: RotaryShape;
   feedForward: FeedForwardShape;
   /** RMS norm over each head of queries and keys before rotation (Qwen3). */
   queryKeyNorm: boolean;
-  /** Which linear layers add a bias. */
+  /** Linear layers with a bias. */
   bias: { queryKeyValue: boolean; attentionOutput: boolean; feedForward: boolean; head: boolean };
-  /** Attention and feed-forward read the same norm and are added together (GPT-J, Phi-2). */
+  /** Parallel blocks: attention and feed-forward share one norm and are summed (GPT-J, Phi-2). */
   parallelResidual: boolean;
-  /** The output layer is the embedding table. */
+  /** Tied weights: the output layer is the embedding table. */
   tiedHead: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface RotaryShape {
   base: number;
   /** Leading dimensions of each head that rotate, half split; at most `headSize`. */
   dimensions: number;
-  /** Divides the frequency of each pair (Llama 3 scaling, linear scaling); absent: 1 for all. */
+  /** Divisor of each pair's frequency (Llama 3 scaling, linear scaling); absent: 1 for all. */
   frequencyFactors?: Float32Array;
 }
 
@@ -37,8 +37,8 @@ export interface FeedForwardShape {
 }
 
 /**
- * Names of the weights of a decoder, as the emitters ask for them. Linear layers are `[outputs, inputs]`; norms and
- * biases are vectors. Queries and keys are expected in the half-split order of rotary pairs.
+ * Weight names used by the emitters. Linear layers are `[outputs, inputs]`; norms and biases are vectors. Queries and
+ * keys use the half-split order of rotary pairs.
  */
 export const weightNames = {
   embedding: 'embedding',

@@ -1,11 +1,13 @@
-/** A matrix of queries or keys as a checkpoint holds it: the two values of a rotary pair lie side by side. */
+/** Matrix of queries or keys in a checkpoint, with the two values of a rotary pair side by side. */
 export interface InterleavedRows {
   columns: number;
   headSize: number;
   read: (from: number, to: number) => Promise<Float32Array>;
 }
 
-/** Rows `[from, to)` in the order of the graphs, where each head holds the first halves of all pairs, then the second. */
+/**
+ * Returns rows `[from, to)` in the order of the graphs: in each head the first halves of all pairs, then the second.
+ */
 export async function halfSplitRows(rows: InterleavedRows, from: number, to: number): Promise<Float32Array> {
   const { columns, headSize, read } = rows;
   const first = Math.floor(from / headSize) * headSize;

@@ -8,11 +8,11 @@ import type { WeightSource } from './weight-source.js';
 
 export type { LinearLayer } from './row-pieces.js';
 
-/** How linear layers are stored: floats, whole numbers with a scale per output channel, or with one per block. */
+/** Storage of linear layers: floats, integers with a scale per output channel, or with one per block. */
 export type LinearFormat =
   { kind: 'float32' } | { kind: 'float16' } | { kind: 'channels' } | ({ kind: 'blocks' } & BlockFormat);
 
-/** Integer kernels with int8 activations: the fast path on CPUs, and independent of what else is in the batch. */
+/** Integer kernels with int8 activations: the fast path on CPUs, with results independent of the batch. */
 const accuracyLevel = 4;
 
 /** Adds `input × weightᵀ` to the graph. */
@@ -85,7 +85,7 @@ async function* transposed(
   yield bytesOf(kind === 'float16' ? encodeFloat16Array(result) : result);
 }
 
-/** Adds the embedding table as it lies in the source: `[vocabulary, hidden]`. */
+/** Adds the embedding table in the layout of the source: `[vocabulary, hidden]`. */
 export function embeddingContent(
   weights: WeightSource,
   kind: 'float32' | 'float16',
@@ -98,7 +98,7 @@ export function embeddingContent(
   };
 }
 
-/** A norm's gain or a bias. */
+/** Adds a norm's gain or a bias. */
 export function vectorContent(weights: WeightSource, kind: 'float32' | 'float16', name: string): TensorContent {
   return async function* () {
     const values = await weights.vector(name);

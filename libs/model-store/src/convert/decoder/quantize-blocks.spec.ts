@@ -2,22 +2,22 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
 
-/** What MatMulNBits makes of the codes. */
+/** Dequantises codes as MatMulNBits does. */
 function restore(values: Float32Array, columns: number, format: BlockFormat): Float32Array {
   const { codes, scales } = quantizeRows(values, columns, format);
   const blocks = blocksPerRow(columns, format);
   return values.map((_, index) => {
     const row = Math.floor(index / columns);
     const block = row * blocks + Math.floor((index % columns) / format.blockSize);
-    const place = block * format.blockSize + ((index % columns) % format.blockSize);
-    const code = format.bits === 8 ? (codes[place] ?? 0) - 128 : nibble(codes, place) - 8;
+    const position = block * format.blockSize + ((index % columns) % format.blockSize);
+    const code = format.bits === 8 ? (codes[position] ?? 0) - 128 : nibble(codes, position) - 8;
     return code * (scales[block] ?? NaN);
   });
 }
 
-function nibble(codes: Uint8Array, place: number): number {
-  const byte = codes[place >> 1] ?? 0;
-  return place % 2 === 0 ? byte & 15 : byte >> 4;
+function nibble(codes: Uint8Array, position: number): number {
+  const byte = codes[position >> 1] ?? 0;
+  return position % 2 === 0 ? byte & 15 : byte >> 4;
 }
 
 const formats = fc.record({
@@ -27,7 +27,7 @@ const formats = fc.record({
 const finite = fc.float({ min: -100, max: 100, noNaN: true });
 
 describe('quantizeRows', () => {
-  it('stays within a step of every value, also in a row whose last block is cut short', () => {
+  it('stays within a step of every value, also in a row with an incomplete last block', () => {
     fc.assert(
       fc.property(
         formats,
@@ -47,7 +47,7 @@ describe('quantizeRows', () => {
     );
   });
 
-  it('keeps blocks that already are 4-bit codes as they are', () => {
+  it('keeps blocks that already are 4-bit codes unchanged', () => {
     const codes = Float32Array.from({ length: 64 }, (_, index) => (index % 16) - 8);
     expect([
       ...restore(
@@ -58,7 +58,7 @@ describe('quantizeRows', () => {
     ]).toEqual([...codes].map((code) => code * 0.5));
   });
 
-  it('loses nearly nothing of the three magnitudes of two-bit formats', () => {
+  it('loses almost nothing of the three magnitudes of two-bit formats', () => {
     const magnitudes = [8, 25, 43, -8, -25, -43];
     const values = Float32Array.from({ length: 32 }, (_, index) => (magnitudes[(index * 7) % 6] ?? 0) * 0.01);
     const error = restore(values, 32, { bits: 4, blockSize: 32 }).reduce(

@@ -1,11 +1,11 @@
-/** How a linear layer is stored in blocks along its inputs, each with a scale: what MatMulNBits reads. */
+/** Storage of a linear layer in blocks along its inputs, each with a scale, as MatMulNBits reads it. */
 export interface BlockFormat {
   bits: 4 | 8;
   blockSize: 32 | 64 | 128;
 }
 
 export interface QuantizedRows {
-  /** `[rows, blocks, blockSize * bits / 8]`; 4-bit codes lie two to a byte, the lower index in the lower half. */
+  /** `[rows, blocks, blockSize * bits / 8]`; two 4-bit codes per byte, the lower index in the lower half. */
   codes: Uint8Array;
   /** `[rows, blocks]`. A value is `(code - 2^(bits-1)) * scale`. */
   scales: Float32Array;
@@ -15,7 +15,7 @@ export function blocksPerRow(columns: number, format: BlockFormat): number {
   return Math.ceil(columns / format.blockSize);
 }
 
-/** Quantises `values`, a row-major `[rows, columns]` matrix. A last block that is cut short is filled with zeros. */
+/** Quantises `values`, a row-major `[rows, columns]` matrix. An incomplete last block is padded with zeros. */
 export function quantizeRows(values: Float32Array, columns: number, format: BlockFormat): QuantizedRows {
   const { blockSize, bits } = format;
   const rows = values.length / columns;
@@ -37,15 +37,15 @@ export function quantizeRows(values: Float32Array, columns: number, format: Bloc
 }
 
 /**
- * Codes that the largest value of a 4-bit block is tried on; the one whose codes leave the least square error wins.
- * ±8 and ±7 use the whole range, ±9 sacrifices an outlier, and ±5.375 maps the three magnitudes (8, 25, 43) of the
- * two-bit GGUF formats onto 1, 3 and 5, so that re-quantising those loses almost nothing.
+ * Candidate codes for the largest value of a 4-bit block; the one with the smallest square error is used. ±8 and ±7 use
+ * the whole range, and ±9 sacrifices an outlier. ±5.375 maps the three magnitudes (8, 25, 43) of the two-bit GGUF
+ * formats onto 1, 3 and 5, so re-quantising those loses almost nothing.
  */
 const peakCodes = [-8, 8, -7, 7, -6.25, 6.25, -5.375, 5.375, -9, 9];
 
 /**
- * The same for longer blocks, chosen by measured perplexity: there the freer choice leaves less error in the weights
- * and yet predicts much worse (`docs/performance.md`).
+ * Candidates for longer blocks, chosen by measured perplexity: more candidates leave less error in the weights but
+ * predict much worse (`docs/performance.md`).
  */
 const longBlockPeakCodes = [-8, -5.119, 7, 5.119, 8];
 
@@ -82,15 +82,15 @@ function peakOf(block: Float32Array): number {
   return peak;
 }
 
-/** The bit-or truncates, which rounds here because the shifted code is not negative once clamped. */
+/** The bitwise or truncates, which rounds here because the shifted code is not negative after clamping. */
 function code4(value: number, inverse: number): number {
   const code = (value * inverse + 8.5) | 0;
   return code < 0 ? 0 : code > 15 ? 15 : code;
 }
 
 /**
- * With the scale that fits codes `c` to values `v` best, the square error is `sum(v²) - sum(v·c)² / sum(c²)`; this is
- * the part that is taken away.
+ * Returns the reduction of the square error. With the best scale for codes `c` and values `v`, that error is `sum(v²) -
+ * sum(v·c)² / sum(c²)`; this is the second term.
  */
 function explainedSquares(block: Float32Array, inverse: number): number {
   let product = 0;
@@ -104,7 +104,7 @@ function explainedSquares(block: Float32Array, inverse: number): number {
   return square > 0 ? (product * product) / square : 0;
 }
 
-/** Writes the codes of an inverse scale and returns the scale that fits those codes best. */
+/** Writes the codes of an inverse scale and returns the best scale for those codes. */
 function writeCodes4(block: Float32Array, inverse: number, codes: Uint8Array, offset: number): number {
   let product = 0;
   let square = 0;

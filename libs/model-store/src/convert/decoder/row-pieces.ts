@@ -1,16 +1,16 @@
 import type { WeightSource } from './weight-source.js';
 
 export interface LinearLayer {
-  /** Name of the weight in the source; also of the tensor in the graph. */
+  /** Name of the weight in the source and of the tensor in the graph. */
   name: string;
   inputs: number;
   outputs: number;
 }
 
-/** Weights are read in pieces of about this many values, which bounds the memory of a conversion. */
+/** Approximate number of values per read, which bounds the memory of a conversion. */
 const pieceValues = 1 << 21;
 
-/** The rows of a layer's weight, `[outputs, inputs]`, from the first to the last. */
+/** Yields the rows of a layer's weight, `[outputs, inputs]`, in order. */
 export async function* rowPieces(
   weights: WeightSource,
   layer: LinearLayer,

@@ -2,30 +2,32 @@ import type { OnnxGraph } from '../../onnx/index.js';
 import type { GraphBuilder, ValueName } from '../../onnx/index.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
 
-/** Candidates of the output that samplers read instead of the whole row. */
+/** Number of top candidates that the graph returns for samplers. */
 const topCandidates = 64;
 
-/** Far below any score, yet finite, so that a row without a past yields zeros instead of not-a-number. */
+/** Mask value: far below any score, yet finite, so that a row without a past yields zeros instead of NaN. */
 const masked = -1e9;
 
 /**
- * The split graph: keys and values of the past are plain inputs that are only read, and the graph returns those of
- * the new tokens alone, so that a step copies a few kilobytes whatever the cache's capacity. Scores over the past and
- * over the new tokens are computed apart, joined and soft-maxed once.
+ * The split graph: past keys and values are read-only inputs, and only those of the new tokens are returned. A step
+ * therefore copies a few kilobytes whatever the cache's capacity. Scores over the past and over the new tokens are
+ * computed separately, joined and soft-maxed once.
  *
- * Inputs:  `input_ids` int64 [batch, seq]; `past_lens` int64 [batch], valid positions of each row's past;
- *          `last_index` int64 [batch], the position within `seq` whose logits are wanted (rows may be padded right);
- *          `past_key_values.N.key|value` float32 [batch, kv_heads, capacity, head_dim].
- * Outputs: `logits` float32 [batch, vocab]; `topk_values` float32 and `topk_ids` int64 [batch, min(64, vocab)],
- *          descending; `lse` float32 [batch], the log of the sum of exponentials of the row of logits;
- *          `new_kv` float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer, key then value.
+ * - input `input_ids`: int64 [batch, seq]
+ * - input `past_lens`: int64 [batch], valid positions of each row's past
+ * - input `last_index`: int64 [batch], the position within `seq` whose logits are wanted (rows may be padded right)
+ * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim]
+ * - output `logits`: float32 [batch, vocab]
+ * - output `topk_values`, `topk_ids`: float32 and int64 [batch, min(64, vocab)], descending
+ * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
+ * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer, key then value
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The split graph computes in float32.');
   return new SplitDecoder(new DecoderBody('split-decoder', options)).emit();
 }
 
-/** What the mask is made of; lengths are vectors of one. */
+/** Values from which the mask is computed; lengths are vectors of one. */
 interface MaskLengths {
   batch: ValueName;
   sequence: ValueName;
@@ -42,7 +44,7 @@ class SplitDecoder {
   private readonly positions: ValueName;
   /** Added to the joined scores: `[batch, 1, group * seq, capacity + seq]`. */
   private readonly mask: ValueName;
-  /** Where the joined scores part again: `[capacity, seq]`. */
+  /** Split sizes of the joined scores: `[capacity, seq]`. */
   private readonly parts: ValueName;
   /** `[batch, heads, seq, head_dim]`. */
   private readonly contextShape: ValueName;
@@ -104,8 +106,8 @@ class SplitDecoder {
   }
 
   /**
-   * The best logit less its log-probability. ReduceLogSumExp says the same without vector instructions, and took a
-   * tenth of a step of a small model.
+   * Returns the best logit minus its log-probability. ReduceLogSumExp computes the same without vector instructions and
+   * took a tenth of a step of a small model.
    */
   private emitLogSumExp(head: ValueName): void {
     const { builder } = this;
@@ -118,7 +120,7 @@ class SplitDecoder {
     builder.node('Squeeze', [column, builder.integers([1])], {}, 'lse');
   }
 
-  /** Over the past, what lies behind a row's length is masked; over the new tokens, what comes later. */
+  /** Masks positions beyond a row's length in the past, and later positions in the new tokens. */
   private emitMask(lengths: MaskLengths): ValueName {
     const { builder } = this;
     const { batch, sequence, capacity, steps, pastColumn } = lengths;
@@ -165,14 +167,14 @@ class SplitDecoder {
   }
 
   /**
-   * Products of scaled queries and keys: `[batch, kv_heads, group * seq, keys]`. The scale is not left to `alpha`: with any
-   * but 1 the runtime has no kernel for a single row, and half the time of these products went there.
+   * Adds products of scaled queries and keys: `[batch, kv_heads, group * seq, keys]`. The scale is not passed as
+   * `alpha`: the runtime has no single-row kernel for values other than 1, which doubles the time of these products.
    */
   private scores(grouped: ValueName, keys: ValueName): ValueName {
     return this.builder.contribNode('FusedMatMul', [grouped, keys], { transA: 0, transB: 1 });
   }
 
-  /** The length of an axis, as a vector of one. */
+  /** Returns the length of an axis, as a vector of one. */
   private dimension(value: ValueName, axis: number): ValueName {
     return this.builder.node('Gather', [this.builder.node('Shape', [value]), this.builder.integers([axis])]);
   }

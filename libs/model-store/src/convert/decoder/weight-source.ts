@@ -1,7 +1,7 @@
-/** Where the emitters read a decoder's weights, by the names of `weightNames`. Read lazily, while the file is written. */
+/** Source of a decoder's weights by the names of `weightNames`. Read lazily, while the file is written. */
 export interface WeightSource {
-  /** Rows `[from, to)` of a `[rows, columns]` matrix, row-major, in memory the caller may keep. */
+  /** Returns rows `[from, to)` of a `[rows, columns]` matrix, row-major, in memory the caller may keep. */
   rows(name: string, from: number, to: number): Promise<Float32Array>;
-  /** A whole vector: a norm's gain or a bias. */
+  /** Returns a whole vector: a norm's gain or a bias. */
   vector(name: string): Promise<Float32Array>;
 }

@@ -24,14 +24,14 @@ async function withDecoder<Result>(content: Buffer, use: (decoder: GgufDecoder) 
   }
 }
 
-/** A `llama` whose queries, keys and values have a bias, as some fine-tuned ones do. */
+/** A `llama` with biases at queries, keys and values, as in some fine-tuned models. */
 function biasedLlama(): TinyDecoder {
   const decoder = tinyDecoder('llama', 1);
   return { ...decoder, shape: { ...decoder.shape, bias: { ...decoder.shape.bias, queryKeyValue: true } } };
 }
 
 describe('GgufDecoder', () => {
-  it('brings the biases of queries and keys into the order of their rows', async () => {
+  it('reorders the biases of queries and keys like their rows', async () => {
     const decoder = biasedLlama();
     const names = (['query', 'key', 'value'] as const).map((part) => weightNames.bias(weightNames.layer(1, part)));
     const read = await withDecoder(await ggufFile(decoder), (opened) =>
@@ -42,7 +42,7 @@ describe('GgufDecoder', () => {
 
   const tensor = (name: string): PlainTensor => ({ name, dimensions: [8], values: new Float32Array(8) });
 
-  it('refuses tensors that nothing computes with, naming them', async () => {
+  it('rejects unused tensors and names them', async () => {
     const names = ['blk.0.attn_output.bias', 'blk.1.ffn_gate_inp.weight', 'output.bias'];
     const content = await ggufFile(tinyDecoder('llama', 1), names.map(tensor));
     await expect(withDecoder(content, () => Promise.resolve())).rejects.toThrow(
@@ -50,7 +50,7 @@ describe('GgufDecoder', () => {
     );
   });
 
-  it('names a few of many, and lets rotary frequencies lie', async () => {
+  it('names some of many tensors, and ignores rotary frequencies', async () => {
     const many = Array.from({ length: 9 }, (_, index) => tensor(`blk.0.strange_${index}.weight`));
     const refused = withDecoder(await ggufFile(tinyDecoder('qwen', 1), many), () => Promise.resolve());
     await expect(refused).rejects.toThrow(/strange_4\.weight and 4 more/);

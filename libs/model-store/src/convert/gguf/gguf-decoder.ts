@@ -10,11 +10,11 @@ import type { GgufHeader, GgufTensor } from './gguf-types.js';
 interface Architecture {
   modelType: string;
   className: string;
-  /** Whether queries and keys hold the two values of a rotary pair side by side. */
+  /** Whether queries and keys have the two values of a rotary pair side by side. */
   interleaved: boolean;
 }
 
-/** The `general.architecture` values that are this decoder, with what they leave unsaid. */
+/** Supported `general.architecture` values, with defaults that the file may omit. */
 const architectures: Record<string, Architecture> = {
   llama: { modelType: 'llama', className: 'LlamaForCausalLM', interleaved: true },
   qwen2: { modelType: 'qwen2', className: 'Qwen2ForCausalLM', interleaved: false },
@@ -35,11 +35,11 @@ const layerTensors: Record<LayerPart, string> = {
   down: 'ffn_down',
 };
 
-/** What may lie in a file unread: rotary frequencies that follow from the metadata, and those that are read apart. */
+/** Tensors that may be unused: rotary frequencies that follow from the metadata, and those that are read separately. */
 const unneededTensors = /^rope_(?:freqs|factors_long|factors_short)\.weight$|\.attn_rot_embd(?:\.weight)?$/;
 const maxNamed = 5;
 
-/** The weights of a GGUF file under the names of the emitters, dequantised as they are read. */
+/** Weights of a GGUF file under the emitters' names, dequantised on read. */
 export class GgufDecoder implements WeightSource {
   private constructor(
     private readonly file: InputFile,
@@ -95,7 +95,7 @@ export class GgufDecoder implements WeightSource {
     return tensor;
   }
 
-  /** Finds a tensor that is missing, of another size or read by nobody before anything is written. */
+  /** Checks before anything is written that no tensor is missing, of another size, or unused. */
   private checkTensors(): void {
     const unread = new Set(this.header.tensors.keys());
     for (const [name, dimensions] of expectedTensors(this.shape)) {
@@ -105,11 +105,11 @@ export class GgufDecoder implements WeightSource {
       const sizes = `its tensor ${tensor.name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
       throw invalidFile(this.file.name, sizes);
     }
-    const strange = [...unread].filter((name) => !unneededTensors.test(name));
-    if (strange.length === 0) return;
-    // A bias that the graph leaves out, or a gate of experts: the model would run and answer wrongly.
-    const more = strange.length > maxNamed ? ` and ${strange.length - maxNamed} more` : '';
-    const names = strange.slice(0, maxNamed).join(', ');
+    const unused = [...unread].filter((name) => !unneededTensors.test(name));
+    if (unused.length === 0) return;
+    // For example a bias that the graph leaves out, or a gate of experts: the model would run with wrong results.
+    const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';
+    const names = unused.slice(0, maxNamed).join(', ');
     throw invalidFile(this.file.name, `it has tensors that nothing here computes with: ${names}${more}`);
   }
 }
@@ -197,7 +197,7 @@ function shapeOf(header: GgufHeader, metadata: GgufMetadata, prefix: string, ext
   };
 }
 
-/** Stretched rotary frequencies: a tensor with a factor for each pair (Llama 3), or one factor for all. */
+/** Returns the scaling of rotary frequencies: a tensor with a factor for each pair (Llama 3), or one factor for all. */
 async function readFrequencyFactors(
   file: InputFile,
   header: GgufHeader,

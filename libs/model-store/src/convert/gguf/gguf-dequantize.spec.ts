@@ -24,7 +24,7 @@ function typeOf(name: string) {
 }
 
 describe('dequantize', () => {
-  it.each(Object.keys(fixtures))('reads %s as the reference implementation does', (name) => {
+  it.each(Object.keys(fixtures))('reads %s like the reference implementation', (name) => {
     const fixture = fixtures[name] ?? { blocks: '', values: '' };
     const expected = new Float32Array(bytes(fixture.values).buffer);
     const values = dequantize(typeOf(name), bytes(fixture.blocks));
@@ -37,7 +37,7 @@ describe('dequantize', () => {
     expect(Object.keys(fixtures).sort()).toEqual(names.sort());
   });
 
-  it('reads float32 as it lies', () => {
+  it('reads float32 unchanged', () => {
     const values = Float32Array.of(1, -2.5, 1e30);
     expect(dequantize(typeOf('F32'), new Uint8Array(values.buffer))).toEqual(values);
   });

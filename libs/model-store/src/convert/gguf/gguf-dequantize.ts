@@ -3,7 +3,7 @@ import type { GgufType } from './gguf-types.js';
 import { iq2xxsGrid } from './iq2xxs-grid.js';
 import { dequantizeQ2K, dequantizeQ3K, dequantizeQ4K, dequantizeQ5K, dequantizeQ6K } from './k-quants.js';
 
-/** Writes the values of one block, whose bytes begin at `from`, to `values` from `to` on. */
+/** Writes the values of the block at `from` to `values` from `to` on. */
 export type BlockReader = (bytes: Uint8Array, from: number, values: Float32Array, to: number) => void;
 
 const readers: Record<string, BlockReader> = {
@@ -28,11 +28,11 @@ const readers: Record<string, BlockReader> = {
   IQ2_XXS: dequantizeIQ2XXS,
 };
 
-/** The values that whole blocks of a tensor stand for. */
+/** Returns the values of whole blocks of a tensor. */
 export function dequantize(type: GgufType, bytes: Uint8Array<ArrayBuffer>): Float32Array {
   if (type.name === 'F32') return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   const read = readers[type.name];
-  if (!read) throw new Error(`Nobody reads ${type.name}.`);
+  if (!read) throw new Error(`Unsupported type ${type.name}.`);
   const blocks = bytes.length / type.bytes;
   const values = new Float32Array(blocks * type.values);
   for (let block = 0; block < blocks; block++) read(bytes, block * type.bytes, values, block * type.values);
@@ -42,7 +42,7 @@ export function dequantize(type: GgufType, bytes: Uint8Array<ArrayBuffer>): Floa
 const word = new Uint32Array(1);
 const wordAsFloat = new Float32Array(word.buffer);
 
-/** The upper half of a float32. */
+/** A bfloat16 is the upper half of a float32. */
 function brainFloat(bytes: Uint8Array, from: number): number {
   word[0] = ((bytes[from] as number) << 16) | ((bytes[from + 1] as number) << 24);
   return wordAsFloat[0] ?? 0;
@@ -53,15 +53,15 @@ interface NibbleBlock {
   from: number;
   values: Float32Array;
   to: number;
-  /** Where the codes (or their fifth bits) begin, behind scale and minimum. */
+  /** Offset of the codes (or their fifth bits), after scale and minimum. */
   offset: number;
-  /** Added to a code before it is scaled. */
+  /** Added to a code before scaling. */
   shift: number;
-  /** Added to a value after it is scaled. */
+  /** Added to a value after scaling. */
   minimum: number;
 }
 
-/** 32 codes of four bits: the first half in the lower nibbles, the second in the upper. */
+/** 32 four-bit codes: the first half in the lower nibbles, the second in the upper. */
 function dequantizeFour({ bytes, from, values, to, offset, shift, minimum }: NibbleBlock): void {
   const scale = readFloat16(bytes, from);
   for (let index = 0; index < 16; index++) {
@@ -71,7 +71,7 @@ function dequantizeFour({ bytes, from, values, to, offset, shift, minimum }: Nib
   }
 }
 
-/** As four bits, with the fifth bits of all codes in 32 bits in front. */
+/** Like four bits, preceded by the fifth bits of all codes in 32 bits. */
 function dequantizeFive({ bytes, from, values, to, offset, shift, minimum }: NibbleBlock): void {
   const scale = readFloat16(bytes, from);
   const fifth = uint32(bytes, from + offset);
@@ -95,14 +95,14 @@ function uint32(bytes: Uint8Array, from: number): number {
   return (a | (b << 8) | (c << 16) | (d << 24)) >>> 0;
 }
 
-/** Seven stored signs of eight weights; the eighth makes their number even. */
+/** Seven stored signs of eight weights; the eighth makes their parity even. */
 const evenSigns = Uint8Array.from({ length: 128 }, (_, signs) => {
   let ones = 0;
   for (let bits = signs; bits > 0; bits >>= 1) ones += bits & 1;
   return signs | ((ones & 1) << 7);
 });
 
-/** Eight groups of 32: four code points of eight magnitudes, then 4 times 7 signs and a scale of 4 bits. */
+/** Eight groups of 32: four code points of eight magnitudes, then 4 times 7 signs and a 4-bit scale. */
 function dequantizeIQ2XXS(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from) * 0.25;
   for (let group = 0; group < 8; group++) {

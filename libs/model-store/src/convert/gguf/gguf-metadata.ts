@@ -1,7 +1,7 @@
 import { invalidFile } from '../invalid-file.js';
 import type { GgufValue } from './gguf-types.js';
 
-/** Typed reading of a GGUF file's metadata; what is missing or of another type fails with `INVALID_MODEL`. */
+/** Typed access to a GGUF file's metadata. Missing entries and wrong types fail with `INVALID_MODEL`. */
 export class GgufMetadata {
   constructor(
     readonly fileName: string,
@@ -15,14 +15,14 @@ export class GgufMetadata {
     throw this.unusable(key, value);
   }
 
-  /** As `number`, for sizes and counts. */
+  /** Reads a `number`, for sizes and counts. */
   size(key: string, fallback?: number): number {
     const value = this.number(key, fallback);
     if (Number.isInteger(value) && value > 0 && value < 2 ** 31) return value;
     throw this.unusable(key, value);
   }
 
-  /** Null when the file does not say. */
+  /** Returns null if the entry is missing. */
   optionalNumber(key: string): number | null {
     return this.values.has(key) ? this.number(key) : null;
   }
@@ -43,7 +43,7 @@ export class GgufMetadata {
     return this.list(key, (value): value is string => typeof value === 'string');
   }
 
-  /** Null when the file has no such list. */
+  /** Returns null if the list is missing. */
   optionalNumbers(key: string): number[] | null {
     return this.values.has(key) ? this.list(key, (value): value is number => typeof value === 'number') : null;
   }

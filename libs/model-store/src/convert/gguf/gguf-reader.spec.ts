@@ -56,7 +56,7 @@ describe('readGgufHeader', () => {
     });
   });
 
-  it('places tensors so that their values can be read', async () => {
+  it('locates tensors so that their values can be read', async () => {
     await withFile('whole.gguf', async (file) => {
       const { tensors } = await readGgufHeader(file);
       const plain = tensors.get('plain');
@@ -69,7 +69,7 @@ describe('readGgufHeader', () => {
     });
   });
 
-  it('names the file and the fault wherever it is cut', async () => {
+  it('names the file and the error wherever it is truncated', async () => {
     const lengths = fc.integer({ min: 0, max: whole.length - 33 });
     await fc.assert(
       fc.asyncProperty(lengths, async (length) => {
@@ -81,7 +81,7 @@ describe('readGgufHeader', () => {
     );
   });
 
-  it('refuses what is no GGUF file, an old version and an unknown tensor type', async () => {
+  it('rejects other files, an old version and an unknown tensor type', async () => {
     await expect(headerOf(Buffer.from('PK\u0003\u0004 something else'))).rejects.toThrow('it is no GGUF file');
     const old = Buffer.from(whole);
     old.writeUInt32LE(1, 4);
@@ -91,7 +91,7 @@ describe('readGgufHeader', () => {
     await expect(headerOf(unknown)).rejects.toThrow('its tensor plain has the unknown type 77');
   });
 
-  it('survives counts that no file could hold', async () => {
+  it('handles counts that no file could contain', async () => {
     const absurd = Buffer.from(whole);
     absurd.writeBigUInt64LE(2n ** 40n, 8);
     await expect(headerOf(absurd)).rejects.toThrow('cannot be converted');

@@ -6,7 +6,9 @@ const magic = 'GGUF';
 const firstReadBytes = 4 * 1024 * 1024;
 const defaultAlignment = 32;
 
-/** The metadata and the places of the tensors of a GGUF file, version 2 or 3, checked against the file's length. */
+/**
+ * Reads the metadata and tensor locations of a GGUF file, version 2 or 3, and checks them against the file's length.
+ */
 export async function readGgufHeader(file: InputFile): Promise<GgufHeader> {
   for (let length = firstReadBytes; ; length *= 4) {
     const bytes = await file.read(0, Math.min(length, file.bytes));
@@ -16,7 +18,7 @@ export async function readGgufHeader(file: InputFile): Promise<GgufHeader> {
   }
 }
 
-/** Null when the header goes on behind `bytes`. */
+/** Returns null if the header continues beyond `bytes`. */
 function parseHeader(file: InputFile, bytes: Uint8Array): GgufHeader | null {
   try {
     const cursor = new Cursor(file.name, bytes);
@@ -84,10 +86,10 @@ function placeTensor(file: InputFile, info: TensorInfo, dataStart: number): Gguf
   return { name, dimensions, type, offset, bytes };
 }
 
-/** Thrown where the bytes read so far end before the header does. */
+/** Thrown when the bytes read so far end before the header does. */
 class OutOfBytes extends Error {}
 
-/** Reads little-endian values one after the other. */
+/** Reads little-endian values sequentially. */
 class Cursor {
   position = 0;
   private readonly buffer: Buffer;
@@ -103,7 +105,7 @@ class Cursor {
     return this.buffer.readUInt32LE(this.take(4));
   }
 
-  /** An unsigned 64-bit number that counts or places something. */
+  /** Reads an unsigned 64-bit count or offset. */
   count(): number {
     const value = this.buffer.readBigUInt64LE(this.take(8));
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidFile(this.fileName, `it counts ${value} of something`);
@@ -119,7 +121,7 @@ class Cursor {
     return this.buffer.toString('utf8', start, start + length);
   }
 
-  /** A metadata value of the given type number. */
+  /** Reads a metadata value of the given type number. */
   value(type: number): GgufValue {
     switch (type) {
       case 0:
@@ -153,7 +155,7 @@ class Cursor {
     }
   }
 
-  /** `count` things of at least a byte each; a count beyond the bytes is not even begun. */
+  /** Reads `count` items of at least a byte each; fails immediately if the count exceeds the remaining bytes. */
   list<Item>(count: number, read: () => Item): Item[] {
     if (count > this.buffer.length - this.position) throw new OutOfBytes();
     return Array.from({ length: count }, read);

@@ -7,7 +7,7 @@ import type { GgufMetadata } from './gguf-metadata.js';
 /** `tokenizer.ggml.token_type`. */
 const tokenType = { unknown: 2, control: 3, userDefined: 4, unused: 5 } as const;
 
-/** Control tokens that end an answer in the chat formats at large, where the metadata names only one. */
+/** Control tokens that end a response in common chat formats, because the metadata names only one. */
 const endTokens = new Set(['</s>', '<|im_end|>', '<|eot_id|>', '<|end|>', '<|endoftext|>', '<|end_of_text|>']);
 
 export interface GgufTokenizer {
@@ -17,7 +17,7 @@ export interface GgufTokenizer {
   eosTokenIds: number[];
 }
 
-/** The tokenizer that a GGUF file carries in its metadata. */
+/** Converts the tokenizer in a GGUF file's metadata. */
 export function readGgufTokenizer(metadata: GgufMetadata, vocabularySize: number): GgufTokenizer {
   const tokens = metadata.texts('tokenizer.ggml.tokens');
   if (tokens.length > vocabularySize) {
@@ -25,7 +25,7 @@ export function readGgufTokenizer(metadata: GgufMetadata, vocabularySize: number
   }
   const types = metadata.optionalNumbers('tokenizer.ggml.token_type') ?? [];
   const tokenAt = (key: string) => specialToken(metadata, tokens, key);
-  const parts: TokenizerParts = {
+  const vocabulary: TokenizerVocabulary = {
     tokens,
     added: addedOf(tokens, types),
     bos: tokenAt('bos_token_id'),
@@ -33,16 +33,16 @@ export function readGgufTokenizer(metadata: GgufMetadata, vocabularySize: number
     unknown: tokenAt('unknown_token_id'),
   };
   const kind = metadata.text('tokenizer.ggml.model');
-  const tokenizerJson = kind === 'llama' ? sentencePiece(metadata, parts) : byteLevel(metadata, parts, kind);
+  const tokenizerJson = kind === 'llama' ? sentencePiece(metadata, vocabulary) : byteLevel(metadata, vocabulary, kind);
   return {
     tokenizerJson,
-    tokenizerConfig: tokenizerConfig(metadata, parts, kind),
-    bosTokenId: parts.bos?.id ?? null,
-    eosTokenIds: endTokenIds(parts, tokenAt('eot_token_id')),
+    tokenizerConfig: tokenizerConfig(metadata, vocabulary, kind),
+    bosTokenId: vocabulary.bos?.id ?? null,
+    eosTokenIds: endTokenIds(vocabulary, tokenAt('eot_token_id')),
   };
 }
 
-interface TokenizerParts {
+interface TokenizerVocabulary {
   tokens: string[];
   added: AddedToken[];
   bos: AddedToken | null;
@@ -64,12 +64,12 @@ function specialToken(metadata: GgufMetadata, tokens: string[], key: string): Ad
   return id === null || content === undefined ? null : { id, content, special: true };
 }
 
-function sentencePiece(metadata: GgufMetadata, parts: TokenizerParts): Record<string, unknown> {
+function sentencePiece(metadata: GgufMetadata, vocabulary: TokenizerVocabulary): Record<string, unknown> {
   const scores = metadata.optionalNumbers('tokenizer.ggml.scores');
   if (!scores) throw invalidFile(metadata.fileName, 'its tokenizer comes without scores');
   return sentencePieceTokenizerJson({
-    ...parts,
-    pieces: parts.tokens,
+    ...vocabulary,
+    pieces: vocabulary.tokens,
     scores,
     addsBos: metadata.flag('tokenizer.ggml.add_bos_token', true),
     addsEos: metadata.flag('tokenizer.ggml.add_eos_token', false),
@@ -77,14 +77,14 @@ function sentencePiece(metadata: GgufMetadata, parts: TokenizerParts): Record<st
   });
 }
 
-function byteLevel(metadata: GgufMetadata, parts: TokenizerParts, kind: string): Record<string, unknown> {
+function byteLevel(metadata: GgufMetadata, vocabulary: TokenizerVocabulary, kind: string): Record<string, unknown> {
   if (kind !== 'gpt2') throw invalidFile(metadata.fileName, `its tokenizer ${kind} is not known; llama and gpt2 are`);
   const rule = metadata.text('tokenizer.ggml.pre', 'default');
   const wordPattern = Object.hasOwn(wordPatterns, rule) ? wordPatterns[rule] : undefined;
   if (wordPattern === undefined)
     throw invalidFile(metadata.fileName, `its tokenizer splits words by the unknown ${rule}`);
   return byteLevelTokenizerJson({
-    ...parts,
+    ...vocabulary,
     merges: metadata.texts('tokenizer.ggml.merges'),
     addsBos: metadata.flag('tokenizer.ggml.add_bos_token', rule === 'llama-bpe'),
     addsEos: metadata.flag('tokenizer.ggml.add_eos_token', false),
@@ -92,13 +92,17 @@ function byteLevel(metadata: GgufMetadata, parts: TokenizerParts, kind: string):
   });
 }
 
-function tokenizerConfig(metadata: GgufMetadata, parts: TokenizerParts, kind: string): Record<string, unknown> {
+function tokenizerConfig(
+  metadata: GgufMetadata,
+  vocabulary: TokenizerVocabulary,
+  kind: string,
+): Record<string, unknown> {
   const template = metadata.has('tokenizer.chat_template') ? metadata.text('tokenizer.chat_template') : undefined;
   return {
     tokenizer_class: kind === 'llama' ? 'LlamaTokenizer' : 'PreTrainedTokenizerFast',
-    bos_token: parts.bos?.content ?? null,
-    eos_token: parts.eos?.content ?? null,
-    unk_token: parts.unknown?.content ?? null,
+    bos_token: vocabulary.bos?.content ?? null,
+    eos_token: vocabulary.eos?.content ?? null,
+    unk_token: vocabulary.unknown?.content ?? null,
     add_bos_token: metadata.flag('tokenizer.ggml.add_bos_token', kind === 'llama'),
     add_eos_token: metadata.flag('tokenizer.ggml.add_eos_token', false),
     clean_up_tokenization_spaces: false,
@@ -107,8 +111,8 @@ function tokenizerConfig(metadata: GgufMetadata, parts: TokenizerParts, kind: st
   };
 }
 
-function endTokenIds(parts: TokenizerParts, endOfTurn: AddedToken | null): number[] {
-  const known = parts.added.filter((token) => token.special && endTokens.has(token.content));
-  const ids = [parts.eos, endOfTurn, ...known].flatMap((token) => (token ? [token.id] : []));
+function endTokenIds(vocabulary: TokenizerVocabulary, endOfTurn: AddedToken | null): number[] {
+  const known = vocabulary.added.filter((token) => token.special && endTokens.has(token.content));
+  const ids = [vocabulary.eos, endOfTurn, ...known].flatMap((token) => (token ? [token.id] : []));
   return [...new Set(ids)];
 }

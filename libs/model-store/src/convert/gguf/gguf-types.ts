@@ -1,11 +1,11 @@
-/** How a tensor of a GGUF file stores its values: `values` of them in `bytes`. */
+/** Tensor storage in GGUF: `values` values in `bytes` bytes. */
 export interface GgufType {
   name: string;
   values: number;
   bytes: number;
 }
 
-/** The types that `dequantize` reads, by their number in the file. */
+/** Types that `dequantize` supports, by their number in the file. */
 export const ggufTypes: ReadonlyMap<number, GgufType> = new Map([
   [0, { name: 'F32', values: 1, bytes: 4 }],
   [1, { name: 'F16', values: 1, bytes: 2 }],
@@ -30,7 +30,7 @@ export interface GgufTensor {
   /** Innermost first: `[columns, rows]` of a matrix. */
   dimensions: number[];
   type: GgufType;
-  /** From the beginning of the file. */
+  /** From the start of the file. */
   offset: number;
   bytes: number;
 }

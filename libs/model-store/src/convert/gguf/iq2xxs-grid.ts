@@ -1,5 +1,5 @@
 /**
- * The 256 code points of the GGUF quantisation IQ2_XXS, eight magnitudes each as hex, the last one first. A fact of the
+ * The 256 code points of the GGUF quantisation IQ2_XXS, eight magnitudes each as hex, the last one first. Part of the
  * format, from ggml (MIT, see NOTICE).
  */
 const codePoints = [
@@ -50,7 +50,7 @@ const codePoints = [
   .join(' ')
   .split(' ');
 
-/** Magnitudes in the order of the weights: eight per code point. */
+/** Returns magnitudes in the order of the weights: eight per code point. */
 export const iq2xxsGrid: Uint8Array = Uint8Array.from(
   codePoints.flatMap((point) => [...Buffer.from(point, 'hex')].reverse()),
 );

@@ -1,11 +1,11 @@
 import { readFloat16 } from '#common';
 
 /*
- * The "K" quantisations of GGUF: super-blocks of 256 values with half-precision scales, cut into groups whose own
- * scales are a few bits wide. All writers below have the signature of `BlockReader`.
+ * The "K" quantisations of GGUF: super-blocks of 256 values with half-precision scales, split into groups whose own
+ * scales are a few bits wide. All readers below are `BlockReader`s.
  */
 
-/** 16 groups of 16: scales and minima of 4 bits, codes of 2 bits spread over 32 bytes by their shift. */
+/** 16 groups of 16: 4-bit scales and minima, 2-bit codes spread over 32 bytes by their shift. */
 export function dequantizeQ2K(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from + 80);
   const minimum = readFloat16(bytes, from + 82);
@@ -21,12 +21,12 @@ export function dequantizeQ2K(bytes: Uint8Array, from: number, values: Float32Ar
   }
 }
 
-/** Where the 2-bit codes of a group of 16 lie: 128 values share 32 bytes, 32 values a shift. */
+/** Returns the position of a group's 2-bit codes: 128 values share 32 bytes, 32 values per shift. */
 function twoBitCodes(group: number): { start: number; shift: number } {
   return { start: (group >> 3) * 32 + (group & 1) * 16, shift: ((group >> 1) & 3) * 2 };
 }
 
-/** As Q2_K, with a third bit in 32 bytes in front (clear: minus 4) and signed scales of 6 bits without minima. */
+/** Like Q2_K, with a third bit in the first 32 bytes (clear: minus 4) and signed 6-bit scales without minima. */
 export function dequantizeQ3K(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from + 108);
   for (let group = 0; group < 16; group++) {
@@ -41,7 +41,7 @@ export function dequantizeQ3K(bytes: Uint8Array, from: number, values: Float32Ar
   }
 }
 
-/** Sixteen 6-bit scales in 12 bytes: lower nibbles in the first eight, upper two bits in the last four. */
+/** Unpacks sixteen 6-bit scales from 12 bytes: lower nibbles in the first eight, upper two bits in the last four. */
 function scaleQ3K(bytes: Uint8Array, from: number, group: number): number {
   const lowByte = bytes[from + (group & 7)] as number;
   const low = group < 8 ? lowByte & 15 : lowByte >> 4;
@@ -49,7 +49,7 @@ function scaleQ3K(bytes: Uint8Array, from: number, group: number): number {
   return low | (high << 4);
 }
 
-/** Eight groups of 32: scales and minima of 6 bits in 12 bytes, codes of 4 bits. */
+/** Eight groups of 32: 6-bit scales and minima in 12 bytes, 4-bit codes. */
 export function dequantizeQ4K(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from);
   const minimum = readFloat16(bytes, from + 2);
@@ -65,7 +65,7 @@ export function dequantizeQ4K(bytes: Uint8Array, from: number, values: Float32Ar
   }
 }
 
-/** As Q4_K, with the fifth bits of all groups in 32 bytes between scales and codes. */
+/** Like Q4_K, with the fifth bits of all groups in 32 bytes between scales and codes. */
 export function dequantizeQ5K(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from);
   const minimum = readFloat16(bytes, from + 2);
@@ -82,19 +82,19 @@ export function dequantizeQ5K(bytes: Uint8Array, from: number, values: Float32Ar
   }
 }
 
-/** Scales of the first four groups lie in bytes 0 to 3; the others take nibbles of 8 to 11 and spare bits of 0 to 3. */
+/** Scales of the first four groups are in bytes 0 to 3; the others use nibbles of 8 to 11 and spare bits of 0 to 3. */
 function scaleQ4K(bytes: Uint8Array, from: number, group: number): number {
   if (group < 4) return (bytes[from + group] as number) & 63;
   return ((bytes[from + group + 4] as number) & 15) | (((bytes[from + group - 4] as number) >> 6) << 4);
 }
 
-/** As the scales, in bytes 4 to 7 and the upper nibbles of 8 to 11. */
+/** Like the scales, in bytes 4 to 7 and the upper nibbles of 8 to 11. */
 function minimumQ4K(bytes: Uint8Array, from: number, group: number): number {
   if (group < 4) return (bytes[from + group + 4] as number) & 63;
   return ((bytes[from + group + 4] as number) >> 4) | (((bytes[from + group] as number) >> 6) << 4);
 }
 
-/** 16 groups of 16 with signed byte scales; codes of 4 bits, two more bits in 64 bytes behind them. */
+/** 16 groups of 16 with signed byte scales; 4-bit codes, followed by two more bits each in 64 bytes. */
 export function dequantizeQ6K(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from + 208);
   for (let group = 0; group < 16; group++) {

@@ -5,8 +5,8 @@ import type { NcnnLayer } from './param-file.js';
 import type { WeightStream } from './weight-stream.js';
 
 /**
- * The graph of a RIFE flow network: `in0` and `in1`, the two frames `[1, 3, h, w]` from 0 to 1, `in2`, the wanted moment
- * between them `[1, 1, h, w]` from 0 to 1, and `out`, the frame at that moment. Height and width are multiples of 32.
+ * Builds the graph of a RIFE flow network. `in0` and `in1` are the two frames `[1, 3, h, w]` from 0 to 1. `in2` is the
+ * position between them `[1, 1, h, w]` from 0 to 1, and `out` the frame there. Height and width are multiples of 32.
  */
 export async function emitFlowGraph(
   file: string,
@@ -24,7 +24,7 @@ const binaryOperators = ['Add', 'Sub', 'Mul', 'Div'];
 const reverseSubtraction = 7;
 const leakyReluActivation = 2;
 
-/** Coordinates of the picture's own pixels, shared by all warps. */
+/** Pixel coordinates of the image, shared by all warps. */
 interface PixelGrid {
   columns: ValueName;
   rows: ValueName;
@@ -153,15 +153,15 @@ class FlowGraph {
     return this.graph.node('Add', [part(0, first), part(1, second)]);
   }
 
-  /** Takes each pixel from where the flow says it came from, with the picture's border beyond its edge. */
+  /** Samples each pixel from where the flow points, with the image's border beyond its edge. */
   private warp(layer: NcnnLayer): ValueName {
     const { graph } = this;
     const { columns, rows, lastColumn, lastRow } = this.pixelGrid();
     const flow = this.value(layer, 1);
     const along = (axis: number, base: ValueName, last: ValueName): ValueName => {
       const shift = graph.node('Squeeze', [this.channels(flow, axis, axis + 1), graph.integers([1])]);
-      const place = graph.node('Div', [graph.node('Add', [shift, base]), last]);
-      const scaled = graph.node('Sub', [graph.node('Mul', [place, graph.float(2)]), graph.float(1)]);
+      const coordinate = graph.node('Div', [graph.node('Add', [shift, base]), last]);
+      const scaled = graph.node('Sub', [graph.node('Mul', [coordinate, graph.float(2)]), graph.float(1)]);
       return graph.node('Unsqueeze', [scaled, graph.integers([3])]);
     };
     const places = graph.node('Concat', [along(0, columns, lastColumn), along(1, rows, lastRow)], { axis: 3 });
@@ -215,13 +215,13 @@ function number({ parameters }: NcnnLayer, key: number, absent = 0): number {
   return parameters.get(key)?.[0] ?? absent;
 }
 
-/** ncnn gives filters, the side of the kernel, and how many weights there are in all. */
+/** Reads a convolution's sizes: ncnn stores the filters, the kernel side, and the total number of weights. */
 function kernelOf(layer: NcnnLayer): { filters: number; size: number; inputs: number; count: number } {
   const [filters, size, count] = [number(layer, 0), number(layer, 1), number(layer, 6)];
   return { filters, size, count, inputs: count / filters / (size * size) };
 }
 
-/** `[a, b, plane]` to `[b, a, plane]`. */
+/** Transposes `[a, b, plane]` to `[b, a, plane]`. */
 function swapPlanes(values: Float32Array, first: number, second: number, plane: number): Float32Array {
   const swapped = new Float32Array(values.length);
   for (let a = 0; a < first; a++) {

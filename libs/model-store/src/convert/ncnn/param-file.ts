@@ -6,13 +6,13 @@ export interface NcnnLayer {
   name: string;
   inputs: string[];
   outputs: string[];
-  /** By their number in ncnn's definition of the layer; lists have the number -23300 minus it. */
+  /** Keyed by their number in ncnn's definition of the layer; lists have the number -23300 minus it. */
   parameters: ReadonlyMap<number, number[]>;
 }
 
 const magic = '7767517';
 
-/** Reads the text form of a network (`.param`): https://github.com/Tencent/ncnn/wiki/param-and-model-file-structure */
+/** Parses the text form of a network (`.param`): https://github.com/Tencent/ncnn/wiki/param-and-model-file-structure */
 export function parseParamFile(file: string, text: string): NcnnLayer[] {
   const [first, counts, ...lines] = text.trim().split(/\r?\n/);
   if (first?.trim() !== magic) throw invalidFile(file, 'it does not begin with the number of the format');
@@ -35,7 +35,7 @@ function parseLayer(file: string, line: string): NcnnLayer {
   };
 }
 
-/** A list is written with its length in front. */
+/** A list starts with its length. */
 function parseParameter(text: string): [number, number[]] {
   const [key = '', value = ''] = text.split('=');
   const numbers = value.split(',').map(Number);

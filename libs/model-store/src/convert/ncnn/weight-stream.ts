@@ -5,13 +5,13 @@ import { invalidFile } from '../invalid-file.js';
 const halfPrecisionTag = 0x01306b47;
 const plainTag = 0;
 
-/** The weights of an ncnn network (`.bin`), in the order of its layers. */
+/** Reads the weights of an ncnn network (`.bin`) in layer order. */
 export class WeightStream {
   private position = 0;
 
   constructor(private readonly file: InputFile) {}
 
-  /** A tensor that says itself how it is stored: half precision, padded to four bytes, or plain floats. */
+  /** Reads a tagged tensor: half precision padded to four bytes, or plain floats. */
   async tagged(count: number): Promise<Float32Array> {
     const tag = new DataView((await this.take(4)).buffer).getUint32(0, true);
     if (tag === plainTag) return this.floats(count);
@@ -24,7 +24,7 @@ export class WeightStream {
     return new Float32Array((await this.take(count * 4)).buffer);
   }
 
-  /** Fails when the file holds more than its network has asked for. */
+  /** Throws if the file has more weights than the network used. */
   end(): void {
     if (this.position === this.file.bytes) return;
     throw invalidFile(this.file.name, `${this.file.bytes - this.position} bytes of it belong to no layer`);

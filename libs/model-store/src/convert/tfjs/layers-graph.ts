@@ -4,8 +4,8 @@ import { invalidFile } from '../invalid-file.js';
 import type { Layer, LayersModel, LayerWeight } from './layers-model.js';
 
 /**
- * The graph of a layers model, channels first: input `input` `[batch, channels, height, width]` and output `output`, both
- * float32. Free dimensions of the model stay free.
+ * Builds the graph of a layers model, channels first: input `input` `[batch, channels, height, width]` and output
+ * `output`, both float32. Free dimensions of the model stay free.
  */
 export function emitLayersGraph(file: string, model: LayersModel): OnnxGraph {
   return new LayersGraph(file, model).build();
@@ -14,7 +14,7 @@ export function emitLayersGraph(file: string, model: LayersModel): OnnxGraph {
 class LayersGraph {
   private readonly graph = new GraphBuilder('layers-model');
   private readonly values = new Map<string, ValueName>();
-  /** Rank of the output: pictures have four dimensions, classes two. */
+  /** Rank of the output: four for images, two for classes. */
   private readonly flat = new Set<string>();
 
   constructor(
@@ -79,7 +79,7 @@ class LayersGraph {
         return graph.node('Squeeze', [graph.node('GlobalAveragePool', [this.value(layer)]), graph.integers([2, 3])]);
       case 'Flatten':
         this.flat.add(layer.name);
-        // The next layer counts channels last.
+        // The next layer expects channels last.
         return graph.node('Flatten', [graph.node('Transpose', [this.value(layer)], { perm: [0, 2, 3, 1] })], {
           axis: 1,
         });
@@ -112,7 +112,10 @@ class LayersGraph {
     return this.activation(layer, this.graph.node('Conv', inputs, attributes));
   }
 
-  /** `[h, w, in, out]` to `[out, in, h, w]`; depthwise `[h, w, in, multiplier]` to `[in × multiplier, 1, h, w]`. */
+  /**
+   * Transposes `[h, w, in, out]` to `[out, in, h, w]`; depthwise `[h, w, in, multiplier]` to `[in × multiplier, 1, h,
+   * w]`.
+   */
   private kernelWeight(layer: Layer, { shape, data }: LayerWeight, isDepthwise: boolean): ValueName {
     const [height = 1, width = 1, channels = 1, filters = 1] = shape;
     const target = new Float32Array(data.length);

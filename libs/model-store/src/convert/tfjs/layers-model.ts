@@ -4,8 +4,8 @@ import { invalidFile } from '../invalid-file.js';
 import { exportedLiteral } from './script-literal.js';
 
 /*
- * A model as the layers format of TensorFlow.js has it: the topology of Keras in JSON, and weights in shards, plain or
- * quantised to 8 or 16 bits. Layout of tensors is channels last.
+ * A model in the layers format of TensorFlow.js: Keras topology in JSON, and weights in shards, plain or quantised to 8
+ * or 16 bits. Tensors are channels last.
  */
 
 export interface LayerConfig {
@@ -27,7 +27,7 @@ export interface Layer {
   className: string;
   name: string;
   config: LayerConfig;
-  /** Names of the layers whose outputs it takes. */
+  /** Names of its input layers. */
   inputs: string[];
 }
 
@@ -39,7 +39,7 @@ export interface LayerWeight {
 export interface LayersModel {
   layers: Layer[];
   outputLayer: string;
-  /** By `<layer>/<weight>`. */
+  /** Keyed by `<layer>/<weight>`. */
   weights: ReadonlyMap<string, LayerWeight>;
 }
 
@@ -62,7 +62,7 @@ interface RawModel {
   weightsManifest: { paths: string[]; weights: RawWeight[] }[];
 }
 
-/** Reads `model.json`, or a script that exports the same, with the shards beside it. `file` is relative to `folder`. */
+/** Reads `model.json`, or a script that exports the same, with its shards. `file` is relative to `folder`. */
 export async function readLayersModel(folder: string, file: string): Promise<LayersModel> {
   const text = await readFile(join(folder, file), 'utf8');
   const raw = parse(file, text);
@@ -109,7 +109,10 @@ async function readWeights(folder: string, file: string, raw: RawModel): Promise
   return weights;
 }
 
-/** A model in a script has its shards in scripts, too: `group1-shard1of1` is `group1-shard1of1.min.js`. */
+/**
+ * Returns a shard's file name; a model in a script has its shards in scripts too: `group1-shard1of1` is
+ * `group1-shard1of1.min.js`.
+ */
 function shardName(file: string, path: string): string {
   const name = file.endsWith('.js') ? `${basename(path, '.bin')}.min.js` : path;
   return join(dirname(file), name);

@@ -1,8 +1,8 @@
 import { invalidFile } from '../invalid-file.js';
 
 /**
- * The value that a bundled script exports, where it is a literal: `…exports={a:1,b:!0}` or `…exports="…"`. Some packages
- * carry a model's JSON and weights in that form. Nothing is executed; what is not a literal is refused.
+ * Parses the literal that a bundled script exports: `…exports={a:1,b:!0}` or `…exports="…"`. Some packages store a
+ * model's JSON and weights in that form. Nothing is executed; anything but a literal is rejected.
  */
 export function exportedLiteral(file: string, script: string): unknown {
   const start = /\.exports=(?=[{"'[])/.exec(script);
@@ -58,7 +58,7 @@ class LiteralReader {
   }
 
   private string(quote: string): string {
-    // Base64 has megabytes and no escape: the end is looked for, not stepped to.
+    // Base64 strings have megabytes and no escapes, so the end is searched instead of scanned.
     let end = this.text.indexOf(quote, this.position + 1);
     while (end > 0 && this.isEscaped(end)) end = this.text.indexOf(quote, end + 1);
     if (end < 0) throw this.problem();
@@ -68,9 +68,9 @@ class LiteralReader {
     return JSON.parse(`"${body.replaceAll(/\\'/g, "'").replaceAll(/(?<!\\)"/g, '\\"')}"`) as string;
   }
 
-  private isEscaped(place: number): boolean {
+  private isEscaped(index: number): boolean {
     let backslashes = 0;
-    while (this.text[place - 1 - backslashes] === '\\') backslashes++;
+    while (this.text[index - 1 - backslashes] === '\\') backslashes++;
     return backslashes % 2 === 1;
   }
 

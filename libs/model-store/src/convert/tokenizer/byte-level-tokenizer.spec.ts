@@ -7,7 +7,7 @@ const model = tinyDecoder('qwen', 1).tokenizer.tokenizerJson.model as {
   vocab: Record<string, number>;
   merges: string[];
 };
-// Merges that cross what the patterns keep apart: digits, an apostrophe, a line break.
+// Merges across the borders of the split patterns: digits, an apostrophe, a line break.
 const extraMerges = ['1 2', '12 3', "' s", 'Ċ Ċ', 't h'];
 const tokens: string[] = [];
 for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token;
@@ -35,7 +35,7 @@ const texts = [
 ];
 
 describe('byteLevelTokenizerJson', () => {
-  it.each(Object.keys(wordPatterns))('writes every text and reads it back: %s', (pattern) => {
+  it.each(Object.keys(wordPatterns))('encodes and decodes every text: %s', (pattern) => {
     const tokenizer = tokenizerFor(pattern);
     for (const text of texts) expect(tokenizer.decode(tokenizer.encode(text).ids)).toBe(text);
   });
@@ -44,11 +44,11 @@ describe('byteLevelTokenizerJson', () => {
     ['gpt-2', ['123']],
     ['llama-bpe', ['123']],
     ['qwen2', ['1', '2', '3']],
-  ])('cuts numbers as the rule says: %s', (pattern, pieces) => {
+  ])('splits numbers as the rule requires: %s', (pattern, pieces) => {
     expect(tokenizerFor(pattern).encode('123').tokens).toEqual(pieces);
   });
 
-  it('cuts long numbers by threes where the rule says so', () => {
+  it('splits long numbers into groups of three if the rule requires it', () => {
     expect(tokenizerFor('llama-bpe').encode('123123').tokens).toEqual(['123', '123']);
   });
 });

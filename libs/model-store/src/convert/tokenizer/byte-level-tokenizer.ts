@@ -1,20 +1,20 @@
 import { addedTokens, bpeModel, surroundWith, type AddedToken } from './tokenizer-json.js';
 
-/** A byte-level BPE vocabulary, as GPT-2 and its heirs have it. */
+/** A byte-level BPE vocabulary, as in GPT-2 and its successors. */
 export interface ByteLevelVocabulary {
   tokens: string[];
-  /** `left right`, the first merged first. */
+  /** `left right`, in merge order. */
   merges: string[];
   added: AddedToken[];
   bos: AddedToken | null;
   eos: AddedToken | null;
   addsBos: boolean;
   addsEos: boolean;
-  /** Name of the rule that cuts texts into words; null for GPT-2's own. */
+  /** Name of the rule that splits text into words; null for GPT-2's own. */
   wordPattern: string | null;
 }
 
-/** Rules by the names that GGUF files give them. `null` is GPT-2's, which the tokenizer libraries have built in. */
+/** Split rules by their names in GGUF files. `null` is GPT-2's, which is built into the tokenizer libraries. */
 export const wordPatterns: Record<string, string | null> = {
   default: null,
   'gpt-2': null,
@@ -24,7 +24,7 @@ export const wordPatterns: Record<string, string | null> = {
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
 };
 
-/** The `tokenizer.json` that splits texts into bytes, words by the pattern, and merges within words. */
+/** Builds a `tokenizer.json` that splits text into words by the pattern and bytes, and merges within words. */
 export function byteLevelTokenizerJson(vocabulary: ByteLevelVocabulary): Record<string, unknown> {
   const { tokens, merges, bos, eos, wordPattern } = vocabulary;
   const byteLevel = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false };

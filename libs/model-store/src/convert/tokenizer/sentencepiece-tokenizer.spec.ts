@@ -10,7 +10,9 @@ const { pieces, scores } = sentencePieces(tinyDecoder('llama', 1));
 const added: AddedToken[] = ['<unk>', '<s>', '</s>'].map((content, id) => ({ id, content, special: true }));
 const [unknown = null, bos = null, eos = null] = added;
 
-/** What SentencePiece does: join the neighbours whose piece has the best score, the leftmost of equals, until none. */
+/**
+ * SentencePiece reference: joins the adjacent pieces with the best score, the leftmost of equals, until none remain.
+ */
 function encodeByScores(text: string): number[] {
   const ids = new Map(pieces.map((piece, id) => [piece, id]));
   const parts = [...`▁${text.replaceAll(' ', '▁')}`];
@@ -46,7 +48,7 @@ describe('sentencePieceTokenizerJson', () => {
   });
   const tokenizer = new Tokenizer(json, {});
 
-  it('splits texts as the scores say, with BOS in front', () => {
+  it('splits text by the scores, with BOS at the start', () => {
     const words = fc.constantFrom(
       'the ',
       'river',
@@ -72,7 +74,7 @@ describe('sentencePieceTokenizerJson', () => {
 });
 
 describe('mergesFromScores', () => {
-  it('lists every pair that makes a piece, the best score first', () => {
+  it('lists every pair that forms a piece, the best score first', () => {
     const vocabulary = {
       pieces: ['<unk>', 'a', 'b', 'c', 'ab', 'bc', 'abc', '<0x41>'],
       scores: [0, -9, -9, -9, -2, -1, -3, 0],
@@ -85,7 +87,7 @@ describe('mergesFromScores', () => {
     ]);
   });
 
-  it('is not confused by pieces named like members of objects', () => {
+  it('supports pieces named like object members', () => {
     const vocabulary = { pieces: ['con', 'structor', 'constructor', '__proto__'], scores: [0, 0, -1, 0] };
     expect(mergesFromScores({ ...vocabulary, added: [] })).toEqual(['con structor']);
   });

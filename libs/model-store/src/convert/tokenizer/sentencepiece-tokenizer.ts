@@ -1,6 +1,6 @@
 import { addedTokens, bpeModel, surroundWith, type AddedToken } from './tokenizer-json.js';
 
-/** A SentencePiece BPE vocabulary, as llama2.c and GGUF carry it. */
+/** A SentencePiece BPE vocabulary, as stored by llama2.c and GGUF. */
 export interface SentencePieceVocabulary {
   /** By id, with `▁` for spaces; bytes are written `<0xNN>`. */
   pieces: string[];
@@ -13,11 +13,11 @@ export interface SentencePieceVocabulary {
   eos: AddedToken | null;
   addsBos: boolean;
   addsEos: boolean;
-  /** Whether texts get a space in front. */
+  /** Whether a space is added before the text. */
   addsSpace: boolean;
 }
 
-/** The `tokenizer_config.json` beside LLaMA's vocabulary. */
+/** Builds the `tokenizer_config.json` for LLaMA's vocabulary. */
 export const llamaTokenizerConfig = {
   tokenizer_class: 'LlamaTokenizer',
   bos_token: '<s>',
@@ -29,7 +29,7 @@ export const llamaTokenizerConfig = {
   clean_up_tokenization_spaces: false,
 } as const;
 
-/** The `tokenizer.json` that splits texts as SentencePiece does. */
+/** Builds a `tokenizer.json` that splits text as SentencePiece does. */
 export function sentencePieceTokenizerJson(vocabulary: SentencePieceVocabulary): Record<string, unknown> {
   const { pieces, bos, eos, unknown } = vocabulary;
   const normalizers = [
@@ -59,8 +59,8 @@ export function sentencePieceTokenizerJson(vocabulary: SentencePieceVocabulary):
 }
 
 /**
- * SentencePiece joins any two neighbours whose concatenation is a piece, the best score first; a merge list says the
- * same when it holds every pair of pieces that makes a piece, ordered by the score of what it makes.
+ * Derives the merge list. SentencePiece joins any two adjacent pieces whose concatenation is a piece, the best score
+ * first. A list of all such pairs, ordered by the score of their result, is equivalent.
  */
 export function mergesFromScores(vocabulary: Pick<SentencePieceVocabulary, 'pieces' | 'scores' | 'added'>): string[] {
   const { pieces, scores } = vocabulary;

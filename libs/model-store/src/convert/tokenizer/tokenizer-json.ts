@@ -1,8 +1,8 @@
-/** One token that is never split nor merged. */
+/** A token that is never split nor merged. */
 export interface AddedToken {
   id: number;
   content: string;
-  /** Left out of the text that readers see. */
+  /** Omitted from decoded text. */
   special: boolean;
 }
 
@@ -16,7 +16,7 @@ export function addedTokens(tokens: AddedToken[]): Record<string, unknown>[] {
   }));
 }
 
-/** A `post_processor` that puts `before` in front of a text and `after` behind it. */
+/** Builds a `post_processor` that adds `before` at the start of a text and `after` at its end. */
 export function surroundWith(before: AddedToken | null, after: AddedToken | null): Record<string, unknown> {
   const special = (token: AddedToken | null, type: number) =>
     token ? [{ SpecialToken: { id: token.content, type_id: type } }] : [];
@@ -37,7 +37,7 @@ export function surroundWith(before: AddedToken | null, after: AddedToken | null
 }
 
 export interface BpeVocabulary {
-  /** Token by id. A text that occurs twice belongs to the lower id. */
+  /** Maps tokens to ids. A text that occurs twice keeps the lower id. */
   tokens: string[];
   merges: string[];
 }

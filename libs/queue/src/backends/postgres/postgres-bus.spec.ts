@@ -16,7 +16,7 @@ function setUp(failures: number) {
 }
 
 describe('PostgresBus', () => {
-  it('leaves a new connection that falls silent before it listens, for another', async () => {
+  it('drops a new connection that falls silent before it listens, and opens another', async () => {
     const lost = new EventEmitter();
     const heard: string[] = [];
     const client = (name: string, isSilent: boolean) => {
@@ -44,7 +44,7 @@ describe('PostgresBus', () => {
     bus.close();
   });
 
-  it('listens and tells the others though one of those who hear of its return fails', async () => {
+  it('listens and notifies the other listeners although one of them fails', async () => {
     const connection = Object.assign(new EventEmitter(), {
       getListenClient: async () => Object.assign(new EventEmitter(), { query: async () => undefined }),
     });
@@ -64,7 +64,7 @@ describe('PostgresBus', () => {
     bus.close();
   });
 
-  it('asks the server again for a channel that it could not listen to', async () => {
+  it('retries a channel that it could not listen to', async () => {
     const { bus, asked } = setUp(1);
     await expect(bus.subscribe('news', () => undefined)).rejects.toThrow('away');
     await bus.subscribe('news', () => undefined);
@@ -73,7 +73,7 @@ describe('PostgresBus', () => {
     bus.close();
   });
 
-  it('lets nobody believe that it listens before the server knows', async () => {
+  it('reports no channel as listening before the server does', async () => {
     const { bus } = setUp(1);
     const both = await Promise.allSettled([
       bus.subscribe('news', () => undefined),

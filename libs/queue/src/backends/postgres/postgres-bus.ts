@@ -5,18 +5,18 @@ import type { MessageBus } from '../store.js';
 import type { ListenClient, SharedPostgresConnection } from './shared-connection.js';
 import { PartCollector, toParts } from './text-parts.js';
 
-/** Between two questions to the listening connection whether it lives, and how long it may take to answer, in ms. */
+/** Interval between health checks of the listening connection, and their timeout, in ms. */
 const askEveryMs = 3_000;
 const answerWithinMs = 4_000;
 
 interface Channel {
   readonly collector: PartCollector;
   readonly listeners: Set<(text: string) => void>;
-  /** Resolves when the server knows that we listen; whoever comes second must not believe it before. */
+  /** Resolves when the server has confirmed the LISTEN; later callers must not assume it earlier. */
   readonly heard: Promise<unknown>;
 }
 
-/** LISTEN on the process's one listening connection, NOTIFY through its pool. */
+/** LISTEN on the process's single listening connection, NOTIFY through its pool. */
 export class PostgresBus implements MessageBus {
   private readonly channels = new Map<string, Channel>();
   private readonly reconnectListeners = new Set<() => void>();
@@ -114,12 +114,12 @@ export class PostgresBus implements MessageBus {
 
   private async listenAgain(): Promise<void> {
     this.connected = false;
-    // A client that breaks meanwhile says so once more; whoever is at it hears it from the client.
+    // A client that breaks meanwhile emits another error, which whoever uses it handles.
     if (this.isReturning) return;
     this.isReturning = true;
     try {
       for (let failures = 1; !this.closed && !(await this.listenToAll()); failures += 1) {
-        // Postgres is still away.
+        // Postgres is still unavailable.
         await pause(backOffMs(failures, 500));
       }
     } finally {
@@ -133,7 +133,7 @@ export class PostgresBus implements MessageBus {
       client = await this.listeningClient();
       for (const name of this.channels.keys()) await client.query(`LISTEN "${name}"`);
     } catch {
-      // It has connected and says nothing: asked again, it would say nothing for ever.
+      // It has connected and sends nothing; asking again would not change that.
       if (client !== null) this.connection.breakOff(client);
       return false;
     }
@@ -142,7 +142,7 @@ export class PostgresBus implements MessageBus {
     return true;
   }
 
-  /** One that fails keeps it from none of the others, and the bus from nothing. */
+  /** A failing listener affects neither the others nor the bus. */
   private tellOfReturn(listener: () => void): void {
     try {
       listener();

@@ -2,8 +2,8 @@ import type { ReplyHandlers, ReplyLink } from '../store.js';
 import type { PostgresBus } from './postgres-bus.js';
 
 /**
- * Mailboxes as notification channels, one per address. What is sent while
- * the reader is away is lost; it says so when it is back.
+ * Reply channels as notification channels, one per address. Messages sent while the reader is disconnected are lost; it
+ * reports that when it is back.
  */
 export class PostgresReplyLink implements ReplyLink {
   constructor(private readonly bus: PostgresBus) {}

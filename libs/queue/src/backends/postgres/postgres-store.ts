@@ -17,10 +17,10 @@ import { PostgresBus } from './postgres-bus.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
 import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
 
-/** How long the first connection may take, in ms. */
+/** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;
 
-/** Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and mailboxes. */
+/** Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and reply channels. */
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
   readonly bus: MessageBus;
@@ -37,7 +37,7 @@ export class PostgresStore implements Store {
   }
 
   static async open({ url, namespace, clientName, warn }: StoreOptions): Promise<PostgresStore> {
-    // Never a bare name: a schema called like a role comes first in that role's search path, before our own tables.
+    // Always qualified: a schema named like a role comes first in that role's search path, before our own tables.
     const connection = new SharedPostgresConnection({ url, schema: `${namespace}_queue`, clientName });
     connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
     try {
@@ -75,7 +75,7 @@ export class PostgresStore implements Store {
   }
 
   requireRoom(): void {
-    // A server whose disk is full answers with an error by itself.
+    // A server with a full disk responds with an error by itself.
   }
 
   async keepLocks(): Promise<string[] | null> {

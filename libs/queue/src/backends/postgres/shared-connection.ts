@@ -9,24 +9,24 @@ import {
   SchemaMigrationRequiredError,
 } from '../bull-library.js';
 
-/** Connections one process uses for queue operations, besides the one that listens. */
+/** Connections per process for queue operations, besides the listening one. */
 const poolSize = 8;
 
-/** A connection that has not answered by then is given up: the other side may be gone without a word. In ms. */
+/** Timeout after which an unresponsive connection is dropped, since the other side may be gone silently. In ms. */
 const queryTimeoutMs = 10_000;
 
 export type ListenClient = Awaited<ReturnType<BullMQConnection['getListenClient']>>;
 
 export interface SharedConnectionOptions {
   url: string;
-  /** Schema of BullMQ's tables; nothing else lives there. */
+  /** Schema of BullMQ's tables; nothing else is in it. */
   schema: string;
   clientName: string;
 }
 
 /**
- * The one pool and the one listening connection of a process, shared by all its queues and workers. BullMQ closes a
- * connection with the queue that uses it; this one stays until `shutDown`.
+ * The single pool and listening connection of a process, shared by all its queues and workers. BullMQ closes a
+ * connection with the queue that uses it; this one stays open until `shutDown`.
  */
 export class SharedPostgresConnection extends PostgresConnection {
   constructor({ url, schema, clientName }: SharedConnectionOptions) {
@@ -71,21 +71,21 @@ export class SharedPostgresConnection extends PostgresConnection {
     }
   }
 
-  /** Breaks the listening connection, in case it hears nothing: BullMQ and the bus then listen on another. */
+  /** Breaks the listening connection in case it is stalled: BullMQ and the bus then listen on another. */
   renewListener(): void {
-    // One that is being opened has its own time limit.
+    // A connection being opened has its own timeout.
     this.getListenClient().then(
       (client) => this.breakOff(client),
       () => undefined,
     );
   }
 
-  /** The same for a listening connection that is known. */
+  /** The same for a known listening connection. */
   breakOff({ connection }: ListenClient): void {
     if (connection?.stream instanceof Socket) connection.stream.destroy();
   }
 
-  /** Brings BullMQ's tables up to date. Safe when several processes start at once. */
+  /** Migrates BullMQ's tables. Safe when several processes start at once. */
   async migrate(): Promise<void> {
     const client = await this.pool.connect();
     try {
@@ -96,7 +96,7 @@ export class SharedPostgresConnection extends PostgresConnection {
     }
   }
 
-  // BullMQ tries again after a refused connection only; one that ended half-way would fail the job it served.
+  // BullMQ retries only refused connections; one that ended half-way would fail the job it served.
   private retryLostConnections(): void {
     const query = this.pool.query.bind(this.pool);
     this.pool.query = async <R>(text: string, params?: readonly unknown[]) => {
@@ -134,12 +134,12 @@ async function withoutCreatingSchema(client: PoolClient, schema: string): Promis
   };
 }
 
-/** In the form that BullMQ takes for a connection error. */
+/** In the form that BullMQ recognizes as a connection error. */
 function connectionLost(cause: unknown): Error {
   return Object.assign(new Error('The connection to Postgres was lost.', { cause }), { code: 'ECONNREFUSED' });
 }
 
-/** SQLSTATE classes 08 (connection) and 57P (shutdown), and the socket's own words. */
+/** SQLSTATE classes 08 (connection) and 57P (shutdown), and the error codes of the socket. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

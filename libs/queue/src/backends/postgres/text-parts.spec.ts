@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PartCollector, toParts } from './text-parts.js';
 
 describe('text parts', () => {
-  it('fit a notification and come together again, whatever the text', () => {
+  it('fit a notification and are joined again, whatever the text', () => {
     const unit = fc.constantFrom('a', 'é', '字', '🙂', '"', '\n', ':');
     const text = fc
       .array(fc.tuple(unit, fc.integer({ min: 1, max: 9_000 })))
@@ -21,7 +21,7 @@ describe('text parts', () => {
     );
   });
 
-  it('of a text that misses one never come out', () => {
+  it('of a text with a missing part are never delivered', () => {
     const collector = new PartCollector();
     const [first = '', , third = ''] = toParts('s', 1, 'x'.repeat(20_000));
     expect([collector.add(first), collector.add(third)]).toEqual([null, null]);

@@ -6,10 +6,10 @@
 /** Bytes of text in one part; leaves room for the prefix. */
 const partBytes = 7_800;
 
-/** Half-received texts kept per sender: parts of one text arrive together, so more than one means a loss. */
+/** Partially received texts kept per sender: parts of one text arrive together, so more than one means a loss. */
 const incompleteTexts = 64;
 
-/** Cuts a text into payloads. `number` differs for each text of a sender. */
+/** Splits a text into payloads. `number` differs for each text of a sender. */
 export function toParts(sender: string, number: number, text: string): string[] {
   const bytes = Buffer.from(text);
   const pieces: string[] = [];
@@ -23,11 +23,11 @@ export function toParts(sender: string, number: number, text: string): string[] 
   return pieces.map((piece, index) => `${sender}.${number}.${index}/${pieces.length}:${piece}`);
 }
 
-/** Puts texts together again. One per channel. */
+/** Joins the parts of texts again. One per channel. */
 export class PartCollector {
   private readonly incomplete = new Map<string, string[]>();
 
-  /** The whole text once its last part is here, else null. Texts that miss a part never come out. */
+  /** Returns the complete text once its last part is here, else null. A text with a missing part is never returned. */
   add(payload: string): string | null {
     const match = /^([^.]+\.\d+)\.(\d+)\/(\d+):/.exec(payload);
     if (match === null) return null;

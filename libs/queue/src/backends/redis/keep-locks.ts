@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis';
 import type { HeldLocks } from '../store.js';
 
 /**
- * Renews locks without writing anything that a Redis at its maxmemory would refuse: BullMQ sets each lock anew, this only
- * moves its end. KEYS: the set of jobs that may have stalled, then one lock for each id. ARGV: ms, ids, tokens.
+ * Renews locks without writing anything that a Redis at its maxmemory would refuse: BullMQ sets each lock again, this
+ * only extends its expiry. KEYS: the set of jobs that may have stalled, then one lock for each id. ARGV: ms, ids,
+ * tokens.
  */
 const script = `
   local lost = {}
@@ -25,7 +26,7 @@ export async function keepLocks(client: Redis, root: string, { jobIds, tokens, l
   return (await client.eval(script, keys.length, ...keys, lockMs, ...jobIds, ...tokens)) as string[];
 }
 
-/** True for what a Redis says that has reached its maxmemory and evicts nothing. */
+/** Recognizes the error of a Redis that has reached its maxmemory and evicts nothing. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && /\bOOM command not allowed/.test(error.message);
 }

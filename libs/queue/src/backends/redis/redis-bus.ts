@@ -14,7 +14,7 @@ export class RedisBus implements MessageBus {
     subscriber.on('message', (channel: string, text: string) => {
       for (const listener of this.listeners.get(channel) ?? []) listener(text);
     });
-    // ioredis subscribes again by itself before it says `ready`.
+    // ioredis restores subscriptions by itself before it emits `ready`.
     subscriber.on('ready', () => {
       for (const listener of this.reconnectListeners) listener();
     });

@@ -6,19 +6,22 @@ import { storeCallTimeoutMs } from '../store-call.js';
 /** The oldest server that has `XADD NOMKSTREAM` and `XTRIM MINID`. */
 const minimumVersion = [6, 2] as const;
 
-// Redis that comes back is found again within half a second; what waits must not wait for the back-off.
+// A Redis that comes back is found within half a second; a long back-off would delay what waits.
 const retryStrategy = (attempt: number) => Math.min(attempt * 50, 500);
 
 /**
- * A connection that has been asked and gives no byte for so long is dead, although nobody has closed it: a router forgot
- * it, or the server's host is gone. It is torn down and opened anew. In ms.
+ * A connection without any byte in response for this long is dead although nothing closed it: a router forgot it, or
+ * the server's host is gone. It is torn down and opened again. In ms.
  */
 const silentMs = { answers: 4_000, blocks: 15_000, reads: 9_000 };
 
-/** Between two pings of a connection that else only listens, in ms. */
+/** Interval between pings of a connection that otherwise only listens, in ms. */
 const pingEveryMs = 3_000;
 
-/** For requests: an operation fails at once while the server is away, instead of waiting in a line nobody sees. */
+/**
+ * For requests: an operation fails immediately while the server is unavailable, instead of waiting in an invisible
+ * queue.
+ */
 export function failFastClient(url: string, connectionName: string): Redis {
   return open(url, {
     connectionName,
@@ -30,7 +33,7 @@ export function failFastClient(url: string, connectionName: string): Redis {
   });
 }
 
-/** For workers: an operation waits until the server is back. BullMQ duplicates it for the commands that block. */
+/** For workers: an operation waits until the server is back. BullMQ duplicates it for blocking commands. */
 export function waitingClient(url: string, connectionName: string): Redis {
   const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
   const duplicate = client.duplicate.bind(client);
@@ -38,7 +41,7 @@ export function waitingClient(url: string, connectionName: string): Redis {
   return client;
 }
 
-/** For a connection that listens: it is asked for a sign of life, for it would never notice by itself. */
+/** For a listening connection: it is pinged, since it would never notice a loss by itself. */
 export function listeningClient(url: string, connectionName: string): Redis {
   const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
   const timer = setInterval(() => {
@@ -49,7 +52,7 @@ export function listeningClient(url: string, connectionName: string): Redis {
   return client;
 }
 
-/** For a loop that reads and tries again by itself: a read ends with an error as soon as the connection does. */
+/** For a loop that reads and retries by itself: a read fails as soon as the connection does. */
 export function readerClient(url: string, connectionName: string): Redis {
   return open(url, { connectionName, maxRetriesPerRequest: 0, socketTimeout: silentMs.reads });
 }
@@ -60,7 +63,7 @@ function open(url: string, options: RedisOptions): Redis {
   return client;
 }
 
-/** The first connection: rejects when the server does not answer within `timeoutMs`. */
+/** Opens the first connection: rejects when the server does not respond within `timeoutMs`. */
 export async function connectClient(client: Redis, timeoutMs: number): Promise<void> {
   let lastError: Error | null = null;
   const onError = (error: Error) => {
@@ -72,7 +75,7 @@ export async function connectClient(client: Redis, timeoutMs: number): Promise<v
     await new Promise<void>((resolve, reject) => {
       timer = setTimeout(() => reject(noAnswer(lastError)), timeoutMs);
       client.once('ready', resolve);
-      // A refused first try is not the end: the client goes on trying until the time is over.
+      // A refused first attempt is not final: the client keeps trying until the time is over.
       client.connect().catch(onError);
     });
   } finally {
@@ -85,7 +88,7 @@ function noAnswer(cause: Error | null): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'Redis did not answer.', null, { cause });
 }
 
-/** What of `INFO` matters here. */
+/** The relevant fields of `INFO`. */
 export interface RedisServerFacts {
   version: string;
   evictionPolicy: string;
@@ -95,7 +98,7 @@ export interface RedisServerFacts {
 }
 
 export async function readServerFacts(client: Redis): Promise<RedisServerFacts> {
-  // Sections one by one: servers before 7 take only one.
+  // Sections one by one: servers before 7 accept only one.
   const text = `${await client.info('server')}\r\n${await client.info('memory')}`;
   const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(text)?.[1]?.trim() ?? '';
   return {
@@ -121,7 +124,10 @@ export function checkServer(facts: RedisServerFacts, warn: (message: string) => 
   if (policy !== null) warn(policy);
 }
 
-/** Why this server may lose jobs by itself, and what to do; null when it does not. Without a limit nothing is evicted. */
+/**
+ * Returns why this server may lose jobs by itself, and what to do; null when it does not. Without a limit nothing is
+ * evicted.
+ */
 export function evictionProblem({ evictionPolicy, maxMemoryBytes }: RedisServerFacts): string | null {
   if (evictionPolicy === 'noeviction' || maxMemoryBytes === 0) return null;
   return (

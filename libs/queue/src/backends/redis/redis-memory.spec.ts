@@ -7,20 +7,20 @@ describe('RedisMemory', () => {
     return room.problem() !== null;
   };
 
-  it('keeps the last tenth for what runs', () => {
+  it('reserves the last tenth for running jobs', () => {
     const room = new RedisMemory();
     expect(isFull(room, 89)).toBe(false);
     expect(isFull(room, 90)).toBe(true);
     expect(room.problem()).toContain('90 % of its maxmemory');
   });
 
-  it('takes work again only with some room to spare', () => {
+  it('accepts work again only with some margin', () => {
     const room = new RedisMemory();
     const states = [90, 86, 89, 84, 86, 89, 90].map((used) => isFull(room, used));
     expect(states).toEqual([true, true, true, false, false, false, true]);
   });
 
-  it('has room without a limit', () => {
+  it('has capacity without a limit', () => {
     const room = new RedisMemory();
     expect(isFull(room, 10_000_000_000, 0)).toBe(false);
     expect(room.share).toBe(0);

@@ -1,4 +1,4 @@
-/** What of `INFO` says how full a server is. */
+/** The fields of `INFO` about memory usage. */
 export interface MemoryReading {
   usedMemoryBytes: number;
   /** 0 without a limit. */
@@ -6,15 +6,15 @@ export interface MemoryReading {
 }
 
 /**
- * From this part of maxmemory on no new work is taken: the rest is for what runs, whose locks, deltas and outcomes the
- * server would refuse as well.
+ * From this fraction of maxmemory no new work is accepted: the rest is for running jobs, whose locks, deltas and
+ * results the server would refuse as well.
  */
 const fullFrom = 0.9;
 
-/** Below this part work is taken again; between the two nothing changes, so that no replica goes back and forth. */
+/** Below this fraction work is accepted again; between the two nothing changes, which prevents flapping. */
 const roomAgainFrom = 0.85;
 
-/** Whether a Redis with a limit of memory has room for new work. */
+/** Decides whether a Redis with a memory limit has capacity for new work. */
 export class RedisMemory {
   private reading: MemoryReading = { usedMemoryBytes: 0, maxMemoryBytes: 0 };
   private full = false;
@@ -24,13 +24,13 @@ export class RedisMemory {
     this.full = this.share >= (this.full ? roomAgainFrom : fullFrom);
   }
 
-  /** Used part of maxmemory; 0 without a limit. */
+  /** Used fraction of maxmemory; 0 without a limit. */
   get share(): number {
     const { usedMemoryBytes, maxMemoryBytes } = this.reading;
     return maxMemoryBytes > 0 ? usedMemoryBytes / maxMemoryBytes : 0;
   }
 
-  /** Why no new work is taken, in words for operators; null while there is room. */
+  /** Returns why no new work is accepted, in words for operators; null while there is capacity. */
   problem(): string | null {
     if (!this.full) return null;
     const percent = Math.floor(this.share * 100);

@@ -2,13 +2,13 @@ import type { Redis } from 'ioredis';
 import { backOffMs, pause } from '../store-call.js';
 import type { ReplyHandlers, ReplyLink } from '../store.js';
 
-/** A stream that nobody reads for this long is deleted by the server, in seconds. */
+/** A stream without a reader for this long is deleted by the server, in seconds. */
 const expirySeconds = 60;
 
-/** Between renewals of the stream's life, trims of what is read, and checks that it still exists. */
+/** Interval between renewals of the stream's expiry, trims of what is read, and checks that it still exists. */
 const upkeepMs = 2_000;
 
-/** Messages kept for a reader that fell behind; past it the oldest go and its slots see the gap. */
+/** Messages kept for a reader that fell behind; beyond it the oldest are dropped and its reply streams see the gap. */
 const streamLength = 50_000;
 
 const messagesPerRead = 200;
@@ -16,7 +16,9 @@ const blockMs = 5_000;
 
 type StreamReply = [key: string, entries: [id: string, fields: string[]][]][] | null;
 
-/** Mailboxes as Redis streams: one per address, read with XREAD from the last id seen, so that nothing is skipped. */
+/**
+ * Reply channels as Redis streams: one per address, read with XREAD from the last id seen, so that nothing is skipped.
+ */
 export class RedisReplyLink implements ReplyLink {
   constructor(
     private readonly writer: Redis,
@@ -26,7 +28,7 @@ export class RedisReplyLink implements ReplyLink {
 
   async send(address: string, messages: string[]): Promise<void> {
     const key = this.key(address);
-    // Only the reader makes its stream: what is sent to an address that is gone must not pile up.
+    // Only the reader creates its stream: messages to an address that is gone must not pile up.
     const replies = messages.map((message) =>
       this.writer.xadd(key, 'NOMKSTREAM', 'MAXLEN', '~', streamLength, '*', 'm', message),
     );
@@ -69,15 +71,15 @@ class StreamReader {
     clearInterval(this.timer);
     this.reader.disconnect();
     await this.loop;
-    // While the server is away the key outlives us by its expiry.
+    // While the server is unavailable the key outlives us by its expiry.
     await this.commands.del(this.key).catch(() => undefined);
   }
 
-  /** Makes the stream with an empty message, whose id is where reading starts. */
+  /** Creates the stream with an empty message, whose id is where reading starts. */
   private async create(): Promise<string> {
     const replies = await this.commands.multi().xadd(this.key, '*', 'm', '').expire(this.key, expirySeconds).exec();
     const [error, id] = replies?.[0] ?? [null, null];
-    if (error || typeof id !== 'string') throw error ?? new Error('Redis gave the mailbox no id.');
+    if (error || typeof id !== 'string') throw error ?? new Error('Redis returned no id for the reply channel.');
     return id;
   }
 
@@ -96,7 +98,7 @@ class StreamReader {
         failures = 0;
         this.handle(reply as StreamReply);
       } catch {
-        // The connection was lost: the client opens it again, and reading goes on after the last id seen.
+        // The connection was lost: the client opens it again, and reading continues after the last id seen.
         failures += 1;
         if (!this.closed) await pause(backOffMs(failures, 500));
       }
@@ -113,7 +115,7 @@ class StreamReader {
     }
   }
 
-  /** Keeps the stream alive and short. A stream that is not there was lost with all that was in it. */
+  /** Renews the stream's expiry and trims it. A missing stream was lost with everything in it. */
   private async upkeep(): Promise<void> {
     try {
       const lives = await this.commands.expire(this.key, expirySeconds);
@@ -121,7 +123,7 @@ class StreamReader {
       if (lives === 0) await this.recreate();
       else if (this.lastId !== this.trimmedId) await this.trim();
     } catch {
-      // The server is away: the next round finds out what it still has.
+      // The server is unavailable: the next round finds out what it still has.
     }
   }
 

@@ -31,13 +31,13 @@ import {
 import { RedisReplyLink } from './redis-reply-link.js';
 import { RedisMemory } from './redis-memory.js';
 
-/** How long the first connection may take, in ms. */
+/** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;
 
-/** Between two looks at the memory of the server, in ms. */
+/** Interval between checks of the server's memory, in ms. */
 const measureEveryMs = 1_000;
 
-/** Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per mailbox. */
+/** Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per reply channel. */
 export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly bus: MessageBus;
@@ -60,7 +60,7 @@ export class RedisStore implements Store {
       return client;
     };
     this.replyLink = new RedisReplyLink(requests, reader, prefix);
-    // A server that is away has other ways to say so.
+    // Other signals report an unavailable server.
     this.measuring = setInterval(() => void this.measure().catch(() => undefined), measureEveryMs);
     this.measuring.unref();
   }
@@ -93,7 +93,8 @@ export class RedisStore implements Store {
     return new RedisStore(namespace, requests, work, subscriber, openReader);
   }
 
-  // Producers share the connection that fails fast; workers the one that waits, besides a blocking one of their own.
+  // Producers share the connection that fails fast; workers share the one that waits, besides a blocking one of their
+  // own.
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options, factoryOptions) => {
     const connection = factoryOptions?.withBlockingConnection ? this.work : this.requests;
     return createRedisBackend(name, { ...options, connection }, factoryOptions);
@@ -121,7 +122,7 @@ export class RedisStore implements Store {
   }
 
   renewWork(): void {
-    // Not ended but torn down: the other side of a connection that hears nothing may never answer.
+    // Torn down instead of ended: the other side of a stalled connection may never respond.
     if (this.work.status === 'ready' || this.work.status === 'connect') this.work.stream.destroy();
   }
 

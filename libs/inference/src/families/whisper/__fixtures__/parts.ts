@@ -17,10 +17,10 @@ interface Parts {
   compression: { text: string; ratio: number }[];
 }
 
-/** What the reference implementations made of the same input; `tools/reference/whisper_parts.py` says how. */
+/** Output of the reference implementations for the same input, made by `tools/reference/whisper_parts.py`. */
 export const parts = JSON.parse(readFileSync(new URL('./parts.json', import.meta.url), 'utf8')) as Parts;
 
-/** The numbers in [0, 1) of the reference script. */
+/** Returns the reference script's pseudo-random numbers in [0, 1). */
 export function linear(seed: number): () => number {
   let state = seed;
   return () => {

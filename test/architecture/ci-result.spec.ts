@@ -10,14 +10,14 @@ type Tests = Record<string, 'passed' | 'failed' | 'skipped'>;
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sluice-verdict-'));
+  folder = mkdtempSync(join(tmpdir(), 'sluice-ci-result-'));
 });
 
 afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Writes what vitest reports of those files; answers where. */
+/** Writes a vitest report of the given files; returns its path. */
 function report(name: string, files: Record<string, Tests>): string {
   const testResults = Object.entries(files).map(([file, tests]) => ({
     name: file,
@@ -46,7 +46,7 @@ function decisionOn(...steps: Step[]) {
   return { lines: stdout.split('\n').filter(Boolean), status };
 }
 
-describe('the verdict of .ci/run', () => {
+describe('the result of .ci/run', () => {
   const first = () =>
     report('first', { steady: { a: 'passed' }, shaken: { b: 'passed', c: 'failed' }, broken: { d: 'failed' } });
 
@@ -65,23 +65,23 @@ describe('the verdict of .ci/run', () => {
     });
   });
 
-  it('believes a second run about its files, and names what passed only then', () => {
+  it('uses the result of a second run, and names what passed only then', () => {
     const again = report('again', { shaken: { b: 'passed', c: 'passed' }, broken: { d: 'failed' } });
     expect(decisionOn({ name: 'tests', passed: false, report: first(), again })).toEqual({
       lines: ['unsteady  tests: c', '          c broke', 'FAILED  tests: d', '          d broke', '3 passed, 1 failed'],
       status: 1,
     });
-    const mended = report('mended', { shaken: { b: 'passed', c: 'passed' }, broken: { d: 'passed' } });
-    const { lines, status } = decisionOn({ name: 'tests', passed: true, report: first(), again: mended });
+    const recovered = report('mended', { shaken: { b: 'passed', c: 'passed' }, broken: { d: 'passed' } });
+    const { lines, status } = decisionOn({ name: 'tests', passed: true, report: first(), again: recovered });
     expect([lines.at(-1), status]).toEqual(['4 passed, 0 failed', 0]);
   });
 
-  it('keeps the failures of the first run where the second wrote nothing', () => {
+  it('keeps the failures of the first run if the second wrote nothing', () => {
     const step = { name: 'tests', passed: false, report: first(), again: join(folder, 'missing') };
     expect(decisionOn(step).lines.at(-1)).toBe('2 passed, 2 failed');
   });
 
-  it('is no success where a file ran no test, a report is missing, or a step broke outside of its tests', () => {
+  it('fails when a file ran no test, a report is missing, or a step failed outside of its tests', () => {
     const idle = report('idle', { idle: { e: 'skipped' } });
     const whole = report('whole', { whole: { f: 'passed' } });
     expect(decisionOn({ name: 'tests', passed: true, report: idle }).status).toBe(1);

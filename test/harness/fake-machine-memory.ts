@@ -3,9 +3,9 @@ import type { LoadedHost, MachineMemory } from '../../apps/worker/src/residency/
 import type { InstalledModel } from '../../apps/worker/src/models-folder.js';
 import type { DeviceBytes } from '../../apps/worker/src/residency/residency-plan.js';
 
-/** A machine whose memory is on paper: models take what the test says. */
-export class PaperMachine implements MachineMemory {
-  /** Bytes by model id; a model that is not named takes nothing. */
+/** A fake machine whose memory usage the test defines. */
+export class FakeMachineMemory implements MachineMemory {
+  /** Bytes by model id; other models use none. */
   readonly sizes = new Map<string, number>();
 
   constructor(public cpuBytes: number) {}
@@ -23,8 +23,8 @@ export class PaperMachine implements MachineMemory {
   }
 }
 
-/** A GPU on paper; null bytes: there is none. */
-export class PaperGraphics implements GraphicsMemory {
+/** A fake GPU; null bytes: there is none. */
+export class FakeGraphicsMemory implements GraphicsMemory {
   /** By process id. */
   readonly used = new Map<number, number>();
 

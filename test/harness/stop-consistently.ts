@@ -2,10 +2,10 @@ import { expectInvariant } from './invariant.js';
 import type { Platform } from './platform.js';
 
 /**
- * Ends a platform after its tests: within `withinMs` no job may be open any more, and the books must be sound. Stops it in
- * any case. Nothing to do where it never started.
+ * Stops a platform after its tests: within `withinMs` no job may be open, and the ledger must be consistent. Always
+ * stops it. No effect if it never started.
  */
-export async function stopAudio(platform: Platform | undefined, withinMs?: number): Promise<void> {
+export async function stopConsistently(platform: Platform | undefined, withinMs?: number): Promise<void> {
   if (platform === undefined) return;
   try {
     await platform.closedJobs(withinMs);

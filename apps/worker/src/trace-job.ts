@@ -3,37 +3,37 @@ import type { Logger } from '#platform/logging';
 import type { Tracing } from '#platform/tracing';
 import type { JobReport, RunningJob } from '#queue';
 
-interface Followers {
+interface JobTraceDependencies {
   tracing: Tracing;
   logger: Logger;
 }
 
-/** Runs a job within a span of the trace that its envelope names, and says by the request's id that it began and ended. */
-export async function followedJob(
-  { tracing, logger }: Followers,
+/** Runs a job in a span of the trace in its envelope and logs its start and end with the request id. */
+export async function traceJob(
+  { tracing, logger }: JobTraceDependencies,
   job: RunningJob,
   run: () => Promise<JobReport>,
 ): Promise<JobReport> {
   const { requestId, modality, modelId: model, attempt } = job.envelope;
   const startedAt = performance.now();
-  const told = (end: object) => logger.debug({ requestId, modality, model, attempt, ...end }, 'job ended');
+  const logEnd = (end: object) => logger.debug({ requestId, modality, model, attempt, ...end }, 'job ended');
   const ms = () => Math.round(performance.now() - startedAt);
   logger.debug({ requestId, modality, model, attempt }, 'job begun');
   beginSpan(tracing, job);
   try {
     const report = await run();
     tracing.end(requestId, { attributes: usageOf(report) });
-    told({ cancelled: report.cancelled, ms: ms() });
+    logEnd({ cancelled: report.cancelled, ms: ms() });
     return report;
   } catch (error) {
     const { code } = PlatformError.from(error, 'INFERENCE_FAILED');
     tracing.end(requestId, { error: code });
-    told({ code, ms: ms() });
+    logEnd({ code, ms: ms() });
     throw error;
   }
 }
 
-/** A job whose request is not traced has no span either. */
+/** A job whose request is not traced has no span. */
 function beginSpan(tracing: Tracing, { envelope }: RunningJob): void {
   const { requestId, modality, modelId, attempt, trace } = envelope;
   if (trace === undefined) return;
