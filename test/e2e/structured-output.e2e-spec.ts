@@ -76,9 +76,9 @@ describe('structured output', () => {
   });
 
   it('streams the same text, greedy and with penalties', async () => {
-    const wishes = { model, messages, response_format: formatOf(schema), temperature: 0, frequency_penalty: 1 };
-    const whole = await client.chat.completions.create(wishes);
-    const stream = client.chat.completions.stream({ ...wishes, stream: true });
+    const options = { model, messages, response_format: formatOf(schema), temperature: 0, frequency_penalty: 1 };
+    const whole = await client.chat.completions.create(options);
+    const stream = client.chat.completions.stream({ ...options, stream: true });
     const final = await stream.finalChatCompletion();
     expect(final.choices[0]?.message.content).toBe(whole.choices[0]?.message.content);
     expectValid(final.choices[0]?.message.content);

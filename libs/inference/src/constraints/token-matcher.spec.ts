@@ -124,11 +124,11 @@ describe('TokenMatcher', () => {
         }
         ajv.removeSchema(schema);
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     );
-    expect(finished).toBeGreaterThan(600);
-    expect(refused).toBeLessThan(200);
-  });
+    expect(finished).toBeGreaterThan(150);
+    expect(refused).toBeLessThan(75);
+  }, 120_000);
 
   it('offers exactly the tokens whose bytes the grammar goes on with, in counted strings and lists too', () => {
     const schemas = [
