@@ -59,7 +59,12 @@ describe('a chat request', () => {
     ['logprobs as a number', 'logprobs', { ...hello, logprobs: 3 }],
     ['top_logprobs alone', 'top_logprobs', { ...hello, top_logprobs: 3 }],
     ['tools', 'tools', { ...hello, tools: [{ type: 'function', function: { name: 'f' } }] }],
-    ['a schema', 'response_format', { ...hello, response_format: { type: 'json_object' } }],
+    ['a format without its schema', 'response_format', { ...hello, response_format: { type: 'json_schema' } }],
+    [
+      'two formats',
+      'response_schema',
+      { ...hello, response_format: { type: 'json_object' }, response_schema: { type: 'object' } },
+    ],
     [
       'an image',
       'messages[0].content[0]',

@@ -1,4 +1,5 @@
 import type { TokenUsage, WireError } from '#common';
+import type { OutputConstraint } from './output-constraint.js';
 import type { EngineStats } from './engine-stats.js';
 
 /** Sampling settings. Absent members default to the model's `generation_config.json`. */
@@ -49,9 +50,11 @@ export interface TextGenerationRequest {
   stopTokenIds: number[];
   /** Null for none; else alternatives per token, 0 to 20. */
   topLogprobs: number | null;
+  /** What each choice must look like; absent: anything. */
+  constraint?: OutputConstraint;
 }
 
-/** One sampled token with its natural-log probability under the unmodified distribution. */
+/** One sampled token with its natural-log probability under the unmodified distribution, of the allowed tokens if constrained. */
 export interface GeneratedTokenLogprob {
   token: string;
   logprob: number;

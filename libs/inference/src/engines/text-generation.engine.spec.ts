@@ -314,4 +314,60 @@ describe('SchedulerTextEngine', () => {
     await engine.close();
     expect(events()).toMatchObject([{ type: 'failed', error: { code: 'MODEL_OFFLINE' } }]);
   });
+
+  describe('with a constraint', () => {
+    const constraint = { type: 'json-schema', schema: { enum: ['a', 12] }, param: 'response_format' } as const;
+
+    it('submits each choice with a matcher of its own, once the schema is compiled', async () => {
+      const { engine, scheduler } = start();
+      engine.submit(request('hello', { n: 2, constraint, stopTokenIds: [1, ...idsOf('x')] }));
+      expect(scheduler.submitted).toEqual([]);
+      await expect.poll(() => scheduler.submitted.length).toBe(2);
+      const [first, second] = scheduler.submitted.map((sequence) => sequence.constraint);
+      const digits = idsOf('12');
+      first?.accept(digits[0] ?? 0);
+      expect(first?.allowed().endings).toEqual([]);
+      first?.accept(digits[1] ?? 0);
+      expect([first?.isFinished(), second?.isFinished()]).toEqual([true, false]);
+      expect(first?.allowed().endings).toEqual(expect.arrayContaining([eosId]));
+      expect(first?.allowed().endings).not.toEqual(expect.arrayContaining(idsOf('x')));
+    });
+
+    it('fails with the place and reason of what it does not cover, and lets others pass meanwhile', async () => {
+      const { engine, scheduler, events } = start();
+      engine.submit(request('hello', { constraint: { ...constraint, schema: { not: {} } } }));
+      engine.submit(request('hello', { id: 'r2' }));
+      expect(scheduler.submitted.map(({ id }) => id)).toEqual(['r2/0']);
+      await expect
+        .poll(() => events())
+        .toMatchObject([
+          {
+            type: 'failed',
+            error: {
+              code: 'INVALID_REQUEST',
+              param: 'response_format',
+              message: 'The schema is not supported at #/not: this keyword is not supported.',
+            },
+            usage: null,
+          },
+        ]);
+      expect(scheduler.submitted).toHaveLength(1);
+    });
+
+    it('ends a request that is cancelled while its schema is compiled, and never submits it', async () => {
+      const { engine, scheduler, events } = start();
+      engine.submit(request('hello', { constraint }));
+      engine.cancel('r1');
+      await expect.poll(() => events()).toMatchObject([{ type: 'finished', cancelled: true }]);
+      await engine.close();
+      expect(scheduler.submitted).toEqual([]);
+    });
+
+    it('refuses models that have opened their reasoning already', async () => {
+      const thinking = new ChatTemplate('{{ messages[-1].content }}<think>', tokenizer.special);
+      const { engine, events } = start(100, { template: thinking });
+      engine.submit(request('hello', { constraint }));
+      await expect.poll(() => events()).toMatchObject([{ type: 'failed', error: { param: 'response_format' } }]);
+    });
+  });
 });

@@ -1,4 +1,7 @@
-import { PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
+import { type CompiledConstraint, ConstraintCompiler } from '../constraints/constraint-compiler.js';
+import { buildTokenTrie } from '../constraints/token-trie.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
@@ -62,6 +65,8 @@ interface PreparedPrompt {
   built: BuiltPrompt;
   promptIds: Int32Array;
   maxNewTokens: number;
+  /** Null: the text may be anything. */
+  constraint: CompiledConstraint | null;
 }
 
 /**
@@ -71,18 +76,27 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly scheduler: SequenceScheduler;
   private readonly active = new Map<string, ActiveRequest>();
   private readonly publisher: EventPublisher;
+  /** Requests whose constraint is being compiled. */
+  private readonly compiling = new Map<string, Promise<void>>();
+  /** Null where the tokenizer's tokens have no bytes of their own. */
+  private readonly constraints: ConstraintCompiler | null;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
     this.publisher = new EventPublisher(options);
+    const { tokenizer, generation } = options.text;
+    const { tokenBytes } = tokenizer;
+    this.constraints = tokenBytes && new ConstraintCompiler(buildTokenTrie(tokenBytes, generation.eosTokenIds));
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
   submit(request: TextGenerationRequest): void {
-    if (this.active.has(request.id)) {
+    if (this.active.has(request.id) || this.compiling.has(request.id)) {
       return this.refuse(request.id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
     }
     try {
-      this.start(request, this.prepare(request));
+      const prompt = this.prepare(request);
+      if (request.constraint === undefined) this.start(request, prompt);
+      else this.startConstrained(request, prompt, request.constraint);
     } catch (error) {
       this.active.delete(request.id);
       this.refuse(request.id, error);
@@ -90,6 +104,10 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   cancel(id: string): void {
+    if (this.compiling.delete(id)) {
+      const finished = { type: 'finished', cancelled: true, usage: { ...noTokens } } as const;
+      queueMicrotask(() => this.options.sink([[id, finished]]));
+    }
     const active = this.active.get(id);
     if (active === undefined) return;
     active.cancelled = true;
@@ -101,6 +119,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.compiling.values());
     await this.scheduler.close();
     this.publisher.stepped();
   }
@@ -117,7 +136,12 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const promptIds = this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids));
     this.checkLength(promptIds.length, '');
     const maxOutput = contextLength - promptIds.length;
-    return { built, promptIds, maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)) };
+    return {
+      built,
+      promptIds,
+      constraint: null,
+      maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
+    };
   }
 
   /** Requires room for one output token after the prompt. */
@@ -138,6 +162,33 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const start = tokenizer.bosTokenId ?? tokenizer.eosTokenId;
     if (start === null) throw new PlatformError('INVALID_REQUEST', 'The prompt is empty.', 'messages');
     return Int32Array.of(start);
+  }
+
+  /** The batch goes on while the constraint is compiled; the request joins it behind that. */
+  private startConstrained(request: TextGenerationRequest, prompt: PreparedPrompt, constraint: OutputConstraint): void {
+    if (this.constraints === null) {
+      throw new PlatformError('INVALID_REQUEST', 'This model does not support structured output.', constraint.param);
+    }
+    if (prompt.built.opensThinking) {
+      const text = 'This model reasons before it answers: switch reasoning off to get structured output.';
+      throw new PlatformError('INVALID_REQUEST', text, constraint.param);
+    }
+    const compiled = this.constraints.compile(constraint).then(
+      (made) => () => this.start(request, { ...prompt, constraint: made }),
+      (error: unknown) => () => this.refuse(request.id, error),
+    );
+    const done = compiled.then((goOn) => {
+      // Cancelled meanwhile, and told so.
+      if (this.compiling.get(request.id) !== done) return;
+      this.compiling.delete(request.id);
+      try {
+        goOn();
+      } catch (error) {
+        this.active.delete(request.id);
+        this.refuse(request.id, error);
+      }
+    });
+    this.compiling.set(request.id, done);
   }
 
   private start(request: TextGenerationRequest, prompt: PreparedPrompt): void {
@@ -163,7 +214,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private sequenceOf(
     active: ActiveRequest,
-    { built, promptIds, maxNewTokens }: PreparedPrompt,
+    { built, promptIds, maxNewTokens, constraint }: PreparedPrompt,
     { index, sampling }: { index: number; sampling: SamplingOptions },
   ): SequenceRequest {
     const { tokenizer, generation } = this.options.text;
@@ -182,6 +233,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       eosTokenIds: generation.eosTokenIds,
       stopTokenIds: new Set(request.stopTokenIds),
       topLogprobs: request.topLogprobs,
+      constraint: constraint && constraint.newMatcher(this.endingsOf(request)),
       listener: {
         onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
         onToken: (tokenId, score) => this.onTokenSampled(active, { index, writer, tokenId, score }),
@@ -189,6 +241,13 @@ export class SchedulerTextEngine implements TextGenerationEngine {
         onFailure: (error) => this.choiceFailed(active, error),
       },
     };
+  }
+
+  /** Special tokens at which the caller wants to stop end a text as EOS does; those with a text are part of it. */
+  private endingsOf({ stopTokenIds }: TextGenerationRequest): number[] {
+    const { tokenizer, generation } = this.options.text;
+    const bare = stopTokenIds.filter((id) => (tokenizer.tokenBytes?.[id]?.length ?? 0) === 0);
+    return [...new Set([...generation.eosTokenIds, ...bare])];
   }
 
   private promptReady(active: ActiveRequest, cachedTokens: number): void {

@@ -14,6 +14,7 @@ export type { RunEvent, RunOptions, RunResult, TextGenerationRunner } from './te
 export type { EngineLoader, HostLoadOptions, LoadedEngine } from '../contract/engine-loader.js';
 export type { AnyEngineStats, EngineEvent, EngineSink } from '../contract/engine.js';
 export type { EngineStats } from '../contract/engine-stats.js';
+export type { OutputConstraint } from '../contract/output-constraint.js';
 export type { TaskEngine, TaskEvent, TaskRequest } from '../contract/task.js';
 export type {
   DeltaPiece,

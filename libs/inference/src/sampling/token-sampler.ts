@@ -1,17 +1,20 @@
 import { PlatformError } from '#common';
 import type { SamplingOptions } from '../contract/text-generation.js';
-import { argmax, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
+import { argmax, bestFewSize, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
 import { dynamicTemperature } from './dynamic-temperature.js';
 import type { LogitsBatch } from './logits-batch.js';
 import { candidateMass, drawFromBest, type DrawSettings, undecided } from './narrow-draw.js';
 import { Penalties } from './penalties.js';
 import { Random } from './random.js';
 import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
+import { type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
 import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
 /** Shared by all rows, because rows are sampled one after the other. */
 const scratch = newCandidates();
+
+const allowedScratch = newCandidates();
 
 /** Smoothing factor of the estimate `fullChance`. */
 const smoothing = 0.2;
@@ -20,6 +23,7 @@ const smoothing = 0.2;
  * Chooses the tokens of one sequence. The order of operations is that of vLLM and of transformers' logits processors
  * and warpers (generation/utils.py), which OpenAI-compatible clients expect:
  *
+ * 0. tokens that a constraint does not allow leave the distribution, as if the vocabulary had none of them;
  * 1. repetition penalty, then frequency and presence penalties (`penalties.ts`);
  * 2. temperature, fixed or dynamic; 0 is greedy, the lowest id of equal logits;
  * 3. top_k; 4. top_p, the smallest set of best tokens that reaches it, of what top_k left;
@@ -35,9 +39,15 @@ export class TokenSampler {
   private readonly random: Random;
   /** Draw of a token that is still undecided. */
   private pendingUnit: number | null = null;
-  private missRate = 0;
+  private missRate: number;
 
-  constructor(sampling: SamplingOptions, promptIds: Int32Array) {
+  constructor(
+    sampling: SamplingOptions,
+    promptIds: Int32Array,
+    private readonly constraint: TokenConstraint | null = null,
+  ) {
+    // What a constraint asks for is often none of the best few, above all at the beginning.
+    this.missRate = constraint === null ? 0 : 1;
     this.settings = {
       temperature: sampling.temperature ?? 1,
       topK: sampling.topK ?? 0,
@@ -52,6 +62,7 @@ export class TokenSampler {
   /** Estimates the probability, 0 to 1, that the next token needs all logits, given the graph's top candidates. */
   fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
     if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
+    if (this.constraint !== null) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
     if (this.isGreedy) return 0;
     const { topK } = this.settings;
     if (topK > 0) return topK <= given.topSize ? 0 : 1;
@@ -65,11 +76,12 @@ export class TokenSampler {
   sample(batch: LogitsBatch, index: number): number {
     const row = batch.rowIndexes[index] ?? 0;
     const logits = rowLogits(batch, row);
+    const allowed = this.constraint?.allowed() ?? null;
     if (!this.penalties && !this.temperatureRange) {
-      const token = this.sampleFromTop(batch, row);
+      const token = allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
       if (token !== undecided) return token;
     }
-    return logits ? this.sampleFromAll(logits) : undecided;
+    return logits ? this.sampleFromAll(logits, allowed) : undecided;
   }
 
   /** Counts an accepted token for the penalties. */
@@ -94,6 +106,43 @@ export class TokenSampler {
     const position = drawFromBest(best, rest, this.settings, unit);
     this.missRate += smoothing * (this.estimateMiss(best, rest.high, position) - this.missRate);
     return this.settle(position === undecided ? undecided : (best.ids[position] ?? undecided));
+  }
+
+  /** The best few decide where the weight of all others, which may or may not be allowed, makes no difference. */
+  private sampleAllowedFromTop(batch: LogitsBatch, row: number, allowed: AllowedTokens): number {
+    const { topValues, topIds, topSize } = batch;
+    if (!topValues || !topIds || topSize === 0) return undecided;
+    const first = row * topSize;
+    if (!Number.isFinite(topValues[first])) throw notFinite();
+    const all = takeBest(topValues.subarray(first, first + topSize), topIds.subarray(first, first + topSize), scratch);
+    const best = keepAllowed(all, allowed, allowedScratch);
+    const token = this.drawAllowed(batch, row, { all, best });
+    this.missRate += smoothing * ((token === undecided ? 1 : 0) - this.missRate);
+    return this.settle(token);
+  }
+
+  private drawAllowed(batch: LogitsBatch, row: number, { all, best }: { all: Candidates; best: Candidates }): number {
+    if (best.count === 0) return undecided;
+    if (this.isGreedy) return best.ids[0] ?? undecided;
+    const { topK, temperature } = this.settings;
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const logSumExp = batch.logSumExp?.[row];
+    const isCutByCount = topK > 0 && topK <= best.count;
+    if (logSumExp === undefined && !isCutByCount) return undecided;
+    const bestAllowed = best.values[0] ?? 0;
+    const rest = isCutByCount
+      ? noRest
+      : restFromLogSumExp({
+          logSumExp: logSumExp ?? 0,
+          best: bestAllowed,
+          last: all.values[all.count - 1] ?? 0,
+          candidateMassAtOne: candidateMass(all, 1) * Math.exp((all.values[0] ?? 0) - bestAllowed),
+          temperature,
+          others: batch.vocabularySize - all.count,
+        });
+    if (!Number.isFinite(rest.high)) return undecided;
+    const place = drawFromBest(best, { low: 0, high: rest.high }, this.settings, unit);
+    return place === undecided ? undecided : (best.ids[place] ?? undecided);
   }
 
   /** Returns null if the weight outside the candidates is unknown and matters. */
@@ -122,17 +171,20 @@ export class TokenSampler {
     return restHigh / (restHigh + candidateMass(best, this.settings.temperature));
   }
 
-  private sampleFromAll(logits: Float32Array): number {
-    const plainBest = this.temperatureRange ? bestLogit(logits) : 0;
-    const temperature = this.temperatureRange
-      ? dynamicTemperature(logits, plainBest, this.temperatureRange)
-      : this.settings.temperature;
+  private sampleFromAll(logits: Float32Array, allowed: AllowedTokens | null): number {
+    const temperature = this.temperatureOf(logits, allowed);
     this.penalties?.apply(logits);
     try {
-      return this.settle(this.drawAt(logits, temperature));
+      return this.settle(this.drawAt(allowed === null ? logits : maskedLogits(logits, allowed), temperature));
     } finally {
       this.penalties?.restore(logits);
     }
+  }
+
+  private temperatureOf(logits: Float32Array, allowed: AllowedTokens | null): number {
+    if (!this.temperatureRange) return this.settings.temperature;
+    const possible = allowed === null ? logits : maskedLogits(logits, allowed);
+    return dynamicTemperature(possible, bestLogit(possible), this.temperatureRange);
   }
 
   private drawAt(logits: Float32Array, temperature: number): number {
@@ -147,7 +199,9 @@ export class TokenSampler {
     const unit = (this.pendingUnit ??= this.random.nextUnit());
     const needsMass = settings.topK === 0 || settings.topK > best.count;
     const mass = needsMass ? totalMass(logits, best.values[0] ?? 0, temperature) : 0;
-    const outside = needsMass && best.count < logits.length ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
+    // Fewer candidates than asked for are all that there are.
+    const hasOthers = best.count === bestFewSize && best.count < logits.length;
+    const outside = needsMass && hasOthers ? Math.max(0, mass - candidateMass(best, temperature)) : 0;
     const position = drawFromBest(best, { low: outside, high: outside }, settings, unit);
     if (position !== undecided) return best.ids[position] ?? 0;
     return drawFromAll(logits, best, mass, settings, unit);
@@ -157,6 +211,18 @@ export class TokenSampler {
     if (tokenId !== undecided) this.pendingUnit = null;
     return tokenId;
   }
+}
+
+/** The allowed ones of the candidates, in their order. */
+function keepAllowed(from: Candidates, allowed: AllowedTokens, into: Candidates): Candidates {
+  into.count = 0;
+  for (let index = 0; index < from.count; index++) {
+    const id = from.ids[index] as number;
+    if (!isAllowed(allowed, id)) continue;
+    into.ids[into.count] = id;
+    into.values[into.count++] = from.values[index] as number;
+  }
+  return into;
 }
 
 function bestLogit(logits: Float32Array): number {

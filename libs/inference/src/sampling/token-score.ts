@@ -1,6 +1,7 @@
 import { keepBest, newCandidates } from './best-few.js';
 import type { LogitsBatch } from './logits-batch.js';
 import { totalMass } from './rest-mass.js';
+import { type AllowedTokens, maskedLogits } from './token-constraint.js';
 
 /** Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. */
 export interface TokenScore {
@@ -20,6 +21,26 @@ export function scoreToken(batch: LogitsBatch, index: number, tokenId: number, a
   const logit = logits?.[tokenId] ?? best.find(({ id }) => id === tokenId)?.value ?? -Infinity;
   const top = best.slice(0, alternatives).map(({ id, value }) => ({ id, logprob: value - normalizer }));
   return { logprob: logit - normalizer, top };
+}
+
+/**
+ * The same under the distribution over the allowed tokens alone. Needs all logits; a batch without them gives NaN.
+ */
+export function scoreAllowedToken(
+  batch: LogitsBatch,
+  index: number,
+  { tokenId, alternatives, allowed }: { tokenId: number; alternatives: number; allowed: AllowedTokens },
+): TokenScore {
+  const logits = rowLogits(batch, batch.rowIndexes[index] ?? 0);
+  if (logits === null) return { logprob: NaN, top: [] };
+  const masked = maskedLogits(logits, allowed);
+  const normalizer = logSumExp(masked);
+  const kept = keepBest(masked, scratch, Math.max(1, alternatives));
+  const top = Array.from(kept.ids.subarray(0, Math.min(kept.count, alternatives)), (id, place) => ({
+    id,
+    logprob: (kept.values[place] ?? -Infinity) - normalizer,
+  }));
+  return { logprob: (masked[tokenId] ?? -Infinity) - normalizer, top };
 }
 
 /** Returns the row's view of all logits, not a copy; null if they were not fetched. */

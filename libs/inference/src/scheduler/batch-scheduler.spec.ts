@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BatchScheduler } from './batch-scheduler.js';
 import { FakeGraphSession, type FakeOptions, greedyAlone } from './fake-graph-session.js';
+import type { TokenConstraint } from '../sampling/token-constraint.js';
 import { openDecoder } from './open-decoder.js';
 import { RecordingListener, sequenceRequest } from './recording-listener.js';
 import type { SequenceRequest } from './sequence.js';
@@ -469,4 +470,63 @@ describe('the work of a step', () => {
     expect(new Set(decodes.map(({ capacity }) => capacity))).toEqual(new Set([64]));
     await long.done;
   });
+
+  it('keeps a constrained row to its tokens, among rows that are free, and ends it where nothing may follow', async () => {
+    const harness = start({ vocabularySize: 97 });
+    const constraint = countdown([[3, 4], [5], [6, 7, 8]]);
+    const constrained = harness.submit(promptOf(5), { constraint, eosTokenIds: new Set([96]), topLogprobs: 2 });
+    const free = harness.submit(promptOf(9), { maxNewTokens: 12 });
+    await Promise.all([constrained.done, free.done]);
+    expect(constrained.failure).toBeNull();
+    expect([constrained.tokens.length, constrained.end]).toEqual([3, 'eos']);
+    expect([3, 4]).toContain(constrained.tokens[0]);
+    expect(constrained.tokens[1]).toBe(5);
+    expect(constrained.scores[1]).toEqual({ logprob: 0, top: [{ id: 5, logprob: 0 }] });
+    expect(free.tokens).toEqual(greedyAlone(promptOf(9), 12));
+  });
+
+  it('fails the row whose constraint throws, and no other', async () => {
+    const harness = start();
+    const broken = { allowed: () => ({ bits: Uint32Array.of(1 << 3), endings: [] }), isFinished: () => false };
+    const accept = harness.submit(promptOf(5), {
+      constraint: {
+        ...broken,
+        accept: () => {
+          throw new Error('too many states');
+        },
+      },
+    });
+    const allowed = harness.submit(promptOf(6), {
+      constraint: {
+        ...broken,
+        accept: () => undefined,
+        allowed: () => {
+          throw new Error('too slow');
+        },
+      },
+    });
+    const free = harness.submit(promptOf(9), { maxNewTokens: 4 });
+    await Promise.all([accept.done, allowed.done, free.done]);
+    expect([accept.end, accept.failure, allowed.end, allowed.failure]).toEqual([
+      null,
+      expect.objectContaining({ code: 'INFERENCE_FAILED' }),
+      null,
+      expect.objectContaining({ code: 'INFERENCE_FAILED' }),
+    ]);
+    expect(free.tokens).toEqual(greedyAlone(promptOf(9), 4));
+  });
 });
+
+/** Allows these tokens one after the other, then the end alone. */
+function countdown(steps: readonly (readonly number[])[]): TokenConstraint {
+  let step = 0;
+  return {
+    allowed: () => {
+      const bits = new Uint32Array(4);
+      for (const id of steps[step] ?? []) bits[id >> 5] = (bits[id >> 5] ?? 0) | (1 << (id & 31));
+      return { bits, endings: step === steps.length ? [96] : [] };
+    },
+    accept: () => void step++,
+    isFinished: () => step === steps.length,
+  };
+}

@@ -3,7 +3,7 @@ import { stepBounds } from '../contract/engine-stats.js';
 import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
-import { scoreToken } from '../sampling/token-score.js';
+import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
 import type { CacheRow, Decoder, LogitsNeeded } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
@@ -267,6 +267,7 @@ export class BatchScheduler implements SequenceScheduler {
 
   private scoresNeedAll({ request }: RunningSequence): boolean {
     if (request.topLogprobs === null) return false;
+    if (request.constraint) return true;
     return !this.decoder.hasLogSumExp || request.topLogprobs > this.decoder.topSize;
   }
 
@@ -298,14 +299,18 @@ export class BatchScheduler implements SequenceScheduler {
     this.totals.generated++;
     if (request.eosTokenIds.has(choice)) return this.end(sequence, 'eos');
     if (request.stopTokenIds.has(choice)) return this.end(sequence, 'stop-token');
-    const score = request.topLogprobs === null ? null : scoreToken(batch, index, choice, request.topLogprobs);
-    sequence.push(choice);
-    const result = this.notify(sequence, () => request.listener.onToken(choice, score));
+    const result = this.notify(sequence, () => {
+      const score = scoreOf(request, batch, index, choice);
+      sequence.push(choice);
+      return request.listener.onToken(choice, score);
+    });
     if (result === 'stop') this.end(sequence, 'stopped');
+    else if (result === 'continue' && this.notify(sequence, () => sequence.isFinished) === true)
+      this.end(sequence, 'eos');
     else if (result === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
   }
 
-  /** Calls a listener; if it throws, only its own sequence ends. */
+  /** Calls a listener or a constraint; if it throws, only its own sequence ends. */
   private notify<ListenerResult>(sequence: RunningSequence, call: () => ListenerResult): ListenerResult | null {
     try {
       return call();
@@ -365,6 +370,18 @@ export class BatchScheduler implements SequenceScheduler {
 
 /** A token, `undecided` if all logits are needed, or the reason why the row has none. */
 type Choice = number | Error;
+
+function scoreOf(
+  { topLogprobs, constraint }: SequenceRequest,
+  batch: LogitsBatch,
+  index: number,
+  tokenId: number,
+): TokenScore | null {
+  if (topLogprobs === null) return null;
+  if (!constraint) return scoreToken(batch, index, tokenId, topLogprobs);
+  const allowed = constraint.allowed();
+  return scoreAllowedToken(batch, index, { tokenId, alternatives: topLogprobs, allowed });
+}
 
 function choose(sequence: RunningSequence, batch: LogitsBatch, index: number): Choice {
   try {

@@ -21,7 +21,7 @@ export class RunningSequence {
   tokenCount: number;
 
   constructor(readonly request: SequenceRequest) {
-    this.sampler = new TokenSampler(request.sampling, request.promptIds);
+    this.sampler = new TokenSampler(request.sampling, request.promptIds, request.constraint ?? null);
     this.tokens = request.promptIds;
     this.tokenCount = request.promptIds.length;
   }
@@ -77,6 +77,12 @@ export class RunningSequence {
     }
     this.tokens[this.tokenCount++] = tokenId;
     this.sampler.accept(tokenId);
+    this.request.constraint?.accept(tokenId);
+  }
+
+  /** Whether nothing may follow but the end. */
+  get isFinished(): boolean {
+    return this.request.constraint?.isFinished() ?? false;
   }
 
   /** Returns the row with its token ids; null while waiting. */

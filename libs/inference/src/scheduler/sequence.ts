@@ -1,4 +1,5 @@
 import type { SamplingOptions } from '../contract/text-generation.js';
+import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
 
 /** Why a sequence ended. `stopped`: the listener ended it (a stop string matched). */
@@ -26,5 +27,7 @@ export interface SequenceRequest {
   stopTokenIds: ReadonlySet<number>;
   /** Null for none; else alternatives per token. */
   topLogprobs: number | null;
+  /** What its text must keep to; absent: nothing. EOS tokens come only where it lets the text end. */
+  constraint?: TokenConstraint | null;
   listener: SequenceListener;
 }

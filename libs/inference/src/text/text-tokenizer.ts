@@ -124,6 +124,11 @@ export class TextTokenizer {
     return new WindowDetokenizer((ids) => this.decodeWindow(ids));
   }
 
+  /** Bytes of every token by its id, empty for special ones; null where a token's text depends on its neighbours. */
+  get tokenBytes(): readonly Uint8Array[] | null {
+    return this.bytes?.table ?? null;
+  }
+
   /** Describes a token for log-probabilities: its text, and its bytes if known. */
   describeToken(id: number): { token: string; bytes: number[] | null } {
     const name = this.tokenizer.id_to_token(id) ?? '';

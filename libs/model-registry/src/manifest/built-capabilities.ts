@@ -6,7 +6,6 @@ import type { ModelCapabilities, ModelManifest } from './manifest.js';
  */
 const unbuilt = {
   supportsFunctionCalling: false,
-  supportsResponseSchema: false,
   supportsVision: false,
   supportsMultipleImages: false,
   supportsAudioInput: false,
@@ -14,10 +13,13 @@ const unbuilt = {
   supportsE2EE: false,
 } satisfies Partial<ModelCapabilities>;
 
+/** What the engine does for every text model, whatever its manifest says: the sampler enforces the schema, not the model. */
+const built = { supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
+
 /** Returns the declared capabilities without the unsupported ones. */
 export function builtCapabilities({
   type,
   capabilities,
 }: Pick<ModelManifest, 'type' | 'capabilities'>): ModelCapabilities {
-  return type === 'text' ? { ...capabilities, ...unbuilt } : capabilities;
+  return type === 'text' ? { ...capabilities, ...unbuilt, ...built } : capabilities;
 }

@@ -18,6 +18,11 @@ it('declares only implemented capabilities of a text model, whatever its manifes
   };
   const presented = (type: 'text' | 'asr') =>
     presentModel({ ...exampleManifest(), type, capabilities: declared }, { offline: false }).model_spec.capabilities;
-  expect(presented('text')).toEqual({ ...noCapabilities, supportsTeeAttestation: true, supportsReasoning: true });
+  expect(presented('text')).toEqual({
+    ...noCapabilities,
+    supportsResponseSchema: true,
+    supportsTeeAttestation: true,
+    supportsReasoning: true,
+  });
   expect(presented('asr')).toEqual(declared);
 });

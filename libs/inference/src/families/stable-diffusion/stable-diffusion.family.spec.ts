@@ -41,15 +41,7 @@ describe('a tiny Stable Diffusion', () => {
   const generate = async (id: string, input: GenerateInput) =>
     (await run.run({ id, task: 'generate', input })) as ImageOutput;
 
-  const optionsOf = ({
-    seed,
-    guidance,
-    width,
-    height,
-    steps,
-    image,
-    strength,
-  }: (typeof fixture.cases)[number]) => ({
+  const optionsOf = ({ seed, guidance, width, height, steps, image, strength }: (typeof fixture.cases)[number]) => ({
     prompt: fixture.prompt,
     negativePrompt: fixture.negative,
     seed,

@@ -139,6 +139,36 @@ describe('the accepted fields of a chat request', () => {
   });
 });
 
+describe('the response format', () => {
+  const schema = { type: 'object', properties: { a: { type: 'string' } } };
+  const format = (changes: Record<string, unknown>) => normalize(changes).payload.format;
+
+  it('comes from either field, with the name of the one that holds the schema', () => {
+    expect(format({})).toBeUndefined();
+    expect(format({ response_format: { type: 'text' } })).toBeUndefined();
+    expect(format({ response_format: { type: 'json_object' } })).toEqual({
+      type: 'json-object',
+      param: 'response_format',
+    });
+    const named = { type: 'json_schema', json_schema: { name: 'a', strict: true, schema } };
+    expect(format({ response_format: named })).toEqual({
+      type: 'json-schema',
+      schema,
+      param: 'response_format.json_schema.schema',
+    });
+    expect(format({ response_schema: schema })).toEqual({ type: 'json-schema', schema, param: 'response_schema' });
+    expect(format({ response_schema: schema, response_format: { type: 'text' } })?.schema).toEqual(schema);
+    expect(format({ response_format: { type: 'json_schema', json_schema: { name: 'a' } } })?.schema).toEqual({});
+  });
+
+  it('is refused where both fields name one, and where a schema is longer than a megabyte', () => {
+    const both = { response_schema: schema, response_format: { type: 'json_object' } };
+    expect(refusalOf(both).param).toBe('response_schema');
+    const long = { response_schema: { title: 'x'.repeat(1_000_001) } };
+    expect(refusalOf(long)).toMatchObject({ code: 'INVALID_REQUEST', param: 'response_schema' });
+  });
+});
+
 describe('features that the model does not support', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } };
   const named = { type: 'function', function: { name: 'f' } };
@@ -146,9 +176,6 @@ describe('features that the model does not support', () => {
   it.each([
     ['tools', { tools: [named] }],
     ['tools', { tools: [{ type: 'web_search' }] }],
-    ['response_format', { response_format: { type: 'json_object' } }],
-    ['response_format', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }],
-    ['response_schema', { response_schema: { type: 'object' } }],
     ['messages[0].content[1]', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, image] }] }],
     ['messages[0].role', { messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }],
     ['messages[0].tool_calls', { messages: [{ role: 'assistant', tool_calls: [named] }] }],
@@ -166,14 +193,11 @@ describe('features that the model does not support', () => {
   });
 
   it.each([
-    ['response_format', { response_format: { type: 'json_object' } }],
-    ['response_schema', { response_schema: { type: 'object' } }],
     ['tools', { tools: [named] }],
     ['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }],
   ])('rejects a feature that only the manifest claims: %s', (param, changes) => {
     const capabilities = {
       ...nothing,
-      supportsResponseSchema: true,
       supportsFunctionCalling: true,
       supportsVision: true,
     };

@@ -8,7 +8,7 @@ import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { effectiveParameters } from './chat.parameters.js';
-import { type ChatModelLimits, checkSupport, effortOf } from './chat.support.js';
+import { type ChatModelLimits, checkSupport, effortOf, formatOf } from './chat.support.js';
 
 /** What the normalizer needs from a resolved model. */
 export interface ChatModel extends ChatModelLimits {
@@ -157,6 +157,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
   if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
+  const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
     sampling: samplingOf(request, model),
@@ -168,6 +169,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     ...thinkingOf(request, parameters, model.capabilities),
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
+    ...(format === undefined ? {} : { format }),
   };
   return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import { builtCapabilities, type ModelCapabilities, type ModelManifest } from '#model-registry/manifest';
+import type { ChatJobFormat } from '../contract/chat.job.js';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
@@ -73,7 +74,30 @@ function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): voi
   if (forced && tools.length === 0) throw invalidField('tool_choice needs tools.', 'tool_choice');
 }
 
+const maxSchemaLength = 1_000_000;
+
+/** The format that a request names, in either field; undefined where the answer may be any text. */
+export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefined {
+  const { response_format: format, response_schema: schema } = request;
+  if (format?.type === 'json_object') return { type: 'json-object', param: 'response_format' };
+  if (format?.type === 'json_schema') {
+    return {
+      type: 'json-schema',
+      schema: format.json_schema?.schema ?? {},
+      param: 'response_format.json_schema.schema',
+    };
+  }
+  return schema ? { type: 'json-schema', schema, param: 'response_schema' } : undefined;
+}
+
 function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
+  const format = formatOf(request);
+  if (request.response_schema && format?.param !== 'response_schema') {
+    throw refusal('response_schema and response_format exclude each other.', 'response_schema');
+  }
+  if (format?.schema !== undefined && JSON.stringify(format.schema).length > maxSchemaLength) {
+    throw refusal(`${format.param} must not be longer than ${maxSchemaLength} characters.`, format.param, 'too_big');
+  }
   if (model.capabilities.supportsResponseSchema) return;
   if ((request.response_format?.type ?? 'text') !== 'text') {
     throw unsupported(model, 'structured output', 'response_format');

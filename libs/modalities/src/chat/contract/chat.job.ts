@@ -7,6 +7,7 @@ import {
   IsIn,
   IsInt,
   IsNumber,
+  IsObject,
   IsOptional,
   IsString,
   Max,
@@ -50,6 +51,18 @@ export class SamplingOptions {
   @IsOptional() @IsInt() @Min(1) seed?: number;
 }
 
+/** What the text of every choice must look like. */
+export class ChatJobFormat {
+  @IsIn(['json-object', 'json-schema'])
+  type!: 'json-object' | 'json-schema';
+
+  /** JSON Schema of a `json-schema` format. */
+  @IsOptional() @IsObject() schema?: object;
+
+  /** Field of the caller's request, for refusals. */
+  @IsString() param!: string;
+}
+
 /** A chat request as the worker sees it: no OpenAI types, no HTTP, validated again on arrival. */
 export class ChatJobPayload {
   @IsArray()
@@ -85,6 +98,9 @@ export class ChatJobPayload {
   @IsBoolean() stripThinking!: boolean;
 
   @IsOptional() @IsString() promptCacheKey?: string;
+
+  /** Absent: any text, as in jobs of an api that did not know of it. Optional for good. */
+  @IsOptional() @ValidateNested() @Type(() => ChatJobFormat) format?: ChatJobFormat;
 }
 
 /** The result of a chat job; the text itself goes to the client only. */

@@ -235,14 +235,14 @@ export class ChatCompletionRequest {
 
   @CheckedField({
     name: 'isResponseFormat',
-    description: 'Format of the response; any but `text` is refused until a model supports it.',
+    description: 'Format of the response, enforced token by token; see docs/structured-output.md for the keywords.',
     example: { type: 'text' },
     schema: responseFormatSchema,
     check: responseFormatProblem,
   })
-  response_format?: { type: 'text' | 'json_object' | 'json_schema' };
+  response_format?: { type: 'text' | 'json_object' | 'json_schema'; json_schema?: { schema?: object | null } };
 
-  @FreeObjectField({ description: 'A JSON schema: short for a `json_schema` response format, and refused like it.' })
+  @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
   response_schema?: object;
 
   @ChoiceField(reasoningEfforts, { description: 'How much to reason; takes precedence over `reasoning.effort`.' })

@@ -108,5 +108,8 @@ export function responseFormatProblem(value: unknown): string | null {
   const type = isObject(value) ? value.type : undefined;
   if (type === 'text' || type === 'json_object') return null;
   if (type !== 'json_schema') return 'must have a type of text, json_object or json_schema';
-  return isObject((value as Record<string, unknown>).json_schema) ? null : 'must have an object json_schema';
+  const format = (value as Record<string, unknown>).json_schema;
+  if (!isObject(format)) return 'must have an object json_schema';
+  const { schema } = format;
+  return schema === undefined || schema === null || isObject(schema) ? null : 'must have an object json_schema.schema';
 }

@@ -83,6 +83,21 @@ describe('ChatProcessor', () => {
     });
   });
 
+  it('asks for the format of the job, in which a tag of thinking is text', async () => {
+    const runner = new ScriptedRunner([[delta('"<think>')], [delta('a"')], [finished]]);
+    const schema = { type: 'string' };
+    const { report, events } = await process(runner, { format: { type: 'json-schema', schema, param: 'p' } });
+    expect(runner.request?.constraint).toEqual({ type: 'json-schema', schema, param: 'p' });
+    const visible = events.filter((event) => 'text' in event && event.text !== '');
+    expect(visible).toMatchObject([
+      { channel: 'content', text: '"<think>' },
+      { channel: 'content', text: 'a"' },
+    ]);
+    expect(report.usage).toMatchObject({ reasoningTokens: 0 });
+    await process(runner, { format: { type: 'json-object', param: 'p' } });
+    expect(runner.request?.constraint).toEqual({ type: 'json-object', param: 'p' });
+  });
+
   it('sends the events of one step in one message', async () => {
     const runner = new ScriptedRunner([
       [{ type: 'prompt-ready', promptTokens: 4, cachedTokens: 1 }, delta('a'), delta('b', 1)],

@@ -1,4 +1,4 @@
-import type { RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type { OutputConstraint, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
 import { ChoiceChannels } from './choice-channels.js';
@@ -70,8 +70,13 @@ class ChatEventStream {
   private choice(index: number): ChoiceChannels {
     const known = this.choices.get(index);
     if (known !== undefined) return known;
-    const { stripThinking } = this.payload;
-    const choice = new ChoiceChannels(index, { startsInside: this.startsInside, stripThinking });
+    const { stripThinking, format } = this.payload;
+    const choice = new ChoiceChannels(index, {
+      startsInside: this.startsInside,
+      stripThinking,
+      // A tag inside of a JSON string is text.
+      hasThinking: format === undefined,
+    });
     this.choices.set(index, choice);
     return choice;
   }
@@ -89,7 +94,14 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequ
     stop: payload.stop,
     stopTokenIds: payload.stopTokenIds,
     topLogprobs: payload.topLogprobs ?? null,
+    constraint: constraintOf(payload),
   };
+}
+
+function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined {
+  if (format === undefined) return undefined;
+  const { type, schema, param } = format;
+  return type === 'json-object' ? { type, param } : { type, schema: schema ?? {}, param };
 }
 
 function templateMessage({ role, content, name, reasoningContent }: ChatJobMessage) {

@@ -23,7 +23,8 @@ export class ChoiceChannels {
 
   constructor(
     private readonly index: number,
-    private readonly options: { startsInside: boolean; stripThinking: boolean },
+    /** `hasThinking`: false where the text holds no blocks, whatever looks like one. Default true. */
+    private readonly options: { startsInside: boolean; stripThinking: boolean; hasThinking?: boolean },
   ) {
     this.splitter = new ThinkSplitter(options);
   }

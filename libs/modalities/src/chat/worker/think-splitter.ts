@@ -15,9 +15,12 @@ const closeTag = '</think>';
 export class ThinkSplitter {
   private held = '';
   private inside: boolean;
+  /** Tags are text. */
+  private readonly isOff: boolean;
   private afterTag: boolean;
 
-  constructor({ startsInside = false }: { startsInside?: boolean } = {}) {
+  constructor({ startsInside = false, hasThinking = true }: { startsInside?: boolean; hasThinking?: boolean } = {}) {
+    this.isOff = !hasThinking;
     this.inside = startsInside;
     this.afterTag = startsInside;
   }
@@ -32,6 +35,7 @@ export class ThinkSplitter {
   }
 
   push(piece: string): ThinkSegment[] {
+    if (this.isOff) return piece === '' ? [] : [{ channel: 'content', text: piece }];
     const segments: ThinkSegment[] = [];
     let rest = this.held + piece;
     for (;;) {

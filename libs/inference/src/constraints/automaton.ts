@@ -1,0 +1,208 @@
+import { PlatformError } from '#common';
+import type { Grammar, GrammarNode } from './grammar.js';
+import { clipMax, type Regex } from './regex.js';
+
+/** What remains behind the lexeme at hand: a linked stack, one object for equal stacks. */
+interface Continuation {
+  readonly id: number;
+  readonly node: GrammarNode;
+  readonly next: Continuation | null;
+  clipped: Continuation | null;
+}
+
+/** One way to read the text so far: inside a lexeme, with what remains behind it. */
+interface Thread {
+  readonly id: number;
+  readonly regex: Regex;
+  readonly rest: Continuation | null;
+}
+
+/** All ways to read the text so far: a state of the automaton, one object for equal states. */
+export interface State {
+  readonly threads: readonly Thread[];
+  /** Whether the text so far is complete. */
+  readonly isComplete: boolean;
+  /** Successors found so far, by byte class; null where no text goes on with the class. */
+  readonly successors: (State | null | undefined)[];
+  /** See `Automaton.clip`. */
+  clipped: State | null;
+}
+
+/**
+ * Ways that one state keeps. Those beyond are dropped: every kept one still leads to complete texts of the grammar, so
+ * what is generated stays valid; only some of the valid texts are no longer offered.
+ */
+const maxThreads = 2_048;
+
+/** Objects that one automaton may make before the sequence that makes the next one fails. */
+const maxObjects = 600_000;
+
+/** Factor of keys of two ids; ids stay below it, and keys below 2^53. */
+const idRange = 2 ** 26;
+
+/**
+ * The deterministic automaton of a grammar, made state by state as texts reach them. A state is a set of threads, since
+ * a text may be read in several ways. Shared by all requests with the same grammar.
+ */
+export class Automaton {
+  readonly start: State;
+  /** Class of each byte: bytes of one class always lead to the same state. */
+  readonly classOf: Uint8Array;
+  private readonly samples: readonly number[];
+  private objects = 0;
+  private readonly continuations = new Map<number, Continuation>();
+  private readonly threads = new Map<number, Thread>();
+  private readonly states = new Map<string, State>();
+
+  constructor(
+    private readonly grammar: Grammar,
+    start: GrammarNode,
+  ) {
+    const { of, samples } = grammar.arena.classes;
+    this.classOf = of;
+    this.samples = samples;
+    const found = new ThreadSet();
+    this.expand(start, null, found);
+    this.start = this.stateOf(found);
+  }
+
+  /** A measure of the memory it holds. */
+  get size(): number {
+    return this.objects + this.grammar.arena.size;
+  }
+
+  /** The state behind one more byte; null where no text of the grammar goes on with it. */
+  next(state: State, byte: number): State | null {
+    const byteClass = this.classOf[byte] ?? 0;
+    const known = state.successors[byteClass];
+    if (known !== undefined) return known;
+    const successor = this.successorOf(state, this.samples[byteClass] ?? byte);
+    state.successors[byteClass] = successor;
+    return successor;
+  }
+
+  /**
+   * The state with all counters lowered to `limit`, which goes on with the same texts shorter than that. Positions deep
+   * inside long strings and lists have it in common.
+   */
+  clip(state: State, limit: number): State {
+    if (state.clipped !== null) return state.clipped;
+    const found = new ThreadSet();
+    found.isComplete = state.isComplete;
+    for (const { regex, rest } of state.threads) {
+      found.threads.add(this.thread(this.grammar.arena.clip(regex, limit), this.clipRest(rest, limit)));
+    }
+    state.clipped = this.stateOf(found);
+    state.clipped.clipped = state.clipped;
+    return state.clipped;
+  }
+
+  private clipRest(rest: Continuation | null, limit: number): Continuation | null {
+    if (rest === null) return null;
+    // Without recursion: stacks are as deep as documents are nested.
+    const open: Continuation[] = [];
+    for (let at: Continuation | null = rest; at !== null && at.clipped === null; at = at.next) open.push(at);
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      at.clipped = this.continuation(this.clipNode(at.node, limit), at.next?.clipped ?? null);
+    }
+    return rest.clipped;
+  }
+
+  private clipNode(node: GrammarNode, limit: number): GrammarNode {
+    if (node.kind !== 'repeat') return node;
+    return this.grammar.repeat(node.body, Math.min(node.min, limit), clipMax(node.max, limit));
+  }
+
+  private successorOf(state: State, byte: number): State | null {
+    const { arena } = this.grammar;
+    const found = new ThreadSet();
+    for (const { regex, rest } of state.threads) {
+      const derivative = arena.derive(regex, byte);
+      if (derivative === arena.empty || !arena.isLive(derivative)) continue;
+      if (derivative !== arena.epsilon) found.threads.add(this.thread(derivative, rest));
+      if (derivative.nullable) this.pop(rest, found);
+    }
+    return found.threads.size === 0 && !found.isComplete ? null : this.stateOf(found);
+  }
+
+  private pop(rest: Continuation | null, found: ThreadSet): void {
+    if (rest === null) found.isComplete = true;
+    else this.expand(rest.node, rest.next, found);
+  }
+
+  /** Adds every thread with which `node`, followed by `rest`, may begin. */
+  private expand(node: GrammarNode, rest: Continuation | null, found: ThreadSet): void {
+    const open: [GrammarNode, Continuation | null][] = [[node, rest]];
+    const leave = (behind: Continuation | null): void => {
+      if (behind === null) found.isComplete = true;
+      else open.push([behind.node, behind.next]);
+    };
+    for (let item = open.pop(); item !== undefined; item = open.pop()) {
+      const [at, behind] = item;
+      const key = at.id * idRange + (behind === null ? 0 : behind.id + 1);
+      if (found.seen.has(key) || !this.grammar.isProductive(at)) continue;
+      found.seen.add(key);
+      if (at.kind === 'lexeme') {
+        found.threads.add(this.thread(at.regex, behind));
+        if (at.regex.nullable) leave(behind);
+      } else if (at.kind === 'rule') open.push([at.body ?? this.grammar.nothing, behind]);
+      else if (at.kind === 'choice') for (const branch of at.items) open.push([branch, behind]);
+      else if (at.kind === 'sequence') {
+        const stack = at.items.slice(1).reduceRight((below, later) => this.continuation(later, below), behind);
+        open.push([at.items[0] ?? this.grammar.epsilon, stack]);
+        if (at.items.length === 0) leave(behind);
+      } else if (at.kind === 'repeat') {
+        if (at.min === 0) leave(behind);
+        if (this.grammar.isProductive(at.body)) {
+          const more = this.grammar.repeat(at.body, Math.max(0, at.min - 1), at.max - 1);
+          open.push([at.body, more === this.grammar.epsilon ? behind : this.continuation(more, behind)]);
+        }
+      }
+    }
+  }
+
+  private continuation(node: GrammarNode, next: Continuation | null): Continuation {
+    const key = node.id * idRange + (next === null ? 0 : next.id + 1);
+    const known = this.continuations.get(key);
+    if (known !== undefined) return known;
+    const made: Continuation = { id: this.count(), node, next, clipped: null };
+    this.continuations.set(key, made);
+    return made;
+  }
+
+  private thread(regex: Regex, rest: Continuation | null): Thread {
+    const key = regex.id * idRange + (rest === null ? 0 : rest.id + 1);
+    const known = this.threads.get(key);
+    if (known !== undefined) return known;
+    const made: Thread = { id: this.count(), regex, rest };
+    this.threads.set(key, made);
+    return made;
+  }
+
+  private stateOf({ threads: found, isComplete }: ThreadSet): State {
+    let threads = [...found].sort((left, right) => left.id - right.id);
+    if (threads.length > maxThreads) threads = threads.slice(0, maxThreads);
+    const key = `${isComplete ? '+' : '-'}${threads.map(({ id }) => id).join(',')}`;
+    const known = this.states.get(key);
+    if (known !== undefined) return known;
+    this.count();
+    const state: State = { threads, isComplete, successors: [], clipped: null };
+    this.states.set(key, state);
+    return state;
+  }
+
+  private count(): number {
+    if (this.size >= maxObjects) {
+      throw new PlatformError('INVALID_REQUEST', 'The schema leads to too many states for this output.');
+    }
+    return this.objects++;
+  }
+}
+
+/** Threads of a state that is being made. */
+class ThreadSet {
+  readonly threads = new Set<Thread>();
+  /** Nodes with their continuations that were expanded. */
+  readonly seen = new Set<number>();
+  isComplete = false;
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { PlatformError } from '#common';
+import { Automaton } from './automaton.js';
+import { utf8Of } from './code-points.js';
+import { Grammar } from './grammar.js';
+import { JsonGrammar } from './json-grammar.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
+import { compilePattern } from './pattern.js';
+import { ConstraintRefusal } from './refusal.js';
+import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
+import { MaskCache, TokenMatcher } from './token-matcher.js';
+import type { TokenTrie } from './token-trie.js';
+
+/** A compiled constraint, shared by all requests that ask for it. */
+export interface CompiledConstraint {
+  /** For one choice; `endings` are the tokens that may end it. */
+  newMatcher(endings: readonly number[]): TokenMatcher;
+}
+
+export interface ConstraintLimits {
+  /** Time that one compilation may use, in ms. */
+  budgetMs: number;
+  /** How long it runs before the event loop turns, in ms. */
+  sliceMs: number;
+  /** Longest schema or pattern, in characters of its JSON. */
+  maxLength: number;
+  /** Constraints kept for later requests. */
+  maxKept: number;
+}
+
+export const constraintLimits: ConstraintLimits = { budgetMs: 1_000, sliceMs: 4, maxLength: 1_000_000, maxKept: 64 };
+
+/** States and expressions beyond which a constraint is compiled anew by the next request, to drop what no text reaches again. */
+const maxKeptSize = 200_000;
+
+interface Kept {
+  compiled: Promise<{ automaton: Automaton }>;
+  automaton: Automaton | null;
+}
+
+/**
+ * Compiles the constraints of requests for one tokenizer, in slices between which the event loop turns: a slow schema
+ * delays its own request. Keeps the most recently used ones.
+ */
+export class ConstraintCompiler {
+  private readonly kept = new Map<string, Kept>();
+  private readonly masks: MaskCache;
+  private readonly limits: ConstraintLimits;
+
+  constructor(trie: TokenTrie, limits: Partial<ConstraintLimits> = {}) {
+    this.masks = new MaskCache(trie);
+    this.limits = { ...constraintLimits, ...limits };
+  }
+
+  /** Rejects with `INVALID_REQUEST` for what cannot be compiled, naming the construct. */
+  async compile(constraint: OutputConstraint): Promise<CompiledConstraint> {
+    try {
+      const { automaton } = await this.keptOrNew(constraint).compiled;
+      const { masks } = this;
+      if (new TokenMatcher(automaton, masks, []).isStuck()) {
+        throw new ConstraintRefusal('no token of this model begins such a text');
+      }
+      return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings) };
+    } catch (error) {
+      // The stack ended: a value or schema within thousands of others.
+      const reason = error instanceof RangeError ? new ConstraintRefusal('is nested too deeply') : error;
+      throw reason instanceof ConstraintRefusal ? refusalFor(constraint, reason) : reason;
+    }
+  }
+
+  private keptOrNew(constraint: OutputConstraint): Kept {
+    const text = JSON.stringify(constraint.type === 'json-schema' ? constraint.schema : constraint) ?? '';
+    if (text.length > this.limits.maxLength) {
+      throw new ConstraintRefusal(`is longer than ${this.limits.maxLength} characters`);
+    }
+    const key = createHash('sha256').update(`${constraint.type} ${text}`).digest('base64');
+    const known = this.kept.get(key);
+    this.kept.delete(key);
+    const kept = known && (known.automaton?.size ?? 0) <= maxKeptSize ? known : this.start(constraint, key);
+    this.kept.set(key, kept);
+    if (this.kept.size > this.limits.maxKept) {
+      const [oldest] = this.kept.keys();
+      if (oldest !== undefined) this.kept.delete(oldest);
+    }
+    return kept;
+  }
+
+  private start(constraint: OutputConstraint, key: string): Kept {
+    const kept: Kept = { automaton: null, compiled: this.run(constraint) };
+    kept.compiled.then(
+      ({ automaton }) => (kept.automaton = automaton),
+      () => this.kept.get(key) === kept && this.kept.delete(key),
+    );
+    return kept;
+  }
+
+  private async run(constraint: OutputConstraint): Promise<{ automaton: Automaton }> {
+    // Behind the return of `compile`: the request must not wait in the turn that brought it.
+    await setImmediate();
+    const work = grammarOf(constraint);
+    for (let usedMs = 0; ;) {
+      const startedAt = performance.now();
+      for (let sliceMs = 0; sliceMs < this.limits.sliceMs; sliceMs = performance.now() - startedAt) {
+        const step = work.next();
+        if (step.done) return { automaton: new Automaton(step.value.grammar, step.value.start) };
+        if (usedMs + sliceMs > this.limits.budgetMs) {
+          throw new ConstraintRefusal('compiling takes too long', step.value || '#');
+        }
+      }
+      usedMs += performance.now() - startedAt;
+      await setImmediate();
+    }
+  }
+}
+
+/** Yields the place that it has reached. */
+function* grammarOf(constraint: OutputConstraint): Generator<string, StartedGrammar> {
+  if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema);
+  const grammar = new Grammar();
+  if (constraint.type === 'json-object') {
+    const json = new JsonGrammar(grammar);
+    const start = grammar.sequence(grammar.lexeme(json.space), json.anyObject());
+    grammar.finish(start);
+    return { grammar, start };
+  }
+  const start = grammar.lexeme(compilePattern(grammar.arena, `^(?:${constraint.pattern})$`, utf8Of));
+  grammar.finish(start);
+  return { grammar, start };
+}
+
+function refusalFor({ type, param }: OutputConstraint, { reason, pointer }: ConstraintRefusal): PlatformError {
+  const what = type === 'regex' ? 'pattern' : 'schema';
+  const place = pointer === '' ? '' : ` at ${pointer.startsWith('#') ? pointer : `#${pointer}`}`;
+  return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, param);
+}

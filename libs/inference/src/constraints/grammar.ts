@@ -1,0 +1,184 @@
+import { type Regex, RegexArena } from './regex.js';
+import { ConstraintRefusal } from './refusal.js';
+
+/** A part of a grammar. Nodes are made once, children first, and compared by identity. */
+export type GrammarNode =
+  | (NodeBase & { readonly kind: 'lexeme'; readonly regex: Regex })
+  | (NodeBase & { readonly kind: 'sequence'; readonly items: readonly GrammarNode[] })
+  | (NodeBase & { readonly kind: 'choice'; readonly items: readonly GrammarNode[] })
+  | (NodeBase & { readonly kind: 'repeat'; readonly body: GrammarNode; readonly min: number; readonly max: number })
+  | GrammarRule;
+
+interface NodeBase {
+  readonly id: number;
+  /** Whether it may match the empty text. */
+  readonly nullable: boolean;
+}
+
+/** A named place of the grammar, which may refer to itself. `body` is set once, behind its making. */
+export interface GrammarRule extends NodeBase {
+  readonly kind: 'rule';
+  /** Where it comes from, for refusals. */
+  readonly pointer: string;
+  body: GrammarNode | null;
+}
+
+/** Largest number of nodes of one grammar. */
+const maxNodes = 200_000;
+
+/** Makes the nodes of one context-free grammar whose terminals are regular languages over bytes. */
+export class Grammar {
+  readonly arena = new RegexArena();
+  readonly nothing: GrammarNode;
+  readonly epsilon: GrammarNode;
+  readonly rules: GrammarRule[] = [];
+  /** In the order of their making. */
+  private readonly nodes: GrammarNode[] = [];
+  private readonly lexemes = new Map<Regex, GrammarNode>();
+  private readonly repeats = new Map<string, GrammarNode>();
+  private productive: ReadonlySet<GrammarRule> = new Set();
+  /** Answers of `isProductive` under the present `productive`. */
+  private readonly answers = new Map<GrammarNode, boolean>();
+
+  constructor() {
+    this.nothing = this.add({ id: 0, nullable: false, kind: 'choice', items: [] });
+    this.epsilon = this.add({ id: 1, nullable: true, kind: 'sequence', items: [] });
+  }
+
+  lexeme(regex: Regex): GrammarNode {
+    if (regex === this.arena.empty) return this.nothing;
+    if (regex === this.arena.epsilon) return this.epsilon;
+    const known = this.lexemes.get(regex);
+    if (known !== undefined) return known;
+    const node = this.add({ id: this.nodes.length, nullable: regex.nullable, kind: 'lexeme', regex });
+    this.lexemes.set(regex, node);
+    return node;
+  }
+
+  text(text: string): GrammarNode {
+    return this.lexeme(this.arena.text(text));
+  }
+
+  sequence(...items: readonly GrammarNode[]): GrammarNode {
+    const kept = items.filter((item) => item !== this.epsilon);
+    if (kept.includes(this.nothing)) return this.nothing;
+    if (kept.length <= 1) return kept[0] ?? this.epsilon;
+    const nullable = kept.every((item) => item.nullable);
+    return this.add({ id: this.nodes.length, nullable, kind: 'sequence', items: kept });
+  }
+
+  choice(...items: readonly GrammarNode[]): GrammarNode {
+    const kept = [...new Set(items)].filter((item) => item !== this.nothing);
+    if (kept.length <= 1) return kept[0] ?? this.nothing;
+    const nullable = kept.some((item) => item.nullable);
+    return this.add({ id: this.nodes.length, nullable, kind: 'choice', items: kept });
+  }
+
+  /** The body must not match the empty text. */
+  repeat(body: GrammarNode, min: number, max: number): GrammarNode {
+    if (max === 0) return this.epsilon;
+    if (body === this.nothing) return min === 0 ? this.epsilon : this.nothing;
+    if (min === 1 && max === 1) return body;
+    const key = `${body.id},${min},${max}`;
+    const known = this.repeats.get(key);
+    if (known !== undefined) return known;
+    const node = this.add({ id: this.nodes.length, nullable: min === 0, kind: 'repeat', body, min, max });
+    this.repeats.set(key, node);
+    return node;
+  }
+
+  rule(pointer: string): GrammarRule {
+    const rule = this.add({ id: this.nodes.length, nullable: false, kind: 'rule', pointer, body: null });
+    this.rules.push(rule);
+    return rule;
+  }
+
+  /**
+   * Checks the whole grammar, once every rule has its body: a rule that begins with itself, and a start that no finite
+   * text satisfies, are refused.
+   */
+  finish(start: GrammarNode): void {
+    this.productive = this.findProductive();
+    refuseLeftRecursion(this.rules);
+    if (!this.isProductive(start)) throw new ConstraintRefusal('no value satisfies the schema');
+  }
+
+  /** Whether some finite text matches the node. Only behind `finish`. */
+  isProductive(node: GrammarNode): boolean {
+    const known = this.answers.get(node);
+    if (known !== undefined) return known;
+    const answer = this.answerFor(node);
+    this.answers.set(node, answer);
+    return answer;
+  }
+
+  private answerFor(node: GrammarNode): boolean {
+    switch (node.kind) {
+      case 'lexeme':
+        return this.arena.isLive(node.regex);
+      case 'sequence':
+        return node.items.every((item) => this.isProductive(item));
+      case 'choice':
+        return node.items.some((item) => this.isProductive(item));
+      case 'repeat':
+        return node.min === 0 || this.isProductive(node.body);
+      case 'rule':
+        return this.productive.has(node);
+    }
+  }
+
+  private findProductive(): Set<GrammarRule> {
+    const found = new Set<GrammarRule>();
+    this.productive = found;
+    for (let before = -1; before !== found.size;) {
+      before = found.size;
+      this.answers.clear();
+      // Children first, so that no answer needs another one that is deep below.
+      for (const node of this.nodes) if (node.kind !== 'rule') this.isProductive(node);
+      // Rules are made from the outside in, and what is outside needs what is inside.
+      for (const rule of [...this.rules].reverse()) {
+        if (found.has(rule) || rule.body === null || !this.isProductive(rule.body)) continue;
+        found.add(rule);
+        this.answers.delete(rule);
+      }
+    }
+    return found;
+  }
+
+  private add<Node extends GrammarNode>(node: Node): Node {
+    if (this.nodes.length >= maxNodes) throw new ConstraintRefusal('the grammar is too large');
+    this.nodes.push(node);
+    return node;
+  }
+}
+
+function refuseLeftRecursion(rules: readonly GrammarRule[]): void {
+  const state = new Map<GrammarRule, 'open' | 'done'>();
+  const visit = (rule: GrammarRule): void => {
+    if (state.get(rule) === 'done') return;
+    if (state.get(rule) === 'open') throw new ConstraintRefusal('$ref leads back to itself', rule.pointer);
+    state.set(rule, 'open');
+    if (rule.body !== null) for (const first of firstRules(rule.body)) visit(first);
+    state.set(rule, 'done');
+  };
+  for (const rule of rules) visit(rule);
+}
+
+/** Rules that a node may begin with. */
+function firstRules(start: GrammarNode): GrammarRule[] {
+  const rules: GrammarRule[] = [];
+  const seen = new Set<GrammarNode>();
+  const open = [start];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (seen.has(node)) continue;
+    seen.add(node);
+    if (node.kind === 'rule') rules.push(node);
+    else if (node.kind === 'repeat') open.push(node.body);
+    else if (node.kind === 'choice') open.push(...node.items);
+    else if (node.kind === 'sequence') {
+      const end = node.items.findIndex((item) => !item.nullable);
+      open.push(...node.items.slice(0, end < 0 ? node.items.length : end + 1));
+    }
+  }
+  return rules;
+}

@@ -1,0 +1,169 @@
+import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
+import type { Grammar, GrammarNode, GrammarRule } from './grammar.js';
+import type { Regex, RegexArena } from './regex.js';
+
+/** Most digits before the point: integers of so many digits are exact in every JSON parser. */
+export const maxIntegerDigits = 15;
+
+/** Most digits behind the point. */
+export const maxFractionDigits = 24;
+
+/** The lexemes of JSON, and the grammar of any value. */
+export class JsonGrammar {
+  readonly arena: RegexArena;
+  /** Characters of a string in every form that JSON allows but lone surrogates. */
+  readonly character: Regex;
+  /** Characters of a string, each in the one form that `JSON.stringify` gives it. */
+  readonly plainCharacter: Regex;
+  readonly space: Regex;
+  private anyRule: GrammarRule | null = null;
+
+  constructor(readonly grammar: Grammar) {
+    const { arena } = grammar;
+    this.arena = arena;
+    this.plainCharacter = jsonCharacters(arena, allCodePoints);
+    this.character = this.characterOf();
+    this.space = this.spaceOf();
+  }
+
+  /** A string whose characters are `content`, already as JSON writes them. */
+  quoted(content: Regex): Regex {
+    return this.arena.concat(this.arena.text('"'), content, this.arena.text('"'));
+  }
+
+  anyString(): Regex {
+    return this.quoted(this.arena.star(this.character));
+  }
+
+  number(): Regex {
+    const { arena } = this;
+    const fraction = arena.concat(arena.text('.'), arena.repeat(this.digit(), 1, maxFractionDigits));
+    // Up to 10^289, so that no number is beyond a double.
+    const upTo289 = arena.or(
+      arena.concat(arena.optional(arena.text('1')), arena.repeat(this.digit(), 1, 2)),
+      arena.concat(arena.text('2'), arena.optional(this.digit('0', '8')), this.digit()),
+    );
+    const exponent = arena.concat(letters(arena, 'eE'), arena.optional(letters(arena, '+-')), upTo289);
+    return arena.concat(this.integer(), arena.optional(fraction), arena.optional(exponent));
+  }
+
+  integer(): Regex {
+    const { arena } = this;
+    const more = arena.repeat(this.digit(), 0, maxIntegerDigits - 1);
+    const digits = arena.or(arena.text('0'), arena.concat(this.digit('1', '9'), more));
+    return arena.concat(arena.optional(arena.text('-')), digits);
+  }
+
+  digit(from = '0', to = '9'): Regex {
+    const [low, high] = [from.charCodeAt(0), to.charCodeAt(0)];
+    return this.arena.byteSet((byte) => byte >= low && byte <= high);
+  }
+
+  /** One of the texts; shared beginnings are read once. */
+  oneOf(texts: readonly string[]): Regex {
+    const encoder = new TextEncoder();
+    return this.oneOfBytes(texts.map((text) => encoder.encode(text)));
+  }
+
+  /** A name of an object with the colon and the space behind it. */
+  name(name: Regex): Regex {
+    return this.arena.concat(name, this.arena.text(':'), this.space);
+  }
+
+  /** What stands between two members or items. */
+  comma(): Regex {
+    return this.arena.concat(this.arena.text(','), this.space);
+  }
+
+  anyObject(): GrammarNode {
+    const member = this.grammar.sequence(this.grammar.lexeme(this.name(this.anyString())), this.anyValue());
+    return this.enclosed('{', this.list(member), '}');
+  }
+
+  anyArray(): GrammarNode {
+    return this.enclosed('[', this.list(this.anyValue()), ']');
+  }
+
+  anyValue(): GrammarNode {
+    if (this.anyRule !== null) return this.anyRule;
+    const rule = this.grammar.rule('');
+    this.anyRule = rule;
+    const scalar = this.arena.or(this.anyString(), this.number(), this.oneOf(['true', 'false', 'null']));
+    rule.body = this.grammar.choice(this.grammar.lexeme(scalar), this.anyObject(), this.anyArray());
+    return rule;
+  }
+
+  /** `content` between brackets with space inside of them. */
+  enclosed(opening: string, content: GrammarNode, closing: string): GrammarNode {
+    const { grammar, arena } = this;
+    const open = grammar.lexeme(arena.concat(arena.text(opening), this.space));
+    return grammar.sequence(open, content, grammar.lexeme(arena.concat(this.space, arena.text(closing))));
+  }
+
+  /** Any number of items with commas between. */
+  private list(item: GrammarNode): GrammarNode {
+    const { grammar } = this;
+    const more = grammar.repeat(grammar.sequence(grammar.lexeme(this.comma()), item), 0, Infinity);
+    return grammar.choice(grammar.epsilon, grammar.sequence(item, more));
+  }
+
+  private oneOfBytes(texts: readonly Uint8Array[]): Regex {
+    const { arena } = this;
+    const [only] = texts;
+    if (texts.length === 1 && only !== undefined) return arena.literal(only);
+    const byFirst = new Map<number | undefined, Uint8Array[]>();
+    for (const text of texts) {
+      const group = byFirst.get(text[0]);
+      if (group === undefined) byFirst.set(text[0], [text.subarray(1)]);
+      else group.push(text.subarray(1));
+    }
+    const groups = [...byFirst].map(([first, rests]) =>
+      first === undefined ? arena.epsilon : arena.concat(arena.byte(first), this.oneOfBytes(rests)),
+    );
+    return arena.or(...groups);
+  }
+
+  /**
+   * White space between lexemes: none, one blank, or a new line with its indentation. JSON allows any amount, which a
+   * weak model may never end.
+   */
+  private spaceOf(): Regex {
+    const { arena } = this;
+    const indentation = arena.or(arena.repeat(arena.text(' '), 0, 40), arena.repeat(arena.text('\t'), 1, 20));
+    const line = arena.concat(arena.optional(arena.text('\r')), arena.text('\n'), indentation);
+    return arena.or(arena.epsilon, arena.text(' '), line);
+  }
+
+  private characterOf(): Regex {
+    const { arena } = this;
+    const raw = utf8Of(arena, [
+      [0x20, 0x21],
+      [0x23, 0x5b],
+      [0x5d, 0x10ffff],
+    ]);
+    const hex = letters(arena, '0123456789abcdefABCDEF');
+    const simple = letters(arena, '"\\/bfnrt');
+    const outsideSurrogates = arena.or(
+      arena.concat(letters(arena, '0123456789abcefABCEF'), hex, hex, hex),
+      arena.concat(letters(arena, 'dD'), letters(arena, '01234567'), hex, hex),
+    );
+    const pair = arena.concat(
+      letters(arena, 'dD'),
+      letters(arena, '89abAB'),
+      hex,
+      hex,
+      arena.text('\\u'),
+      letters(arena, 'dD'),
+      letters(arena, 'cdefCDEF'),
+      hex,
+      hex,
+    );
+    const coded = arena.concat(arena.text('u'), arena.or(outsideSurrogates, pair));
+    return arena.or(raw, arena.concat(arena.text('\\'), arena.or(simple, coded)));
+  }
+}
+
+export function letters(arena: RegexArena, characters: string): Regex {
+  const codes = new Set([...characters].map((character) => character.charCodeAt(0)));
+  return arena.byteSet((byte) => codes.has(byte));
+}

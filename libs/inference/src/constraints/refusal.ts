@@ -1,0 +1,23 @@
+/** Why a schema or pattern cannot be turned into a grammar. `pointer` is a JSON pointer into the schema. */
+export class ConstraintRefusal extends Error {
+  constructor(
+    readonly reason: string,
+    readonly pointer = '',
+  ) {
+    super(pointer === '' ? reason : `${pointer}: ${reason}`);
+  }
+
+  /** The same reason, located at `pointer` unless it has a location already. */
+  at(pointer: string): ConstraintRefusal {
+    return this.pointer === '' ? new ConstraintRefusal(this.reason, pointer) : this;
+  }
+}
+
+/** Runs `work`; a refusal without a location gets `pointer`. */
+export function located<Result>(pointer: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof ConstraintRefusal ? error.at(pointer) : error;
+  }
+}

@@ -1,0 +1,346 @@
+import { ConstraintRefusal } from './refusal.js';
+
+/*
+ * Regular languages over bytes as hash-consed expressions, read by Brzozowski derivatives: the derivative of a language
+ * by a byte is the language of what may follow it. Counted repetition, intersection and complement need no automaton of
+ * their own, and every state is built only when some text reaches it.
+ */
+
+export type RegexKind = 'empty' | 'epsilon' | 'set' | 'literal' | 'concat' | 'or' | 'and' | 'not' | 'repeat';
+
+/** One language. Equal expressions of an arena are the same object. */
+export interface Regex {
+  readonly id: number;
+  readonly kind: RegexKind;
+  /** Whether the empty text belongs to it. */
+  readonly nullable: boolean;
+  /** Free of intersection and complement: its language is empty only if its kind is. */
+  readonly plain: boolean;
+  /** Two children of `concat`; the one child of `not` and `repeat`; all of `or` and `and`. */
+  readonly children: readonly Regex[];
+  /** Of `set`: 1 for each member byte. */
+  readonly set: Uint8Array | null;
+  /** Of `literal`: the text and where in it the language begins. */
+  readonly bytes: Uint8Array | null;
+  readonly offset: number;
+  /** Of `repeat`. */
+  readonly min: number;
+  readonly max: number;
+  /** Derivatives found so far, by byte. */
+  readonly derivatives: Map<number, Regex>;
+  /** Whether any text belongs to it; null while unknown. */
+  isLive: boolean | null;
+  /** See `RegexArena.clip`. */
+  clipped: Regex | null;
+}
+
+/** Number of states that one search for a member of a language may visit. */
+const maxSearchStates = 4_000;
+
+const noBytes = new Uint8Array(0);
+
+/** Makes the expressions of one grammar and keeps one object per language that it has written. */
+export class RegexArena {
+  readonly empty: Regex;
+  readonly epsilon: Regex;
+  /** Every text. */
+  readonly anything: Regex;
+  /** How many expressions were made. */
+  size = 0;
+  private readonly known = new Map<string, Regex>();
+  private readonly named = new Map<string, Regex>();
+  private readonly sets: Uint8Array[] = [];
+  private byteClasses: ByteClasses | null = null;
+  private readonly literalIds = new Map<Uint8Array, number>();
+
+  constructor() {
+    this.empty = this.make('empty', 'empty', { isLive: false });
+    this.epsilon = this.make('epsilon', 'epsilon', { nullable: true, isLive: true });
+    this.anything = this.make('anything', 'not', {
+      nullable: true,
+      plain: false,
+      children: [this.empty],
+      isLive: true,
+    });
+  }
+
+  /** Bytes that every set of this arena treats alike. Made when first asked for, and again when sets were added. */
+  get classes(): ByteClasses {
+    return (this.byteClasses ??= byteClassesOf(this.sets));
+  }
+
+  /** What `make` gave for this key before, else now. */
+  remembered(key: string, make: () => Regex): Regex {
+    const known = this.named.get(key) ?? make();
+    this.named.set(key, known);
+    return known;
+  }
+
+  byteSet(includes: (byte: number) => boolean): Regex {
+    const set = Uint8Array.from({ length: 256 }, (_, byte) => (includes(byte) ? 1 : 0));
+    if (!set.includes(1)) return this.empty;
+    return this.intern(`s${set.join('')}`, () => {
+      this.sets.push(set);
+      this.byteClasses = null;
+      return { kind: 'set', set, isLive: true };
+    });
+  }
+
+  byte(value: number): Regex {
+    return this.byteSet((byte) => byte === value);
+  }
+
+  literal(bytes: Uint8Array): Regex {
+    for (const byte of new Set(bytes)) this.byte(byte);
+    return this.literalFrom(bytes, 0);
+  }
+
+  text(text: string): Regex {
+    return this.literal(new TextEncoder().encode(text));
+  }
+
+  concat(...parts: readonly Regex[]): Regex {
+    return parts.reduceRight((rest, part) => this.concatTwo(part, rest), this.epsilon);
+  }
+
+  or(...choices: readonly Regex[]): Regex {
+    const found = new Set<Regex>();
+    for (const choice of choices) {
+      if (choice === this.anything) return choice;
+      if (choice.kind === 'or') for (const child of choice.children) found.add(child);
+      else if (choice !== this.empty) found.add(choice);
+    }
+    return this.combined('or', found, this.empty);
+  }
+
+  and(...parts: readonly Regex[]): Regex {
+    const found = new Set<Regex>();
+    for (const part of parts) {
+      if (part === this.empty) return part;
+      if (part.kind === 'and') for (const child of part.children) found.add(child);
+      else if (part !== this.anything) found.add(part);
+    }
+    return this.combined('and', found, this.anything);
+  }
+
+  not(part: Regex): Regex {
+    if (part === this.empty) return this.anything;
+    if (part.kind === 'not') return part.children[0] ?? this.empty;
+    return this.intern(`n${part.id}`, () => ({
+      kind: 'not',
+      nullable: !part.nullable,
+      plain: false,
+      children: [part],
+    }));
+  }
+
+  repeat(part: Regex, min: number, max: number): Regex {
+    if (max === 0 || part === this.epsilon) return this.epsilon;
+    if (part === this.empty) return min === 0 ? this.epsilon : this.empty;
+    if (min === 1 && max === 1) return part;
+    if (part.kind === 'repeat' && part.min === 0 && part.max === Infinity) return part;
+    // Iterations of a nullable body may all be empty, so none of them is required.
+    const least = part.nullable ? 0 : min;
+    return this.intern(`r${part.id},${least},${max}`, () => ({
+      kind: 'repeat',
+      nullable: least === 0,
+      plain: part.plain,
+      children: [part],
+      min: least,
+      max,
+      isLive: part.plain ? true : null,
+    }));
+  }
+
+  optional(part: Regex): Regex {
+    return this.or(this.epsilon, part);
+  }
+
+  star(part: Regex): Regex {
+    return this.repeat(part, 0, Infinity);
+  }
+
+  /** The language of what may follow `byte`. */
+  derive(regex: Regex, byte: number): Regex {
+    const known = regex.derivatives.get(byte);
+    if (known !== undefined) return known;
+    const derivative = this.derivativeOf(regex, byte);
+    regex.derivatives.set(byte, derivative);
+    return derivative;
+  }
+
+  /** Whether any text belongs to the language. Throws a refusal where the search grows beyond its limit. */
+  isLive(regex: Regex): boolean {
+    if (regex.isLive !== null) return regex.isLive;
+    if (regex.nullable || regex.plain) return (regex.isLive = regex.nullable || regex !== this.empty);
+    return this.searchMember(regex);
+  }
+
+  /**
+   * The language with every counter lowered to `limit`. As each iteration takes at least one byte, both languages have
+   * the same members, and the same beginnings of members, among the texts shorter than `limit`. Counters under an
+   * intersection or a complement stay, since whether anything is left depends on their exact value.
+   */
+  clip(regex: Regex, limit: number): Regex {
+    if (regex.clipped !== null) return regex.clipped;
+    regex.clipped = regex.plain ? this.clippedOf(regex, limit) : regex;
+    return regex.clipped;
+  }
+
+  private clippedOf(regex: Regex, limit: number): Regex {
+    const [first = this.empty] = regex.children;
+    if (regex.kind === 'concat') {
+      // Without recursion along the chain, which is as long as a pattern.
+      const parts: Regex[] = [];
+      let rest = regex;
+      for (; rest.kind === 'concat'; rest = rest.children[1] ?? this.epsilon)
+        parts.push(rest.children[0] ?? this.epsilon);
+      return this.concat(...parts.map((part) => this.clip(part, limit)), this.clip(rest, limit));
+    }
+    if (regex.kind === 'or') return this.or(...regex.children.map((child) => this.clip(child, limit)));
+    if (regex.kind !== 'repeat') return regex;
+    return this.repeat(this.clip(first, limit), Math.min(regex.min, limit), clipMax(regex.max, limit));
+  }
+
+  private searchMember(start: Regex): boolean {
+    const cameFrom = new Map<Regex, Regex | null>([[start, null]]);
+    const open = [start];
+    for (let regex = open.pop(); regex !== undefined; regex = open.pop()) {
+      for (const byte of this.classes.samples) {
+        const next = this.derive(regex, byte);
+        if (next === this.empty || next.isLive === false || cameFrom.has(next)) continue;
+        cameFrom.set(next, regex);
+        if (next.isLive === true || next.nullable || next.plain) return markLive(next, cameFrom);
+        open.push(next);
+      }
+      if (cameFrom.size > maxSearchStates) throw new ConstraintRefusal('the combination of patterns is too large');
+    }
+    for (const dead of cameFrom.keys()) dead.isLive = false;
+    return false;
+  }
+
+  private derivativeOf(regex: Regex, byte: number): Regex {
+    const [first = this.empty, second = this.epsilon] = regex.children;
+    switch (regex.kind) {
+      case 'empty':
+      case 'epsilon':
+        return this.empty;
+      case 'set':
+        return regex.set?.[byte] === 1 ? this.epsilon : this.empty;
+      case 'literal':
+        return regex.bytes?.[regex.offset] === byte ? this.literalFrom(regex.bytes, regex.offset + 1) : this.empty;
+      case 'concat': {
+        const begun = this.concatTwo(this.derive(first, byte), second);
+        return first.nullable ? this.or(begun, this.derive(second, byte)) : begun;
+      }
+      case 'or':
+        return this.or(...regex.children.map((child) => this.derive(child, byte)));
+      case 'and':
+        return this.and(...regex.children.map((child) => this.derive(child, byte)));
+      case 'not':
+        return this.not(this.derive(first, byte));
+      case 'repeat': {
+        const rest = this.repeat(first, Math.max(0, regex.min - 1), regex.max - 1);
+        return this.concatTwo(this.derive(first, byte), rest);
+      }
+    }
+  }
+
+  private concatTwo(first: Regex, second: Regex): Regex {
+    if (first === this.empty || second === this.empty) return this.empty;
+    if (first === this.epsilon) return second;
+    if (second === this.epsilon) return first;
+    if (first.kind === 'concat') {
+      const [head = this.empty, tail = this.epsilon] = first.children;
+      return this.concatTwo(head, this.concatTwo(tail, second));
+    }
+    return this.intern(`c${first.id},${second.id}`, () => ({
+      kind: 'concat',
+      nullable: first.nullable && second.nullable,
+      plain: first.plain && second.plain,
+      children: [first, second],
+    }));
+  }
+
+  private combined(kind: 'or' | 'and', found: ReadonlySet<Regex>, neutral: Regex): Regex {
+    const children = [...found];
+    const [only] = children;
+    if (only === undefined) return neutral;
+    if (children.length === 1) return only;
+    children.sort((left, right) => left.id - right.id);
+    const isOr = kind === 'or';
+    return this.intern(`${isOr ? 'o' : 'a'}${children.map(({ id }) => id).join(',')}`, () => ({
+      kind,
+      nullable: isOr ? children.some(({ nullable }) => nullable) : children.every(({ nullable }) => nullable),
+      plain: isOr && children.every(({ plain }) => plain),
+      children,
+    }));
+  }
+
+  private literalFrom(bytes: Uint8Array, offset: number): Regex {
+    if (offset >= bytes.length) return this.epsilon;
+    const text = this.literalIds.get(bytes) ?? this.literalIds.size;
+    this.literalIds.set(bytes, text);
+    return this.intern(`l${text},${offset}`, () => ({ kind: 'literal', bytes, offset, isLive: true }));
+  }
+
+  private intern(key: string, members: () => Partial<Regex> & { kind: RegexKind }): Regex {
+    const known = this.known.get(key);
+    if (known !== undefined) return known;
+    const { kind, ...rest } = members();
+    return this.make(key, kind, rest);
+  }
+
+  private make(key: string, kind: RegexKind, members: Partial<Regex>): Regex {
+    const regex: Regex = {
+      id: this.size++,
+      kind,
+      nullable: false,
+      plain: true,
+      children: [],
+      set: null,
+      bytes: kind === 'literal' ? noBytes : null,
+      offset: 0,
+      min: 0,
+      max: 0,
+      derivatives: new Map(),
+      isLive: null,
+      clipped: null,
+      ...members,
+    };
+    this.known.set(key, regex);
+    return regex;
+  }
+}
+
+/** A counter lowered to `limit`; no limit stays none. */
+export function clipMax(max: number, limit: number): number {
+  return max === Infinity ? max : Math.min(max, limit);
+}
+
+/** A partition of the 256 bytes. */
+export interface ByteClasses {
+  /** Class of each byte. */
+  readonly of: Uint8Array;
+  /** One byte of each class. */
+  readonly samples: readonly number[];
+}
+
+function byteClassesOf(sets: readonly Uint8Array[]): ByteClasses {
+  const of = new Uint8Array(256);
+  const samples: number[] = [];
+  const classOfSignature = new Map<string, number>();
+  for (let byte = 0; byte < 256; byte++) {
+    const signature = sets.map((set) => set[byte]).join('');
+    const known = classOfSignature.get(signature) ?? samples.length;
+    if (known === samples.length) samples.push(byte);
+    classOfSignature.set(signature, known);
+    of[byte] = known;
+  }
+  return { of, samples };
+}
+
+function markLive(member: Regex, cameFrom: ReadonlyMap<Regex, Regex | null>): true {
+  for (let regex: Regex | null | undefined = member; regex; regex = cameFrom.get(regex)) regex.isLive = true;
+  return true;
+}

@@ -1,0 +1,52 @@
+import { Automaton, type State } from './automaton.js';
+import { compileSchema } from './schema/schema-compiler.js';
+
+/** The automaton of a schema, compiled at once: for tests. */
+export function automatonOf(schema: unknown): Automaton {
+  const work = compileSchema(schema);
+  for (;;) {
+    const step = work.next();
+    if (step.done) return new Automaton(step.value.grammar, step.value.start);
+  }
+}
+
+/** Whether a text belongs to the grammar, decided byte by byte. */
+export function accepts(automaton: Automaton, text: string): boolean {
+  let state: State | null = automaton.start;
+  for (const byte of new TextEncoder().encode(text)) {
+    if (state === null) return false;
+    state = automaton.next(state, byte);
+  }
+  return state?.isComplete ?? false;
+}
+
+/** Whether the instance belongs to it with its members in some order: a grammar keeps to the order of its schema. */
+export function acceptsInSomeOrder(automaton: Automaton, instance: unknown): boolean {
+  for (const text of writtenOrders(instance)) if (accepts(automaton, text)) return true;
+  return false;
+}
+
+/** The compact JSON of an instance, with members in every order. */
+function writtenOrders(instance: unknown): string[] {
+  if (Array.isArray(instance)) return choices(instance.map(writtenOrders)).map((items) => `[${items.join(',')}]`);
+  if (typeof instance !== 'object' || instance === null) return [JSON.stringify(instance)];
+  return permutations(Object.entries(instance)).flatMap((members) =>
+    choices(members.map(([, value]) => writtenOrders(value))).map(
+      (values) => `{${values.map((value, index) => `${JSON.stringify(members[index]?.[0])}:${value}`).join(',')}}`,
+    ),
+  );
+}
+
+function choices(lists: readonly string[][]): string[][] {
+  return lists.reduce<string[][]>(
+    (found, list) => found.flatMap((begun) => list.map((item) => [...begun, item])),
+    [[]],
+  );
+}
+
+function permutations<Item>(items: readonly Item[]): Item[][] {
+  if (items.length <= 1) return [[...items]];
+  return items.flatMap((item, index) =>
+    permutations(items.filter((_, other) => other !== index)).map((rest) => [item, ...rest]),
+  );
+}

@@ -1,0 +1,143 @@
+import type { GrammarNode } from '../grammar.js';
+import { ConstraintRefusal } from '../refusal.js';
+import type { Regex } from '../regex.js';
+import type { SchemaContext } from './schema-context.js';
+import type { SchemaNode } from './schema-document.js';
+import { placeOfPattern, type SchemaFacts, schemasOfMember } from './schema-facts.js';
+
+/** A member with a name of its own. */
+interface Member {
+  /** Its quoted name, colon and value. */
+  node: GrammarNode;
+  isRequired: boolean;
+}
+
+/** Patterns of names that one object may have: each set of them has a rule of its own. */
+const maxPatterns = 5;
+
+/**
+ * Objects: the named members in the order in which the schema declares them, then those that only a pattern or
+ * `additionalProperties` allows.
+ */
+export class MemberCompiler {
+  constructor(private readonly compiler: SchemaContext) {}
+
+  compile(facts: SchemaFacts): GrammarNode {
+    const { grammar, json } = this.compiler;
+    if (facts.minProperties > facts.maxProperties) return grammar.nothing;
+    const names = new Set([...facts.members.flatMap(({ properties }) => [...properties.keys()]), ...facts.required]);
+    const members: Member[] = [];
+    for (const name of names) {
+      const isRequired = facts.required.has(name);
+      const value = this.compiler.valueOf(schemasOfMember(facts, name, this.matcher(name)));
+      if (value === grammar.nothing && isRequired) return grammar.nothing;
+      const key = grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name))));
+      if (value !== grammar.nothing) members.push({ node: grammar.sequence(key, value), isRequired });
+    }
+    const other = this.otherMember(facts, names);
+    this.checkMinimum(facts, other, members);
+    return json.enclosed('{', this.chain(facts, members, other), '}');
+  }
+
+  private matcher(name: string): (pattern: string, place: string) => boolean {
+    const { arena } = this.compiler.grammar;
+    const bytes = new TextEncoder().encode(JSON.stringify(name).slice(1, -1));
+    return (pattern, place) => {
+      const found = this.compiler.stringPattern(pattern, place);
+      return bytes.reduce((regex, byte) => arena.derive(regex, byte), found).nullable;
+    };
+  }
+
+  /** A member whose name is none of `names`. */
+  private otherMember(facts: SchemaFacts, names: ReadonlySet<string>): GrammarNode {
+    const { grammar, json } = this.compiler;
+    const { arena } = grammar;
+    const patterns = facts.members.flatMap(({ node, patterns: own }) =>
+      own.map(({ pattern }) => ({ pattern, place: placeOfPattern(node, pattern) })),
+    );
+    const distinct = new Map(
+      patterns.map(({ pattern, place }) => [pattern, this.compiler.stringPattern(pattern, place)]),
+    );
+    if (distinct.size > maxPatterns) {
+      throw new ConstraintRefusal(`more than ${maxPatterns} patterns of names are not supported`, facts.pointer);
+    }
+    if (distinct.size === 0 && names.size === 0) {
+      return this.member(json.anyString(), schemasOfOther(facts, new Set()));
+    }
+    const texts = [...names].map((name) => JSON.stringify(name).slice(1, -1));
+    const isOther = texts.length === 0 ? arena.anything : arena.not(json.oneOf(texts));
+    const listed = [...distinct];
+    const choices = Array.from({ length: 2 ** listed.length }, (_, bits) => {
+      const isIn = (index: number): boolean => ((bits >> index) & 1) === 1;
+      const checks = listed.map(([, regex], index) => (isIn(index) ? regex : arena.not(regex)));
+      const name = arena.and(arena.star(json.plainCharacter), isOther, ...checks);
+      if (!arena.isLive(name)) return grammar.nothing;
+      const matched = new Set(listed.filter((_, index) => isIn(index)).map(([pattern]) => pattern));
+      return this.member(json.quoted(name), schemasOfOther(facts, matched));
+    });
+    return grammar.choice(...choices);
+  }
+
+  private member(name: Regex, schemas: readonly SchemaNode[]): GrammarNode {
+    const { grammar, json } = this.compiler;
+    return grammar.sequence(grammar.lexeme(json.name(name)), this.compiler.valueOf(schemas));
+  }
+
+  /** Names that come twice are one member, so beyond the named ones only a first other member surely counts. */
+  private checkMinimum({ minProperties, pointer }: SchemaFacts, other: GrammarNode, members: readonly Member[]): void {
+    const required = members.filter(({ isRequired }) => isRequired).length;
+    if (other !== this.compiler.grammar.nothing && minProperties > required + 1) {
+      const reason = 'more properties than one beyond the required ones are not supported where others are allowed';
+      throw new ConstraintRefusal(reason, `${pointer}/minProperties`);
+    }
+  }
+
+  /** From the last member to the first: what may follow depends on whether it is the first, and on how many came. */
+  private chain(facts: SchemaFacts, members: readonly Member[], other: GrammarNode): GrammarNode {
+    const { grammar, json } = this.compiler;
+    const { minProperties, maxProperties } = facts;
+    const most = maxProperties === Infinity ? minProperties : Math.min(maxProperties, members.length + 1);
+    const comma = grammar.lexeme(json.comma());
+    const behind = (member: GrammarNode, isFirst: boolean): GrammarNode =>
+      isFirst ? member : grammar.sequence(comma, member);
+    const counts = Array.from({ length: most + 1 }, (_, count) => count);
+    let next = counts.map((count) => ({
+      first: this.others(facts, other, { isFirst: true, count }),
+      later: this.others(facts, other, { isFirst: false, count }),
+    }));
+    for (const { node, isRequired } of [...members].reverse()) {
+      const after = next;
+      const continued = (count: number, isFirst: boolean): GrammarNode => {
+        const skipped = (isFirst ? after[count]?.first : after[count]?.later) ?? grammar.nothing;
+        const rest = after[Math.min(count + 1, most)]?.later ?? grammar.nothing;
+        const taken = count >= maxProperties ? grammar.nothing : grammar.sequence(behind(node, isFirst), rest);
+        return isRequired ? taken : grammar.choice(taken, skipped);
+      };
+      next = counts.map((count) => ({ first: continued(count, true), later: continued(count, false) }));
+    }
+    return next[0]?.first ?? grammar.nothing;
+  }
+
+  private others(
+    { minProperties, maxProperties }: SchemaFacts,
+    other: GrammarNode,
+    { isFirst, count }: { isFirst: boolean; count: number },
+  ): GrammarNode {
+    const { grammar, json } = this.compiler;
+    const least = Math.max(0, minProperties - count);
+    const most = maxProperties - count;
+    const end = least === 0 ? grammar.epsilon : grammar.nothing;
+    if (least > 1 || most <= 0) return end;
+    const later = grammar.sequence(grammar.lexeme(json.comma()), other);
+    if (!isFirst) return grammar.repeat(later, least, most);
+    return grammar.choice(end, grammar.sequence(other, grammar.repeat(later, 0, most - 1)));
+  }
+}
+
+/** The schemas of a member without a name of its own that matches exactly these patterns. */
+function schemasOfOther({ members }: SchemaFacts, matched: ReadonlySet<string>): SchemaNode[] {
+  return members.flatMap(({ patterns, additional }) => {
+    const found = patterns.filter(({ pattern }) => matched.has(pattern)).map(({ schema }) => schema);
+    return found.length > 0 || additional === null ? found : [additional];
+  });
+}

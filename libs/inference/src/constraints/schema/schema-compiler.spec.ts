@@ -1,0 +1,343 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { describe, expect, it } from 'vitest';
+import { ConstraintRefusal } from '../refusal.js';
+import { accepts, acceptsInSomeOrder, automatonOf } from '../schema-automaton.js';
+
+const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true });
+addFormats.default(ajv);
+
+/** Values of every type and around every border that the schemas below have. */
+const instances: unknown[] = [
+  null,
+  true,
+  false,
+  ...[
+    0, 1, -1, 2, 3, 4, 5, 7, 10, 11, 12, 20, 30, 99, 100, 101, 1000, -5, -7, -10, 1.1, 1.5, 0.5, -0.5, 2.25, 0.01,
+    99.99,
+  ],
+  ...[1.01, 0.1, 4.999, 5.001, 123456789, -123.456],
+  ...[
+    '',
+    'a',
+    'aa',
+    'aaa',
+    'aaaa',
+    'b',
+    'ab',
+    'abc',
+    'foo',
+    'bar',
+    'A',
+    'é',
+    '😀',
+    '😀😀',
+    'a"b',
+    'a\\b',
+    'a\nb',
+    '\u0001',
+    '/',
+  ],
+  ...[
+    '2024-02-29',
+    '2023-02-29',
+    '2024-13-01',
+    '2024-04-31',
+    '2024-06-30T12:00:00Z',
+    '2024-06-30T25:00:00Z',
+    '12:30:00Z',
+  ],
+  ...[
+    '2024-06-30T12:00:00.123+02:00',
+    'a@b.co',
+    'a@',
+    '@b',
+    'not an address',
+    '127.0.0.1',
+    '256.0.0.1',
+    '::1',
+    '1::2::3',
+    '::ffff:1.2.3.4',
+  ],
+  ...[
+    '1:2:3:4:5:6:7:8',
+    '1:2:3:4:5:6:7::',
+    '12345::',
+    'example.com',
+    '-bad.example',
+    'https://example.com/a?b=c#d',
+    'no scheme',
+  ],
+  ...['123e4567-e89b-12d3-a456-426614174000', '123e4567', 'AB-12', 'AB-123', '2024'],
+  [],
+  [1],
+  ['a'],
+  [1, 2],
+  [1, 'a'],
+  ['a', 1],
+  [1, 'a', true],
+  [1, 2, 3],
+  [1, 2, 3, 4],
+  [[]],
+  [[1], [2, 3]],
+  [null],
+  {},
+  { a: 1 },
+  { a: 'x' },
+  { b: 2 },
+  { a: 1, b: 2 },
+  { a: 'x', b: 2 },
+  { a: 1, b: 2, c: 3 },
+  { a: 1, b: 'y', c: null },
+  { foo: 1, bar: 2 },
+  { foo: 1 },
+  { x1: 1 },
+  { x1: 'a', y: 'b' },
+  { kind: 'cat', lives: 9 },
+  { kind: 'dog', lives: 9 },
+  { kind: 'dog', barks: true },
+  { value: 1, next: { value: 2, next: null } },
+  { value: 1, next: null },
+  { value: 1, next: 3 },
+  { 'a"b': 1 },
+];
+
+const list = {
+  $defs: {
+    node: {
+      type: 'object',
+      properties: { value: { type: 'integer' }, next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } },
+      required: ['value', 'next'],
+      additionalProperties: false,
+    },
+  },
+};
+
+const schemas: Record<string, unknown[]> = {
+  boolean: [true, {}],
+  type: [
+    'null',
+    'boolean',
+    'integer',
+    'number',
+    'string',
+    'array',
+    'object',
+    ['string', 'null'],
+    ['integer', 'object'],
+  ].map((type) => ({ type })),
+  'enum and const': [
+    { enum: ['a', 1, null, [1, 2], { a: 1, b: 2 }] },
+    { type: 'string', enum: ['a', 1, 'ab', '😀'] },
+    { const: 'foo' },
+    { const: { a: 1 } },
+    { enum: ['a', 'aa', 'aaa'], minLength: 2 },
+    { enum: [1, 5, 20], maximum: 5 },
+  ],
+  properties: [
+    { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' } } },
+    { properties: { a: { type: 'string' } }, additionalProperties: false },
+    { type: 'object', properties: { a: {}, b: {}, c: {} }, required: ['b'] },
+    { type: 'object', required: ['a'], additionalProperties: { type: 'integer' } },
+    { properties: { a: false } },
+    { properties: { a: true, b: false } },
+    { type: 'object', properties: { 'a"b': { type: 'integer' } }, additionalProperties: false },
+    { type: 'object', properties: { foo: { type: 'integer' } }, additionalProperties: { type: 'string' } },
+  ],
+  patternProperties: [
+    { patternProperties: { '^x\\d': { type: 'integer' } } },
+    { patternProperties: { '^[a-c]$': { type: 'integer' } }, additionalProperties: false },
+    { patternProperties: { a: { type: 'integer' }, 'a|b': { minimum: 2 } }, additionalProperties: { type: 'string' } },
+    { properties: { a: { type: 'integer' } }, patternProperties: { '^a': { minimum: 5 } } },
+  ],
+  'number of properties': [
+    { type: 'object', minProperties: 1 },
+    { type: 'object', maxProperties: 2 },
+    {
+      type: 'object',
+      properties: { a: {}, b: {}, c: {} },
+      additionalProperties: false,
+      minProperties: 2,
+      maxProperties: 2,
+    },
+    { type: 'object', properties: { a: {}, b: {} }, required: ['a'], minProperties: 2 },
+  ],
+  items: [
+    { type: 'array', items: { type: 'integer' } },
+    { items: { type: 'string' } },
+    { prefixItems: [{ type: 'integer' }, { type: 'string' }] },
+    { type: 'array', prefixItems: [{ type: 'integer' }, { type: 'string' }], items: false },
+    { type: 'array', prefixItems: [{ type: 'integer' }], items: { type: 'integer' }, minItems: 2, maxItems: 3 },
+    { type: 'array', minItems: 2 },
+    { type: 'array', maxItems: 1 },
+    { type: 'array', items: false },
+    { type: 'array', items: { type: 'array', items: { type: 'integer' } } },
+    { type: 'array', prefixItems: [{}, {}], minItems: 3 },
+  ],
+  strings: [
+    { type: 'string', minLength: 2 },
+    { type: 'string', maxLength: 2 },
+    { type: 'string', minLength: 1, maxLength: 1 },
+    { minLength: 3 },
+    { type: 'string', pattern: '^[a-z]+$' },
+    { type: 'string', pattern: 'b' },
+    { type: 'string', pattern: '^(a|b){2,3}$' },
+    { type: 'string', pattern: '^[A-Z]{2}-\\d{2,}$', maxLength: 5 },
+    { type: 'string', pattern: '^[^a]' },
+    { type: 'string', pattern: '^.$' },
+    { type: 'string', pattern: '^a["\\\\\\n]b$' },
+    { type: 'string', pattern: 'a', minLength: 3 },
+    { type: 'string', pattern: '^a|b$' },
+    { type: 'string', pattern: '^' },
+  ],
+  formats: ['date-time', 'date', 'time', 'email', 'hostname', 'uri', 'uuid', 'ipv4', 'ipv6'].map((format) => ({
+    type: 'string',
+    format,
+  })),
+  numbers: [
+    { type: 'integer', minimum: -5, maximum: 100 },
+    { type: 'integer', exclusiveMinimum: -5, exclusiveMaximum: 100 },
+    { type: 'integer', minimum: 7 },
+    { type: 'integer', maximum: -1 },
+    { type: 'number', minimum: 0.5 },
+    { type: 'number', exclusiveMinimum: 0.5, maximum: 99.99 },
+    { type: 'number', minimum: -123.456, exclusiveMaximum: 0 },
+    { type: 'number', minimum: 1.01, maximum: 4.999 },
+    { type: 'number', exclusiveMinimum: 5, maximum: 5.001 },
+    { type: 'integer', minimum: 1.5, maximum: 11.5 },
+    { minimum: 10, type: ['integer', 'string'] },
+    { type: 'integer', multipleOf: 5 },
+    { type: 'integer', multipleOf: 4, minimum: 0 },
+    { type: 'integer', multipleOf: 7, minimum: -10, maximum: 100 },
+    { type: 'integer', multipleOf: 100 },
+    { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 },
+  ],
+  combinations: [
+    { anyOf: [{ type: 'string' }, { type: 'integer', minimum: 10 }] },
+    {
+      anyOf: [
+        { type: 'string', maxLength: 1 },
+        { type: 'string', minLength: 3 },
+      ],
+    },
+    { type: 'object', properties: { a: { type: 'integer' } }, anyOf: [{ required: ['a'] }, { required: ['foo'] }] },
+    { oneOf: [{ type: 'string' }, { type: 'null' }] },
+    {
+      oneOf: [
+        { type: 'integer', maximum: 5 },
+        { type: 'integer', exclusiveMinimum: 5 },
+      ],
+    },
+    {
+      oneOf: [
+        { type: 'object', properties: { kind: { const: 'cat' }, lives: { type: 'integer' } }, required: ['kind'] },
+        {
+          type: 'object',
+          properties: { kind: { const: 'dog' }, barks: { type: 'boolean' } },
+          required: ['kind'],
+          additionalProperties: false,
+        },
+      ],
+    },
+    { allOf: [{ type: 'integer' }, { minimum: 2 }, { maximum: 11 }] },
+    {
+      allOf: [
+        { properties: { a: { type: 'integer' } }, required: ['a'] },
+        { properties: { b: { minimum: 2 } }, required: ['b'] },
+      ],
+    },
+    { allOf: [{ properties: { a: {} }, additionalProperties: false }, { properties: { b: {} } }] },
+    { allOf: [{ anyOf: [{ type: 'string' }, { type: 'array' }] }, { anyOf: [{ minLength: 3 }, { maxItems: 1 }] }] },
+    { allOf: [{ enum: ['a', 'b', 1] }, { enum: ['b', 1, 'c'] }, { type: 'string' }] },
+    { allOf: [{ pattern: '^a' }, { pattern: 'c$' }, { type: 'string' }] },
+    { allOf: [{ items: { type: 'integer' } }, { prefixItems: [{ minimum: 2 }] }] },
+  ],
+  references: [
+    { ...list, $ref: '#/$defs/node' },
+    { type: 'array', items: { $ref: '#' } },
+    { $defs: { small: { maximum: 5 } }, type: 'integer', $ref: '#/$defs/small' },
+    { $defs: { s: { $anchor: 'short', type: 'string', maxLength: 2 } }, $ref: '#short' },
+    { properties: { a: { type: 'string' } }, additionalProperties: { $ref: '#/properties/a' } },
+  ],
+};
+
+describe('compileSchema', () => {
+  for (const [keyword, variants] of Object.entries(schemas)) {
+    it.each(variants.map((schema) => [JSON.stringify(schema), schema]))(
+      `${keyword}: %s accepts what ajv accepts`,
+      (_, schema) => {
+        const validate = ajv.compile(schema as object);
+        const automaton = automatonOf(schema);
+        for (const instance of instances) {
+          expect([instance, acceptsInSomeOrder(automaton, instance)]).toEqual([instance, validate(instance)]);
+        }
+      },
+    );
+  }
+
+  it.each([
+    [{ $ref: '#' }, '$ref leads back to itself'],
+    [{ anyOf: [{ $ref: '#' }, { type: 'string' }] }, '$ref leads back to itself'],
+    [{ $ref: '#/$defs/x', $defs: { x: { allOf: [{ $ref: '#/$defs/x' }] } } }, '/$defs/x: $ref leads back to itself'],
+    [{ properties: { a: { not: {} } } }, '/properties/a/not: this keyword is not supported'],
+    [{ items: { if: {} } }, '/items/if: this keyword is not supported'],
+    [{ type: 'string', format: 'idn-email' }, '/format: the format idn-email is not supported'],
+    [{ type: 'array', uniqueItems: true }, '/uniqueItems: is not supported'],
+    [{ type: 'string', pattern: '(?=a)' }, '/pattern: the pattern "(?=a)" uses look-around, which is not supported'],
+    [
+      { type: 'string', pattern: '(a)\\1' },
+      '/pattern: the pattern "(a)\\\\1" uses a back reference, which is not supported',
+    ],
+    [{ type: 'string', pattern: '(a' }, '/pattern: the pattern "(a" has an unmatched ('],
+    [{ oneOf: [{ type: 'string' }, { minLength: 2 }] }, '/oneOf: a value may match two branches of oneOf'],
+    [{ type: 'integer', multipleOf: 7 }, '/multipleOf: multiples of 7 are not supported'],
+    [{ $ref: 'https://example.com/schema' }, '/$ref: only references within the schema are followed'],
+    [{ $ref: '#/$defs/missing' }, '/$ref: #/$defs/missing names nothing in the schema'],
+    [{ type: 'thing' }, '/type: must name types of JSON'],
+    [{ minLength: -1 }, '/minLength: must be a whole number of at least 0'],
+    [{ properties: { a: 3 } }, '/properties/a: must be a schema'],
+    [{ enum: [] }, '#: no value satisfies the schema'],
+    [{ type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }, '#: no value satisfies the schema'],
+    [false, '#: no value satisfies the schema'],
+    ['text', '#: must be a schema'],
+    [{ type: 'object', minProperties: 3 }, '/minProperties: more properties'],
+  ])('refuses %j by pointer and reason', (schema, message) => {
+    expect(() => automatonOf(schema)).toThrow(ConstraintRefusal);
+    expect(() => automatonOf(schema)).toThrow(message);
+  });
+
+  it('writes declared members in the order of the schema, and others behind them', () => {
+    const automaton = automatonOf({ type: 'object', properties: { b: {}, a: {} } });
+    expect(accepts(automaton, '{"b":1,"a":2,"c":3}')).toBe(true);
+    expect(accepts(automaton, '{"a":2,"b":1}')).toBe(false);
+    expect(accepts(automaton, '{"c":3,"b":1}')).toBe(false);
+  });
+
+  it('allows one blank or one indented line between lexemes, and no more', () => {
+    const automaton = automatonOf({ type: 'object', properties: { a: { type: 'array', items: { type: 'integer' } } } });
+    expect(accepts(automaton, '{\n  "a": [\n    1,\n    2\n  ]\n}')).toBe(true);
+    expect(accepts(automaton, ' {"a": [1, 2]}')).toBe(true);
+    expect(accepts(automaton, '{\n\n"a":[]}')).toBe(false);
+    expect(accepts(automaton, '{}\n')).toBe(false);
+  });
+
+  it('writes numbers that every parser reads, with an exponent only where nothing bounds them', () => {
+    for (const text of ['1.5e-7', '1E+21', '-0.25e289', '123456789012345']) {
+      expect(accepts(automatonOf({ type: 'number' }), text)).toBe(true);
+    }
+    for (const text of ['1e290', '1e999', '01', '+1', '.5', '1.', '1234567890123456']) {
+      expect(accepts(automatonOf({ type: 'number' }), text)).toBe(false);
+    }
+    expect(accepts(automatonOf({ type: 'number', minimum: 1 }), '1e2')).toBe(false);
+    expect(accepts(automatonOf({ type: 'number', multipleOf: 0.01 }), '1.25')).toBe(true);
+    expect(accepts(automatonOf({ type: 'number', multipleOf: 0.01 }), '1.255')).toBe(false);
+  });
+
+  it('takes escapes in strings, but no lone surrogates and no raw control characters', () => {
+    const automaton = automatonOf({ type: 'string', maxLength: 1 });
+    for (const text of ['"\\u00e9"', '"é"', '"\\/"', '"\\ud83d\\ude00"', '"😀"'])
+      expect(accepts(automaton, text)).toBe(true);
+    for (const text of ['"\\ud83d"', '"\n"', '"\\x"', '"ab"', '"\\u00e9a"'])
+      expect(accepts(automaton, text)).toBe(false);
+  });
+});

@@ -1,0 +1,14 @@
+import type { Grammar, GrammarNode } from '../grammar.js';
+import type { JsonGrammar } from '../json-grammar.js';
+import type { Regex } from '../regex.js';
+import type { SchemaNode } from './schema-document.js';
+
+/** What the compilers of lists and objects need of the one of the whole schema. */
+export interface SchemaContext {
+  readonly grammar: Grammar;
+  readonly json: JsonGrammar;
+  /** The values that satisfy all of these schemas; any value where there is none. */
+  valueOf(schemas: readonly SchemaNode[]): GrammarNode;
+  /** Strings, between their quotes, in which a pattern is found. */
+  stringPattern(pattern: string, place: string): Regex;
+}

@@ -1,0 +1,249 @@
+import { ConstraintRefusal } from '../refusal.js';
+import { formatPatterns, numberFormats } from './formats.js';
+import type { Bound } from './number-ranges.js';
+import { isObject, keywordOf, pointerStep, type SchemaDocument, type SchemaNode } from './schema-document.js';
+
+export type JsonType = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
+
+const jsonTypes: readonly JsonType[] = ['null', 'boolean', 'number', 'string', 'array', 'object'];
+
+/** What one schema says about the members of an object. */
+export interface MemberFacts {
+  node: SchemaNode;
+  properties: ReadonlyMap<string, SchemaNode>;
+  patterns: { pattern: string; schema: SchemaNode }[];
+  /** Null where it says nothing. */
+  additional: SchemaNode | null;
+}
+
+/** What one schema says about the items of a list. */
+export interface ItemFacts {
+  prefix: SchemaNode[];
+  /** Null where it says nothing. */
+  items: SchemaNode | null;
+}
+
+/** All that a set of schemas says together about a value that satisfies each of them, but for their alternatives. */
+export interface SchemaFacts {
+  pointer: string;
+  types: Set<JsonType>;
+  /** Numbers without a fraction only. */
+  integersOnly: boolean;
+  /** The only values; null where they are not listed. */
+  values: unknown[] | null;
+  lower: Bound | null;
+  upper: Bound | null;
+  multiples: { value: number; pointer: string }[];
+  minLength: number;
+  maxLength: number;
+  patterns: { pattern: string; pointer: string }[];
+  members: MemberFacts[];
+  required: Set<string>;
+  minProperties: number;
+  maxProperties: number;
+  items: ItemFacts[];
+  minItems: number;
+  maxItems: number;
+}
+
+export function collectFacts(document: SchemaDocument, nodes: readonly SchemaNode[]): SchemaFacts {
+  const facts: SchemaFacts = {
+    pointer: nodes[0]?.pointer ?? '',
+    types: new Set(jsonTypes),
+    integersOnly: false,
+    values: null,
+    lower: null,
+    upper: null,
+    multiples: [],
+    minLength: 0,
+    maxLength: Infinity,
+    patterns: [],
+    members: [],
+    required: new Set(),
+    minProperties: 0,
+    maxProperties: Infinity,
+    items: [],
+    minItems: 0,
+    maxItems: Infinity,
+  };
+  for (const node of nodes) {
+    addTypes(facts, node);
+    addValues(facts, node);
+    addNumbers(facts, node);
+    addStrings(facts, node);
+    addMembers(facts, document, node);
+    addItems(facts, document, node);
+  }
+  if (facts.values !== null) facts.values = facts.values.filter((value) => fits(facts, value));
+  return facts;
+}
+
+function addTypes(facts: SchemaFacts, node: SchemaNode): void {
+  const type = keywordOf(node, 'type');
+  if (type === undefined) return;
+  const names: unknown[] = Array.isArray(type) ? [...type] : [type];
+  if (keywordOf(node, 'nullable') === true) names.push('null');
+  const place = `${node.pointer}/type`;
+  const known = (name: unknown): boolean => name === 'integer' || jsonTypes.some((type) => type === name);
+  if (names.length === 0 || !names.every(known)) throw new ConstraintRefusal('must name types of JSON', place);
+  for (const type of facts.types) {
+    const isNamed = names.includes(type) || (type === 'number' && names.includes('integer'));
+    if (!isNamed) facts.types.delete(type);
+  }
+  if (names.includes('integer') && !names.includes('number')) facts.integersOnly = true;
+}
+
+function addValues(facts: SchemaFacts, node: SchemaNode): void {
+  const lists: unknown[][] = [];
+  const listed = keywordOf(node, 'enum');
+  if (Array.isArray(listed)) lists.push(listed);
+  if (isObject(node.value) && Object.hasOwn(node.value, 'const')) lists.push([node.value.const]);
+  for (const list of lists) {
+    const keys = new Map(list.map((value) => [canonicalJson(value), value]));
+    if (facts.values === null) facts.values = [...keys.values()];
+    else facts.values = facts.values.filter((value) => keys.has(canonicalJson(value)));
+  }
+}
+
+function addNumbers(facts: SchemaFacts, node: SchemaNode): void {
+  const bound = (keyword: string, isExclusive: boolean): Bound | null => {
+    const value = keywordOf(node, keyword);
+    return typeof value === 'number' ? { value, isExclusive } : null;
+  };
+  for (const lower of [bound('minimum', false), bound('exclusiveMinimum', true)]) {
+    if (lower !== null && (facts.lower === null || isStricter(lower, facts.lower, 1))) facts.lower = lower;
+  }
+  for (const upper of [bound('maximum', false), bound('exclusiveMaximum', true)]) {
+    if (upper !== null && (facts.upper === null || isStricter(upper, facts.upper, -1))) facts.upper = upper;
+  }
+  const multiple = keywordOf(node, 'multipleOf');
+  if (typeof multiple === 'number') facts.multiples.push({ value: multiple, pointer: `${node.pointer}/multipleOf` });
+}
+
+function isStricter(bound: Bound, than: Bound, direction: 1 | -1): boolean {
+  const difference = (bound.value - than.value) * direction;
+  return difference > 0 || (difference === 0 && bound.isExclusive);
+}
+
+function addStrings(facts: SchemaFacts, node: SchemaNode): void {
+  facts.minLength = Math.max(facts.minLength, countOf(node, 'minLength') ?? 0);
+  facts.maxLength = Math.min(facts.maxLength, countOf(node, 'maxLength') ?? Infinity);
+  const pattern = keywordOf(node, 'pattern');
+  if (typeof pattern === 'string') facts.patterns.push({ pattern, pointer: `${node.pointer}/pattern` });
+  const format = keywordOf(node, 'format');
+  if (typeof format !== 'string') return;
+  const place = `${node.pointer}/format`;
+  const known = Object.hasOwn(formatPatterns, format) ? formatPatterns[format] : undefined;
+  if (known !== undefined) facts.patterns.push({ pattern: known, pointer: place });
+  else if (!numberFormats.has(format)) {
+    throw new ConstraintRefusal(`the format ${format.slice(0, 50)} is not supported`, place);
+  }
+}
+
+function addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+  facts.minProperties = Math.max(facts.minProperties, countOf(node, 'minProperties') ?? 0);
+  facts.maxProperties = Math.min(facts.maxProperties, countOf(node, 'maxProperties') ?? Infinity);
+  const required = keywordOf(node, 'required');
+  if (Array.isArray(required)) for (const name of required) facts.required.add(String(name));
+  const properties = Object.keys(keywordOf(node, 'properties') ?? {});
+  const patterns = Object.keys(keywordOf(node, 'patternProperties') ?? {});
+  const hasAdditional = keywordOf(node, 'additionalProperties') !== undefined;
+  if (properties.length === 0 && patterns.length === 0 && !hasAdditional) return;
+  facts.members.push({
+    node,
+    properties: new Map(properties.map((name) => [name, document.child(node, 'properties', name)])),
+    patterns: patterns.map((pattern) => ({ pattern, schema: document.child(node, 'patternProperties', pattern) })),
+    additional: hasAdditional ? document.child(node, 'additionalProperties') : null,
+  });
+}
+
+function addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+  facts.minItems = Math.max(facts.minItems, countOf(node, 'minItems') ?? 0);
+  facts.maxItems = Math.min(facts.maxItems, countOf(node, 'maxItems') ?? Infinity);
+  const prefix = keywordOf(node, 'prefixItems');
+  const hasItems = keywordOf(node, 'items') !== undefined;
+  if (prefix === undefined && !hasItems) return;
+  facts.items.push({
+    prefix: Array.isArray(prefix) ? prefix.map((_, index) => document.child(node, 'prefixItems', index)) : [],
+    items: hasItems ? document.child(node, 'items') : null,
+  });
+}
+
+function countOf(node: SchemaNode, keyword: string): number | undefined {
+  const value = keywordOf(node, keyword);
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** Whether a listed value keeps what else is said. */
+function fits(facts: SchemaFacts, value: unknown): boolean {
+  const type = typeOf(value);
+  if (!facts.types.has(type)) return false;
+  if (typeof value === 'number') return fitsNumber(facts, value);
+  if (typeof value === 'string') return fitsString(facts, value);
+  if (type === 'array' || type === 'object') refuseBesideList(facts, type);
+  return true;
+}
+
+function fitsNumber(facts: SchemaFacts, value: number): boolean {
+  const { lower, upper, multiples } = facts;
+  const [multiple] = multiples;
+  if (multiple !== undefined) throw new ConstraintRefusal('is not supported beside listed values', multiple.pointer);
+  if (facts.integersOnly && !Number.isInteger(value)) return false;
+  if (lower !== null && (value < lower.value || (lower.isExclusive && value === lower.value))) return false;
+  return upper === null || value < upper.value || (!upper.isExclusive && value === upper.value);
+}
+
+function fitsString(facts: SchemaFacts, value: string): boolean {
+  const length = [...value].length;
+  if (length < facts.minLength || length > facts.maxLength) return false;
+  const [pattern] = facts.patterns;
+  if (pattern !== undefined) throw new ConstraintRefusal('is not supported beside listed values', pattern.pointer);
+  return true;
+}
+
+function refuseBesideList(facts: SchemaFacts, type: 'array' | 'object'): void {
+  const isSaid =
+    type === 'array'
+      ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity
+      : facts.members.length > 0 ||
+        facts.required.size > 0 ||
+        facts.minProperties > 0 ||
+        facts.maxProperties < Infinity;
+  if (isSaid)
+    throw new ConstraintRefusal(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
+}
+
+export function typeOf(value: unknown): JsonType {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  const type = typeof value;
+  return type === 'boolean' || type === 'number' || type === 'string' ? type : 'object';
+}
+
+/** JSON with the members of each object in order of their names: equal for equal values. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members = Object.keys(value).sort();
+  return `{${members.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join(',')}}`;
+}
+
+/** The schemas that hold for a member named `name`; `matches` says whether a pattern is found in it. */
+export function schemasOfMember(
+  facts: SchemaFacts,
+  name: string,
+  matches: (pattern: string, place: string) => boolean,
+): SchemaNode[] {
+  return facts.members.flatMap(({ node, properties, patterns, additional }) => {
+    const found = patterns.filter(({ pattern }) => matches(pattern, placeOfPattern(node, pattern)));
+    const schemas = found.map(({ schema }) => schema);
+    const declared = properties.get(name);
+    if (declared !== undefined) schemas.push(declared);
+    if (schemas.length === 0 && additional !== null) schemas.push(additional);
+    return schemas;
+  });
+}
+
+export function placeOfPattern(node: SchemaNode, pattern: string): string {
+  return `${node.pointer}/patternProperties${pointerStep(pattern)}`;
+}

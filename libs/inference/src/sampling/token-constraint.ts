@@ -1,0 +1,38 @@
+/** The tokens that may come next. */
+export interface AllowedTokens {
+  /** Bit `id` of tokens with which the text may go on: `bits[id >> 5] >> (id & 31) & 1`. Shared: not to be changed. */
+  readonly bits: Uint32Array;
+  /** Tokens that end the text; none while it is incomplete. */
+  readonly endings: readonly number[];
+}
+
+/** Follows the text of one sequence and says which tokens may come next. Each sequence has its own. */
+export interface TokenConstraint {
+  /** Never without any token. Throws a `PlatformError`, which fails this sequence alone. */
+  allowed(): AllowedTokens;
+  /** Goes on by one of the allowed tokens that does not end the text. */
+  accept(tokenId: number): void;
+  /** Whether the text is complete and no token goes on with it. */
+  isFinished(): boolean;
+}
+
+export function isAllowed({ bits, endings }: AllowedTokens, tokenId: number): boolean {
+  return (((bits[tokenId >> 5] ?? 0) >>> (tokenId & 31)) & 1) === 1 || endings.includes(tokenId);
+}
+
+let scratch = new Float32Array(0);
+
+/** The logits with all other tokens at −∞. Valid until the next call. */
+export function maskedLogits(logits: Float32Array, { bits, endings }: AllowedTokens): Float32Array {
+  if (scratch.length !== logits.length) scratch = new Float32Array(logits.length);
+  const masked = scratch.fill(-Infinity);
+  const words = Math.min(bits.length, (logits.length + 31) >> 5);
+  for (let word = 0; word < words; word++) {
+    for (let rest = bits[word] as number; rest !== 0; rest &= rest - 1) {
+      const id = (word << 5) + 31 - Math.clz32(rest & -rest);
+      if (id < logits.length) masked[id] = logits[id] as number;
+    }
+  }
+  for (const id of endings) if (id < logits.length) masked[id] = logits[id] as number;
+  return masked;
+}
