@@ -93,10 +93,10 @@ export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefi
 function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
   const format = formatOf(request);
   if (request.response_schema && format?.param !== 'response_schema') {
-    throw refusal('response_schema and response_format exclude each other.', 'response_schema');
+    throw invalidField('response_schema and response_format exclude each other.', 'response_schema');
   }
   if (format?.schema !== undefined && JSON.stringify(format.schema).length > maxSchemaLength) {
-    throw refusal(`${format.param} must not be longer than ${maxSchemaLength} characters.`, format.param, 'too_big');
+    throw invalidField(`${format.param} must not be longer than ${maxSchemaLength} characters.`, format.param, 'too_big');
   }
   if (model.capabilities.supportsResponseSchema) return;
   if ((request.response_format?.type ?? 'text') !== 'text') {
