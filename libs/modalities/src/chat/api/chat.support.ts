@@ -96,7 +96,11 @@ function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): vo
     throw invalidField('response_schema and response_format exclude each other.', 'response_schema');
   }
   if (format?.schema !== undefined && JSON.stringify(format.schema).length > maxSchemaLength) {
-    throw invalidField(`${format.param} must not be longer than ${maxSchemaLength} characters.`, format.param, 'too_big');
+    throw invalidField(
+      `${format.param} must not be longer than ${maxSchemaLength} characters.`,
+      format.param,
+      'too_big',
+    );
   }
   if (model.capabilities.supportsResponseSchema) return;
   if ((request.response_format?.type ?? 'text') !== 'text') {
