@@ -151,7 +151,7 @@ describe('GET /models', () => {
           supportsAudioInput: false,
           supportsReasoning: false,
           supportsReasoningEffort: false,
-          supportsResponseSchema: false,
+          supportsResponseSchema: true,
           supportsMultipleImages: false,
           supportsVision: false,
           supportsVideoInput: false,
