@@ -33,7 +33,7 @@ export interface ActorGroupCounters {
   steps: number;
 }
 
-const member = fileURLToPath(new URL('crew-member.ts', import.meta.url));
+const member = fileURLToPath(new URL('actor.ts', import.meta.url));
 
 /** Runs scenarios in child processes, to use all cores. */
 export class ActorGroup {
