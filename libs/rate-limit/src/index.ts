@@ -8,13 +8,8 @@ export {
 } from './limits/limit-override.js';
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
 export { limitClasses, limitClassOf, type Limits, limitTable } from './limits/limit-table.js';
-export { RefusalLog } from './log/refusal-log.js';
-export { RefusalLogRepository } from './log/refusal-log.repository.js';
 export { type LimitDecision, type LimitedCaller, RateLimiter } from './rate-limiter.js';
-export type { RefusalReason } from './refusal.js';
 export { DeleteExpiredWindowsSweep } from './store/delete-expired-windows.sweep.js';
 export { LimitStore } from './store/limit-store.js';
-export { windowOf } from './store/limit-window.js';
-export { openLimitStore } from './store/open-limit-store.js';
 export { PostgresLimitStore } from './store/postgres-limit.repository.js';
 export { type ReservedTokens, TokenCorrector, TokenReservation } from './token-reservation.js';

@@ -29,7 +29,7 @@ export {
 } from './route-access.js';
 export { ApiRoute, binaryContent, type DocumentedRoute } from './route-document.js';
 export { sseData, SseWriter, type SseWriterOptions } from './sse-writer.js';
-export { WireBody, WireValidationPipe } from './wire-validation.pipe.js';
+export { WireBody } from './wire-validation.pipe.js';
 export {
   BooleanField,
   CheckedField,
