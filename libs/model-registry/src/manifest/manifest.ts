@@ -100,9 +100,9 @@ export interface ModelManifest {
   familyOptions?: Record<string, string | number | boolean>;
   tier: ModelTier;
   privacy: 'private' | 'anonymized';
-  /** In beta; visible to clients. */
+  /** Only for accounts with beta access. */
   beta?: boolean;
-  /** Only for clients with beta access. */
+  /** In beta: a status for clients that restricts nothing. */
   betaModel?: boolean;
   /** Two-letter country codes from which the model may not be used. */
   regionRestrictions?: string[];
