@@ -10,7 +10,8 @@ import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
-import { balanceHeaders } from './request-headers.js';
+import type { JobRun } from './job-stream.js';
+import { backendHeaders, balanceHeaders } from './request-headers.js';
 
 /** The job that a slice wants to run. */
 export interface JobOrder<Payload extends object> extends AffordablePayload<Payload> {
@@ -93,9 +94,12 @@ export class LimitedModelRequest {
     order: JobOrder<Payload>,
     { stream = false }: { stream?: boolean } = {},
   ): Promise<PaidJob<Event>> {
-    const { disconnected, request } = this.model.http;
+    const { disconnected, request, reply } = this.model.http;
+    const onStarted = (run: JobRun): void => {
+      if (!reply.raw.headersSent) void reply.headers(backendHeaders(run));
+    };
     const deadlineMs = order.deadlineMs ?? order.definition.policy.deadlineMs;
-    const job = { requestId: request.id, modelId: this.model.manifest.id, deadlineMs, disconnected };
+    const job = { requestId: request.id, modelId: this.model.manifest.id, deadlineMs, disconnected, onStarted };
     let quote!: JobQuote;
     const started = await this.steps.runner.start<Event>(job, async (replyTo) => {
       quote = await this.admit(order, { replyTo, stream, deadlineMs });

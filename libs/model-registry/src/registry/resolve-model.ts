@@ -19,7 +19,7 @@ export interface ResolveRequest {
 
 export interface ResolvedModel {
   manifest: ModelManifest;
-  /** How the name was resolved; for `x-service-model-router`. */
+  /** How the name was resolved. */
   resolvedBy: 'id' | 'trait' | 'alias' | 'remap';
   /** Raw pairs of the feature suffix; the modality validates them, and the body overrides them. */
   suffix: Record<string, string>;

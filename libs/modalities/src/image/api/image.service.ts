@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import {
@@ -80,7 +81,7 @@ export class ImageService {
       })),
     );
     // Set here, so that no route omits them.
-    void reply.headers(moderationHeaders(images));
+    void reply.headers({ ...moderationHeaders(images), 'x-service-control-instance': hostname() });
     return { images, executionMs: events.reduce((sum, event) => sum + event.executionMs, 0), jobMs };
   }
 }
