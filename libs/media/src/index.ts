@@ -6,6 +6,14 @@ export { decodeBase64, decodeInline, isDataUrl } from './encoded/base64.js';
 export { decodeImage } from './image/decode-image.js';
 export { blurPixels, resizePixels } from './image/edit-pixels.js';
 export { encodeImage } from './image/encode-image.js';
+export {
+  type FrameSize,
+  nearestRatio,
+  readRatio,
+  sizeOfLongSide,
+  sizeOfPixels,
+  sizeOfShortSide,
+} from './image/frame-size.js';
 export { type ImageHeader, type ImageLimits, readImageHeader } from './image/image-header.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
 export { type MediaContainer, sniffContainer } from './tools/containers.js';

@@ -1,5 +1,5 @@
-import { checkOneOf, fieldNotTaken } from '#gateway';
-import { fieldFault, isGiven } from '#platform/http';
+import { checkOneOf, invalidField, refuseFields } from '#gateway';
+import { isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
@@ -21,7 +21,7 @@ export interface QuoteParts {
  */
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
-  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) throw fieldNotTaken('video_url', model);
+  if (!model.inputs.has('video_url')) refuseFields(wire, ['video_url'], model);
   return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
 }
 
@@ -29,24 +29,24 @@ async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Prom
   const { model, pricing } = parts;
   const factor = factorOf(wire.upscale_factor, model);
   if (isGiven(wire.resolution)) {
-    throw fieldFault(`resolution is not taken by the upscaler ${model.id}`, 'resolution', 'custom');
+    throw invalidField(`resolution is not taken by the upscaler ${model.id}.`, 'resolution');
   }
   refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
   const seconds = (await secondsOfSource(wire, parts)) ?? secondsOf(wire.duration);
   if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
   const message =
-    'reference_video_total_duration or video_url is required: the price depends on the length of the source';
-  throw fieldFault(message, 'reference_video_total_duration', 'required');
+    'reference_video_total_duration or video_url is required: the price depends on the length of the source.';
+  throw invalidField(message, 'reference_video_total_duration', 'required');
 }
 
 async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
-  if (isGiven(wire.upscale_factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
+  if (isGiven(wire.upscale_factor)) throw invalidField('upscale_factor is for upscalers.', 'upscale_factor');
   checkOneOf('duration', wire.duration, model.durations);
   if (isGiven(wire.resolution)) checkOneOf('resolution', wire.resolution, model.resolutions);
   if (hasSource(wire, model)) {
     if (isGiven(wire.resolution)) {
-      throw fieldFault('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');
+      throw invalidField('resolution does not go with a source: the size is that of the source.', 'resolution');
     }
     refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, null), param: 'video_url' });
   }
