@@ -6,6 +6,7 @@ export { securityHeaders } from './http/response-headers.js';
 export { DownloadUrls } from './media/download-urls.js';
 export { AudioRelays } from './media/audio-relays.js';
 export { MediaArtifacts, type MediaInputReader, type StoredImage } from './media/media-artifacts.js';
+export { queuedMediaDocuments } from './media/queued-media.document.js';
 export { QueuedMedia } from './media/queued-media.js';
 export { admitAffordable } from './pipeline/affordable-admission.js';
 export { Drain } from './pipeline/drain.js';
