@@ -17,6 +17,7 @@ export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } fr
 export { collectEvents, type LimitedModelRequest, type ModelRequest } from './pipeline/model-request.js';
 export { ModelResolver } from './pipeline/model-resolver.js';
 export { ModelRoute } from './pipeline/model-route.js';
+export { deprecationHeaders, replacementHeaders } from './pipeline/request-headers.js';
 export { type ModelName, RequestPipeline } from './pipeline/request-pipeline.js';
 export { StoreBudgets } from './pipeline/store-budgets.js';
 export type { EventPresenter } from './pipeline/stream-events.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ResolvedModel } from '#model-registry';
-import { replacementHeaders } from './image.service.js';
+import { replacementHeaders } from './request-headers.js';
 
 const deprecation = { autoRemap: true, date: '2026-12-01', removesAt: '2026-12-01', replacementModelId: 'younger' };
 const notice = { warning: 'The model older will be removed.', date: '2026-12-01' };
