@@ -16,6 +16,7 @@ export { longestImageSide, readImageTier } from './image-tier.js';
 export { builtCapabilities } from './built-capabilities.js';
 export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.schema.js';
 export { type Price, priceAt, type Pricing } from './pricing.js';
+export { defaultFormatOf, defaultVoiceOf, offeredFormats } from './voice-members.js';
 export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';
 export type {
   EmbeddingMembersSchema as EmbeddingMembers,

@@ -1,6 +1,6 @@
 import { charactersOf } from '#common';
 import { checkLength, checkOneOf, invalidField, refuseFields } from '#gateway';
-import type { ModelManifest, Pricing } from '#model-registry/manifest';
+import { defaultVoiceOf, type ModelManifest, type Pricing } from '#model-registry/manifest';
 import { isGiven } from '#platform/http';
 import type { AudioJobPayload } from '../contract/audio.job.js';
 import type { QueueAudioRequest, QuoteAudioRequest } from '../contract/audio.request.js';
@@ -19,15 +19,12 @@ const songFields = [
   'seed',
 ] as const;
 
-/** Default voice, if the model has it. */
-const usualVoice = 'af_sky';
-
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
 export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
   refuseFields(wire, songFields, model);
   const { prompt: text } = wire;
   checkLength('prompt', text, model.promptCharacters);
-  const voice = wire.voice ?? (model.voices.includes(usualVoice) ? usualVoice : (model.voices[0] ?? ''));
+  const voice = wire.voice ?? defaultVoiceOf(model.voices) ?? '';
   checkOneOf('voice', voice, model.voices);
   return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
 }

@@ -41,10 +41,9 @@ export async function videoPayload(
     resultId: null,
   };
   if (plan.operation === 'from-text') {
-    const { prompt, negativePrompt, seed, width, height, seconds, fps, frames, resolution } = plan;
+    const { prompt, negativePrompt, seed, seconds, resolution, ...made } = plan;
     const units = unitsOfMaking(pricing, { seconds, resolution });
-    const words = { prompt, negativePrompt, seed };
-    return { ...open, operation: 'from-text', inputs: [], words, width, height, fps, frames, units };
+    return { ...open, ...made, inputs: [], words: { prompt, negativePrompt, seed }, units };
   }
   if (plan.operation === 'between') {
     const { images, seconds, fps, frames, resolution } = plan;

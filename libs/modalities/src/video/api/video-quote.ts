@@ -1,11 +1,11 @@
-import { checkOneOf, invalidField, refuseFields } from '#gateway';
+import { invalidField, refuseFields } from '#gateway';
 import { isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { factorOf } from './video.normalizer.js';
-import { refuseLongSource, refuseUnpriced } from './video.refusals.js';
+import { refuseLongSource, refuseOfKind, refuseUnpriced } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 export interface QuoteParts {
@@ -22,15 +22,13 @@ export interface QuoteParts {
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
   if (!model.inputs.has('video_url')) refuseFields(wire, ['video_url'], model);
+  refuseOfKind(wire, model);
   return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
 }
 
 async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
   const factor = factorOf(wire.upscale_factor, model);
-  if (isGiven(wire.resolution)) {
-    throw invalidField(`resolution is not taken by the upscaler ${model.id}.`, 'resolution');
-  }
   refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
   const seconds = (await secondsOfSource(wire, parts)) ?? secondsOf(wire.duration);
   if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
@@ -41,9 +39,6 @@ async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Prom
 
 async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
-  if (isGiven(wire.upscale_factor)) throw invalidField('upscale_factor is for upscalers.', 'upscale_factor');
-  checkOneOf('duration', wire.duration, model.durations);
-  if (isGiven(wire.resolution)) checkOneOf('resolution', wire.resolution, model.resolutions);
   if (hasSource(wire, model)) {
     if (isGiven(wire.resolution)) {
       throw invalidField('resolution does not go with a source: the size is that of the source.', 'resolution');

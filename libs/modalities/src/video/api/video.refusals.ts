@@ -3,7 +3,7 @@ import { checkLength, checkOneOf, invalidField, refuseFields } from '#gateway';
 import { isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { hasPrice } from '../contract/index.js';
-import type { QueueVideoRequest } from '../contract/video.request.js';
+import type { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 
 /** Fields that a model takes only if its record lists them in `supported_inputs`. */
@@ -36,20 +36,25 @@ export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel):
     throw invalidField(`audio cannot be chosen with the model ${model.id}.`, 'audio');
   }
   refuseConsents(wire, model);
+  if (isGiven(wire.prompt) && model.kind !== 'upscaler') checkLength('prompt', wire.prompt, model.promptCharacters);
+  refuseOfKind(wire, model);
+}
+
+/** Throws `INVALID_REQUEST` for fields that models of this kind do not take, or not with this value. */
+export function refuseOfKind(wire: QueueVideoRequest | QuoteVideoRequest, model: VideoModel): void {
   if (model.kind === 'upscaler') refuseForUpscalers(wire, model);
   else refuseForMakers(wire, model);
 }
 
-function refuseForUpscalers(wire: QueueVideoRequest, { id }: VideoModel): void {
+function refuseForUpscalers(wire: Partial<QueueVideoRequest>, { id }: VideoModel): void {
   const fields = ['prompt', 'resolution', 'aspect_ratio'] as const;
   const field = fields.find((name) => isGiven(wire[name]) && (name !== 'prompt' || wire.prompt !== ''));
   if (field !== undefined) throw invalidField(`${field} is not taken by the upscaler ${id}.`, field);
 }
 
-function refuseForMakers(wire: QueueVideoRequest, model: VideoModel): void {
-  const { prompt, upscale_factor: factor, duration } = wire;
+function refuseForMakers(wire: QuoteVideoRequest, model: VideoModel): void {
+  const { upscale_factor: factor, duration } = wire;
   if (isGiven(factor)) throw invalidField('upscale_factor is for upscalers.', 'upscale_factor');
-  if (isGiven(prompt)) checkLength('prompt', prompt, model.promptCharacters);
   refuseUnknown('duration', duration, model.durations);
   if (isGiven(wire.aspect_ratio)) refuseUnknown('aspect_ratio', wire.aspect_ratio, model.aspectRatios);
   if (isGiven(wire.resolution)) refuseUnknown('resolution', wire.resolution, model.resolutions);
