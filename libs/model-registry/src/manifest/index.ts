@@ -14,15 +14,14 @@ export { listedManifests, selectManifests } from './manifest-selection.js';
 export { fingerprintManifest } from './manifest-fingerprint.js';
 export { longestImageSide, readImageTier } from './image-tier.js';
 export { builtCapabilities } from './built-capabilities.js';
-export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.schema.js';
+export { noCapabilities } from './capabilities.schema.js';
 export { type Price, priceAt, type Pricing } from './pricing.js';
-export { defaultFormatOf, defaultVoiceOf, offeredFormats } from './voice-members.js';
+export { defaultVoiceOf, offeredFormats } from './voice-members.js';
 export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';
 export type {
   EmbeddingMembersSchema as EmbeddingMembers,
   MusicMembersSchema as MusicMembers,
   SpeechMembersSchema as SpeechMembers,
-  VideoConsentSchema as VideoConsent,
   VideoMembersSchema as VideoMembers,
   VoiceCloningSchema as VoiceCloning,
 } from './kind-members.schema.js';

@@ -8,19 +8,15 @@ export function defaultVoiceOf(voices: readonly string[]): string | null {
   return voices.includes(usualVoice) ? usualVoice : (voices[0] ?? null);
 }
 
-/** The formats of `known` that a model offers: all of them unless its manifest names some. */
+/**
+ * The formats of `known` that a model offers, all of them unless its manifest names some, and the format of requests that
+ * name none: the manifest's default, or else the first.
+ */
 export function offeredFormats<Format extends string>(
-  { supported_formats: named }: Pick<SpeechMembersSchema, 'supported_formats'>,
-  known: readonly Format[],
-): readonly Format[] {
-  return known.filter((format) => named?.includes(format) ?? true);
-}
-
-/** Returns the format of requests that name none: the manifest's default, or else the first that is offered. */
-export function defaultFormatOf<Format extends string>(
   members: Pick<SpeechMembersSchema, 'supported_formats' | 'default_format'>,
   known: readonly [Format, ...Format[]],
-): Format {
-  const offered = offeredFormats(members, known);
-  return offered.find((format) => format === members.default_format) ?? offered[0] ?? known[0];
+): { formats: readonly Format[]; defaultFormat: Format } {
+  const formats = known.filter((format) => members.supported_formats?.includes(format) ?? true);
+  const usual = formats.find((format) => format === members.default_format);
+  return { formats, defaultFormat: usual ?? formats[0] ?? known[0] };
 }

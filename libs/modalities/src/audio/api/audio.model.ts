@@ -1,4 +1,4 @@
-import { defaultFormatOf, type ModelManifest, type SpeechMembers } from '#model-registry/manifest';
+import { type ModelManifest, offeredFormats, type SpeechMembers } from '#model-registry/manifest';
 import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';
 
 /** Types of models that make queued audio: music and effects, and voices for long texts. */
@@ -16,5 +16,5 @@ export interface LongSpeechModel {
 export function longSpeechModel({ id, kindMembers }: ModelManifest): LongSpeechModel {
   const members = (kindMembers ?? {}) as SpeechMembers;
   const { voices = [], prompt_character_limit: promptCharacters = usualPromptCharacters } = members;
-  return { id, voices, promptCharacters, format: defaultFormatOf(members, longAudioFormats) };
+  return { id, voices, promptCharacters, format: offeredFormats(members, longAudioFormats).defaultFormat };
 }

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import { defaultFormatOf, type ModelManifest, type MusicMembers } from '#model-registry/manifest';
+import { type ModelManifest, type MusicMembers, offeredFormats } from '#model-registry/manifest';
 import { type LongAudioFormat, longAudioFormats } from '../contract/index.js';
 
 /** What a manifest of type `music` says. */
@@ -41,6 +41,6 @@ export function musicModel({ id, family, familyOptions, kindMembers }: ModelMani
     choice: hasChoice ? { options, min, max } : null,
     usualSeconds: Math.max(min, Math.min(max, wanted)),
     takesInstrumental: members.supports_force_instrumental ?? false,
-    format: defaultFormatOf(members, longAudioFormats),
+    format: offeredFormats(members, longAudioFormats).defaultFormat,
   };
 }

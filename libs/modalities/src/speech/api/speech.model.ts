@@ -1,6 +1,5 @@
 import { PlatformError } from '#common';
 import {
-  defaultFormatOf,
   defaultVoiceOf,
   type ModelManifest,
   offeredFormats,
@@ -22,8 +21,7 @@ export interface SpeechModel {
 export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
   const members = (kindMembers ?? {}) as SpeechMembers;
   const { voices = [], voice_cloning: cloning = null } = members;
-  const formats = offeredFormats(members, speechFormats);
-  return { id, voices, cloning, formats, defaultFormat: defaultFormatOf(members, speechFormats) };
+  return { id, voices, cloning, ...offeredFormats(members, speechFormats) };
 }
 
 /** Returns the voice of requests that name none. */
