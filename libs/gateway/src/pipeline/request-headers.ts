@@ -26,6 +26,25 @@ export function backendHeaders({ servedBy, retries }: JobRun): Record<string, st
   };
 }
 
+/** Returns headers that name the successor of a deprecated model. */
+export function replacementHeaders({ manifest, resolvedBy, deprecation }: ResolvedModel): Record<string, string> {
+  if (deprecation === null) return {};
+  // Once a model is removed, the manifest is its successor's.
+  const replacement = resolvedBy === 'remap' ? manifest.id : manifest.deprecation?.replacementModelId;
+  return {
+    'x-service-deprecated': 'true',
+    ...(replacement === undefined ? {} : { 'x-service-deprecated-replacement': replacement }),
+  };
+}
+
+/** `modelHeaders` and `replacementHeaders` of a deprecated model in the OpenAPI document. */
+export const deprecationHeaders = {
+  'x-service-model-deprecation-warning': { description: 'The model will be removed.', schema: { type: 'string' } },
+  'x-service-model-deprecation-date': { description: 'When.', schema: { type: 'string', format: 'date-time' } },
+  'x-service-deprecated': { description: 'The model will be removed.', schema: { type: 'string', enum: ['true'] } },
+  'x-service-deprecated-replacement': { description: 'The model to use instead.', schema: { type: 'string' } },
+};
+
 /** Returns the balance headers: what the caller could spend before this request. */
 export function balanceHeaders({ balanceBefore }: Pick<JobQuote, 'balanceBefore'>): Record<string, string> {
   if (balanceBefore === null) return {};

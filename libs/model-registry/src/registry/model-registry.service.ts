@@ -1,7 +1,8 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
-import { type ModelManifest, type ModelType, type PresentedModel, presentModel } from '../manifest/index.js';
+import type { ModelManifest, ModelType } from '../manifest/index.js';
+import { type PresentedModel, presentModel } from '../manifest/model.presenter.js';
 import { ModelRepository, type RegistryContent } from './model.repository.js';
 import { OnlineModels } from './online-models.js';
 import { type NameKind, RegistrySnapshot } from './registry-snapshot.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#common';
-import type { ModelDeprecation, ModelManifest } from '../manifest/index.js';
+import type { ModelDeprecation, ModelManifest } from '../manifest/manifest.js';
 import type { ModelNameRow } from './model.repository.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 import { RegistrySnapshot } from './registry-snapshot.js';

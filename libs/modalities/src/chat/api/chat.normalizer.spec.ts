@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
-import { ruleNamesOf, validateWire } from '#platform/http';
+import { ruleNamesOf, validateWire } from '#platform/validation';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
 import { ChatCompletionRequest, ChatReasoning, ChatTextOptions } from '../contract/chat.request.js';

@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelCapabilities, TextConstraints } from '#model-registry/manifest';
-import { ruleNamesOf } from '#platform/http';
+import { ruleNamesOf } from '#platform/validation';
 import { type ChatJobMessage, type ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';

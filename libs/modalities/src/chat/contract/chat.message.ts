@@ -1,13 +1,5 @@
-import {
-  CheckedField,
-  ChoiceField,
-  type NestedClass,
-  NumberField,
-  ObjectField,
-  ObjectListField,
-  TextField,
-  nest,
-} from '#platform/http';
+import { CheckedField, ChoiceField, NumberField, ObjectField, ObjectListField, TextField } from '#platform/http';
+import { type NestedClass, nest } from '#platform/validation';
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 

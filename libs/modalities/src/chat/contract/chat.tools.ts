@@ -1,12 +1,5 @@
-import {
-  BooleanField,
-  CheckedField,
-  ChoiceField,
-  FreeObjectField,
-  type NestedClass,
-  ObjectField,
-  TextField,
-} from '#platform/http';
+import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
+import { type NestedClass } from '#platform/validation';
 
 /* Tools and response formats of the OpenAI wire format. */
 
