@@ -17,6 +17,7 @@ import {
 import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
+import { ToolControl } from './tool-control.js';
 import type {
   TextEngineStats,
   SamplingOptions,
@@ -32,6 +33,8 @@ export interface TextSide {
   /** Null if the model only continues text and has no conversations. */
   template: ChatTemplate | null;
   generation: GenerationConfig;
+  /** How it writes tool calls; absent: as its template says. */
+  toolStyle?: string;
 }
 
 export interface SchedulerTextEngineOptions {
@@ -80,26 +83,30 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly compiling = new Map<string, Promise<void>>();
   /** Null where the tokenizer's tokens have no bytes of their own. */
   private readonly constraints: ConstraintCompiler | null;
+  private readonly tools: ToolControl;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
     this.publisher = new EventPublisher(options);
     const { tokenizer, generation } = options.text;
     const { tokenBytes } = tokenizer;
     this.constraints = tokenBytes && new ConstraintCompiler(buildTokenTrie(tokenBytes, generation.eosTokenIds));
+    this.tools = new ToolControl(options.text.template, options.text.toolStyle);
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
-  submit(request: TextGenerationRequest): void {
-    if (this.active.has(request.id) || this.compiling.has(request.id)) {
-      return this.refuse(request.id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
+  submit(given: TextGenerationRequest): void {
+    const { id } = given;
+    if (this.active.has(id) || this.compiling.has(id)) {
+      return this.refuse(id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
     }
     try {
+      const request = this.tools.apply(given);
       const prompt = this.prepare(request);
       if (request.constraint === undefined) this.start(request, prompt);
       else this.startConstrained(request, prompt, request.constraint);
     } catch (error) {
-      this.active.delete(request.id);
-      this.refuse(request.id, error);
+      this.active.delete(id);
+      this.refuse(id, error);
     }
   }
 
@@ -169,7 +176,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     if (this.constraints === null) {
       throw new PlatformError('INVALID_REQUEST', 'This model does not support structured output.', constraint.param);
     }
-    if (prompt.built.opensThinking) {
+    if (prompt.built.opensThinking && request.tools === undefined) {
       const text = 'This model reasons before it answers: switch reasoning off to get structured output.';
       throw new PlatformError('INVALID_REQUEST', text, constraint.param);
     }
@@ -254,12 +261,13 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     // Later choices reuse the first choice's prompt; only the first reports it.
     if (active.cachedTokens !== null) return;
     active.cachedTokens = cachedTokens;
-    const { promptTokens, opensThinking } = active;
+    const { promptTokens, opensThinking, request } = active;
     this.emit(active, {
       type: 'prompt-ready',
       promptTokens,
       cachedTokens,
       ...(opensThinking ? { opensThinking } : {}),
+      ...(request.tools === undefined ? {} : { toolStyle: this.tools.styleName }),
     });
   }
 

@@ -25,4 +25,7 @@ export type {
   TextGenerationRequest,
   TextGenerationSink,
 } from '../contract/text-generation.js';
+export { ToolCallReader } from '../tools/tool-call-reader.js';
+export { findToolStyle, toolStyles } from '../tools/tool-styles.js';
+export type { ToolCallPiece, ToolDefinition, ToolStyleName } from '../contract/tool-use.js';
 export { assertFamily } from '../contract/family-names.js';

@@ -10,6 +10,8 @@ export interface ChatTemplateOptions {
   enableThinking?: boolean;
   /** Passed to the template as `reasoning_effort`; absent uses its default. */
   reasoningEffort?: string;
+  /** Passed to the template as `tools`. */
+  tools?: readonly object[];
 }
 
 /** Thrown by a template's `raise_exception`; its text is the template author's. */
@@ -20,7 +22,7 @@ export class ChatTemplate {
   private readonly template: Template;
 
   constructor(
-    source: string,
+    readonly source: string,
     private readonly special: SpecialTokens,
     private readonly now: () => Date = () => new Date(),
   ) {
@@ -60,6 +62,7 @@ export class ChatTemplate {
       pad_token: this.special.pad ?? '',
       ...(options.enableThinking === undefined ? {} : { enable_thinking: options.enableThinking }),
       ...(options.reasoningEffort === undefined ? {} : { reasoning_effort: options.reasoningEffort }),
+      ...(options.tools === undefined ? {} : { tools: options.tools }),
     };
     for (const [name, value] of Object.entries(variables)) environment.set(name, value);
     return environment;

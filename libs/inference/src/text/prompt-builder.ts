@@ -13,8 +13,8 @@ export interface BuiltPrompt {
 export function buildPrompt(prompt: TextGenerationRequest['prompt'], template: ChatTemplate | null): BuiltPrompt {
   if ('text' in prompt) return { text: prompt.text, kind: 'continuation', opensThinking: false };
   if (template === null) return { text: plainText(prompt.messages), kind: 'continuation', opensThinking: false };
-  const { messages, enableThinking, reasoningEffort } = prompt;
-  const text = template.render(messages, { enableThinking, reasoningEffort });
+  const { messages, ...options } = prompt;
+  const text = template.render(messages, options);
   return { text, kind: 'answer', opensThinking: text.trimEnd().endsWith('<think>') };
 }
 
