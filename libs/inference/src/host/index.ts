@@ -26,6 +26,6 @@ export type {
   TextGenerationSink,
 } from '../contract/text-generation.js';
 export { ToolCallReader } from '../tools/tool-call-reader.js';
-export { findToolStyle, toolStyles } from '../tools/tool-styles.js';
-export type { ToolCallPiece, ToolDefinition, ToolStyleName } from '../contract/tool-use.js';
+export { toolStyles } from '../tools/tool-styles.js';
+export type { ToolCallPiece, ToolDefinition, ToolStyleName, ToolUse } from '../contract/tool-use.js';
 export { assertFamily } from '../contract/family-names.js';

@@ -9,6 +9,8 @@ import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { effectiveParameters } from './chat.parameters.js';
 import { type ChatModelLimits, checkSupport, effortOf, formatOf } from './chat.support.js';
+import { toolMessages } from './chat.tool-messages.js';
+import { toolsOf } from './chat.tools.js';
 
 /** What the normalizer needs from a resolved model. */
 export interface ChatModel extends ChatModelLimits {
@@ -79,7 +81,8 @@ function toJobMessage(message: ChatMessage): ChatJobMessage {
  * support only one.
  */
 function conversation(messages: ChatMessage[], systemPrompt: string | null): ChatJobMessage[] {
-  const given = messages.map(toJobMessage);
+  const ofTools = toolMessages(messages);
+  const given = messages.map((message, position) => ({ ...toJobMessage(message), ...ofTools[position] }));
   const first = given.findIndex(({ role }) => role !== 'system');
   const leading = first === -1 ? given.length : first;
   const system = given.slice(0, leading).map(({ content }) => content);
@@ -156,7 +159,9 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   checkSupport(request, parameters, model);
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
-  if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
+  const tools = toolsOf(request, model.id);
+  if (promptBytes({ messages, tools: tools.tools }) > model.contextLength * longestTokenBytes)
+    throw contextOverflow(model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
@@ -170,6 +175,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
     ...(format === undefined ? {} : { format }),
+    ...tools,
   };
   return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
 }

@@ -2,7 +2,13 @@ import type { JobQuote } from '#billing';
 import { type NanoUsd, PlatformError, type TokenUsage } from '#common';
 import type { EventPresenter } from '#gateway';
 import type { Pricing } from '#model-registry/manifest';
-import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/chat.events.js';
+import type {
+  ChatEvent,
+  TextDeltaEvent,
+  TokenLogprob,
+  ToolCallDeltaEvent,
+  ToolCallEvent,
+} from '../contract/chat.events.js';
 import { chatCost } from '../contract/chat.meter.js';
 import type {
   ChatChoiceLogprobs,
@@ -10,6 +16,7 @@ import type {
   ChatCost,
   ChatEffectiveParameters,
   ChatTokenLogprob,
+  ChatToolCall,
   ChatUsage,
 } from '../contract/chat.response.js';
 import type { NormalizedChat } from './chat.normalizer.js';
@@ -69,8 +76,24 @@ export function presentUsage(usage: TokenUsage): ChatUsage {
 interface CollectedChoice {
   content: string[];
   reasoning: string[];
+  toolCalls: CollectedCall[];
   logprobs: ChatTokenLogprob[];
-  finishReason: 'stop' | 'length';
+  finishReason: 'stop' | 'length' | 'tool_calls';
+}
+
+interface CollectedCall {
+  id: string;
+  name: string;
+  arguments: string[];
+}
+
+function presentCall({ id, name, arguments: texts }: CollectedCall): ChatToolCall {
+  return { id, type: 'function', function: { name, arguments: texts.join('') } };
+}
+
+/** The contract has no further reason for the one that is reported. */
+function stopReason(finishReason: 'stop' | 'length' | 'tool_calls'): 'stop' | 'length' | null {
+  return finishReason === 'tool_calls' ? null : finishReason;
 }
 
 /** Collects the events of one request for a client that does not stream. */
@@ -81,6 +104,7 @@ export class ChatCompletionCollector {
     this.choices = Array.from({ length: head.n }, () => ({
       content: [],
       reasoning: [],
+      toolCalls: [],
       logprobs: [],
       finishReason: 'stop',
     }));
@@ -94,7 +118,12 @@ export class ChatCompletionCollector {
       choice.finishReason = event.finishReason;
       return;
     }
-    choice[event.channel].push(event.text);
+    if (event.type === 'tool-call') {
+      choice.toolCalls[event.call] = { id: event.id, name: event.name, arguments: [] };
+      return;
+    }
+    if (event.type === 'text-delta') choice[event.channel].push(event.text);
+    else choice.toolCalls[event.call]?.arguments.push(event.text);
     if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
   }
 
@@ -105,17 +134,18 @@ export class ChatCompletionCollector {
       object: 'chat.completion',
       created,
       model: modelId,
-      choices: this.choices.map(({ content, reasoning, logprobs, finishReason }, index) => ({
+      choices: this.choices.map(({ content, reasoning, toolCalls, logprobs, finishReason }, index) => ({
         index,
         message: {
           role: 'assistant',
-          content: content.join(''),
+          // Null beside calls, as clients expect it.
+          content: content.join('') || (toolCalls.length > 0 ? null : ''),
           reasoning_content: reasoning.length === 0 ? null : reasoning.join(''),
-          tool_calls: [],
+          tool_calls: toolCalls.map(presentCall),
         },
         logprobs: withLogprobs ? { content: logprobs } : null,
         finish_reason: finishReason,
-        stop_reason: finishReason,
+        stop_reason: stopReason(finishReason),
       })),
       usage: presentUsage(usage),
       cost: chatCost(usage, pricing, heldDiemNano),
@@ -150,7 +180,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     if (event.type === 'prompt-ready' && this.textSent) {
       throw new PlatformError('INFERENCE_FAILED', 'The response was interrupted.');
     }
-    this.textSent ||= event.type === 'text-delta';
+    this.textSent ||= event.type === 'text-delta' || event.type === 'tool-call';
     return this.chunks(event);
   }
 
@@ -168,7 +198,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     if (event.type === 'choice-finished') {
       return [...this.role(event.index), this.choice(event.index, '{}', 'null', event.finishReason)];
     }
-    return [...this.role(event.index), ...this.delta(event)];
+    const role = this.role(event.index);
+    if (event.type === 'tool-call') return [...role, this.call(event)];
+    return [...role, ...(event.type === 'text-delta' ? this.delta(event) : this.callDelta(event))];
   }
 
   /** The extra chunk of `include_usage`. */
@@ -194,9 +226,27 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     return [this.choice(index, `{"${field}":${JSON.stringify(text)}}`, JSON.stringify(scores), null)];
   }
 
-  private choice(index: number, delta: string, logprobs: string, finishReason: string | null): string {
-    const finish = finishReason === null ? 'null' : `"${finishReason}"`;
-    const stop = finishReason === null ? '' : `,"stop_reason":${finish}`;
+  private call({ index, call, id, name }: ToolCallEvent): string {
+    const begun = { index: call, id, type: 'function', function: { name, arguments: '' } };
+    return this.choice(index, JSON.stringify({ tool_calls: [begun] }), 'null', null);
+  }
+
+  private callDelta({ index, call, text, logprobs }: ToolCallDeltaEvent): string[] {
+    const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
+    if (text === '' && !scored) return [];
+    const delta = { tool_calls: [{ index: call, function: { arguments: text } }] };
+    const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
+  }
+
+  private choice(
+    index: number,
+    delta: string,
+    logprobs: string,
+    finishReason: 'stop' | 'length' | 'tool_calls' | null,
+  ): string {
+    const finish = JSON.stringify(finishReason);
+    const stop = finishReason === null ? '' : `,"stop_reason":${JSON.stringify(stopReason(finishReason))}`;
     return `${this.opening}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}${stop}}${this.closing}`;
   }
 }

@@ -218,19 +218,19 @@ export class ChatCompletionRequest {
   @ObjectListField(chatToolOf, chatToolClasses, {
     nullable: true,
     maxItems: 128,
-    description: 'Tools the model may call, for models with `supportsFunctionCalling`.',
+    description: 'Functions the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
   })
   tools?: ChatTool[] | null;
 
   @CheckedField({
     name: 'isToolChoice',
-    description: '`auto`, `none`, `required`, or one function.',
+    description: '`auto`, `none`, `required`, one function, or `allowed_tools`.',
     schema: chatToolChoiceSchema,
     check: chatToolChoiceProblem,
   })
   tool_choice?: unknown;
 
-  @BooleanField({ default: true, description: 'Several tool calls in one response.' })
+  @BooleanField({ default: true, description: 'Several tool calls in one response; off with a `response_format`.' })
   parallel_tool_calls?: boolean;
 
   @CheckedField({

@@ -98,6 +98,55 @@ describe('ChatProcessor', () => {
     expect(runner.request?.constraint).toEqual({ type: 'json-object', param: 'p' });
   });
 
+  const tool = { name: 'now', parameters: { type: 'object' }, strict: false };
+
+  it('asks for the tools of the job', async () => {
+    const runner = new ScriptedRunner([]);
+    const message = { role: 'assistant' as const, content: '', toolCalls: [{ id: 'a', name: 'now', arguments: '{}' }] };
+    const result = { role: 'tool' as const, content: 'noon', toolCallId: 'a' };
+    await process(runner, { messages: [message, result], tools: [tool], toolChoice: { name: 'now' } });
+    const definition = { name: 'now', parameters: { type: 'object' }, param: 'tools[0].function.parameters' };
+    expect(runner.request).toMatchObject({
+      prompt: { messages: [message, result] },
+      tools: { tools: [definition], allowed: ['now'], isRequired: true, isParallel: false },
+    });
+    await process(runner, { tools: [tool], allowedTools: ['now'] });
+    expect(runner.request?.tools).toMatchObject({ allowed: ['now'], isRequired: false, isParallel: true });
+    await process(runner, { tools: [tool], toolChoice: 'none' });
+    expect(runner.request?.tools).toBeUndefined();
+  });
+
+  it('sends calls apart from content, whole or as a stream', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const pieces = ['Wait.\n<tool', '_call>{"name": "now", "argu', 'ments": {"a": ', '1}}</tool_call>'];
+    const script = [[ready], ...pieces.map((text) => [delta(text)]), [finished]];
+    for (const isStream of [true, false]) {
+      const { events } = await process(new ScriptedRunner(script), { tools: [tool] }, isStream);
+      const sent = events.filter((event) => !('text' in event) || event.text !== '');
+      expect(sent.map(({ type }) => type)).toEqual([
+        'prompt-ready',
+        'text-delta',
+        'tool-call',
+        ...Array.from({ length: isStream ? 2 : 1 }, () => 'tool-call-delta'),
+        'choice-finished',
+      ]);
+      const texts = events.map((event) => (event.type === 'tool-call-delta' && 'text' in event ? event.text : ''));
+      expect(texts.join('')).toBe('{"a": 1}');
+      expect(events.at(-1)).toMatchObject({ finishReason: 'tool_calls' });
+      const tokens = events.reduce((sum, event) => sum + ('tokens' in event ? Number(event.tokens) : 0), 0);
+      expect(tokens).toBe(pieces.length);
+    }
+  });
+
+  it('reports a call that the token limit cut as cut', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const cut: RunEvent = { type: 'choice-finished', index: 0, finishReason: 'length' };
+    const text = '<tool_call>{"name": "now", "arguments": {"a": "x';
+    const { events } = await process(new ScriptedRunner([[ready], [delta(text)], [cut]]), { tools: [tool] });
+    expect(events).toContainEqual(expect.objectContaining({ type: 'tool-call-delta', text: '{"a": "x' }));
+    expect(events.at(-1)).toMatchObject({ finishReason: 'length' });
+  });
+
   it('sends the events of one step in one message', async () => {
     const runner = new ScriptedRunner([
       [{ type: 'prompt-ready', promptTokens: 4, cachedTokens: 1 }, delta('a'), delta('b', 1)],
