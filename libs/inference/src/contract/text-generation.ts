@@ -1,5 +1,6 @@
 import type { TokenUsage, WireError } from '#common';
 import type { OutputConstraint } from './output-constraint.js';
+import type { ReasoningFormat } from './reasoning-format.js';
 import type { EngineStats } from './engine-stats.js';
 
 /** Sampling settings. Absent members default to the model's `generation_config.json`. */
@@ -31,10 +32,12 @@ export interface ChatTemplateMessage {
 
 export interface ChatPrompt {
   messages: ChatTemplateMessage[];
-  /** Passed to the template; absent uses its default. */
+  /** Passed to the template; absent uses its default. False closes each reasoning block at once, if need be. */
   enableThinking?: boolean;
   /** Passed to the template: one of the model's reasoning efforts. */
   reasoningEffort?: string;
+  /** Tokens of reasoning after which its block is closed by force; absent: no bound of its own. */
+  thinkingBudget?: number;
 }
 
 export interface TextGenerationRequest {
@@ -79,8 +82,17 @@ export interface TextDelta {
 export type DeltaPiece = [characters: number, tokens: number, logprobs: number];
 
 export type TextGenerationEvent =
-  /** `opensThinking`: the chat template already opened a `<think>` block, so the output begins inside it. */
-  | { type: 'prompt-ready'; promptTokens: number; cachedTokens: number; opensThinking?: boolean }
+  /**
+   * `opensThinking`: the chat template already opened a reasoning block, so the output begins inside it. `reasoning`: how
+   * the model marks those blocks, if it is known to write any.
+   */
+  | {
+      type: 'prompt-ready';
+      promptTokens: number;
+      cachedTokens: number;
+      opensThinking?: boolean;
+      reasoning?: ReasoningFormat;
+    }
   | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
   /** Last event of a completed or cancelled request; usage counts the generated tokens. */

@@ -1,4 +1,4 @@
-import type { OutputConstraint, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type { OutputConstraint, ReasoningFormat, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
 import { ChoiceChannels } from './choice-channels.js';
@@ -46,6 +46,7 @@ export class ChatProcessor {
 class ChatEventStream {
   private readonly choices = new Map<number, ChoiceChannels>();
   private startsInside = false;
+  private reasoning: ReasoningFormat | undefined;
 
   constructor(private readonly payload: ChatJobPayload) {}
 
@@ -57,6 +58,7 @@ class ChatEventStream {
     switch (event.type) {
       case 'prompt-ready': {
         this.startsInside = event.opensThinking ?? false;
+        this.reasoning = event.reasoning;
         const { promptTokens, cachedTokens } = event;
         return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
       }
@@ -70,13 +72,8 @@ class ChatEventStream {
   private choice(index: number): ChoiceChannels {
     const known = this.choices.get(index);
     if (known !== undefined) return known;
-    const { stripThinking, format } = this.payload;
-    const choice = new ChoiceChannels(index, {
-      startsInside: this.startsInside,
-      stripThinking,
-      // A tag inside of a JSON string is text.
-      hasThinking: format === undefined,
-    });
+    const { startsInside, reasoning: format } = this;
+    const choice = new ChoiceChannels(index, { startsInside, format, stripThinking: this.payload.stripThinking });
     this.choices.set(index, choice);
     return choice;
   }
@@ -84,10 +81,10 @@ class ChatEventStream {
 
 function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequest {
   const { payload } = envelope;
-  const { messages, enableThinking, reasoningEffort } = payload;
+  const { messages, enableThinking, reasoningEffort, thinkingBudget } = payload;
   return {
     id: envelope.requestId,
-    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort },
+    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort, thinkingBudget },
     n: payload.n,
     sampling: { ...payload.sampling },
     maxTokens: payload.maxTokens,
