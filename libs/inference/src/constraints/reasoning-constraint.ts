@@ -1,4 +1,4 @@
-import { type AllowedTokens, isAllowed, type TokenConstraint } from '../sampling/token-constraint.js';
+import { allowedBy, type AllowedTokens, isAllowed, type TokenConstraint } from '../sampling/token-constraint.js';
 import { isBlankByte, type ReasoningTokens } from './reasoning-tokens.js';
 
 /** Most bytes of white space between a block and an answer with a grammar. */
@@ -52,11 +52,12 @@ export class ReasoningConstraint implements TokenConstraint {
     this.closeIfDue();
   }
 
-  allowed(): AllowedTokens | null {
-    if (this.phase === 'front') return this.allowedInFront();
-    if (this.phase === 'inside') return this.allowedInside();
-    const allowed = this.answer?.allowed() ?? null;
-    return allowed === null || this.gap === 0 ? allowed : union(allowed, [this.tokens.blankUpTo(this.gap)]);
+  allowed(): AllowedTokens {
+    return this.mask() ?? this.tokens.all;
+  }
+
+  isFree(): boolean {
+    return this.mask() === null;
   }
 
   accept(tokenId: number): void {
@@ -73,18 +74,26 @@ export class ReasoningConstraint implements TokenConstraint {
     return this.phase === 'answer' && (this.answer?.isFinished() ?? false);
   }
 
+  /** Null where all tokens may come next. */
+  private mask(): AllowedTokens | null {
+    if (this.phase === 'front') return this.allowedInFront();
+    if (this.phase === 'inside') return this.allowedInside();
+    const allowed = allowedBy(this.answer);
+    return allowed === null || this.gap === 0 ? allowed : union(allowed, [this.tokens.blankUpTo(this.gap)]);
+  }
+
   private allowedInFront(): AllowedTokens | null {
     if (this.answer === null) return null;
     const ways = this.candidates.map(({ delimiter, position }) => this.tokens.goingOn(delimiter, position));
     if (!this.isAnswer) return union({ bits: new Uint32Array(0), endings: [] }, ways);
-    const allowed = this.answer.allowed();
+    const allowed = allowedBy(this.answer);
     return allowed === null ? null : union(allowed, ways);
   }
 
   private allowedInside(): AllowedTokens | null {
     const forced = this.forcedSteps === null ? null : this.tokens.forcedAt(this.forcedSteps);
     if (forced !== null) return forced;
-    const first = this.answer?.allowed() ?? null;
+    const first = allowedBy(this.answer);
     // The answer is free to be empty, or to be anything.
     if (first === null || first.endings.length > 0) return null;
     const bits = this.tokens.inside(this.matched);
@@ -105,7 +114,7 @@ export class ReasoningConstraint implements TokenConstraint {
   /** The text in front of a block is read as the beginning of the answer too, as long as it can be. */
   private offerToAnswer(tokenId: number): void {
     if (this.answer === null || !this.isAnswer) return;
-    const allowed = this.answer.allowed();
+    const allowed = allowedBy(this.answer);
     this.isAnswer = allowed === null || isAllowed(allowed, tokenId);
     if (this.isAnswer) this.answer.accept(tokenId);
   }

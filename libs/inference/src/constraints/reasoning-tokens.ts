@@ -10,6 +10,7 @@ export class ReasoningTokens {
   readonly answer: Uint8Array | null;
   /** Length of the longest proper border of each prefix of `close` (Knuth-Morris-Pratt). */
   private readonly borders: Uint8Array;
+  readonly all: AllowedTokens;
   private readonly forced: AllowedTokens[];
   private readonly starts = new Map<string, Uint32Array>();
   private readonly insides = new Map<number, Uint32Array>();
@@ -30,6 +31,7 @@ export class ReasoningTokens {
     this.borders = bordersOf(this.close);
     const spelled = Buffer.concat(options.closeIds.map((id) => tokenBytes[id] ?? noBytes));
     if (!spelled.includes(close)) throw new RangeError('The tokens of the delimiter do not spell it.');
+    this.all = { bits: this.bitsOf(() => true), endings: [] };
     this.forced = options.closeIds.map((id) => ({ bits: this.bitsOf((other) => other === id), endings: [] }));
   }
 

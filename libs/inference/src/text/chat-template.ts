@@ -107,19 +107,14 @@ function withoutAbsent(message: ChatTemplateMessage): Record<string, unknown> {
 }
 
 /**
- * Returns the template of a model, or null without one: `chat_template.jinja`, else `chat_template` of
+ * Returns the source of a model's template, or null without one: `chat_template.jinja`, else `chat_template` of
  * `chat_template.json` or `tokenizer_config.json`. The latter is a string, or a list of named templates of which
  * `default` is used.
  */
-export async function loadChatTemplate(
-  directory: string,
-  config: TokenizerConfig,
-  special: SpecialTokens,
-): Promise<ChatTemplate | null> {
+export async function loadTemplateSource(directory: string, config: TokenizerConfig): Promise<string | null> {
   const file = await readTextIfPresent(join(directory, 'chat_template.jinja'));
   const json = await readJsonIfPresent<TokenizerConfig>(join(directory, 'chat_template.json'));
-  const source = file ?? templateOf(json?.chat_template) ?? templateOf(config.chat_template);
-  return source === null ? null : new ChatTemplate(source, special);
+  return file ?? templateOf(json?.chat_template) ?? templateOf(config.chat_template);
 }
 
 function templateOf(template: TokenizerConfig['chat_template']): string | null {

@@ -20,6 +20,7 @@ import { constraintsSchemaOf } from './constraints.schema.js';
 import { kindMembersSchemaOf } from './kind-members.schema.js';
 import { modelTypes, type ModelType } from './manifest.js';
 import { pricingSchemaOf } from './pricing.schema.js';
+import { ReasoningSchema } from './reasoning.schema.js';
 import {
   innerPathPattern,
   ManifestConcatSchema,
@@ -92,6 +93,7 @@ export class ManifestSchema {
   @IsOptional() @IsInt() @Min(1) cacheTokens?: number;
 
   @IsOptional() @ValidateNested() @Type(() => CapabilitiesSchema) capabilities?: CapabilitiesSchema;
+  @IsOptional() @ValidateNested() @Type(() => ReasoningSchema) reasoning?: ReasoningSchema;
   @IsOptional() @ValidateNested() @Type(byType(constraintsSchemaOf)) constraints?: object;
   @IsOptional() @ValidateNested() @Type(byType(pricingSchemaOf)) pricing?: object;
   @IsOptional() @ValidateNested() @Type(byType(kindMembersSchemaOf)) kindMembers?: object;

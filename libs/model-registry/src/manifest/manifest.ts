@@ -35,6 +35,26 @@ export interface ModelCapabilities {
   maxVideos?: number;
 }
 
+/** How a text model reasons. */
+export interface ManifestReasoning {
+  /** Texts around a reasoning block; both or none. Default: what the chat template mentions, else `<think>`, `</think>`. */
+  open?: string;
+  close?: string;
+  /**
+   * Tokens of reasoning by effort, after which the block is closed by force. An effort that is not listed has no bound.
+   * Default: `defaultThinkingBudgets`.
+   */
+  budgets?: Partial<Record<string, number>>;
+}
+
+/** Tokens of reasoning by effort, for models whose manifest lists none. Other efforts have no bound. */
+export const defaultThinkingBudgets: Readonly<Record<string, number>> = {
+  minimal: 256,
+  low: 1_024,
+  medium: 4_096,
+  high: 16_384,
+};
+
 /** `deprecation` in the API. Dates are ISO. */
 export interface ModelDeprecation {
   autoRemap: boolean;
@@ -128,6 +148,8 @@ export interface ModelManifest {
   slots?: number;
   cacheTokens?: number;
   capabilities: ModelCapabilities;
+  /** Text models that reason. */
+  reasoning?: ManifestReasoning;
   constraints?: TextConstraints | Record<string, unknown>;
   pricing?: Pricing;
   /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */

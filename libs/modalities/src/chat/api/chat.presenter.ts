@@ -9,6 +9,7 @@ import type {
   ChatCompletionResponse,
   ChatCost,
   ChatEffectiveParameters,
+  ChatReasoningText,
   ChatTokenLogprob,
   ChatUsage,
 } from '../contract/chat.response.js';
@@ -66,6 +67,14 @@ export function presentUsage(usage: TokenUsage): ChatUsage {
   };
 }
 
+/** The reasoning under each name that clients read, and echo with the message. Details of one index are pieces. */
+function presentReasoning(text: string | null) {
+  if (text === null) return { reasoning_content: null, reasoning: null };
+  const details: ChatReasoningText[] =
+    text === '' ? [] : [{ type: 'reasoning.text', text, format: 'unknown', index: 0 }];
+  return { reasoning_content: text, reasoning: text, reasoning_details: details };
+}
+
 interface CollectedChoice {
   content: string[];
   reasoning: string[];
@@ -110,7 +119,7 @@ export class ChatCompletionCollector {
         message: {
           role: 'assistant',
           content: content.join(''),
-          reasoning_content: reasoning.length === 0 ? null : reasoning.join(''),
+          ...presentReasoning(reasoning.length === 0 ? null : reasoning.join('')),
           tool_calls: [],
         },
         logprobs: withLogprobs ? { content: logprobs } : null,
@@ -189,9 +198,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private delta({ index, channel, text, logprobs }: TextDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
     if (text === '' && !scored) return [];
-    const field = channel === 'content' ? 'content' : 'reasoning_content';
+    const delta = channel === 'content' ? { content: text } : presentReasoning(text);
     const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
-    return [this.choice(index, `{"${field}":${JSON.stringify(text)}}`, JSON.stringify(scores), null)];
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
   }
 
   private choice(index: number, delta: string, logprobs: string, finishReason: string | null): string {
