@@ -1,5 +1,6 @@
 import type { TokenUsage, WireError } from '#common';
 import type { OutputConstraint } from './output-constraint.js';
+import type { ReasoningFormat } from './reasoning-format.js';
 import type { EngineStats } from './engine-stats.js';
 import type { ToolCall, ToolStyleName, ToolUse } from './tool-use.js';
 
@@ -36,10 +37,12 @@ export interface ChatTemplateMessage {
 
 export interface ChatPrompt {
   messages: ChatTemplateMessage[];
-  /** Passed to the template; absent uses its default. */
+  /** Passed to the template; absent uses its default. False closes each reasoning block at once, if need be. */
   enableThinking?: boolean;
   /** Passed to the template: one of the model's reasoning efforts. */
   reasoningEffort?: string;
+  /** Tokens of reasoning after which its block is closed by force; absent: no bound of its own. */
+  thinkingBudget?: number;
   /** Passed to the template, in the form that templates know. */
   tools?: object[];
 }
@@ -89,8 +92,9 @@ export type DeltaPiece = [characters: number, tokens: number, logprobs: number];
 
 export type TextGenerationEvent =
   /**
-   * `opensThinking`: the chat template already opened a `<think>` block, so the output begins inside it. `toolStyle`: how
-   * the output writes calls, for a request with tools.
+   * `opensThinking`: the chat template already opened a reasoning block, so the output begins inside it. `reasoning`: how
+   * the model marks those blocks, if it is known to write any. `toolStyle`: how it writes calls, for a request with
+   * tools.
    */
   | {
       type: 'prompt-ready';
@@ -98,6 +102,7 @@ export type TextGenerationEvent =
       cachedTokens: number;
       opensThinking?: boolean;
       toolStyle?: ToolStyleName;
+      reasoning?: ReasoningFormat;
     }
   | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }

@@ -1,3 +1,7 @@
+import { type ToolStyleName, toolStyleNames } from '#model-registry/manifest';
+
+export { type ToolStyleName, toolStyleNames };
+
 /** A function that the model may call. */
 export interface ToolDefinition {
   name: string;
@@ -35,18 +39,3 @@ export type ToolCallPiece =
   | { type: 'call'; name: string }
   /** The texts of one call, joined, are a JSON object. */
   | { type: 'arguments'; text: string };
-
-/** Names of the forms in which models write calls. */
-export const toolStyleNames = [
-  'hermes',
-  'qwen-coder',
-  'llama-json',
-  'llama-pythonic',
-  'mistral',
-  'mistral-args',
-  'deepseek',
-  'deepseek-v3.1',
-  'generic',
-] as const;
-
-export type ToolStyleName = (typeof toolStyleNames)[number];

@@ -15,6 +15,7 @@ import type {
   ChatCompletionResponse,
   ChatCost,
   ChatEffectiveParameters,
+  ChatReasoningText,
   ChatTokenLogprob,
   ChatToolCall,
   ChatUsage,
@@ -71,6 +72,14 @@ export function presentUsage(usage: TokenUsage): ChatUsage {
     prompt_tokens_details: { cached_tokens: cachedTokens, cache_creation_input_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: reasoningTokens },
   };
+}
+
+/** The reasoning under each name that clients read, and echo with the message. Details of one index are pieces. */
+function presentReasoning(text: string | null) {
+  if (text === null) return { reasoning_content: null, reasoning: null };
+  const details: ChatReasoningText[] =
+    text === '' ? [] : [{ type: 'reasoning.text', text, format: 'unknown', index: 0 }];
+  return { reasoning_content: text, reasoning: text, reasoning_details: details };
 }
 
 interface CollectedChoice {
@@ -140,7 +149,7 @@ export class ChatCompletionCollector {
           role: 'assistant',
           // Null beside calls, as clients expect it.
           content: content.join('') || (toolCalls.length > 0 ? null : ''),
-          reasoning_content: reasoning.length === 0 ? null : reasoning.join(''),
+          ...presentReasoning(reasoning.length === 0 ? null : reasoning.join('')),
           tool_calls: toolCalls.map(presentCall),
         },
         logprobs: withLogprobs ? { content: logprobs } : null,
@@ -221,9 +230,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private delta({ index, channel, text, logprobs }: TextDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
     if (text === '' && !scored) return [];
-    const field = channel === 'content' ? 'content' : 'reasoning_content';
+    const delta = channel === 'content' ? { content: text } : presentReasoning(text);
     const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
-    return [this.choice(index, `{"${field}":${JSON.stringify(text)}}`, JSON.stringify(scores), null)];
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
   }
 
   private call({ index, call, id, name }: ToolCallEvent): string {

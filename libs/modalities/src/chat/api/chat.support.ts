@@ -107,6 +107,10 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
     const options = (reasoningEffortOptions ?? []).join(', ');
     throw invalidField(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
   }
+  if (request.reasoning?.summary === 'concise') {
+    const message = 'No model summarizes its reasoning: reasoning.summary must be auto or detailed.';
+    throw invalidField(message, 'reasoning.summary', 'unsupported');
+  }
   if (request.reasoning?.enabled === true && !supportsReasoning)
     throw unsupported(model, 'reasoning', 'reasoning.enabled');
 }

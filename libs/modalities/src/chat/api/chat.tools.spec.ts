@@ -31,7 +31,7 @@ function normalize(changes: object): ChatJobPayload {
   return normalizeChat(validateWire(ChatCompletionRequest, body), model).payload;
 }
 
-function refusalOf(changes: object): { code: string; param?: string; message: string } {
+function refusalOf(changes: object): PlatformError {
   try {
     normalize(changes);
   } catch (error) {

@@ -141,7 +141,13 @@ export class ChatJobPayload {
   /** Passed to the chat template as `reasoning_effort`; also absent in jobs of an older api. */
   @IsOptional() @IsString() reasoningEffort?: string;
 
-  /** Drops `<think>` blocks instead of sending them on the reasoning channel. */
+  /**
+   * Tokens of reasoning after which its block is closed by force; absent: no bound, as in jobs of an api that did not
+   * know of it. Optional for good.
+   */
+  @IsOptional() @IsInt() @Min(0) thinkingBudget?: number;
+
+  /** Drops reasoning blocks instead of sending them on the reasoning channel. */
   @IsBoolean() stripThinking!: boolean;
 
   @IsOptional() @IsString() promptCacheKey?: string;

@@ -45,6 +45,21 @@ export class ChatToolCall {
   function!: ChatCalledFunction;
 }
 
+/** Reasoning in the form that clients echo as `reasoning_details`. In a stream, each is a piece of one text. */
+export class ChatReasoningText {
+  @ApiProperty({ type: 'string', enum: ['reasoning.text'], example: 'reasoning.text' })
+  type!: 'reasoning.text';
+
+  @ApiProperty({ type: 'string', required: false, example: 'A boat needs a river.' })
+  text!: string;
+
+  @ApiProperty({ type: 'string', required: false, description: '`unknown`: plain text.', example: 'unknown' })
+  format!: string;
+
+  @ApiProperty({ type: 'number', required: false, example: 0 })
+  index!: number;
+}
+
 export class ChatCompletionMessage {
   @ApiProperty({ type: 'string', enum: ['assistant'], example: 'assistant' })
   role!: 'assistant';
@@ -54,6 +69,12 @@ export class ChatCompletionMessage {
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
   reasoning_content!: string | null;
+
+  @ApiProperty({ type: 'string', nullable: true, required: false, description: 'The same as `reasoning_content`.' })
+  reasoning!: string | null;
+
+  @ApiProperty({ type: () => ChatReasoningText, isArray: true, required: false })
+  reasoning_details?: ChatReasoningText[];
 
   @ApiProperty({ type: () => ChatToolCall, isArray: true, nullable: true, required: false })
   tool_calls!: ChatToolCall[];

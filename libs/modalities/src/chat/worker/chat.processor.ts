@@ -1,5 +1,6 @@
 import type {
   OutputConstraint,
+  ReasoningFormat,
   RunEvent,
   ToolStyleName,
   TextGenerationRequest,
@@ -55,6 +56,7 @@ class ChatEventStream {
   private readonly choices = new Map<number, ChoiceChannels>();
   private readonly toolChannels = new Map<number, ToolChannel>();
   private startsInside = false;
+  private reasoning: ReasoningFormat | undefined;
   private toolStyle: ToolStyleName | undefined;
 
   constructor(private readonly payload: ChatJobPayload) {}
@@ -67,6 +69,7 @@ class ChatEventStream {
     switch (event.type) {
       case 'prompt-ready': {
         this.startsInside = event.opensThinking ?? false;
+        this.reasoning = event.reasoning;
         this.toolStyle = event.toolStyle;
         const { promptTokens, cachedTokens } = event;
         return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
@@ -103,13 +106,8 @@ class ChatEventStream {
   private choice(index: number): ChoiceChannels {
     const known = this.choices.get(index);
     if (known !== undefined) return known;
-    const { stripThinking, format } = this.payload;
-    const choice = new ChoiceChannels(index, {
-      startsInside: this.startsInside,
-      stripThinking,
-      // A tag inside of a JSON string is text.
-      hasThinking: format === undefined,
-    });
+    const { startsInside, reasoning: format } = this;
+    const choice = new ChoiceChannels(index, { startsInside, format, stripThinking: this.payload.stripThinking });
     this.choices.set(index, choice);
     return choice;
   }
@@ -117,10 +115,10 @@ class ChatEventStream {
 
 function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequest {
   const { payload } = envelope;
-  const { messages, enableThinking, reasoningEffort } = payload;
+  const { messages, enableThinking, reasoningEffort, thinkingBudget } = payload;
   return {
     id: envelope.requestId,
-    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort },
+    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort, thinkingBudget },
     n: payload.n,
     sampling: { ...payload.sampling },
     maxTokens: payload.maxTokens,
