@@ -31,7 +31,7 @@ let platform: Platform;
 let client: OpenAI;
 
 beforeAll(async () => {
-  platform = await startPlatform({ engine: 'text' });
+  platform = await startPlatform({ engine: 'text', models: [{ contextLength: 2048 }] });
   client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
 });
 afterAll(async () => {
@@ -70,7 +70,8 @@ describe('tools', () => {
   });
 
   it('are called as the schema says in every choice, and alike for the same seed', async () => {
-    const required = (seed: number) => ask({ tool_choice: 'required', n: 2, seed, temperature: 1.5 });
+    const required = (seed: number) =>
+      ask({ tool_choice: 'required', parallel_tool_calls: false, n: 2, seed, temperature: 1.5 });
     const [first, again, other] = await Promise.all([required(1), required(1), required(7)]);
     for (const { choices } of [first, again, other]) {
       expect(choices).toHaveLength(2);
@@ -91,6 +92,7 @@ describe('tools', () => {
           type: 'allowed_tools',
           allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name } }] },
         },
+        parallel_tool_calls: false,
         temperature: 1.5,
       });
       for (const call of allowed.choices.flatMap(callsOf)) expect(call.name).toBe(name);
@@ -210,6 +212,7 @@ describe('tools', () => {
   });
 
   it('are billed as their tokens, also when the client leaves', async () => {
+    const before = new Set((await platform.closedJobs()).map(({ request_id: id }) => id));
     const controller = new AbortController();
     const stream = await client.chat.completions.create(
       {
@@ -233,7 +236,6 @@ describe('tools', () => {
       },
       { signal: controller.signal },
     );
-    const before = new Set((await platform.closedJobs()).map(({ request_id: id }) => id));
     let seen = 0;
     try {
       for await (const chunk of stream) {
@@ -244,7 +246,9 @@ describe('tools', () => {
       expect(error).toBeInstanceOf(OpenAI.APIUserAbortError);
     }
     await expect
-      .poll(async () => (await platform.closedJobs()).filter(({ request_id: id }) => !before.has(id)).length)
+      .poll(async () => (await platform.closedJobs()).filter(({ request_id: id }) => !before.has(id)).length, {
+        timeout: 20_000,
+      })
       .toBe(1);
     const [job] = (await platform.closedJobs()).filter(({ request_id: id }) => !before.has(id));
     expect(Number(job?.completion_tokens)).toBeGreaterThan(0);
