@@ -32,7 +32,8 @@ function renderChat(
   if (reasoning === null) return { text, opensThinking: false };
   const { open, close } = reasoning;
   const opensThinking = text.trimEnd().endsWith(open);
-  if (options.enableThinking !== false || (!opensThinking && template.hasThinkingSwitch)) return { text, opensThinking };
+  if (options.enableThinking !== false || (!opensThinking && template.hasThinkingSwitch))
+    return { text, opensThinking };
   return { text: `${opensThinking ? text.trimEnd() : text + open}\n\n${close}\n\n`, opensThinking: false };
 }
 

@@ -78,11 +78,7 @@ export class TextTokenizer {
     return TextTokenizer.fromFiles(file, config, delimiters);
   }
 
-  static fromFiles(
-    file: TokenizerFile,
-    config: TokenizerConfig,
-    delimiters: readonly string[] = [],
-  ): TextTokenizer {
+  static fromFiles(file: TokenizerFile, config: TokenizerConfig, delimiters: readonly string[] = []): TextTokenizer {
     return new TextTokenizer(new Tokenizer(file, config), file, config, delimiters);
   }
 

@@ -1,4 +1,10 @@
-import type { OutputConstraint, ReasoningFormat, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type {
+  OutputConstraint,
+  ReasoningFormat,
+  RunEvent,
+  TextGenerationRequest,
+  TextGenerationRunner,
+} from '#inference/host';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
 import { ChoiceChannels } from './choice-channels.js';

@@ -15,7 +15,10 @@ export class ThinkSplitter {
   private readonly scanner: ReasoningScanner;
   private afterTag: boolean;
 
-  constructor({ startsInside = false, format = usualReasoning }: { startsInside?: boolean; format?: ReasoningFormat } = {}) {
+  constructor({
+    startsInside = false,
+    format = usualReasoning,
+  }: { startsInside?: boolean; format?: ReasoningFormat } = {}) {
     this.scanner = new ReasoningScanner(format, { startsInside });
     this.afterTag = startsInside;
   }
