@@ -7,7 +7,7 @@ import { noCapabilities } from '#model-registry/manifest';
 import { ruleNamesOf, validateWire } from '#platform/http';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
-import { ChatCompletionRequest, ChatReasoning, ChatTextOptions } from '../contract/chat.request.js';
+import { ChatCompletionRequest, ChatTextOptions } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
 
 const nothing = {
@@ -179,6 +179,7 @@ describe('features that the model does not support', () => {
     ['reasoning_effort', { reasoning_effort: 'high' }],
     ['reasoning.effort', { reasoning: { effort: 'low' } }],
     ['reasoning.enabled', { reasoning: { enabled: true } }],
+    ['reasoning.summary', { reasoning: { summary: 'concise' } }],
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
     ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
     ['service_parameters.enable_web_scraping', { service_parameters: { enable_web_scraping: true } }],
@@ -240,7 +241,6 @@ describe('accepted fields without an effect', () => {
   it.each([
     ['verbosity', { verbosity: 'low' }, ChatCompletionRequest],
     ['verbosity', { text: { verbosity: 'low' } }, ChatTextOptions],
-    ['summary', { reasoning: { summary: 'concise' } }, ChatReasoning],
     ['prompt_cache_retention', { prompt_cache_retention: '24h' }, ChatCompletionRequest],
     ['metadata', { metadata: { a: 'b' } }, ChatCompletionRequest],
     ['cache_control', { messages: [{ role: 'user', content: marked }] }, ChatTextPart],

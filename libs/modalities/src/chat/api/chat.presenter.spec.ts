@@ -72,9 +72,13 @@ describe('ChatChunkPresenter', () => {
     });
   });
 
-  it('sends reasoning in its own field', () => {
+  it('sends reasoning in fields of its own, under each name that clients read', () => {
     const chunks = chunksOf(new ChatChunkPresenter(head, false), text(0, 'hm', 'reasoning'));
-    expect(chunks[1]?.choices[0]?.delta).toEqual({ reasoning_content: 'hm' });
+    expect(chunks[1]?.choices[0]?.delta).toEqual({
+      reasoning_content: 'hm',
+      reasoning: 'hm',
+      reasoning_details: [{ type: 'reasoning.text', text: 'hm', format: 'unknown', index: 0 }],
+    });
   });
 
   it('escapes any model output', () => {
@@ -163,6 +167,10 @@ describe('ChatCompletionCollector', () => {
     ).toEqual([
       ['AA', 'why', 'stop'],
       ['B', null, 'length'],
+    ]);
+    expect(completion.choices.map(({ message }) => [message.reasoning, message.reasoning_details])).toEqual([
+      ['why', [{ type: 'reasoning.text', text: 'why', format: 'unknown', index: 0 }]],
+      [null, undefined],
     ]);
     expect(completion).toMatchObject({
       object: 'chat.completion',

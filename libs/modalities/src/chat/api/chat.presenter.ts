@@ -76,10 +76,10 @@ export function presentUsage(usage: TokenUsage): ChatUsage {
 
 /** The reasoning under each name that clients read, and echo with the message. Details of one index are pieces. */
 function presentReasoning(text: string | null) {
-  if (text === null) return { reasoning_content: null, reasoning: null };
-  const details: ChatReasoningText[] =
-    text === '' ? [] : [{ type: 'reasoning.text', text, format: 'unknown', index: 0 }];
-  return { reasoning_content: text, reasoning: text, reasoning_details: details };
+  const named = { reasoning_content: text, reasoning: text };
+  if (text === null || text === '') return named;
+  const details: ChatReasoningText[] = [{ type: 'reasoning.text', text, format: 'unknown', index: 0 }];
+  return { ...named, reasoning_details: details };
 }
 
 interface CollectedChoice {

@@ -107,10 +107,8 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
     const options = (reasoningEffortOptions ?? []).join(', ');
     throw invalidField(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
   }
-  if (request.reasoning?.summary === 'concise') {
-    const message = 'No model summarizes its reasoning: reasoning.summary must be auto or detailed.';
-    throw invalidField(message, 'reasoning.summary', 'unsupported');
-  }
+  // The others ask for what is sent anyway: the reasoning in full.
+  if (request.reasoning?.summary === 'concise') throw unsupported(model, 'summaries of reasoning', 'reasoning.summary');
   if (request.reasoning?.enabled === true && !supportsReasoning)
     throw unsupported(model, 'reasoning', 'reasoning.enabled');
 }

@@ -66,13 +66,14 @@ const finished: RunEvent = { type: 'choice-finished', index: 0, finishReason: 's
 describe('ChatProcessor', () => {
   it('submits to the host what the job says', async () => {
     const runner = new ScriptedRunner([]);
-    await process(runner, { enableThinking: false, reasoningEffort: 'low', maxTokens: 9 });
+    await process(runner, { enableThinking: false, reasoningEffort: 'low', thinkingBudget: 30, maxTokens: 9 });
     expect(runner.request).toEqual({
       id: 'r1',
       prompt: {
         messages: [{ role: 'user', content: 'Hi', name: undefined, reasoning_content: 'before' }],
         enableThinking: false,
         reasoningEffort: 'low',
+        thinkingBudget: 30,
       },
       n: 1,
       sampling: { temperature: 0.5, seed: 3 },
@@ -193,9 +194,37 @@ describe('ChatProcessor', () => {
   });
 
   it('flushes text that only looked like a tag before the choice finishes', async () => {
-    const runner = new ScriptedRunner([[delta('1 <')], [finished]]);
+    const runner = new ScriptedRunner([[delta('<')], [delta('thi')], [finished]]);
     const { events } = await process(runner);
-    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['1 ', '<', 'choice-finished']);
+    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['<thi', 'choice-finished']);
+  });
+
+  it('holds nothing back behind the beginning of the answer', async () => {
+    const { events } = await process(new ScriptedRunner([[delta('1 <')], [delta('think>')], [finished]]));
+    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual([
+      '1 <',
+      'think>',
+      'choice-finished',
+    ]);
+  });
+
+  it('reads the delimiters that the engine names, in every choice', async () => {
+    const ready: RunEvent = {
+      type: 'prompt-ready',
+      promptTokens: 4,
+      cachedTokens: 0,
+      reasoning: { open: '[THINK]', close: '[/THINK]' },
+    };
+    const steps = ['[THI', 'NK]a', '[/THINK', ']<think>'].map((text) => [delta(text), delta(text, 1)]);
+    const { report, events } = await process(new ScriptedRunner([[ready], ...steps, [finished]]));
+    const visible = events.filter((event) => 'text' in event && event.text !== '');
+    expect(visible).toMatchObject([
+      { index: 0, channel: 'reasoning', text: 'a' },
+      { index: 1, channel: 'reasoning', text: 'a' },
+      { index: 0, channel: 'content', text: '<think>' },
+      { index: 1, channel: 'content', text: '<think>' },
+    ]);
+    expect(report.usage).toMatchObject({ reasoningTokens: 8 });
   });
 
   it('tells the reader of a non-streamed response that it starts over, and starts its reasoning over', async () => {
