@@ -7,8 +7,9 @@ export type {
   ModelManifest,
   ModelType,
   TextConstraints,
+  ToolStyleName,
 } from './manifest.js';
-export { modelTypes } from './manifest.js';
+export { defaultThinkingBudgets, modelTypes, toolStyleNames } from './manifest.js';
 export { bundledManifestFolder, loadManifestFolder } from './manifest-folder.js';
 export { listedManifests, selectManifests } from './manifest-selection.js';
 export { fingerprintManifest } from './manifest-fingerprint.js';

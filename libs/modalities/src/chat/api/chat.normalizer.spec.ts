@@ -7,7 +7,7 @@ import { noCapabilities } from '#model-registry/manifest';
 import { ruleNamesOf, validateWire } from '#platform/validation';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
-import { ChatCompletionRequest, ChatReasoning, ChatTextOptions } from '../contract/chat.request.js';
+import { ChatCompletionRequest, ChatTextOptions } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
 
 const nothing = {
@@ -171,17 +171,15 @@ describe('the response format', () => {
 
 describe('features that the model does not support', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } };
-  const named = { type: 'function', function: { name: 'f' } };
 
   it.each([
-    ['tools', { tools: [named] }],
-    ['tools', { tools: [{ type: 'web_search' }] }],
+    ['tools[0].type', { tools: [{ type: 'web_search' }] }],
+    ['tools[0].type', { tools: [{ type: 'x_search' }] }],
     ['messages[0].content[1]', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, image] }] }],
-    ['messages[0].role', { messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }],
-    ['messages[0].tool_calls', { messages: [{ role: 'assistant', tool_calls: [named] }] }],
     ['reasoning_effort', { reasoning_effort: 'high' }],
     ['reasoning.effort', { reasoning: { effort: 'low' } }],
     ['reasoning.enabled', { reasoning: { enabled: true } }],
+    ['reasoning.summary', { reasoning: { summary: 'concise' } }],
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
     ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
     ['service_parameters.enable_web_scraping', { service_parameters: { enable_web_scraping: true } }],
@@ -192,18 +190,17 @@ describe('features that the model does not support', () => {
     expect(error.message).toContain('The model tiny does not support');
   });
 
-  it.each([
-    ['tools', { tools: [named] }],
-    ['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }],
-  ])('rejects a feature that only the manifest claims: %s', (param, changes) => {
-    const capabilities = {
-      ...nothing,
-      supportsFunctionCalling: true,
-      supportsVision: true,
-    };
-    expect(refusalOf(changes, { capabilities }).param).toBe(param);
-    expect(normalize({ response_format: { type: 'text' } }, { capabilities }).payload.n).toBe(1);
-  });
+  it.each([['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }]])(
+    'rejects a feature that only the manifest claims: %s',
+    (param, changes) => {
+      const capabilities = {
+        ...nothing,
+        supportsVision: true,
+      };
+      expect(refusalOf(changes, { capabilities }).param).toBe(param);
+      expect(normalize({ response_format: { type: 'text' } }, { capabilities }).payload.n).toBe(1);
+    },
+  );
 
   it('rejects logprobs for a model without them', () => {
     expect(refusalOf({ logprobs: true }, { capabilities: { ...nothing, supportsLogProbs: false } }).param).toBe(
@@ -244,7 +241,6 @@ describe('accepted fields without an effect', () => {
   it.each([
     ['verbosity', { verbosity: 'low' }, ChatCompletionRequest],
     ['verbosity', { text: { verbosity: 'low' } }, ChatTextOptions],
-    ['summary', { reasoning: { summary: 'concise' } }, ChatReasoning],
     ['prompt_cache_retention', { prompt_cache_retention: '24h' }, ChatCompletionRequest],
     ['metadata', { metadata: { a: 'b' } }, ChatCompletionRequest],
     ['cache_control', { messages: [{ role: 'user', content: marked }] }, ChatTextPart],
@@ -367,6 +363,12 @@ describe('any request', () => {
   const wild = fc.jsonValue({ maxDepth: 2 });
   const near = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
     fc.oneof({ weight: 40, arbitrary }, { weight: 1, arbitrary: wild });
+  const tool = near(
+    fc.record({
+      type: near(fc.constant('function')),
+      function: near(fc.record({ name: near(fc.constantFrom('a', 'b')), parameters: near(fc.constant({})) })),
+    }),
+  );
   const part = near(fc.record({ type: near(fc.constant('text')), text: near(fc.string({ minLength: 1 })) }));
   const message = near(
     fc.record({
@@ -386,8 +388,9 @@ describe('any request', () => {
       seed: near(fc.integer({ min: 1 })),
       logprobs: near(fc.constant(true)),
       top_logprobs: near(fc.integer({ min: 0, max: 20 })),
-      tools: near(fc.constant(null)),
-      tool_choice: near(fc.constant(null)),
+      tools: near(fc.oneof(fc.constant(null), fc.array(tool, { maxLength: 2 }))),
+      tool_choice: near(fc.constantFrom(null, 'auto', 'required', { type: 'function', function: { name: 'a' } })),
+      functions: near(fc.constant(null)),
       response_format: near(fc.constant(null)),
       reasoning: near(fc.constant(null)),
       service_parameters: near(fc.constant(null)),
