@@ -30,6 +30,8 @@ export interface TinyModelOptions {
   contextLength?: number;
   /** Stores weights in an external file instead of the graph. */
   externalData?: boolean;
+  /** Jinja source; default: the template of the shape. */
+  chatTemplate?: string;
   /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
@@ -88,6 +90,7 @@ export async function buildTinyModel(folder: string, options: TinyModelOptions =
   for (const [name, content] of Object.entries(files)) {
     await writeFile(join(folder, name), `${JSON.stringify(content, null, 1)}\n`);
   }
+  if (options.chatTemplate !== undefined) await writeFile(join(folder, 'chat_template.jinja'), options.chatTemplate);
   return manifest;
 }
 

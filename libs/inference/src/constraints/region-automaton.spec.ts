@@ -156,6 +156,18 @@ describe('the regions of a text', () => {
     });
   });
 
+  it.each([
+    [{ enum: [] }, 'no value satisfies the schema'],
+    [{ $ref: '#' }, '$ref leads back to itself'],
+  ])('name the field of a schema among others that no value satisfies: %j', async (schema, reason) => {
+    const wrong: TextPart = { type: 'json-schema', schema, param: 'tools[1].function.parameters' };
+    const text: TextPart = { type: 'choice', parts: [flag, wrong] };
+    await expect(matcherOf([{ type: 'bound', branches: [{ text, next: null }] }])).rejects.toMatchObject({
+      param: 'tools[1].function.parameters',
+      message: expect.stringContaining(reason) as string,
+    });
+  });
+
   it('read a text alike however tokens split it', async () => {
     const texts = fc.constantFrom(
       'a<call>{"a":1}</call>',

@@ -12,18 +12,28 @@ import { compileSchemaInto, type StartedGrammar } from './schema/schema-compiler
  */
 export function* compilePart(part: TextPart): Generator<string, StartedGrammar> {
   const grammar = new Grammar();
-  const start = yield* new PartCompiler(grammar).compile(part);
-  grammar.finish(start);
+  const compiler = new PartCompiler(grammar);
+  const start = yield* compiler.compile(part);
+  grammar.finish(grammar.epsilon);
+  compiler.checkSchemas();
+  if (!grammar.isProductive(start)) throw new ConstraintRefusal('no text is possible');
   return { grammar, start };
 }
 
 class PartCompiler {
   private readonly json: JsonGrammar;
   /** Equal schemas of several places are compiled once: tools often share them. */
-  private readonly schemas = new Map<string, GrammarNode>();
+  private readonly schemas = new Map<string, { node: GrammarNode; param: string }>();
 
   constructor(private readonly grammar: Grammar) {
     this.json = new JsonGrammar(grammar);
+  }
+
+  /** A schema without values may hide among others. */
+  checkSchemas(): void {
+    for (const { node, param } of this.schemas.values()) {
+      if (!this.grammar.isProductive(node)) throw new ConstraintRefusal('no value satisfies the schema', '#', param);
+    }
   }
 
   *compile(part: TextPart): Generator<string, GrammarNode> {
@@ -59,10 +69,10 @@ class PartCompiler {
   private *schema(schema: unknown, param: string): Generator<string, GrammarNode> {
     const key = JSON.stringify(schema) ?? '';
     const known = this.schemas.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.node;
     try {
       const node = yield* compileSchemaInto(this.grammar, schema);
-      this.schemas.set(key, node);
+      this.schemas.set(key, { node, param });
       return node;
     } catch (error) {
       throw error instanceof ConstraintRefusal ? error.in(param) : error;

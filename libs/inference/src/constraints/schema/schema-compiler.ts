@@ -31,10 +31,14 @@ export function* compileSchema(schema: unknown): Generator<string, StartedGramma
   return { grammar, start };
 }
 
-/** As `compileSchema`, as a part of a larger grammar, without white space before the value. */
+/**
+ * As `compileSchema`, as a part of a larger grammar, without white space before the value. Behind the `finish` of that,
+ * the caller must check that some text matches the node.
+ */
 export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator<string, GrammarNode> {
+  const firstRule = grammar.rules.length;
   const root = yield* new SchemaCompiler(new SchemaDocument(schema), grammar).run();
-  located('#', () => grammar.finish(root));
+  grammar.checkRules(firstRule);
   return root;
 }
 
