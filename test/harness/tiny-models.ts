@@ -28,6 +28,8 @@ export interface TinyModelOptions {
   seed?: number;
   /** Stores weights in an external file instead of the graph. */
   externalData?: boolean;
+  /** Jinja source; default: the template of the shape. */
+  chatTemplate?: string;
   /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
@@ -85,6 +87,7 @@ export async function buildTinyModel(folder: string, options: TinyModelOptions =
   for (const [name, content] of Object.entries(files)) {
     await writeFile(join(folder, name), `${JSON.stringify(content, null, 1)}\n`);
   }
+  if (options.chatTemplate !== undefined) await writeFile(join(folder, 'chat_template.jinja'), options.chatTemplate);
   return manifest;
 }
 
