@@ -8,20 +8,7 @@ import { ReasoningTokens } from './reasoning-tokens.js';
 import { buildTokenTrie } from './token-trie.js';
 
 /** Every byte is a token, then some longer ones; the last one ends texts. */
-const words = [
-  '<think>',
-  '</think>',
-  '</',
-  'think',
-  '>\n\n',
-  '>{',
-  'hm',
-  '{"a":1',
-  '\n\n',
-  '"<think>"',
-  '水',
-  ' ' + 'k>',
-];
+const words = ['<think>', '</think>', '</', 'think', '>\n\n', '>{', 'hm', '{"a":1', '\n\n', '"<think>"', '水', ' k>'];
 const table = [
   ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
   ...words.map((word) => Buffer.from(word)),

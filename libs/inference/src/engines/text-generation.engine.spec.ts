@@ -378,6 +378,7 @@ describe('SchedulerTextEngine', () => {
         expect(scheduler.tokens([id])).toBe('continue');
       }
       expect(held?.isFinished()).toBe(true);
+      scheduler.step(([only]) => only?.listener.onEnd('eos'));
       const text = events().map((event) => ('text' in event ? event.text : ''));
       expect(text.join('')).toBe('so</think>12');
     });
@@ -418,6 +419,7 @@ describe('SchedulerTextEngine', () => {
       engine.submit(request('hello', { stop: ['END', '</'] }));
       const answers = idsOf('an END</think>yes END').map((id) => scheduler.tokens([id]));
       expect([answers.indexOf('stop'), answers.length - 1]).toEqual([answers.length - 1, answers.length - 1]);
+      scheduler.step(([only]) => only?.listener.onEnd('stopped'));
       const text = events().map((event) => ('text' in event ? event.text : ''));
       expect(text.join('')).toBe('an END</think>yes ');
     });

@@ -97,6 +97,11 @@ describe('the accepted fields of a chat request', () => {
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'maybe' } }],
     ['stop_token_ids', { stop_token_ids: ['a'] }],
     ['reasoning_effort', { reasoning_effort: 'huge' }],
+    ['messages[0].reasoning', { messages: [{ role: 'assistant', content: 'A', reasoning: 7 }] }],
+    [
+      'messages[0].reasoning_details[0].type',
+      { messages: [{ role: 'assistant', content: 'A', reasoning_details: [{}] }] },
+    ],
   ])('rejects an invalid %s', (param, changes) => {
     const error = refusalOf(changes);
     expect(error.code).toBe('INVALID_REQUEST');
@@ -326,6 +331,42 @@ describe('the conversation', () => {
     expect(effortOf({}, { ...capabilities, defaultReasoningEffort: undefined })).toBeUndefined();
     // The model cannot think, so `none` changes nothing.
     expect(effortOf({ reasoning_effort: 'none' }, nothing)).toBeUndefined();
+  });
+
+  it('bounds reasoning by the budget of its effort', () => {
+    const capabilities = {
+      ...nothing,
+      supportsReasoning: true,
+      supportsReasoningEffort: true,
+      reasoningEffortOptions: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+    };
+    const budgetOf = (effort: string, thinkingBudgets?: Record<string, number>) =>
+      normalize({ reasoning_effort: effort }, { capabilities, thinkingBudgets }).payload.thinkingBudget;
+    expect(capabilities.reasoningEffortOptions.map((effort) => budgetOf(effort))).toEqual([
+      undefined,
+      256,
+      1_024,
+      4_096,
+      16_384,
+      undefined,
+      undefined,
+    ]);
+    expect([budgetOf('low', { low: 7 }), budgetOf('high', { low: 7 })]).toEqual([7, undefined]);
+    expect(normalize({}, { capabilities }).payload).not.toHaveProperty('thinkingBudget');
+  });
+
+  it('takes reasoning back under each name that it was sent, the most exact first', () => {
+    const reasoningOf = (members: object) =>
+      normalize({
+        messages: [...hello.messages, { role: 'assistant', content: 'A', ...members }, ...hello.messages],
+      }).payload.messages.find(({ role }) => role === 'assistant')?.reasoningContent;
+    const pieces = ['a', 'b'].map((text) => ({ type: 'reasoning.text', text, format: 'unknown', index: 0 }));
+    const other = { type: 'reasoning.text', text: 'c', index: 1 };
+    expect(reasoningOf({ reasoning_details: [...pieces, other] })).toBe('ab\nc');
+    expect(reasoningOf({ reasoning: 'x', reasoning_details: pieces })).toBe('x');
+    expect(reasoningOf({ reasoning_content: 'y', reasoning: 'x', thought_signature: 's' })).toBe('y');
+    expect(reasoningOf({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'AA==' }] })).toBeUndefined();
+    expect(reasoningOf({ reasoning_content: null, reasoning: null })).toBeUndefined();
   });
 
   it("follows the model's default of not thinking unless the request enables it", () => {
