@@ -60,7 +60,7 @@ class EbnfCompiler {
       this.skipBlank();
     }
     const start = this.rules.get(startName);
-    if (start?.body == null) throw new ConstraintRefusal(`there is no rule named ${startName}`);
+    if (!start?.body) throw new ConstraintRefusal(`there is no rule named ${startName}`);
     for (const { pointer, body } of this.rules.values()) {
       if (body === null) throw new ConstraintRefusal('is used and not defined', pointer);
     }
