@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '#common';
 import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
+import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
@@ -143,6 +144,7 @@ type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
 
 function* grammarOf(constraint: SimpleConstraint): Generator<string, StartedGrammar> {
   if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema);
+  if (constraint.type === 'grammar') return yield* compileEbnf(constraint.grammar);
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
@@ -159,7 +161,8 @@ function refusalFor(
   { type, param }: OutputConstraint,
   { reason, pointer, param: own }: ConstraintRefusal,
 ): PlatformError {
-  const what = type === 'regex' ? 'pattern' : 'schema';
-  const place = pointer === '' ? '' : ` at ${pointer.startsWith('#') ? pointer : `#${pointer}`}`;
+  const what = type === 'regex' ? 'pattern' : type === 'grammar' ? 'grammar' : 'schema';
+  const isPointer = pointer.startsWith('/');
+  const place = pointer === '' ? '' : ` at ${isPointer ? '#' : ''}${pointer}`;
   return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, own ?? param);
 }

@@ -8,5 +8,7 @@ export type OutputConstraint =
   | { type: 'json-schema'; schema: unknown; param: string }
   /** A text that the whole ECMA-262 pattern matches. */
   | { type: 'regex'; pattern: string; param: string }
+  /** A text that the rule `root` of this grammar in EBNF matches; see `compileEbnf`. */
+  | { type: 'grammar'; grammar: string; param: string }
   /** Stretches of free text and of texts of a grammar, in turn. */
   | { type: 'regions'; regions: OutputRegion[]; param: string };

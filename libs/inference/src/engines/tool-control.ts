@@ -1,3 +1,4 @@
+import { PlatformError } from '#common';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { TextPart } from '../contract/output-region.js';
 import type { ChatPrompt, TextGenerationRequest } from '../contract/text-generation.js';
@@ -85,6 +86,8 @@ function partOf(constraint: OutputConstraint): TextPart {
       return { type: 'json-schema', schema: constraint.schema, param: constraint.param };
     case 'regex':
       return { type: 'regex', pattern: constraint.pattern };
+    case 'grammar':
+      throw new PlatformError('INVALID_REQUEST', 'A grammar cannot be combined with tools.', constraint.param);
     case 'regions':
       return choice([]);
   }

@@ -7,7 +7,15 @@ import { candidateMass, drawFromBest, type DrawSettings, undecided } from './nar
 import { Penalties } from './penalties.js';
 import { Random } from './random.js';
 import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
-import { allowedBy, type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
+import {
+  allowedBy,
+  type AllowedTokens,
+  bestAllowed,
+  isAllowed,
+  maskedLogits,
+  takeAllowed,
+  type TokenConstraint,
+} from './token-constraint.js';
 import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
@@ -179,7 +187,8 @@ export class TokenSampler {
     const temperature = this.temperatureOf(logits, allowed);
     this.penalties?.apply(logits);
     try {
-      return this.settle(this.drawAt(allowed === null ? logits : maskedLogits(logits, allowed), temperature));
+      if (allowed === null) return this.settle(this.drawAt(logits, temperature));
+      return this.settle(this.drawAllowedAt(logits, allowed, temperature));
     } finally {
       this.penalties?.restore(logits);
     }
@@ -189,6 +198,23 @@ export class TokenSampler {
     if (!this.temperatureRange) return this.settings.temperature;
     const possible = allowed === null ? logits : maskedLogits(logits, allowed);
     return dynamicTemperature(possible, bestLogit(possible), this.temperatureRange);
+  }
+
+  /** As `drawAt` of the masked logits, which are only written where many tokens are allowed. */
+  private drawAllowedAt(logits: Float32Array, allowed: AllowedTokens, temperature: number): number {
+    if (temperature <= 0) {
+      const id = bestAllowed(logits, allowed);
+      if (id < 0 || !Number.isFinite(logits[id])) throw notFinite();
+      return id;
+    }
+    if (!takeAllowed(logits, allowed, allowedScratch, bestFewSize)) {
+      return this.drawAt(maskedLogits(logits, allowed), temperature);
+    }
+    if (allowedScratch.count === 0 || !Number.isFinite(allowedScratch.values[0])) throw notFinite();
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const position = drawFromBest(allowedScratch, noRest, { ...this.settings, temperature }, unit);
+    if (position === undecided) return this.drawAt(maskedLogits(logits, allowed), temperature);
+    return allowedScratch.ids[position] ?? 0;
   }
 
   private drawAt(logits: Float32Array, temperature: number): number {

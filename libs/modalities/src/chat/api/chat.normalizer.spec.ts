@@ -166,6 +166,22 @@ describe('the response format', () => {
     expect(format({ response_format: { type: 'json_schema', json_schema: { name: 'a' } } })?.schema).toEqual({});
   });
 
+  it('may be a pattern or a grammar', () => {
+    expect(format({ response_format: { type: 'regex', pattern: 'a+' } })).toEqual({
+      type: 'regex',
+      pattern: 'a+',
+      param: 'response_format.pattern',
+    });
+    expect(format({ response_format: { type: 'grammar', grammar: 'root ::= "a"' } })).toEqual({
+      type: 'grammar',
+      grammar: 'root ::= "a"',
+      param: 'response_format.grammar',
+    });
+    for (const response_format of [{ type: 'regex' }, { type: 'grammar', grammar: 3 }, { type: 'xml' }]) {
+      expect(refusalOf({ response_format })).toMatchObject({ code: 'INVALID_REQUEST', param: 'response_format' });
+    }
+  });
+
   it('is refused where both fields name one, and where a schema is longer than a megabyte', () => {
     const both = { response_schema: schema, response_format: { type: 'json_object' } };
     expect(refusalOf(both).param).toBe('response_schema');

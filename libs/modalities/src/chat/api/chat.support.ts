@@ -62,6 +62,12 @@ const maxSchemaLength = 1_000_000;
 export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefined {
   const { response_format: format, response_schema: schema } = request;
   if (format?.type === 'json_object') return { type: 'json-object', param: 'response_format' };
+  if (format?.type === 'regex') {
+    return { type: 'regex', pattern: format.pattern ?? '', param: 'response_format.pattern' };
+  }
+  if (format?.type === 'grammar') {
+    return { type: 'grammar', grammar: format.grammar ?? '', param: 'response_format.grammar' };
+  }
   if (format?.type === 'json_schema') {
     return {
       type: 'json-schema',

@@ -100,11 +100,17 @@ export class SamplingOptions {
 
 /** What the text of every choice must look like. */
 export class ChatJobFormat {
-  @IsIn(['json-object', 'json-schema'])
-  type!: 'json-object' | 'json-schema';
+  @IsIn(['json-object', 'json-schema', 'regex', 'grammar'])
+  type!: 'json-object' | 'json-schema' | 'regex' | 'grammar';
 
   /** JSON Schema of a `json-schema` format. */
   @IsOptional() @IsObject() schema?: object;
+
+  /** Of `regex`: an ECMA-262 pattern that the whole text matches. */
+  @IsOptional() @IsString() pattern?: string;
+
+  /** Of `grammar`: EBNF whose rule `root` the whole text matches. */
+  @IsOptional() @IsString() grammar?: string;
 
   /** Field of the caller's request, for refusals. */
   @IsString() param!: string;

@@ -242,7 +242,12 @@ export class ChatCompletionRequest {
     schema: responseFormatSchema,
     check: responseFormatProblem,
   })
-  response_format?: { type: 'text' | 'json_object' | 'json_schema'; json_schema?: { schema?: object | null } };
+  response_format?: {
+    type: 'text' | 'json_object' | 'json_schema' | 'regex' | 'grammar';
+    json_schema?: { schema?: object | null };
+    pattern?: string;
+    grammar?: string;
+  };
 
   @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
   response_schema?: object;

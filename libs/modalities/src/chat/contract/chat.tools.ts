@@ -113,15 +113,28 @@ export const responseFormatSchema = {
     formatVariant('json_schema', { json_schema: { type: 'object', additionalProperties: { nullable: true } } }),
     formatVariant('json_object'),
     formatVariant('text'),
+    formatVariant('regex', { pattern: { type: 'string' } }),
+    formatVariant('grammar', { grammar: { type: 'string' } }),
   ],
 };
 
 export function responseFormatProblem(value: unknown): string | null {
   const type = isObject(value) ? value.type : undefined;
   if (type === 'text' || type === 'json_object') return null;
-  if (type !== 'json_schema') return 'must have a type of text, json_object or json_schema';
+  if (type === 'regex' || type === 'grammar') return textFormatProblem(value as Record<string, unknown>, type);
+  if (type !== 'json_schema') return 'must have a type of text, json_object, json_schema, regex or grammar';
   const format = (value as Record<string, unknown>).json_schema;
   if (!isObject(format)) return 'must have an object json_schema';
   const { schema } = format;
   return schema === undefined || schema === null || isObject(schema) ? null : 'must have an object json_schema.schema';
+}
+
+const maxFormatLength = { pattern: 4_000, grammar: 100_000 };
+
+function textFormatProblem(format: Record<string, unknown>, type: 'regex' | 'grammar'): string | null {
+  const name = type === 'regex' ? 'pattern' : 'grammar';
+  const text = format[name];
+  if (typeof text !== 'string' || text === '') return `must have a text ${name}`;
+  const max = maxFormatLength[name];
+  return text.length > max ? `must have a ${name} of at most ${max} characters` : null;
 }

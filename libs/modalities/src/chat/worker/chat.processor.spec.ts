@@ -97,6 +97,10 @@ describe('ChatProcessor', () => {
     expect(report.usage).toMatchObject({ reasoningTokens: 0 });
     await process(runner, { format: { type: 'json-object', param: 'p' } });
     expect(runner.request?.constraint).toEqual({ type: 'json-object', param: 'p' });
+    await process(runner, { format: { type: 'regex', pattern: 'a+', param: 'p' } });
+    expect(runner.request?.constraint).toEqual({ type: 'regex', pattern: 'a+', param: 'p' });
+    await process(runner, { format: { type: 'grammar', grammar: 'root ::= "a"', param: 'p' } });
+    expect(runner.request?.constraint).toEqual({ type: 'grammar', grammar: 'root ::= "a"', param: 'p' });
   });
 
   const tool = { name: 'now', parameters: { type: 'object' }, strict: false };

@@ -132,8 +132,17 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequ
 
 function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined {
   if (format === undefined) return undefined;
-  const { type, schema, param } = format;
-  return type === 'json-object' ? { type, param } : { type, schema: schema ?? {}, param };
+  const { type, schema, pattern, grammar, param } = format;
+  switch (type) {
+    case 'json-object':
+      return { type, param };
+    case 'json-schema':
+      return { type, schema: schema ?? {}, param };
+    case 'regex':
+      return { type, pattern: pattern ?? '', param };
+    case 'grammar':
+      return { type, grammar: grammar ?? '', param };
+  }
 }
 
 function templateMessage({ role, content, name, reasoningContent, toolCalls, toolCallId }: ChatJobMessage) {
