@@ -13,11 +13,13 @@ import { chatDocument } from './chat.document.js';
 import { chatModel, normalizeChat } from './chat.normalizer.js';
 import { ChatChunkPresenter, ChatCompletionCollector, chatHead } from './chat.presenter.js';
 import { refuseSealed } from './chat.support.js';
+import { ChatInputs } from './inputs/chat-inputs.js';
 
 @Controller('chat')
 export class ChatController {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
+    @Inject(ChatInputs) private readonly inputs: ChatInputs,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}
 
@@ -31,7 +33,10 @@ export class ChatController {
       const opened = await this.pipeline.open(http, { name: wire.model, type: 'text' });
       refuseSealed(reply.request, opened.manifest);
       const model = chatModel(opened.resolved);
-      const chat = normalizeChat(wire, model);
+      // Everything that costs nothing is checked before a part is read.
+      const checked = normalizeChat(wire, model);
+      const messages = await this.inputs.prepare(wire.messages, opened);
+      const chat = messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model);
       const limited = await opened.limit({ tokens: chatDemand(chat, model) });
       const payload = boundChatToTokens(chat.payload, model, limited.tokens);
       const pricing = limited.price.pricing;
