@@ -30,6 +30,7 @@ export const exposedHeaders = [
   'x-service-deprecated',
   'x-service-deprecated-replacement',
   'x-service-enhanced-prompt',
+  'x-service-input-adapter',
   'x-service-is-adult-model-content-violation',
   'x-service-is-blurred',
   'x-service-is-content-violation',

@@ -54,6 +54,10 @@ const textRules: Rule = (manifest) => {
   ];
 };
 
+const inputAdapterRules: Rule = ({ type, inputAdapters }) => [
+  inputAdapters !== undefined && type !== 'text' && { path: 'inputAdapters', message: 'is only for text models' },
+];
+
 const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
   image: ['constraints', 'pricing'],
   inpaint: ['constraints', 'pricing'],
@@ -115,6 +119,7 @@ const deprecationRules: Rule = ({ id, deprecation }) => [
 const rules: Rule[] = [
   capabilityRules,
   textRules,
+  inputAdapterRules,
   shapeRules,
   pricingProblems,
   tierProblems,

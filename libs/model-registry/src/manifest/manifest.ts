@@ -82,6 +82,12 @@ export interface TextConstraints {
   repetition_penalty?: { default: number };
 }
 
+/** Models that turn inputs into text for a text model that cannot take them, by kind of input. */
+export interface InputAdapters {
+  /** Registry id of a model of type `asr`. It also transcribes the sound of videos. */
+  audio?: string;
+}
+
 export interface ModelManifest {
   /** `[a-z0-9._-]`, no `:`; also the second part of the queue's name and a folder name. */
   id: string;
@@ -128,6 +134,8 @@ export interface ModelManifest {
   slots?: number;
   cacheTokens?: number;
   capabilities: ModelCapabilities;
+  /** Text models: the models that read inputs for this one. */
+  inputAdapters?: InputAdapters;
   constraints?: TextConstraints | Record<string, unknown>;
   pricing?: Pricing;
   /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */
