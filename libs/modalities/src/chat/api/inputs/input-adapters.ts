@@ -58,8 +58,9 @@ export class InputAdapters {
     const adapter = opened.manifest.inputAdapters?.audio;
     const positions = adapter === undefined ? [] : findParts(messages);
     checkCounts(positions);
-    const bound = opened.manifest.contextLength ?? 0;
-    return new AdaptedMessages(messages, positions, bound, (next) => this.run(messages, { positions, opened, next }));
+    return new AdaptedMessages(messages, positions, boundOf(opened), (next) =>
+      this.run(messages, { positions, opened, next }),
+    );
   }
 
   private async run(
@@ -72,7 +73,7 @@ export class InputAdapters {
     }
     // Nothing runs, and nothing is charged, before each job is within its limits.
     for (const { transcription } of parts) await transcription.limit();
-    const texts = await transcribe(messages, parts, next);
+    const texts = await transcribe(messages, parts, { ...next, maxBytes: boundOf(opened) });
     const names = new Set(parts.map(({ modelId }) => `audio=${modelId}`));
     void opened.http.reply.header('x-service-input-adapter', [...names].join(', '));
     return texts;
@@ -86,6 +87,11 @@ export class InputAdapters {
     const transcription = await this.transcriber.prepare(model, recording);
     return { part, modelId: model.manifest.id, transcription };
   }
+}
+
+/** Returns the bytes of a text that is not shorter than the context: a token is at least one byte. */
+function boundOf({ manifest }: ModelRequest): number {
+  return manifest.contextLength ?? 0;
 }
 
 type PartContent = Pick<RecordingInput, 'kind' | 'source' | 'containers' | 'contentTypes'> & { field: string };
@@ -141,11 +147,12 @@ export class AdaptedMessages {
 async function transcribe(
   messages: ChatMessage[],
   parts: readonly PreparedPart[],
-  { minNano }: NextReservation,
+  { minNano, maxBytes }: NextReservation & { maxBytes: number },
 ): Promise<ChatMessage[]> {
-  const longest = parts.map(
-    ({ part, transcription }) => [part, '.'.repeat(transcriptBytes(transcription.seconds))] as const,
-  );
+  const longest = parts.map(({ part, transcription }) => {
+    const bytes = Math.min(maxBytes, transcriptBytes(transcription.seconds));
+    return [part, '.'.repeat(bytes)] as const;
+  });
   let leftNano = parts.reduce((sum, { transcription }) => sum + transcription.amountNano, 0n);
   leftNano += minNano(withTexts(messages, new Map(longest)));
   const texts = new Map<ChatPart, string>();
