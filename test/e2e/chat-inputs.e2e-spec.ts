@@ -96,7 +96,7 @@ beforeAll(async () => {
     await hearing(model, 'tiny-whisper'),
     await hearing('adapter-unserved', 'unserved-whisper'),
     await hearing('adapter-unknown', 'no-such-model'),
-    await installTinyModel(home, { id: 'deaf' }),
+    await installTinyModel(home, { id: 'no-adapter' }),
   ];
   const env = { SLUICE_EGRESS_NETWORKS: '127.0.0.0/8' };
   platform = await startPlatform({ engine: 'text', home, manifests, env, unnamed: ['unserved-whisper'] });
@@ -286,7 +286,7 @@ describe('invalid audio in a chat', () => {
       'has a model that does not hear',
       () => audioPart(wav(1)),
       { status: 400, param: 'messages[0].content[1]' },
-      'deaf',
+      'no-adapter',
     ],
     [
       'has an adapter that is not installed',

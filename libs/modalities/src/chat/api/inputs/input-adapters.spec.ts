@@ -85,8 +85,8 @@ describe('input adapters', () => {
   it('leave messages alone that hold no sound, or whose model names no adapter', () => {
     const messages = [user(text)];
     expect(adaptersOn().plan(messages)).toMatchObject({ isEmpty: true, bounded: messages });
-    const deaf = [user(audio())];
-    expect(adaptersOn({ adapter: '' }).plan(deaf)).toMatchObject({ isEmpty: true, bounded: deaf });
+    const unread = [user(audio())];
+    expect(adaptersOn({ adapter: '' }).plan(unread)).toMatchObject({ isEmpty: true, bounded: unread });
   });
 
   it('bound the prompt by the context before anything is decoded', () => {
