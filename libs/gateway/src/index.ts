@@ -2,6 +2,7 @@ export { errorResponse } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
 export { bodyLimitBytes } from './http/body-limits.js';
 export { RequestHooks } from './http/request-hooks.js';
+export { InputTranscriber, type InputTranscription, type RecordingInput } from './inputs/input-transcriber.js';
 export { securityHeaders } from './http/response-headers.js';
 export { DownloadUrls } from './media/download-urls.js';
 export { AudioRelays } from './media/audio-relays.js';

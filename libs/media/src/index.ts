@@ -2,6 +2,7 @@ export { audioContentTypes, type AudioFormat, needsFfmpeg } from './audio/audio-
 export { decodeAudio, decodeWholeAudio, measureAudio, probeAudio } from './audio/decode-audio.js';
 export { encodeAudio, encodeWholeAudio } from './audio/encode-audio.js';
 export { audioHeadBytes, saysItsLength, withAudioLength } from './audio/audio-header.js';
+export { wavFromPcm } from './audio/wav-header.js';
 export { decodeBase64, decodeInline, isDataUrl } from './encoded/base64.js';
 export { decodeImage } from './image/decode-image.js';
 export { blurPixels, resizePixels } from './image/edit-pixels.js';

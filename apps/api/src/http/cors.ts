@@ -34,6 +34,7 @@ export const exposedHeaders = [
   'x-service-deprecated-replacement',
   'x-service-enhanced-prompt',
   'x-service-host-name',
+  'x-service-input-adapter',
   'x-service-is-adult-model-content-violation',
   'x-service-is-blurred',
   'x-service-is-content-violation',

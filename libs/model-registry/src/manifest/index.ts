@@ -1,5 +1,6 @@
 export { type BillableUnit, type ChargeLine, chargeLines, quoteUnits } from './charge-lines.js';
 export type {
+  InputAdapters,
   ManifestConverter,
   ManifestFile,
   ManifestSource,

@@ -74,6 +74,10 @@ const textRules: Rule = (manifest) => {
   ];
 };
 
+const inputAdapterRules: Rule = ({ type, inputAdapters }) => [
+  inputAdapters !== undefined && type !== 'text' && { path: 'inputAdapters', message: 'is only for text models' },
+];
+
 const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
   image: ['constraints', 'pricing'],
   inpaint: ['constraints', 'pricing'],
@@ -136,6 +140,7 @@ const rules: Rule[] = [
   capabilityRules,
   reasoningRules,
   textRules,
+  inputAdapterRules,
   shapeRules,
   pricingProblems,
   tierProblems,

@@ -41,6 +41,10 @@ export class DeprecationSchema {
   @IsOptional() @IsISO8601() startsAt?: string;
 }
 
+export class InputAdaptersSchema {
+  @IsOptional() @Matches(modelIdPattern, { message: idMessage }) audio?: string;
+}
+
 /** Validates with the schema of the kind that the manifest names. */
 function byType(schemaOf: (type: ModelType) => new () => object) {
   // class-transformer always passes the parent object when it transforms.
@@ -95,6 +99,7 @@ export class ManifestSchema {
   @IsOptional() @ValidateNested() @Type(() => CapabilitiesSchema) capabilities?: CapabilitiesSchema;
   @IsOptional() @ValidateNested() @Type(() => ReasoningSchema) reasoning?: ReasoningSchema;
   @IsOptional() @IsIn(toolStyleNames) toolStyle?: ToolStyleName;
+  @IsOptional() @ValidateNested() @Type(() => InputAdaptersSchema) inputAdapters?: InputAdaptersSchema;
   @IsOptional() @ValidateNested() @Type(byType(constraintsSchemaOf)) constraints?: object;
   @IsOptional() @ValidateNested() @Type(byType(pricingSchemaOf)) pricing?: object;
   @IsOptional() @ValidateNested() @Type(byType(kindMembersSchemaOf)) kindMembers?: object;

@@ -116,6 +116,11 @@ export const toolStyleNames = [
 ] as const;
 
 export type ToolStyleName = (typeof toolStyleNames)[number];
+/** Models that turn inputs into text for a text model that cannot take them, by kind of input. */
+export interface InputAdapters {
+  /** Registry id of a model of type `asr`. It also transcribes the sound of videos. */
+  audio?: string;
+}
 
 export interface ModelManifest {
   /** `[a-z0-9._-]`, no `:`; also the second part of the queue's name and a folder name. */
@@ -167,6 +172,8 @@ export interface ModelManifest {
   reasoning?: ManifestReasoning;
   /** Text models: how it writes tool calls. Default: as its chat template says, else `generic`. */
   toolStyle?: ToolStyleName;
+  /** Text models: the models that read inputs for this one. */
+  inputAdapters?: InputAdapters;
   constraints?: TextConstraints | Record<string, unknown>;
   pricing?: Pricing;
   /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */

@@ -56,6 +56,12 @@ describe('parseManifest', () => {
     ['an unknown nested field', `${valid}\ncapabilities: { canFly: true }`, 'capabilities.canFly is not a field'],
     ['an unknown field of a file', changed('{ path: model.onnx }', '{ path: a, md5: b }'), 'sources[0].files[0].md5'],
     ['a missing field', changed('name: Some model', ''), 'name is required'],
+    [
+      'an adapter of an unknown input',
+      `${valid}\ninputAdapters: { smell: nose }`,
+      'inputAdapters.smell is not a field',
+    ],
+    ['an adapter that is no id', `${valid}\ninputAdapters: { audio: A:b }`, 'inputAdapters.audio may hold'],
     ['an id with a colon', changed('id: some-model', 'id: "some:model"'), 'id may hold'],
     ['an unknown type', changed('type: text', 'type: chat'), 'type must be one of'],
     ['a wrong boolean', `${valid}\ncapabilities: { supportsVision: yes please }`, 'capabilities.supportsVision'],

@@ -1,7 +1,19 @@
 import { Module } from '@nestjs/common';
 import { GatewayModule } from '#gateway';
 import { ChatController } from './chat.controller.js';
+import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
+import { InputAdapters } from './inputs/input-adapters.js';
+import type { PartReader } from './inputs/part-reader.js';
 
-/** The routes of chat. */
-@Module({ imports: [GatewayModule], controllers: [ChatController] })
+/** The routes of chat. The process provides an `InputTranscriber`. */
+@Module({
+  imports: [GatewayModule],
+  controllers: [ChatController],
+  providers: [
+    ChatInputs,
+    InputAdapters,
+    // One reader per content part that is turned into text.
+    { provide: partReaders, inject: [], useFactory: (...readers: PartReader[]) => readers },
+  ],
+})
 export class ChatModule {}

@@ -21,6 +21,7 @@ const model: ChatModel = {
   capabilities: nothing,
   maxChoices: 4,
   maxCompletionTokens: 128,
+  inputAdapters: {},
   contextLength: 256,
   systemPrompt: 'Be kind.',
   constraints: null,

@@ -38,6 +38,7 @@ export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
     maxChoices: manifest.maxChoices ?? defaultMaxChoices,
     maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
     contextLength,
+    inputAdapters: manifest.inputAdapters ?? {},
     systemPrompt: manifest.systemPrompt ?? null,
     constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
     suffix,

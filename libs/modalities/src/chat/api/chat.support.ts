@@ -1,7 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
-import { builtCapabilities, type ModelCapabilities, type ModelManifest } from '#model-registry/manifest';
+import {
+  builtCapabilities,
+  type InputAdapters,
+  type ModelCapabilities,
+  type ModelManifest,
+} from '#model-registry/manifest';
 import type { ChatJobFormat } from '../contract/chat.job.js';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
@@ -15,6 +20,8 @@ export interface ChatModelLimits {
   maxChoices: number;
   /** Maximum tokens of one choice. */
   maxCompletionTokens: number;
+  /** Models that read inputs for this one. */
+  inputAdapters: InputAdapters;
 }
 
 const clientKeyHeader = 'x-service-tee-client-pub-key';
@@ -33,11 +40,11 @@ function unsupported(model: ChatModelLimits, what: string, param: string): Platf
 
 const partNeeds: Record<
   Exclude<ChatPart['type'], 'text'>,
-  { what: string; able: (can: ModelCapabilities) => boolean }
+  { what: string; able: (can: ModelCapabilities, adapters: InputAdapters) => boolean }
 > = {
   image_url: { what: 'images', able: (can) => can.supportsVision },
-  input_audio: { what: 'audio input', able: (can) => can.supportsAudioInput },
-  video_url: { what: 'video input', able: (can) => can.supportsVideoInput },
+  input_audio: { what: 'audio input', able: (can, { audio }) => can.supportsAudioInput || audio !== undefined },
+  video_url: { what: 'video input', able: (can, { audio }) => can.supportsVideoInput || audio !== undefined },
   // There is no capability for files; models that read images read pages.
   file: { what: 'files', able: (can) => can.supportsVision },
 };
@@ -52,7 +59,7 @@ function checkMessage(message: ChatMessage, position: number, model: ChatModelLi
   for (const [index, part] of content.entries()) {
     if (part.type === 'text') continue;
     const { what, able } = partNeeds[part.type];
-    if (!able(model.capabilities)) throw unsupported(model, what, `${place}.content[${index}]`);
+    if (!able(model.capabilities, model.inputAdapters)) throw unsupported(model, what, `${place}.content[${index}]`);
   }
 }
 

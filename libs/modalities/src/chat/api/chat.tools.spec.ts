@@ -14,6 +14,7 @@ const model = {
   contextLength: 4096,
   systemPrompt: null,
   constraints: null,
+  inputAdapters: {},
   suffix: {},
 };
 const user = { role: 'user', content: 'Weather?' };

@@ -65,6 +65,11 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
   return { promptTokens, completionTokens, amountNanoUsd: quoteUnits(chatUnits(worst, dearest), dearest) };
 }
 
+/** The least amount that a request is admitted for: its prompt, and one token per choice. */
+export function minChatNano(payload: ChatJobPayload, tariff: ChatTariff): NanoUsd {
+  return quoteChat({ ...payload, maxTokens: 1 }, tariff).amountNanoUsd;
+}
+
 /** Maximum number of tokens of one choice. */
 function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
   return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
