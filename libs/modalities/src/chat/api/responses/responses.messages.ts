@@ -61,7 +61,7 @@ export class ConversationBuilder {
     if (item.type === 'reasoning') this.addReasoning(item, name);
     else if (item.type === 'function_call') this.addCall(item, name);
     else if (item.type === 'function_call_output') this.addOutput(item, name);
-    else if (item.type === 'item_reference') throw unknownReference(name);
+    else if (!('role' in item)) throw unknownReference(name);
     else if (item.role === 'assistant') this.addReply(item, name);
     else this.addMessage(item, item.role, name);
   }

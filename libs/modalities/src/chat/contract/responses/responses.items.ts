@@ -287,6 +287,14 @@ export class ResponsesItemReference {
   id!: string;
 }
 
+/** A reference without its type. */
+export class ResponsesPlainReference {
+  declare type?: undefined;
+
+  @TextField({ required: true, description: 'Id of an item of a stored response.' })
+  id!: string;
+}
+
 const itemClasses = {
   message: ResponsesMessageItem,
   reasoning: ResponsesReasoningItem,
@@ -295,14 +303,15 @@ const itemClasses = {
   item_reference: ResponsesItemReference,
 };
 
-export type ResponsesItem = ResponsesPlainMessageItem | InstanceType<(typeof itemClasses)[keyof typeof itemClasses]>;
+export type ResponsesItem =
+  ResponsesPlainMessageItem | ResponsesPlainReference | InstanceType<(typeof itemClasses)[keyof typeof itemClasses]>;
 
 export const responsesItemClasses = [...Object.values(itemClasses), ResponsesPlainMessageItem];
 
 /** The class of an item, by its type; without one it is a message. */
 export const responsesItemOf: NestedClass = ({ type = null, id, role, output }) => {
   // Some clients leave the type of a reference out too.
-  if (type === null && role === undefined && typeof id === 'string') return ResponsesItemReference;
+  if (type === null && role === undefined && typeof id === 'string') return ResponsesPlainReference;
   if (type === null) return ResponsesPlainMessageItem;
   if (type === 'function_call_output' && output === undefined) return { problem: 'is required', at: 'output' };
   const isKnown = typeof type === 'string' && Object.hasOwn(itemClasses, type);
