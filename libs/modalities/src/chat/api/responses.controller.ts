@@ -24,13 +24,13 @@ export class ResponsesController {
   async create(@WireBody(ResponsesRequest) request: ResponsesRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const { accountId } = callerOf(reply.request);
-      const translated = translateResponses(request, await this.options.contextOf(request, accountId));
+      const translated = translateResponses(request, (content) => this.options.openReasoning(accountId, content));
       const { names } = translated;
       return await names.within(async () => {
         const { chat, job } = await this.chats.start(http, translated.chat);
         const requestId = reply.request.id;
         const modelId = job.quote.price.modelId;
-        const head = responsesHead({ ...translated, request, chat, requestId, modelId, store: false });
+        const head = responsesHead({ ...translated, request, chat, requestId, modelId });
         const output = this.options.outputOf(request, { requestId, accountId });
         if (request.stream === true) {
           return await this.pipeline.stream(http, job, new ResponsesStreamPresenter(head, names, output));

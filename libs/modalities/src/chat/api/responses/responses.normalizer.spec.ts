@@ -10,7 +10,7 @@ const account = 'account-1';
 
 function translate(body: object) {
   const request = validateWire(ResponsesRequest, { model: 'm', ...body });
-  return translateResponses(request, { history: [], openReasoning: (content) => sealed.open(account, content) });
+  return translateResponses(request, (content) => sealed.open(account, content));
 }
 
 function messagesOf(input: unknown, more: object = {}) {
@@ -284,6 +284,7 @@ describe('a refusal', () => {
     ['metadata', { metadata: { a: 4 } }],
     ['truncation', { truncation: 'auto' }],
     ['background', { background: true }],
+    ['previous_response_id', { previous_response_id: 'resp_1' }],
     ['conversation', { conversation: 'conv_1' }],
     ['prompt', { prompt: { id: 'pmpt_1' } }],
     ['context_management', { context_management: [{ type: 'compaction' }] }],

@@ -2,7 +2,6 @@ import { invalidField } from '#gateway';
 import { validateWire } from '#platform/http';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatTool } from '../../contract/chat.tools.js';
-import type { ResponsesItem } from '../../contract/responses/responses.items.js';
 import type { ResponsesFormat, ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
 import {
@@ -27,13 +26,6 @@ export interface TranslatedResponses {
   warnings: ResponsesWarning[];
 }
 
-/** What earlier requests add to one. */
-export interface ResponsesContext {
-  /** Items of the response that is continued. */
-  history: readonly ResponsesItem[];
-  openReasoning: OpenReasoning;
-}
-
 const encryptedReasoning = 'reasoning.encrypted_content';
 const outputLogprobs = 'message.output_text.logprobs';
 
@@ -47,12 +39,11 @@ function given<Members extends object>(members: Members): { [Key in keyof Member
   return Object.fromEntries(entries) as { [Key in keyof Members]: NonNullable<Members[Key]> };
 }
 
-function conversationOf(request: ResponsesRequest, names: FieldNames, context: ResponsesContext) {
+function conversationOf(request: ResponsesRequest, names: FieldNames, openReasoning: OpenReasoning) {
   const { input, instructions } = request;
-  const builder = new ConversationBuilder(names, context.openReasoning);
+  const builder = new ConversationBuilder(names, openReasoning);
   names.set('messages', 'input');
   if (instructions) builder.addText('system', instructions, 'instructions');
-  for (const item of context.history) builder.addItem(item, 'previous_response_id');
   // Coding agents probe a service with an empty input.
   if (typeof input === 'string' || input.length === 0) builder.addText('user', input.toString(), 'input');
   else for (const [position, item] of input.entries()) builder.addItem(item, `input[${position}]`);
@@ -153,7 +144,7 @@ function logprobsOf({ include, top_logprobs: top }: ResponsesRequest, names: Fie
  * Translates a Responses request to the chat request with the same meaning, checked as one. Throws `INVALID_REQUEST`
  * naming the field of the Responses request.
  */
-export function translateResponses(request: ResponsesRequest, context: ResponsesContext): TranslatedResponses {
+export function translateResponses(request: ResponsesRequest, openReasoning: OpenReasoning): TranslatedResponses {
   const names = new FieldNames();
   names.set('max_completion_tokens', 'max_output_tokens');
   names.set('verbosity', 'text.verbosity');
@@ -161,7 +152,7 @@ export function translateResponses(request: ResponsesRequest, context: Responses
   const { effort } = request.reasoning ?? {};
   const chat = given({
     model: request.model,
-    messages: conversationOf(request, names, context),
+    messages: conversationOf(request, names, openReasoning),
     stream: request.stream === true,
     max_completion_tokens: request.max_output_tokens,
     temperature: request.temperature,

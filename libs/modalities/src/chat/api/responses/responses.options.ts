@@ -2,10 +2,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
 import type { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { OutputOptions } from './output-builder.js';
-import { type ResponsesContext, wantsEncryptedReasoning } from './responses.normalizer.js';
+import { wantsEncryptedReasoning } from './responses.normalizer.js';
 import { SealedReasoning } from './sealed-reasoning.js';
 
-/** What a Responses request needs beside its own fields: the account's keys and earlier responses. */
+/** What a Responses request needs beside its own fields: the keys of its account. */
 @Injectable()
 export class ResponsesOptions {
   private readonly reasoning: SealedReasoning;
@@ -14,8 +14,9 @@ export class ResponsesOptions {
     this.reasoning = new SealedReasoning(secretKey);
   }
 
-  async contextOf(_request: ResponsesRequest, accountId: string): Promise<ResponsesContext> {
-    return { history: [], openReasoning: (content) => this.reasoning.open(accountId, content) };
+  /** Decrypts the reasoning of an earlier response; null if it is not this account's. */
+  openReasoning(accountId: string, content: string): string | null {
+    return this.reasoning.open(accountId, content);
   }
 
   /** How the output of a request is presented. */

@@ -24,8 +24,6 @@ export interface HeadSources {
   requestId: string;
   /** The id that the requested model resolved to. */
   modelId: string;
-  /** Whether the response will be stored. */
-  store: boolean;
 }
 
 export function responsesId(requestId: string): string {
@@ -38,7 +36,7 @@ function textOptions({ text }: ResponsesRequest): ResponsesHead['text'] {
 
 /** Builds the constant members of a response, with the values in effect. */
 export function responsesHead(sources: HeadSources): ResponsesHead {
-  const { request, chat, tools, warnings, requestId, modelId, store } = sources;
+  const { request, chat, tools, warnings, requestId, modelId } = sources;
   const { sampling, topLogprobs } = chat.payload;
   const { reasoning } = request;
   return {
@@ -52,13 +50,13 @@ export function responsesHead(sources: HeadSources): ResponsesHead {
     metadata: request.metadata ?? {},
     model: modelId,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    previous_response_id: request.previous_response_id ?? null,
+    previous_response_id: null,
     prompt_cache_key: request.prompt_cache_key ?? null,
     prompt_cache_retention: request.prompt_cache_retention ?? null,
     reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
     safety_identifier: request.safety_identifier ?? null,
     service_tier: 'default',
-    store,
+    store: false,
     temperature: sampling.temperature ?? 1,
     text: textOptions(request),
     tool_choice: request.tool_choice ?? 'auto',

@@ -283,7 +283,7 @@ export class ResponsesItemReference {
   @ChoiceField(['item_reference'], { required: true, description: 'Type of the item.' })
   type!: 'item_reference';
 
-  @TextField({ required: true, description: 'Id of an item of a stored response.' })
+  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' })
   id!: string;
 }
 
@@ -291,7 +291,7 @@ export class ResponsesItemReference {
 export class ResponsesPlainReference {
   declare type?: undefined;
 
-  @TextField({ required: true, description: 'Id of an item of a stored response.' })
+  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' })
   id!: string;
 }
 

@@ -254,11 +254,11 @@ export class ResponsesRequest {
   })
   include?: string[] | null;
 
-  @BooleanField({ default: false, description: 'Keep the response for `previous_response_id`, where that is on.' })
+  @BooleanField({ default: false, description: 'Accepted without effect: no response is kept.' })
   store?: boolean | null;
 
-  @TextField({ nullable: true, description: 'Id of a stored response to continue.' })
-  previous_response_id?: string | null;
+  @RefusedField('no response is kept here; send its items as input', { type: 'string' })
+  previous_response_id?: unknown;
 
   @CheckedField({
     name: 'isMetadata',

@@ -206,7 +206,7 @@ class ResponsesEcho {
   parallel_tool_calls!: boolean;
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
-  previous_response_id!: string | null;
+  previous_response_id!: null;
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
   prompt_cache_key!: string | null;
@@ -223,8 +223,8 @@ class ResponsesEcho {
   @ApiProperty({ type: 'string', required: false })
   service_tier!: string;
 
-  @ApiProperty({ type: 'boolean', required: false, description: 'Whether the response was stored.' })
-  store!: boolean;
+  @ApiProperty({ type: 'boolean', enum: [false], required: false })
+  store!: false;
 
   @ApiProperty({ type: 'number', required: false })
   temperature!: number;
