@@ -103,6 +103,11 @@ export class Grammar {
     if (!this.isProductive(start)) throw new ConstraintRefusal('no value satisfies the schema');
   }
 
+  /** Refuses a rule that begins with itself, among those from `first` on. */
+  checkRules(first: number): void {
+    refuseLeftRecursion(this.rules.slice(first));
+  }
+
   /** Whether some finite text matches the node. Only behind `finish`. */
   isProductive(node: GrammarNode): boolean {
     const known = this.answers.get(node);

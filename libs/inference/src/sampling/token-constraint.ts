@@ -10,10 +10,17 @@ export interface AllowedTokens {
 export interface TokenConstraint {
   /** Never without any token. Throws a `PlatformError`, which fails this sequence alone. */
   allowed(): AllowedTokens;
+  /** Whether any token may come next, as without a constraint. Throws as `allowed`. */
+  isFree?(): boolean;
   /** Goes on by one of the allowed tokens that does not end the text. */
   accept(tokenId: number): void;
   /** Whether the text is complete and no token goes on with it. */
   isFinished(): boolean;
+}
+
+/** The tokens that may come next; null where all may. */
+export function allowedBy(constraint: TokenConstraint | null | undefined): AllowedTokens | null {
+  return !constraint || constraint.isFree?.() ? null : constraint.allowed();
 }
 
 export function isAllowed({ bits, endings }: AllowedTokens, tokenId: number): boolean {

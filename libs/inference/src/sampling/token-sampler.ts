@@ -7,7 +7,7 @@ import { candidateMass, drawFromBest, type DrawSettings, undecided } from './nar
 import { Penalties } from './penalties.js';
 import { Random } from './random.js';
 import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
-import { type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
+import { allowedBy, type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
 import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
@@ -40,6 +40,8 @@ export class TokenSampler {
   /** Draw of a token that is still undecided. */
   private pendingUnit: number | null = null;
   private missRate: number;
+  /** Whether the last token was chosen among some only. */
+  private isMasked: boolean;
 
   constructor(
     sampling: SamplingOptions,
@@ -48,6 +50,7 @@ export class TokenSampler {
   ) {
     // What a constraint asks for is often none of the best few, above all at the beginning.
     this.missRate = constraint === null ? 0 : 1;
+    this.isMasked = constraint !== null;
     this.settings = {
       temperature: sampling.temperature ?? 1,
       topK: sampling.topK ?? 0,
@@ -62,7 +65,7 @@ export class TokenSampler {
   /** Estimates the probability, 0 to 1, that the next token needs all logits, given the graph's top candidates. */
   fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
     if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
-    if (this.constraint !== null) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
+    if (this.isMasked) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
     if (this.isGreedy) return 0;
     const { topK } = this.settings;
     if (topK > 0) return topK <= given.topSize ? 0 : 1;
@@ -76,7 +79,8 @@ export class TokenSampler {
   sample(batch: LogitsBatch, index: number): number {
     const row = batch.rowIndexes[index] ?? 0;
     const logits = rowLogits(batch, row);
-    const allowed = this.constraint?.allowed() ?? null;
+    const allowed = allowedBy(this.constraint);
+    this.isMasked = allowed !== null;
     if (!this.penalties && !this.temperatureRange) {
       const token = allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
       if (token !== undecided) return token;

@@ -37,6 +37,26 @@ const capabilityRules: Rule = ({ capabilities }) => [
     },
 ];
 
+const reasoningRules: Rule = ({ reasoning, capabilities }) => {
+  if (reasoning === undefined) return [];
+  const { open, close, budgets } = reasoning;
+  const options = capabilities.reasoningEffortOptions ?? [];
+  return [
+    !capabilities.supportsReasoning && { path: 'reasoning', message: 'needs capabilities.supportsReasoning' },
+    (open === undefined) !== (close === undefined) && {
+      path: open === undefined ? 'reasoning.open' : 'reasoning.close',
+      message: 'is required: name both delimiters or none',
+    },
+    ...Object.keys(budgets ?? {}).map(
+      (effort) =>
+        !options.includes(effort) && {
+          path: `reasoning.budgets.${effort}`,
+          message: 'must be one of capabilities.reasoningEffortOptions',
+        },
+    ),
+  ];
+};
+
 const textRules: Rule = (manifest) => {
   if (manifest.type !== 'text') return [];
   const required = ['contextLength', 'maxCompletionTokens', 'constraints', 'pricing'] as const;
@@ -114,6 +134,7 @@ const deprecationRules: Rule = ({ id, deprecation }) => [
 
 const rules: Rule[] = [
   capabilityRules,
+  reasoningRules,
   textRules,
   shapeRules,
   pricingProblems,

@@ -18,8 +18,9 @@ import {
 import { CapabilitiesSchema } from './capabilities.schema.js';
 import { constraintsSchemaOf } from './constraints.schema.js';
 import { kindMembersSchemaOf } from './kind-members.schema.js';
-import { modelTypes, type ModelType } from './manifest.js';
+import { modelTypes, type ModelType, type ToolStyleName, toolStyleNames } from './manifest.js';
 import { pricingSchemaOf } from './pricing.schema.js';
+import { ReasoningSchema } from './reasoning.schema.js';
 import {
   innerPathPattern,
   ManifestConcatSchema,
@@ -92,6 +93,8 @@ export class ManifestSchema {
   @IsOptional() @IsInt() @Min(1) cacheTokens?: number;
 
   @IsOptional() @ValidateNested() @Type(() => CapabilitiesSchema) capabilities?: CapabilitiesSchema;
+  @IsOptional() @ValidateNested() @Type(() => ReasoningSchema) reasoning?: ReasoningSchema;
+  @IsOptional() @IsIn(toolStyleNames) toolStyle?: ToolStyleName;
   @IsOptional() @ValidateNested() @Type(byType(constraintsSchemaOf)) constraints?: object;
   @IsOptional() @ValidateNested() @Type(byType(pricingSchemaOf)) pricing?: object;
   @IsOptional() @ValidateNested() @Type(byType(kindMembersSchemaOf)) kindMembers?: object;

@@ -6,7 +6,6 @@ import type { ChatJobFormat } from '../contract/chat.job.js';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
-import type { ChatTool } from '../contract/chat.tools.js';
 
 /** What the model supports, to check a request against. */
 export interface ChatModelLimits {
@@ -45,12 +44,8 @@ const partNeeds: Record<
 
 function checkMessage(message: ChatMessage, position: number, model: ChatModelLimits): void {
   const place = `messages[${position}]`;
-  const callsTools = message.role === 'tool' || (message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 0);
-  if (callsTools && !model.capabilities.supportsFunctionCalling) {
-    throw unsupported(model, 'tools', message.role === 'tool' ? `${place}.role` : `${place}.tool_calls`);
-  }
   const content = message.content ?? null;
-  if (message.role === 'assistant' && content === null && !callsTools) {
+  if (message.role === 'assistant' && content === null && (message.tool_calls?.length ?? 0) === 0) {
     throw invalidField(`${place}.content is required without tool_calls.`, `${place}.content`, 'required');
   }
   if (!Array.isArray(content)) return;
@@ -59,19 +54,6 @@ function checkMessage(message: ChatMessage, position: number, model: ChatModelLi
     const { what, able } = partNeeds[part.type];
     if (!able(model.capabilities)) throw unsupported(model, what, `${place}.content[${index}]`);
   }
-}
-
-function mayUse(tool: ChatTool, can: ModelCapabilities): boolean {
-  if (tool.type === 'web_search') return can.supportsWebSearch;
-  return tool.type === 'x_search' ? can.supportsXSearch : can.supportsFunctionCalling;
-}
-
-function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): void {
-  const tools = request.tools ?? [];
-  const refused = tools.find((tool) => !mayUse(tool, model.capabilities));
-  if (refused !== undefined) throw unsupported(model, 'function' in refused ? 'tools' : refused.type, 'tools');
-  const forced = (request.tool_choice ?? 'auto') !== 'auto' && request.tool_choice !== 'none';
-  if (forced && tools.length === 0) throw invalidField('tool_choice needs tools.', 'tool_choice');
 }
 
 const maxSchemaLength = 1_000_000;
@@ -125,6 +107,8 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
     const options = (reasoningEffortOptions ?? []).join(', ');
     throw invalidField(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
   }
+  // The others ask for what is sent anyway: the reasoning in full.
+  if (request.reasoning?.summary === 'concise') throw unsupported(model, 'summaries of reasoning', 'reasoning.summary');
   if (request.reasoning?.enabled === true && !supportsReasoning)
     throw unsupported(model, 'reasoning', 'reasoning.enabled');
 }
@@ -181,7 +165,6 @@ export function checkSupport(
   const model: ChatModelLimits = { ...limits, capabilities: builtCapabilities({ type: 'text', capabilities }) };
   checkCounts(request, model);
   for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
-  checkTools(request, model);
   checkFormat(request, model);
   checkReasoning(request, model);
   checkLogprobs(request, model);

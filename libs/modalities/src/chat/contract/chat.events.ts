@@ -52,7 +52,7 @@ export interface ToolCallDeltaEvent extends ReplyEvent {
 export interface ChoiceFinishedEvent extends ReplyEvent {
   type: 'choice-finished';
   index: number;
-  finishReason: 'stop' | 'length';
+  finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-export type ChatEvent = PromptReadyEvent | TextDeltaEvent | ChoiceFinishedEvent;
+export type ChatEvent = PromptReadyEvent | TextDeltaEvent | ToolCallEvent | ToolCallDeltaEvent | ChoiceFinishedEvent;

@@ -12,6 +12,11 @@ import {
 
 const toolName = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** What is wrong with the name of a tool; null if nothing is. */
+export function toolNameProblem(value: unknown): string | null {
+  return typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -';
+}
+
 export class ChatFunction {
   @CheckedField({
     name: 'isToolName',
@@ -19,18 +24,17 @@ export class ChatFunction {
     description: 'Name of the function.',
     example: 'get_weather',
     schema: { type: 'string' },
-    check: (value) =>
-      typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -',
+    check: toolNameProblem,
   })
   name!: string;
 
   @TextField({ description: 'What the function does.' })
   description?: string;
 
-  @FreeObjectField({ description: 'JSON schema of the arguments.' })
+  @FreeObjectField({ description: 'JSON schema of the arguments, an object; absent: no arguments.' })
   parameters?: object;
 
-  @BooleanField({ default: false, description: 'Arguments follow the schema exactly.' })
+  @BooleanField({ default: false, description: 'Accepted without effect: arguments always follow the schema.' })
   strict?: boolean;
 }
 
@@ -82,9 +86,24 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 export function chatToolChoiceProblem(value: unknown): string | null {
   if (value === 'auto' || value === 'none' || value === 'required') return null;
-  const named = isObject(value) && value.type === 'function' && isObject(value.function);
-  if (named && typeof (value.function as Record<string, unknown>).name === 'string') return null;
-  return 'must be auto, none, required, or {type: "function", function: {name}}';
+  if (isObject(value) && value.type === 'allowed_tools') return allowedToolsProblem(value.allowed_tools);
+  return namesFunction(value)
+    ? null
+    : 'must be auto, none, required, {type: "function", function: {name}}, or {type: "allowed_tools", allowed_tools}';
+}
+
+function namesFunction(value: unknown): boolean {
+  return (
+    isObject(value) && value.type === 'function' && isObject(value.function) && typeof value.function.name === 'string'
+  );
+}
+
+function allowedToolsProblem(value: unknown): string | null {
+  if (!isObject(value)) return 'must have an object allowed_tools';
+  if (value.mode !== 'auto' && value.mode !== 'required') return 'must have an allowed_tools.mode of auto or required';
+  const { tools } = value;
+  const isList = Array.isArray(tools) && tools.length > 0 && tools.length <= 128 && tools.every(namesFunction);
+  return isList ? null : 'must have allowed_tools.tools: 1 to 128 of {type: "function", function: {name}}';
 }
 
 function formatVariant(type: string, more: Record<string, unknown> = {}): Record<string, unknown> {
