@@ -18,7 +18,7 @@ const entries = [
   '^libs/[^/]+/src/nest/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
-  '^libs/inference/src/(host|tasks)/index[.]ts$',
+  '^libs/inference/src/(host|output|tasks)/index[.]ts$',
 ];
 
 /** Data part of model-registry: libraries of the middle layer may also read manifests. */
@@ -219,7 +219,7 @@ module.exports = {
       comment:
         'The parent of model hosts must not load the runtime: its calls would block the event loop that renews locks.',
       from: {
-        path: '^(apps/worker/|libs/inference/src/(host|tasks)/index[.]ts$)',
+        path: '^(apps/worker/|libs/inference/src/(host|output|tasks)/index[.]ts$)',
         pathNot: [tests, '^apps/worker/src/model-host'],
       },
       to: { path: package_('onnxruntime-node|onnxruntime-common'), reachable: true },

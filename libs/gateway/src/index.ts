@@ -1,3 +1,4 @@
+export { AccountCipher } from './access/account-cipher.js';
 export { errorResponse, openaiError } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
 export { bodyLimitBytes } from './http/body-limits.js';

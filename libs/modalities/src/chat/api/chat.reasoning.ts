@@ -3,14 +3,18 @@ import type { ChatJobPayload } from '../contract/chat.job.js';
 import type { ChatAssistantMessage, ChatMessage } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
-import type { ChatModel } from './chat.normalizer.js';
-import { effortOf } from './chat.support.js';
+import { type ChatModelLimits, effortOf } from './chat.support.js';
+
+/** What decides about the reasoning of a model. */
+type ThinkingModel = Pick<ChatModelLimits, 'capabilities'> & {
+  thinkingBudgets?: Partial<Record<string, number>>;
+};
 
 /** Returns how much a request thinks. An absent member leaves the choice to the model's template. */
 export function thinkingOf(
   request: ChatCompletionRequest,
   parameters: ChatEffectiveParameters,
-  { capabilities, thinkingBudgets = defaultThinkingBudgets }: ChatModel,
+  { capabilities, thinkingBudgets = defaultThinkingBudgets }: ThinkingModel,
 ): Pick<ChatJobPayload, 'enableThinking' | 'reasoningEffort' | 'thinkingBudget'> {
   const { supportsReasoningEffort, defaultReasoningEffort } = capabilities;
   const enabled = request.reasoning?.enabled ?? null;

@@ -1,11 +1,5 @@
-import type {
-  OutputConstraint,
-  ReasoningFormat,
-  RunEvent,
-  ToolStyleName,
-  TextGenerationRequest,
-  TextGenerationRunner,
-} from '#inference/host';
+import type { OutputConstraint, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type { ReasoningFormat, ToolStyleName } from '#inference/output';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload, TextDeltaEvent } from '../contract/index.js';
 import { ChoiceChannels } from './choice-channels.js';

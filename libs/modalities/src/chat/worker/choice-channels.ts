@@ -1,4 +1,5 @@
-import type { DeltaPiece, ReasoningFormat } from '#inference/host';
+import type { DeltaPiece } from '#inference/host';
+import type { ReasoningFormat } from '#inference/output';
 import type { TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 import { type ThinkSegment, ThinkSplitter } from './think-splitter.js';
 

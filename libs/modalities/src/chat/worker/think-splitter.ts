@@ -1,4 +1,4 @@
-import { type ReasoningFormat, ReasoningScanner, usualReasoning } from '#inference/host';
+import { type ReasoningFormat, ReasoningScanner, usualReasoning } from '#inference/output';
 
 /** A piece of a model's output and its channel. */
 export interface ThinkSegment {

@@ -5,7 +5,7 @@ import {
   type ToolDefinition,
   toolStyles,
   type ToolStyleName,
-} from '#inference/host';
+} from '#inference/output';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 
 /** `call_` and 24 letters and digits. */

@@ -1,4 +1,4 @@
-import type { ToolUse } from '#inference/host';
+import type { ToolUse } from '#inference/output';
 import type { ChatJobPayload } from '../contract/index.js';
 
 /** How a job may use its tools; undefined without any, or where it must not call them. */

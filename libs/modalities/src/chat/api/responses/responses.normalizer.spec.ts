@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import { translateResponses } from './responses.normalizer.js';
-import { SealedReasoning } from './sealed-reasoning.js';
 
-const sealed = new SealedReasoning('5c'.repeat(32));
+const sealed = new AccountCipher('5c'.repeat(32), 'reasoning items');
 const account = 'account-1';
 
 function translate(body: object) {

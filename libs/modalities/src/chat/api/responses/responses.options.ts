@@ -1,17 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { AccountCipher } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import type { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { OutputOptions } from './output-builder.js';
 import { wantsEncryptedReasoning } from './responses.normalizer.js';
-import { SealedReasoning } from './sealed-reasoning.js';
 
 /** What a Responses request needs beside its own fields: the keys of its account. */
 @Injectable()
 export class ResponsesOptions {
-  private readonly reasoning: SealedReasoning;
+  private readonly reasoning: AccountCipher;
 
   constructor(@Inject(ApiConfig) { secretKey }: Pick<ApiConfig, 'secretKey'>) {
-    this.reasoning = new SealedReasoning(secretKey);
+    this.reasoning = new AccountCipher(secretKey, 'reasoning items');
   }
 
   /** Decrypts the reasoning of an earlier response; null if it is not this account's. */

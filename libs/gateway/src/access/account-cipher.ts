@@ -1,16 +1,13 @@
 import { deriveKey } from '#common';
 import { PayloadCipher } from '#jobs';
 
-/**
- * `encrypted_content` of reasoning items: the reasoning, which the client keeps and sends back without being able to
- * read or change it. Bound to the account.
- */
-export class SealedReasoning {
+/** Encrypts texts that a client keeps and sends back without being able to read or change them. Bound to the account. */
+export class AccountCipher {
   private readonly cipher: PayloadCipher;
 
-  /** `secretKey` is 64 hex digits. */
-  constructor(secretKey: string) {
-    this.cipher = new PayloadCipher(deriveKey(secretKey, 'reasoning items').toString('hex'));
+  /** `secretKey` is 64 hex digits; `purpose` separates the texts of one feature from those of another. */
+  constructor(secretKey: string, purpose: string) {
+    this.cipher = new PayloadCipher(deriveKey(secretKey, purpose).toString('hex'));
   }
 
   seal(accountId: string, text: string): string {
