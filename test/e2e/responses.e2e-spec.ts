@@ -76,13 +76,13 @@ describe('responses on the deterministic engine', () => {
       incomplete_details: null,
       text: { format: { type: 'text' } },
       output: [{ type: 'message', role: 'assistant', status: 'completed' }],
-      usage: { input_tokens: 5, output_tokens: 5, total_tokens: 10, input_tokens_details: { cached_tokens: 0 } },
+      usage: { input_tokens: 6, output_tokens: 5, total_tokens: 11, input_tokens_details: { cached_tokens: 0 } },
     });
     for (const name of ['x-ratelimit-remaining-requests', 'x-service-balance-usd', 'x-service-model-id']) {
       expect([name, response.headers.get(name)]).toEqual([name, expect.any(String)]);
     }
     const job = (await platform.closedJobs()).find(({ request_id: known }) => known === id);
-    expect(job).toMatchObject({ state: 'succeeded', prompt_tokens: 5, completion_tokens: 5 });
+    expect(job).toMatchObject({ state: 'succeeded', prompt_tokens: 6, completion_tokens: 5 });
   });
 
   it('cost as much as the same chat', async () => {
@@ -144,7 +144,11 @@ describe('responses on the deterministic engine', () => {
     const whole = await client.responses.create(body);
     expect(whole).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
     const last = (await eventsOf({ ...body, stream: true })).at(-1);
-    expect(last).toMatchObject({ type: 'response.incomplete', response: { output: whole.output } });
+    const content = [{ text: whole.output_text }];
+    expect(last).toMatchObject({
+      type: 'response.incomplete',
+      response: { output: [{ status: 'incomplete', content }] },
+    });
   });
 
   it('include log-probabilities', async () => {
@@ -223,7 +227,7 @@ describe('responses on the deterministic engine', () => {
       { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:,' }] }] },
       400,
     ],
-    ['tools', { tools: [{ type: 'web_search' }] }, 400],
+    ['tools[0].type', { tools: [{ type: 'web_search' }] }, 400],
     ['max_output_tokens', { max_output_tokens: 100_000 }, 400],
     ['reasoning.effort', { reasoning: { effort: 'high' } }, 400],
     ['previous_response_id', { previous_response_id: 'resp_1' }, 400],
@@ -254,7 +258,7 @@ describe('responses of the product’s engine', () => {
   const format = { type: 'json_schema' as const, name: 'pet', strict: true, schema };
 
   beforeAll(async () => {
-    platform = await startPlatform({ engine: 'text' });
+    platform = await startPlatform({ engine: 'text', models: [{ contextLength: 2_048 }] });
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
@@ -278,5 +282,52 @@ describe('responses of the product’s engine', () => {
       const refused = client.responses.create({ model, input: 'the river', text: { format: odd }, stream });
       await expect(refused).rejects.toMatchObject({ status: 400, param: 'text.format.schema' });
     }
+  });
+
+  it('call functions: whole, streamed, and with their results sent back', async () => {
+    const parameters = {
+      type: 'object',
+      properties: { city: { type: 'string', enum: ['Paris', 'Rome'] } },
+      required: ['city'],
+      additionalProperties: false,
+    };
+    const tools = [{ type: 'function' as const, name: 'get_weather', parameters, strict: true }];
+    const body = { model, input: 'the river', tools, tool_choice: 'required' as const, parallel_tool_calls: false };
+    const whole = await client.responses.create({ ...body, temperature: 0 });
+    const call = whole.output.find((item) => item.type === 'function_call');
+    if (call === undefined) throw new Error('a function call was expected');
+    expect(call).toMatchObject({ name: 'get_weather', status: 'completed' });
+    expect(['Paris', 'Rome']).toContain((JSON.parse(call.arguments) as { city: string }).city);
+    const events = await eventsOf({ ...body, temperature: 0, stream: true });
+    const fragments = events.flatMap((event) =>
+      event.type === 'response.function_call_arguments.delta' ? [event.delta] : [],
+    );
+    expect(fragments.join('')).toBe(call.arguments);
+    expect(typesOf(events)).toEqual([
+      'created',
+      'in_progress',
+      'output_item.added',
+      'function_call_arguments.done',
+      'output_item.done',
+      'completed',
+    ]);
+    const output = { type: 'function_call_output' as const, call_id: call.call_id, output: '{"degrees":21}' };
+    const items: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'the river' }, call, output];
+    const next = await client.responses.create({ model, input: items, tools, max_output_tokens: 5 });
+    expect(next.object).toBe('response');
+    const unknown = [...items.slice(0, 2), { ...output, call_id: 'call_other' }];
+    await expect(client.responses.create({ model, input: unknown, tools })).rejects.toMatchObject({
+      status: 400,
+      param: 'input[2].call_id',
+    });
+  });
+
+  it('serve a turn of a coding agent, with warnings for the tools that are skipped', async () => {
+    const events = await eventsOf({ ...agent.turn, max_output_tokens: 20 });
+    const last = events.at(-1);
+    expect(['response.completed', 'response.incomplete']).toContain(last?.type);
+    const response = (last as unknown as { response: { warnings: { param: string }[]; tools: object[] } }).response;
+    expect(response.warnings.map(({ param }) => param)).toEqual(['tools[1]', 'tools[2]', 'tools[3]', 'tools[4]']);
+    expect(response.tools).toEqual([agent.turn.tools?.[0]]);
   });
 });

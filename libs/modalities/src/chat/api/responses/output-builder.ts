@@ -1,10 +1,4 @@
-import type {
-  ChatEvent,
-  TextDeltaEvent,
-  TokenLogprob,
-  ToolCallDeltaEvent,
-  ToolCallEvent,
-} from '../../contract/chat.events.js';
+import type { ChatEvent, TextDeltaEvent, TokenLogprob, ToolCallEvent } from '../../contract/chat.events.js';
 import type {
   ResponsesFunctionCall,
   ResponsesItemStatus,
@@ -50,7 +44,7 @@ export class OutputBuilder {
   constructor(private readonly options: OutputOptions) {}
 
   /** Takes in an event; returns the stream events that follow from it. */
-  add(event: ChatEvent | ToolCallEvent | ToolCallDeltaEvent): ResponsesStreamEvent[] {
+  add(event: ChatEvent): ResponsesStreamEvent[] {
     switch (event.type) {
       case 'text-delta':
         return event.channel === 'reasoning' ? this.addReasoning(event.text) : this.addText(event);

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { ChatEvent, ToolCallDeltaEvent, ToolCallEvent } from '../../contract/chat.events.js';
+import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { FieldNames } from './field-names.js';
 import type { OutputOptions } from './output-builder.js';
 import { ResponsesCollector, ResponsesStreamPresenter } from './responses.presenter.js';
 import type { ResponsesHead } from './responses.resource.js';
 
-type Event = ChatEvent | ToolCallEvent | ToolCallDeltaEvent;
+type Event = ChatEvent;
 
 const head = { id: 'resp_r', object: 'response', created_at: 1_795_000_000, model: 'tiny' } as ResponsesHead;
 const plain: OutputOptions = { requestId: 'r', withLogprobs: false, asSummary: false, sealReasoning: null };
@@ -51,13 +51,13 @@ function presenterOf(options: Partial<OutputOptions> = {}, names = new FieldName
 
 function stream(events: Event[], options: Partial<OutputOptions> = {}): Sent[] {
   const presenter = presenterOf(options);
-  const chunks = [...events.flatMap((event) => presenter.present(event as ChatEvent)), ...presenter.finish(usage)];
+  const chunks = [...events.flatMap((event) => presenter.present(event)), ...presenter.finish(usage)];
   return chunks.map((json) => JSON.parse(json) as Sent);
 }
 
 function collect(events: Event[], options: Partial<OutputOptions> = {}): ResponsesResponse {
   const collector = new ResponsesCollector(head, { ...plain, ...options });
-  for (const event of events) collector.add(event as ChatEvent);
+  for (const event of events) collector.add(event);
   return collector.response(usage);
 }
 
@@ -187,7 +187,7 @@ describe('a streamed response', () => {
 
   it('names each event in its frame', () => {
     const presenter = presenterOf();
-    const frames = presenter.present(prompt as ChatEvent).map((json) => presenter.frame(json));
+    const frames = presenter.present(prompt).map((json) => presenter.frame(json));
     expect(frames[0]).toMatch(/^event: response\.created\ndata: \{"type":"response\.created",.*\}\n\n$/);
   });
 
@@ -195,7 +195,7 @@ describe('a streamed response', () => {
     const names = new FieldNames();
     names.set('response_format', 'text.format');
     const presenter = presenterOf({}, names);
-    for (const event of [prompt, text('A')]) presenter.present(event as ChatEvent);
+    for (const event of [prompt, text('A')]) presenter.present(event);
     const sent = presenter
       .fail(new PlatformError('INVALID_REQUEST', 'response_format.json_schema is odd.', 'response_format.json_schema'))
       .map((json) => JSON.parse(json) as Sent);
@@ -220,8 +220,8 @@ describe('a streamed response', () => {
 
   it('refuses to begin again', () => {
     const presenter = presenterOf();
-    for (const event of [prompt, text('A')]) presenter.present(event as ChatEvent);
-    expect(() => presenter.present(prompt as ChatEvent)).toThrow('interrupted');
+    for (const event of [prompt, text('A')]) presenter.present(event);
+    expect(() => presenter.present(prompt)).toThrow('interrupted');
   });
 });
 
