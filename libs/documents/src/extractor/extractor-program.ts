@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +30,7 @@ function permissionFlag(): string {
 /** Folders that hold the parsers' packages. */
 function packageFolders(modulePath: string): string[] {
   const paths = createRequire(modulePath).resolve.paths('unpdf') ?? [];
-  return paths.filter((path) => existsSync(join(path, 'unpdf')));
+  return paths.filter((path) => existsSync(join(path, 'unpdf'))).flatMap((path) => [path, realpathSync(path)]);
 }
 
 /** Node looks for the type of a module in every `package.json` above it. */

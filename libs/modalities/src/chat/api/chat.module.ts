@@ -1,17 +1,21 @@
 import { Module } from '@nestjs/common';
+import { DocumentsModule } from '#documents/nest';
+import { EgressModule } from '#egress/nest';
 import { GatewayModule } from '#gateway';
 import { ChatController } from './chat.controller.js';
 import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
+import { FilePartReader } from './inputs/file-reader.js';
 import type { PartReader } from './inputs/part-reader.js';
 
 /** The routes of chat. */
 @Module({
-  imports: [GatewayModule],
+  imports: [GatewayModule, DocumentsModule, EgressModule],
   controllers: [ChatController],
   providers: [
     ChatInputs,
+    FilePartReader,
     // One reader per content part that is turned into text.
-    { provide: partReaders, inject: [], useFactory: (...readers: PartReader[]) => readers },
+    { provide: partReaders, inject: [FilePartReader], useFactory: (...readers: PartReader[]) => readers },
   ],
 })
 export class ChatModule {}

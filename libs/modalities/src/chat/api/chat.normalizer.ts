@@ -52,6 +52,11 @@ export interface NormalizedChat {
  */
 const longestTokenBytes = 256;
 
+/** Bytes that no prompt of this many tokens exceeds. */
+export function maxPromptBytes(contextLength: number): number {
+  return contextLength * longestTokenBytes;
+}
+
 /** The error for a prompt that does not fit; the error filter adds OpenAI's code. */
 export function contextOverflow(contextLength: number): PlatformError {
   const message = `This model's maximum context length is ${contextLength} tokens. Your messages are longer; please shorten them.`;
@@ -156,7 +161,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   checkSupport(request, parameters, model);
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
-  if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
+  if (promptBytes({ messages }) > maxPromptBytes(model.contextLength)) throw contextOverflow(model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
