@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, writeSync } from 'node:fs';
 import { DocumentFault } from '../document-fault.js';
 import { extractDocument } from '../extract-document.js';
-import { framed, type OrderHead, type ReportHead, unframed } from './extraction-protocol.js';
+import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import { blockNetwork } from './network-block.js';
 
 /*
@@ -34,6 +34,7 @@ async function extract(): Promise<void> {
   blockNetwork();
   const order = unframed<OrderHead>(Buffer.concat(await process.stdin.toArray()));
   if (order === null) process.exit(1);
+  writeSync(outputDescriptor, Buffer.alloc(startMarkBytes));
   const { head, body } = order;
   try {
     const { text, ...rest } = await extractDocument(body, head.hints, head.limits);

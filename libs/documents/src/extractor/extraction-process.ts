@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { toolEnvironment } from '#platform/config';
 import type { ExtractedText } from '../document.js';
 import { DocumentFault } from '../document-fault.js';
-import { framed, type OrderHead, type ReportHead, unframed } from './extraction-protocol.js';
+import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import type { ExtractorProgram } from './extractor-program.js';
 
 const mebibyte = 1024 * 1024;
@@ -101,13 +101,15 @@ export class ExtractionProcess {
 
   private result(signal: string | null): ExtractedText {
     if (this.killedFor !== null) throw this.killedFor;
-    const report = unframed<ReportHead>(Buffer.concat(this.parts));
+    const output = Buffer.concat(this.parts);
+    const report = unframed<ReportHead>(output.subarray(startMarkBytes));
     if (report !== null && signal === null) {
       const { head, body } = report;
       if ('fault' in head) throw new DocumentFault(head.fault);
       return { ...head, text: body.toString('utf8') };
     }
-    if (signal !== null && crashSignals.includes(signal)) throw tooMuchMemory();
+    const isCrash = signal !== null && crashSignals.includes(signal);
+    if (isCrash && output.length >= startMarkBytes) throw tooMuchMemory();
     throw new ExtractorLost('the extractor was lost', { cause: this.failure });
   }
 

@@ -3,7 +3,8 @@ import type { DocumentLimits } from '../document-limits.js';
 
 /*
  * The extractor reads one order from its standard input and writes one report to its output pipe: a length of four
- * bytes, JSON of that length, then the file or the text in UTF-8 up to the end of the pipe.
+ * bytes, JSON of that length, then the file or the text in UTF-8 up to the end of the pipe. One byte before the report
+ * says that it began to read the file: a crash before that is not the file's fault.
  */
 
 /** Head of an order; the bytes of the file follow. */
@@ -16,6 +17,9 @@ export interface OrderHead {
 export type ReportHead = { format: DocumentFormat; isTruncated: boolean } | { fault: string };
 
 const lengthBytes = 4;
+
+/** Length of the mark in front of a report. */
+export const startMarkBytes = 1;
 
 export function framed(head: OrderHead | ReportHead): Buffer {
   const json = Buffer.from(JSON.stringify(head));

@@ -19,7 +19,8 @@ const hardening = ['--disallow-code-generation-from-strings', '--no-addons', '--
 export function extractorProgram(): ExtractorProgram {
   const modulePath = fileURLToPath(new URL('./extract.main.js', import.meta.url));
   const readable = [dirname(dirname(modulePath)), ...packageFolders(modulePath), ...packageFiles(modulePath)];
-  const allowed = readable.map((path) => `--allow-fs-read=${path}`);
+  // Node aborts on a path that is given twice.
+  const allowed = [...new Set(readable)].map((path) => `--allow-fs-read=${path}`);
   return { modulePath, nodeArguments: [...hardening, permissionFlag(), ...allowed] };
 }
 
