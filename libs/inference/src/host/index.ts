@@ -15,6 +15,7 @@ export type { EngineLoader, HostLoadOptions, LoadedEngine } from '../contract/en
 export type { AnyEngineStats, EngineEvent, EngineSink } from '../contract/engine.js';
 export type { EngineStats } from '../contract/engine-stats.js';
 export type { OutputConstraint } from '../contract/output-constraint.js';
+export { type ReasoningFormat, usualReasoning } from '../contract/reasoning-format.js';
 export type { TaskEngine, TaskEvent, TaskRequest } from '../contract/task.js';
 export type {
   DeltaPiece,
@@ -25,4 +26,8 @@ export type {
   TextGenerationRequest,
   TextGenerationSink,
 } from '../contract/text-generation.js';
+export { ToolCallReader } from '../tools/tool-call-reader.js';
+export { toolStyles } from '../tools/tool-styles.js';
+export type { ToolCallPiece, ToolDefinition, ToolStyleName, ToolUse } from '../contract/tool-use.js';
 export { assertFamily } from '../contract/family-names.js';
+export { type ReasoningPart, ReasoningScanner } from '../text/reasoning-scanner.js';

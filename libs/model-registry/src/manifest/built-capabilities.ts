@@ -5,7 +5,6 @@ import type { ModelCapabilities, ModelManifest } from './manifest.js';
  * results.
  */
 const unbuilt = {
-  supportsFunctionCalling: false,
   supportsVision: false,
   supportsMultipleImages: false,
   supportsAudioInput: false,
@@ -14,7 +13,7 @@ const unbuilt = {
 } satisfies Partial<ModelCapabilities>;
 
 /** What the engine does for every text model, whatever its manifest says: the sampler enforces the schema, not the model. */
-const built = { supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
+const built = { supportsFunctionCalling: true, supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
 
 /** Returns the declared capabilities without the unsupported ones. */
 export function builtCapabilities({

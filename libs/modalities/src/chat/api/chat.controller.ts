@@ -5,7 +5,8 @@ import { ApiConfig } from '#platform/config';
 import { WireBody } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
 import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
-import { affordableChat } from '../contract/chat.meter.js';
+import { affordableChat, minChatNano } from '../contract/chat.meter.js';
+import type { ChatMessage } from '../contract/chat.message.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { affinityOf } from './chat.affinity.js';
 import { boundChatToTokens, chatDemand } from './chat.demand.js';
@@ -13,6 +14,7 @@ import { chatDocument } from './chat.document.js';
 import { chatModel, normalizeChat } from './chat.normalizer.js';
 import { ChatChunkPresenter, ChatCompletionCollector, chatHead } from './chat.presenter.js';
 import { refuseSealed } from './chat.support.js';
+import { InputAdapters } from './inputs/input-adapters.js';
 import { ChatInputs } from './inputs/chat-inputs.js';
 
 @Controller('chat')
@@ -20,6 +22,7 @@ export class ChatController {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
     @Inject(ChatInputs) private readonly inputs: ChatInputs,
+    @Inject(InputAdapters) private readonly adapters: InputAdapters,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}
 
@@ -35,11 +38,15 @@ export class ChatController {
       const model = chatModel(opened.resolved);
       // Everything that costs nothing is checked before a part is read.
       const checked = normalizeChat(wire, model);
-      const messages = await this.inputs.prepare(wire.messages, opened);
-      const chat = messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model);
-      const limited = await opened.limit({ tokens: chatDemand(chat, model) });
-      const payload = boundChatToTokens(chat.payload, model, limited.tokens);
+      const adapted = this.adapters.plan(await this.inputs.prepare(wire.messages, opened), opened);
+      const normalize = (messages: ChatMessage[]) =>
+        messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model);
+      const bounded = normalize(adapted.bounded);
+      const limited = await opened.limit({ tokens: chatDemand(bounded, model) });
       const pricing = limited.price.pricing;
+      const minNano = (messages: ChatMessage[]) => minChatNano(normalize(messages).payload, { ...model, pricing });
+      const chat = adapted.isEmpty ? bounded : normalize(await adapted.run({ minNano }));
+      const payload = boundChatToTokens(chat.payload, model, limited.tokens);
       const job = await limited.start<ChatJobPayload, ChatEvent>(
         {
           definition: chatJob,

@@ -5,15 +5,17 @@ import { GatewayModule } from '#gateway';
 import { ChatController } from './chat.controller.js';
 import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
 import { FilePartReader } from './inputs/file-reader.js';
+import { InputAdapters } from './inputs/input-adapters.js';
 import type { PartReader } from './inputs/part-reader.js';
 
-/** The routes of chat. */
+/** The routes of chat. The process provides an `InputTranscriber`. */
 @Module({
   imports: [GatewayModule, DocumentsModule, EgressModule],
   controllers: [ChatController],
   providers: [
     ChatInputs,
     FilePartReader,
+    InputAdapters,
     // One reader per content part that is turned into text.
     { provide: partReaders, inject: [FilePartReader], useFactory: (...readers: PartReader[]) => readers },
   ],

@@ -1,13 +1,5 @@
-import {
-  CheckedField,
-  ChoiceField,
-  type NestedClass,
-  NumberField,
-  ObjectField,
-  ObjectListField,
-  TextField,
-  nest,
-} from '#platform/http';
+import { CheckedField, ChoiceField, NumberField, ObjectField, ObjectListField, TextField } from '#platform/http';
+import { type NestedClass, nest } from '#platform/validation';
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 
@@ -185,7 +177,7 @@ export class ChatReasoningDetail {
   @TextField({ description: 'Format of the detail.' })
   format?: string;
 
-  @TextField({ description: 'Reasoning text.' })
+  @TextField({ description: 'Reasoning text, or a piece of it: those of one index are joined.' })
   text?: string;
 
   @TextField({ description: 'Encrypted reasoning.' })
@@ -205,6 +197,9 @@ class SpokenMessage extends NamedMessage {
   @TextField({ nullable: true, description: 'Reasoning of an earlier response, echoed.' })
   reasoning_content?: string | null;
 
+  @TextField({ nullable: true, description: 'Another name of `reasoning_content`, which takes precedence.' })
+  reasoning?: string | null;
+
   @CheckedField({
     name: 'isToolCalls',
     nullable: true,
@@ -222,10 +217,12 @@ export class ChatAssistantMessage extends SpokenMessage {
   @ContentField({ parts: ['text'], nullable: true, required: false })
   content?: string | ChatTextPart[] | null;
 
-  @ObjectListField(() => ChatReasoningDetail, [ChatReasoningDetail], { description: 'Reasoning details, echoed.' })
+  @ObjectListField(() => ChatReasoningDetail, [ChatReasoningDetail], {
+    description: 'Reasoning of an earlier response, echoed; used without `reasoning_content`.',
+  })
   reasoning_details?: ChatReasoningDetail[];
 
-  @TextField({ nullable: true, description: 'Signature of the reasoning, echoed.' })
+  @TextField({ nullable: true, description: 'Accepted without effect: local models sign no reasoning.' })
   thought_signature?: string | null;
 }
 
