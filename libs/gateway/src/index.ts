@@ -1,4 +1,4 @@
-export { errorResponse } from './errors/error-envelope.js';
+export { errorResponse, openaiError } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
 export { bodyLimitBytes } from './http/body-limits.js';
 export { RequestHooks } from './http/request-hooks.js';
