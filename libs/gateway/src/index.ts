@@ -14,7 +14,7 @@ export { admitAffordable } from './pipeline/affordable-admission.js';
 export { Drain } from './pipeline/drain.js';
 export type { HttpExchange } from './pipeline/http-exchange.js';
 export { JobRunner } from './pipeline/job-runner.js';
-export { JobStream } from './pipeline/job-stream.js';
+export { ClientDisconnectedError, JobStream } from './pipeline/job-stream.js';
 export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './pipeline/model-fields.js';
 export { collectEvents, type LimitedModelRequest, type ModelRequest } from './pipeline/model-request.js';
 export { ModelResolver } from './pipeline/model-resolver.js';

@@ -59,6 +59,11 @@ export interface NormalizedChat {
  */
 const longestTokenBytes = 256;
 
+/** Bytes that no prompt of this many tokens exceeds. */
+export function maxPromptBytes(contextLength: number): number {
+  return contextLength * longestTokenBytes;
+}
+
 /** The error for a prompt that does not fit; the error filter adds OpenAI's code. */
 export function contextOverflow(contextLength: number): PlatformError {
   const message = `This model's maximum context length is ${contextLength} tokens. Your messages are longer; please shorten them.`;
@@ -146,7 +151,7 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
   const tools = toolsOf(request, model.id);
-  if (promptBytes({ messages, tools: tools.tools }) > model.contextLength * longestTokenBytes)
+  if (promptBytes({ messages, tools: tools.tools }) > maxPromptBytes(model.contextLength))
     throw contextOverflow(model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {

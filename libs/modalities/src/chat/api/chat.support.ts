@@ -39,14 +39,12 @@ function unsupported(model: ChatModelLimits, what: string, param: string): Platf
 }
 
 const partNeeds: Record<
-  Exclude<ChatPart['type'], 'text'>,
+  Exclude<ChatPart['type'], 'text' | 'file'>,
   { what: string; able: (can: ModelCapabilities, adapters: InputAdapters) => boolean }
 > = {
   image_url: { what: 'images', able: (can) => can.supportsVision },
   input_audio: { what: 'audio input', able: (can, { audio }) => can.supportsAudioInput || audio !== undefined },
   video_url: { what: 'video input', able: (can, { audio }) => can.supportsVideoInput || audio !== undefined },
-  // There is no capability for files; models that read images read pages.
-  file: { what: 'files', able: (can) => can.supportsVision },
 };
 
 function checkMessage(message: ChatMessage, position: number, model: ChatModelLimits): void {
@@ -57,7 +55,8 @@ function checkMessage(message: ChatMessage, position: number, model: ChatModelLi
   }
   if (!Array.isArray(content)) return;
   for (const [index, part] of content.entries()) {
-    if (part.type === 'text') continue;
+    // Every model reads files: their text enters the prompt.
+    if (part.type === 'text' || part.type === 'file') continue;
     const { what, able } = partNeeds[part.type];
     if (!able(model.capabilities, model.inputAdapters)) throw unsupported(model, what, `${place}.content[${index}]`);
   }

@@ -71,7 +71,7 @@ export class ChatVideoPart extends ChatContentPart {
 }
 
 export class ChatFile {
-  @TextField({ required: true, description: 'A data URL or a public URL; at most 25 MB decoded.' })
+  @TextField({ required: true, description: 'A data URL, base64 or a public URL; at most 25 MB decoded.' })
   file_data!: string;
 
   @TextField({ description: 'Name of the file.', example: 'report.pdf' })
@@ -82,6 +82,9 @@ export class ChatFilePart extends ChatContentPart {
   @ChoiceField(['file'], { required: true, description: 'Type of the part.' })
   type!: 'file';
 
+  @nest(({ file_id: id }) =>
+    (id ?? null) === null ? ChatFile : { problem: 'is not supported; send file_data', at: 'file_id' },
+  )
   @ObjectField(ChatFile, { required: true, description: 'The file; its text counts as input.' })
   file!: ChatFile;
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { invalidField, type ModelRequest } from '#gateway';
+import { ClientDisconnectedError, invalidField, type ModelRequest } from '#gateway';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import type { PartReader } from './part-reader.js';
 
@@ -33,8 +33,13 @@ export class ChatInputs {
     checkCounts(positions);
     const texts = new Map<ChatPart, string>();
     for (const { part, reader, message, index } of positions) {
-      const param = pathOf(message, index);
-      texts.set(part, await reader.read(part, { param, opened }));
+      const reading = reader.read(part, { param: pathOf(message, index), opened });
+      texts.set(
+        part,
+        await reading.catch((error: unknown) => {
+          throw opened.http.disconnected.aborted ? new ClientDisconnectedError() : error;
+        }),
+      );
     }
     return messages.map((message) => withTexts(message, texts));
   }
