@@ -32,10 +32,11 @@ function faultOf(error: unknown): string {
 
 async function extract(): Promise<void> {
   blockNetwork();
-  const order = unframed<OrderHead>(Buffer.concat(await process.stdin.toArray()));
+  const order = unframed(Buffer.concat(await process.stdin.toArray()));
   if (order === null) process.exit(1);
   writeSync(outputDescriptor, Buffer.alloc(startMarkBytes));
-  const { head, body } = order;
+  const { body } = order;
+  const head = order.head as OrderHead;
   try {
     const { text, ...rest } = await extractDocument(body, head.hints, head.limits);
     await report(rest, text);

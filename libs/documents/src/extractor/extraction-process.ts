@@ -102,9 +102,10 @@ export class ExtractionProcess {
   private result(signal: string | null): ExtractedText {
     if (this.killedFor !== null) throw this.killedFor;
     const output = Buffer.concat(this.parts);
-    const report = unframed<ReportHead>(output.subarray(startMarkBytes));
+    const report = unframed(output.subarray(startMarkBytes));
     if (report !== null && signal === null) {
-      const { head, body } = report;
+      const { body } = report;
+      const head = report.head as ReportHead;
       if ('fault' in head) throw new DocumentFault(head.fault);
       return { ...head, text: body.toString('utf8') };
     }

@@ -28,10 +28,10 @@ export function framed(head: OrderHead | ReportHead): Buffer {
   return Buffer.concat([length, json]);
 }
 
-/** Splits a whole message; null if it is incomplete. */
-export function unframed<Head extends OrderHead | ReportHead>(message: Buffer): { head: Head; body: Buffer } | null {
+/** Splits a whole message; null if it is incomplete. The head is what the other side wrote. */
+export function unframed(message: Buffer): { head: unknown; body: Buffer } | null {
   if (message.length < lengthBytes) return null;
   const end = lengthBytes + message.readUInt32LE(0);
   if (message.length < end) return null;
-  return { head: JSON.parse(message.toString('utf8', lengthBytes, end)) as Head, body: message.subarray(end) };
+  return { head: JSON.parse(message.toString('utf8', lengthBytes, end)), body: message.subarray(end) };
 }

@@ -81,8 +81,8 @@ function paragraphsTo(sink: TextSink): XmlHandler {
     tbl: () => sink.endParagraph(),
   };
   return {
-    open: (name, attributes) => void opened[name]?.(attributes),
-    close: (name) => void closed[name]?.(),
+    open: (name, attributes) => opened[name]?.(attributes),
+    close: (name) => closed[name]?.(),
     text: (text) => {
       if (isText) write(text);
     },

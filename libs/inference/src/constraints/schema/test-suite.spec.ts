@@ -14,14 +14,14 @@ interface Group {
   tests: { description: string; data: unknown; valid: boolean }[];
 }
 
-function fixture<Content>(name: string): Content {
+function fixture(name: string): unknown {
   const url = new URL(`./__fixtures__/json-schema-test-suite/${name}`, import.meta.url);
-  return JSON.parse(readFileSync(url, 'utf8')) as Content;
+  return JSON.parse(readFileSync(url, 'utf8')) as unknown;
 }
 
-const files = fixture<Record<string, Group[]>>('draft2020-12.json');
+const files = fixture('draft2020-12.json') as Record<string, Group[]>;
 /** Groups that are refused, with pointer and reason, by file. */
-const refused = fixture<Record<string, Record<string, string>>>('refused.json');
+const refused = fixture('refused.json') as Record<string, Record<string, string>>;
 
 /** Valid instances that the grammar does not offer. */
 const notOffered = [
