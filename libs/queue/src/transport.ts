@@ -211,7 +211,7 @@ export interface JobStartedEvent extends ReplyEvent {
   type: 'job-started';
   /** Pools and process id of the worker: `gpu-a/3f0c…`. Absent: a restart on the same worker, or an older worker. */
   servedBy?: string;
-  /** How often the job was retried before. */
+  /** How often the job was retried before; absent: never. */
   retries?: number;
 }
 

@@ -147,7 +147,7 @@ describe('GET /models', () => {
         maxCompletionTokens: 256,
         capabilities: {
           optimizedForCode: false,
-          supportsFunctionCalling: false,
+          supportsFunctionCalling: true,
           supportsAudioInput: false,
           supportsReasoning: false,
           supportsReasoningEffort: false,

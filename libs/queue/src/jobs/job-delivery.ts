@@ -75,7 +75,11 @@ export class JobDelivery<Payload extends object> {
   ): Promise<Decision> {
     const { envelope, replies, progress, refusal, servedBy, failedBefore } = this.job;
     if (refusal !== null) return decisionOf(refusal, null, 0);
-    const started: JobStartedEvent = { type: 'job-started', servedBy, retries: failedBefore };
+    const started: JobStartedEvent = {
+      type: 'job-started',
+      servedBy,
+      ...(failedBefore > 0 && { retries: failedBefore }),
+    };
     replies.send(started);
     progress(0);
     this.armDeadline();
