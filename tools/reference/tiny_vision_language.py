@@ -213,6 +213,13 @@ def tiny_idefics3(target):
     save(folder, model, processor, template)
     json.dump({"image_seq_len": 4, "processor_class": "Idefics3Processor"}, open(os.path.join(folder, "processor_config.json"), "w"))
 
+    # The positions of a full tile, as the original finds them.
+    seen = []
+    hook = model.model.vision_model.embeddings.position_embedding.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    model.model.vision_model(torch.zeros(1, 3, 32, 32))
+    hook.remove()
+    positions = seen[0][0].clone()
+
     class Vision(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -223,8 +230,7 @@ def tiny_idefics3(target):
             tiles = (pixel_values * pixel_attention_mask[:, :, None]).flatten(0, 1)
             vision = self.model.vision_model
             patches = vision.embeddings.patch_embedding(tiles).flatten(2).transpose(1, 2)
-            # All positions of a full tile, in order: what the bucketing of the original finds.
-            states = patches + vision.embeddings.position_embedding(torch.arange(patches.shape[1]))
+            states = patches + vision.embeddings.position_embedding(positions)
             states = vision.post_layernorm(vision.encoder(inputs_embeds=states).last_hidden_state)
             return self.model.connector(states)
 

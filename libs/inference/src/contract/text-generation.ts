@@ -1,4 +1,5 @@
 import type { TokenUsage, WireError } from '#common';
+import type { RgbPixels } from '../images/pixel-grid.js';
 import type { OutputConstraint } from './output-constraint.js';
 import type { EngineStats } from './engine-stats.js';
 
@@ -22,15 +23,28 @@ export interface SamplingOptions {
   seed?: number;
 }
 
+/** An image of a conversation. */
+export interface PromptImage {
+  /** Images with the same hash are the same image; at least 16 bytes in hexadecimal. */
+  hash: string;
+  pixels: RgbPixels;
+  /** Field of the caller's request, for refusals. */
+  param: string;
+}
+
 export interface ChatTemplateMessage {
   role: string;
   content: string;
+  /** Where images stand in `content`, in UTF-16 units from its start, in order. */
+  imagePositions?: number[];
   name?: string;
   reasoning_content?: string;
 }
 
 export interface ChatPrompt {
   messages: ChatTemplateMessage[];
+  /** The images of all messages, in order; only for models that see. */
+  images?: PromptImage[];
   /** Passed to the template; absent uses its default. */
   enableThinking?: boolean;
   /** Passed to the template: one of the model's reasoning efforts. */

@@ -3,6 +3,7 @@ import { type CompiledConstraint, ConstraintCompiler } from '../constraints/cons
 import { buildTokenTrie } from '../constraints/token-trie.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
+import type { PromptMedia } from '../scheduler/prompt-media.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
@@ -17,6 +18,7 @@ import {
 import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
+import type { ImageReader, PlacedImages } from './image-reader.js';
 import type {
   TextEngineStats,
   SamplingOptions,
@@ -32,6 +34,8 @@ export interface TextSide {
   /** Null if the model only continues text and has no conversations. */
   template: ChatTemplate | null;
   generation: GenerationConfig;
+  /** Absent: the model sees no images. */
+  images?: ImageReader;
 }
 
 export interface SchedulerTextEngineOptions {
@@ -67,6 +71,9 @@ interface PreparedPrompt {
   maxNewTokens: number;
   /** Null: the text may be anything. */
   constraint: CompiledConstraint | null;
+  /** Images that are still to be read; null without any. */
+  images: PlacedImages | null;
+  media: PromptMedia | null;
 }
 
 /**
@@ -76,7 +83,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly scheduler: SequenceScheduler;
   private readonly active = new Map<string, ActiveRequest>();
   private readonly publisher: EventPublisher;
-  /** Requests whose constraint is being compiled. */
+  /** Requests whose images are being read or whose constraint is being compiled. */
   private readonly compiling = new Map<string, Promise<void>>();
   /** Null where the tokenizer's tokens have no bytes of their own. */
   private readonly constraints: ConstraintCompiler | null;
@@ -95,8 +102,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     }
     try {
       const prompt = this.prepare(request);
-      if (request.constraint === undefined) this.start(request, prompt);
-      else this.startConstrained(request, prompt, request.constraint);
+      if (prompt.images === null) this.begin(request, prompt);
+      else this.beginWithImages(request, prompt, prompt.images);
     } catch (error) {
       this.active.delete(request.id);
       this.refuse(request.id, error);
@@ -119,15 +126,21 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.compiling.values());
+    await this.prepared();
     await this.scheduler.close();
+    await this.options.text.images?.close();
     this.publisher.stepped();
   }
 
+  /** Resolves when no request is being prepared; one preparation may follow another. */
+  private async prepared(): Promise<void> {
+    while (this.compiling.size > 0) await Promise.all(this.compiling.values());
+  }
+
   private prepare(request: TextGenerationRequest): PreparedPrompt {
-    const { tokenizer, template } = this.options.text;
+    const { tokenizer } = this.options.text;
     const { contextLength } = this.options;
-    const built = buildPrompt(request.prompt, template);
+    const { built, placeImages } = this.buildPrompt(request.prompt);
     this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
     const ids = tokenizer.encodeWithin(built.text, contextLength);
     if (ids === null) throw this.tooLong(contextLength, 'more than ');
@@ -140,8 +153,19 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       built,
       promptIds,
       constraint: null,
+      images: placeImages(promptIds),
+      media: null,
       maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
     };
+  }
+
+  private buildPrompt(prompt: TextGenerationRequest['prompt']) {
+    const { template, images } = this.options.text;
+    if (images !== undefined) return images.buildPrompt(prompt, template);
+    if ('images' in prompt && (prompt.images?.length ?? 0) > 0) {
+      throw new PlatformError('INVALID_REQUEST', 'This model does not support images.', 'messages');
+    }
+    return { built: buildPrompt(prompt, template), placeImages: () => null };
   }
 
   /** Requires room for one output token after the prompt. */
@@ -164,6 +188,36 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return Int32Array.of(start);
   }
 
+  private begin(request: TextGenerationRequest, prompt: PreparedPrompt): void {
+    if (request.constraint === undefined) this.start(request, prompt);
+    else this.startConstrained(request, prompt, request.constraint);
+  }
+
+  /** The batch goes on while the images are read; the request joins it behind that. */
+  private beginWithImages(request: TextGenerationRequest, prompt: PreparedPrompt, images: PlacedImages): void {
+    const isWanted = (): boolean => this.compiling.get(request.id) === done;
+    const done: Promise<void> = Promise.resolve()
+      .then(() => images.read(isWanted))
+      .then(
+        (media) => () => this.begin(request, { ...prompt, media }),
+        (error: unknown) => () => this.refuse(request.id, asRunFailure(error)),
+      )
+      .then((goOn) => this.goOn(request.id, done, goOn));
+    this.compiling.set(request.id, done);
+  }
+
+  private goOn(id: string, done: Promise<void>, goOn: () => void): void {
+    // Cancelled meanwhile, and told so.
+    if (this.compiling.get(id) !== done) return;
+    this.compiling.delete(id);
+    try {
+      goOn();
+    } catch (error) {
+      this.active.delete(id);
+      this.refuse(id, error);
+    }
+  }
+
   /** The batch goes on while the constraint is compiled; the request joins it behind that. */
   private startConstrained(request: TextGenerationRequest, prompt: PreparedPrompt, constraint: OutputConstraint): void {
     if (this.constraints === null) {
@@ -177,17 +231,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       (made) => () => this.start(request, { ...prompt, constraint: made }),
       (error: unknown) => () => this.refuse(request.id, error),
     );
-    const done = compiled.then((goOn) => {
-      // Cancelled meanwhile, and told so.
-      if (this.compiling.get(request.id) !== done) return;
-      this.compiling.delete(request.id);
-      try {
-        goOn();
-      } catch (error) {
-        this.active.delete(request.id);
-        this.refuse(request.id, error);
-      }
-    });
+    const done: Promise<void> = compiled.then((goOn) => this.goOn(request.id, done, goOn));
     this.compiling.set(request.id, done);
   }
 
@@ -214,7 +258,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private sequenceOf(
     active: ActiveRequest,
-    { built, promptIds, maxNewTokens, constraint }: PreparedPrompt,
+    { built, promptIds, maxNewTokens, constraint, media }: PreparedPrompt,
     { index, sampling }: { index: number; sampling: SamplingOptions },
   ): SequenceRequest {
     const { tokenizer, generation } = this.options.text;
@@ -228,6 +272,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return {
       id: active.sequenceIds[index] ?? request.id,
       promptIds,
+      media,
       sampling,
       maxNewTokens,
       eosTokenIds: generation.eosTokenIds,

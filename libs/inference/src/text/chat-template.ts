@@ -3,6 +3,7 @@ import { PlatformError } from '#common';
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import { formatDate } from './format-date.js';
+import { contentParts } from './content-parts.js';
 import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
 
 export interface ChatTemplateOptions {
@@ -10,6 +11,8 @@ export interface ChatTemplateOptions {
   enableThinking?: boolean;
   /** Passed to the template as `reasoning_effort`; absent uses its default. */
   reasoningEffort?: string;
+  /** Passes contents as lists of text and image parts, as templates of models that see expect them. */
+  hasParts?: boolean;
 }
 
 /** Thrown by a template's `raise_exception`; its text is the template author's. */
@@ -52,7 +55,7 @@ export class ChatTemplate {
         throw new TemplateRefusal(String(message));
       },
       strftime_now: (format: unknown) => formatDate(this.now(), String(format)),
-      messages: messages.map(withoutAbsent),
+      messages: messages.map((message) => withoutAbsent(options.hasParts === true ? contentParts(message) : message)),
       add_generation_prompt: true,
       bos_token: this.special.bos ?? '',
       eos_token: this.special.eos ?? '',
@@ -75,7 +78,7 @@ function range(start: number, stop?: number, step = 1): number[] {
 }
 
 /** Omits undefined members, because templates test `message.name is defined`. */
-function withoutAbsent(message: ChatTemplateMessage): Record<string, unknown> {
+function withoutAbsent(message: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined && value !== null));
 }
 

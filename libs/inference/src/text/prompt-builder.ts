@@ -1,5 +1,5 @@
 import type { ChatTemplateMessage, TextGenerationRequest } from '../contract/text-generation.js';
-import type { ChatTemplate } from './chat-template.js';
+import type { ChatTemplate, ChatTemplateOptions } from './chat-template.js';
 
 /** Prompt text of a request, and how to treat its continuation. */
 export interface BuiltPrompt {
@@ -10,11 +10,15 @@ export interface BuiltPrompt {
   opensThinking: boolean;
 }
 
-export function buildPrompt(prompt: TextGenerationRequest['prompt'], template: ChatTemplate | null): BuiltPrompt {
+export function buildPrompt(
+  prompt: TextGenerationRequest['prompt'],
+  template: ChatTemplate | null,
+  { hasParts }: Pick<ChatTemplateOptions, 'hasParts'> = {},
+): BuiltPrompt {
   if ('text' in prompt) return { text: prompt.text, kind: 'continuation', opensThinking: false };
   if (template === null) return { text: plainText(prompt.messages), kind: 'continuation', opensThinking: false };
   const { messages, enableThinking, reasoningEffort } = prompt;
-  const text = template.render(messages, { enableThinking, reasoningEffort });
+  const text = template.render(messages, { enableThinking, reasoningEffort, hasParts });
   return { text, kind: 'answer', opensThinking: text.trimEnd().endsWith('<think>') };
 }
 
