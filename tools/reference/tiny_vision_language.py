@@ -30,7 +30,7 @@ CORPUS = [
 ]
 
 
-def picture(width, height, seed):
+def draw_image(width, height, seed):
     """An image that is the same in every programming language: smooth waves and a little noise from integers alone."""
     y, x = np.mgrid[0:height, 0:width].astype(np.int64)
     channels = [((x * (3 + c + seed) + y * (5 + 2 * c)) % 211 + (x * y * (seed + 1) + c * 37) % 43) % 256 for c in range(3)]
@@ -143,13 +143,13 @@ def cases_of(model, processor, conversations, template, pixels_of):
     """Runs each conversation, [[size, ...], text before the images or after], through processor and model."""
     cases = []
     for sizes, texts in conversations:
-        pictures = [picture(*size, seed) for seed, size in enumerate(sizes)]
-        content = [{"type": "image"} for _ in pictures]
+        images_of_case = [draw_image(*size, seed) for seed, size in enumerate(sizes)]
+        content = [{"type": "image"} for _ in images_of_case]
         for index, text in enumerate(texts):
             content.insert(2 * index + 1, {"type": "text", "text": text})
         messages = [{"role": "user", "content": content}]
         prompt = processor.apply_chat_template(messages, chat_template=template, add_generation_prompt=True)
-        inputs = processor(text=[prompt], images=pictures or None, return_tensors="pt")
+        inputs = processor(text=[prompt], images=images_of_case or None, return_tensors="pt")
         with torch.no_grad():
             logits = model(**inputs).logits[0, -1]
             generated = model.generate(**inputs, max_new_tokens=24, do_sample=False, repetition_penalty=1.0)
@@ -158,7 +158,7 @@ def cases_of(model, processor, conversations, template, pixels_of):
             "images": [list(size) for size in sizes],
             "content": content,
             "promptIds": inputs["input_ids"][0].tolist(),
-            "pixels": pixels_of(inputs) if pictures else None,
+            "pixels": pixels_of(inputs) if images_of_case else None,
             "logits": floats(logits),
             "outputIds": ids,
             "text": processor.tokenizer.decode(ids, skip_special_tokens=True),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { GraphTensor } from '../../runtime/graph-session.js';
 import { TextTokenizer } from '../../text/index.js';
-import { floatsFrom, type KnownCase, picture } from './__fixtures__/known-cases.js';
+import { floatsFrom, type KnownCase, drawImage } from './__fixtures__/known-cases.js';
 import { Idefics3Processor } from './idefics3.processor.js';
 import { RecordingVision } from './recording-vision.js';
 
@@ -29,7 +29,7 @@ describe('Idefics3Processor', () => {
     it(`cuts and scales as transformers does: ${images.join(' and ')}`, async () => {
       const { vision, processor } = newProcessor();
       for (const [seed, size] of images.entries()) {
-        const drawn = picture(size, seed);
+        const drawn = drawImage(size, seed);
         await processor.encode(drawn, processor.layout({ pixels: drawn }), () => true);
       }
       const made = vision.runs.flatMap(({ pixel_values: tile }) => valuesOf(tile));

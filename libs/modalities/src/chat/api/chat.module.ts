@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { GatewayModule } from '#gateway';
 import { ChatController } from './chat.controller.js';
+import { ChatImages } from './inputs/chat-images.js';
 import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
 import type { PartReader } from './inputs/part-reader.js';
 
@@ -9,6 +10,7 @@ import type { PartReader } from './inputs/part-reader.js';
   imports: [GatewayModule],
   controllers: [ChatController],
   providers: [
+    ChatImages,
     ChatInputs,
     // One reader per content part that is turned into text.
     { provide: partReaders, inject: [], useFactory: (...readers: PartReader[]) => readers },

@@ -16,6 +16,21 @@ import {
 } from '#platform/validation';
 import { defineJob } from '#queue';
 
+/** Maximum number of pixels of an image, and of all images of a request as the model gets them. */
+export const maxImagePixels = 33_177_600;
+
+/** An image of a message. */
+export class ChatJobImage {
+  /** Where it lies in the storage, until the request ends. */
+  @IsString() artifactId!: string;
+
+  /** UTF-16 units of the message's content before the image. */
+  @IsInt() @Min(0) position!: number;
+
+  /** Part of the caller's request, for refusals. */
+  @IsString() param!: string;
+}
+
 /** One message of the conversation in canonical form; content parts are already joined to text. */
 export class ChatJobMessage {
   @IsIn(['system', 'user', 'assistant', 'tool'])
@@ -31,6 +46,13 @@ export class ChatJobMessage {
   @IsOptional()
   @IsString()
   reasoningContent?: string;
+
+  /** For models that see; optional for good. */
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ChatJobImage)
+  images?: ChatJobImage[];
 }
 
 /** Sampling options. Absent members take the model's generation defaults. */

@@ -1,12 +1,22 @@
-import type { OutputConstraint, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type {
+  OutputConstraint,
+  PromptImage,
+  RunEvent,
+  TextGenerationRequest,
+  TextGenerationRunner,
+} from '#inference/host';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
+import type { ChatImageReader } from './chat-image.reader.js';
 import { ChoiceChannels } from './choice-channels.js';
 import { MergedEvents } from './merged-events.js';
 
 /** Runs one chat job on the model's host and sends its events to the reply channel of the caller. */
 export class ChatProcessor {
-  constructor(private readonly runner: TextGenerationRunner) {}
+  constructor(
+    private readonly runner: TextGenerationRunner,
+    private readonly images: Pick<ChatImageReader, 'read'>,
+  ) {}
 
   /** Rejects with the host's `PlatformError`. A cancelled job resolves, with what it generated. */
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
@@ -25,7 +35,8 @@ export class ChatProcessor {
     const send = (events: ChatEvent[]): void => {
       if (events.length > 0) job.replies.send(...events);
     };
-    const { cancelled, usage } = await this.runner.run(requestOf(job), {
+    const images = await this.images.read(payload.messages);
+    const { cancelled, usage } = await this.runner.run(requestOf(job, images), {
       signal: job.signal,
       onRestart: isWhole ? onRestart : undefined,
       onEvents: (events) => {
@@ -82,12 +93,17 @@ class ChatEventStream {
   }
 }
 
-function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequest {
+function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage[]): TextGenerationRequest {
   const { payload } = envelope;
   const { messages, enableThinking, reasoningEffort } = payload;
   return {
     id: envelope.requestId,
-    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort },
+    prompt: {
+      messages: messages.map(templateMessage),
+      ...(images.length === 0 ? {} : { images }),
+      enableThinking,
+      reasoningEffort,
+    },
     n: payload.n,
     sampling: { ...payload.sampling },
     maxTokens: payload.maxTokens,
@@ -104,6 +120,7 @@ function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined 
   return type === 'json-object' ? { type, param } : { type, schema: schema ?? {}, param };
 }
 
-function templateMessage({ role, content, name, reasoningContent }: ChatJobMessage) {
-  return { role, content, name, reasoning_content: reasoningContent };
+function templateMessage({ role, content, name, reasoningContent, images }: ChatJobMessage) {
+  const imagePositions = images?.map(({ position }) => position);
+  return { role, content, name, reasoning_content: reasoningContent, imagePositions };
 }

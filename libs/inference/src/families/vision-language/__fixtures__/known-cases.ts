@@ -4,7 +4,7 @@ import type { RgbPixels } from '../../../images/pixel-grid.js';
 
 /** One conversation and what transformers computes with it; written by `tools/reference/tiny_vision_language.py`. */
 export interface KnownCase {
-  /** Width and height of the images, which `picture` draws. */
+  /** Width and height of the images, which `drawImage` draws. */
   images: [number, number][];
   content: ({ type: 'text'; text: string } | { type: 'image' })[];
   promptIds: number[];
@@ -16,7 +16,7 @@ export interface KnownCase {
 }
 
 /** Draws the image that the reference script draws. */
-export function picture([width, height]: [number, number], seed: number): RgbPixels {
+export function drawImage([width, height]: [number, number], seed: number): RgbPixels {
   const data = new Uint8Array(width * height * 3);
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
@@ -32,7 +32,7 @@ export function picture([width, height]: [number, number], seed: number): RgbPix
 
 export function promptImages({ images }: Pick<KnownCase, 'images'>): PromptImage[] {
   return images.map((size, seed) => {
-    const pixels = picture(size, seed);
+    const pixels = drawImage(size, seed);
     const hash = createHash('sha256').update(`${size.join()}`).update(pixels.data).digest('hex');
     return { pixels, hash, param: `messages[0].content[${seed}]` };
   });
