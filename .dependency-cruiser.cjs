@@ -5,7 +5,7 @@
  */
 
 const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|conformance)[.]ts$)';
-const middle = 'egress|queue|storage|media|model-registry|model-store|rate-limit|accounts|billing';
+const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing';
 const upper = 'jobs|inference';
 
 /** What other libraries may import from a library. */
@@ -18,7 +18,7 @@ const entries = [
   '^libs/[^/]+/src/nest/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
-  '^libs/inference/src/(host|tasks)/index[.]ts$',
+  '^libs/inference/src/(host|output|tasks)/index[.]ts$',
 ];
 
 /** Data part of model-registry: libraries of the middle layer may also read manifests. */
@@ -219,7 +219,7 @@ module.exports = {
       comment:
         'The parent of model hosts must not load the runtime: its calls would block the event loop that renews locks.',
       from: {
-        path: '^(apps/worker/|libs/inference/src/(host|tasks)/index[.]ts$)',
+        path: '^(apps/worker/|libs/inference/src/(host|output|tasks)/index[.]ts$)',
         pathNot: [tests, '^apps/worker/src/model-host'],
       },
       to: { path: package_('onnxruntime-node|onnxruntime-common'), reachable: true },
@@ -246,6 +246,14 @@ module.exports = {
     oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
+    oneOwner('parsers-in-documents', 'unpdf|htmlparser2', '^libs/documents/'),
+    {
+      name: 'parsers-in-the-extractor',
+      severity: 'error',
+      comment: 'Parsers of documents run in the extractor, a child process with limits, and load nowhere else.',
+      from: { path: '^libs/documents/src/(nest/)?index[.]ts$' },
+      to: { path: package_('unpdf|htmlparser2'), reachable: true },
+    },
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
     oneOwner('undici-at-the-edges', 'undici', '^libs/(egress|model-store)/'),
     oneOwner('busboy-in-the-parser', '@fastify/busboy|busboy', '^apps/api/src/http/'),

@@ -1,14 +1,17 @@
 // Runs llama.cpp on the CPU through node-llama-cpp, with one sequence per concurrent stream.
-import { getLlama } from 'node-llama-cpp';
+import { getLlama, LlamaGrammarEvaluationState } from 'node-llama-cpp';
 import { nowMs, servePeer } from './peer-channel.mjs';
 
+let llama;
 let model;
 let context;
 let threadCount;
+/** Grammars by the JSON of their schema. */
+const grammars = new Map();
 
 async function load({ file, threads }) {
   threadCount = threads;
-  const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads, logLevel: 'error' });
+  llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads, logLevel: 'error' });
   model = await llama.loadModel({ modelPath: file });
   return null;
 }
@@ -21,9 +24,18 @@ async function contextFor(sequences, contextSize) {
   return context;
 }
 
-async function stream({ ids, maxTokens }, sequence, startMs) {
+/** Undefined for any text. */
+async function grammarStateOf(schema) {
+  if (!schema) return undefined;
+  const key = JSON.stringify(schema);
+  if (!grammars.has(key)) grammars.set(key, await llama.createGrammarForJsonSchema(schema));
+  return new LlamaGrammarEvaluationState({ model, grammar: grammars.get(key) });
+}
+
+async function stream({ ids, maxTokens, schema }, sequence, startMs) {
   const pieceMs = [];
-  for await (const _ of sequence.evaluate(ids, { temperature: 0, yieldEogToken: true })) {
+  const grammarEvaluationState = await grammarStateOf(schema);
+  for await (const _ of sequence.evaluate(ids, { temperature: 0, yieldEogToken: true, grammarEvaluationState })) {
     pieceMs.push(nowMs());
     if (pieceMs.length === maxTokens) break;
   }

@@ -65,6 +65,9 @@ describe('every response', () => {
     async (path) => {
       const { headers } = await ask(path);
       expect(headers['cf-ray']).toMatch(/^[0-9a-f]{16}-SLC$/);
+      expect(headers['x-request-id']).toBe(headers['cf-ray']);
+      expect(headers['x-service-timestamp']).toMatch(/^\d{4}-\d\d-\d\dT/);
+      expect(headers['x-service-host-name'] !== undefined).toBe(['/nowhere', '/api/v1/%zz'].includes(path));
       expect(headers['x-service-version']).toMatch(/^\d{8}\.\d{6}$/);
       expect(headers['x-content-type-options']).toBe('nosniff');
       expect(headers.date).toBeDefined();

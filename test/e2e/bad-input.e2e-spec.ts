@@ -58,7 +58,8 @@ describe('a chat request', () => {
     ['logprobs as a word', 'logprobs', { ...hello, logprobs: 'yes' }],
     ['logprobs as a number', 'logprobs', { ...hello, logprobs: 3 }],
     ['top_logprobs alone', 'top_logprobs', { ...hello, top_logprobs: 3 }],
-    ['tools', 'tools', { ...hello, tools: [{ type: 'function', function: { name: 'f' } }] }],
+    ['a tool of the service', 'tools[0].type', { ...hello, tools: [{ type: 'web_search' }] }],
+    ['a forced tool without tools', 'tool_choice', { ...hello, tool_choice: 'required' }],
     ['a format without its schema', 'response_format', { ...hello, response_format: { type: 'json_schema' } }],
     [
       'two formats',

@@ -144,6 +144,7 @@ describe.each(transports)('images over %s', (transport) => {
     const response = await post('image/multi-edit', await form(options));
     expect(response.headers.get('content-type')).toBe('image/webp');
     expect(response.headers.get('x-service-is-blurred')).toBe('false');
+    expect(response.headers.get('x-service-control-instance')).toMatch(/./);
     const repaired = await read(response);
     expect(Math.abs((repaired.data[(10 * 300 + 10) * 4] ?? 0) - 128)).toBeLessThan(6);
     expect(Math.abs((repaired.data[(200 * 300 + 250) * 4] ?? 0) - 125)).toBeLessThan(6);

@@ -42,6 +42,8 @@ describe.each(transports)('the official client over %s', (transport) => {
     expect(data).toMatchObject({ object: 'chat.completion', model, cost: { usd: expect.any(Number) as number } });
     expect(response.headers.get('cf-ray')).toMatch(/^[0-9a-f]{16}-[A-Z0-9]+$/);
     expect(data.id).toBe(`chatcmpl-${response.headers.get('cf-ray')}`);
+    expect(response.headers.get('x-request-id')).toBe(response.headers.get('cf-ray'));
+    expect(response.headers.get('x-service-model-router')).toMatch(/^default\/\S+$/);
     expect(response.headers.get('x-service-version')).toMatch(/^\d{8}\.\d{6}$/);
     expect(response.headers.get('x-service-model-id')).toBe(model);
     const jobs = await platform.closedJobs();

@@ -26,8 +26,12 @@ export interface TinyModelOptions {
   dtype?: TinyDtype;
   /** Default: 1. The same seed gives the same weights in every layout. */
   seed?: number;
+  /** Maximum of prompt plus output, in tokens. Default: 256. */
+  contextLength?: number;
   /** Stores weights in an external file instead of the graph. */
   externalData?: boolean;
+  /** Jinja source; default: the template of the shape. */
+  chatTemplate?: string;
   /** Overrides of the generated manifest. */
   manifest?: Partial<ModelManifest>;
 }
@@ -58,7 +62,8 @@ const graphFiles: Record<TinyDtype, string> = {
  */
 export async function buildTinyModel(folder: string, options: TinyModelOptions = {}): Promise<ModelManifest> {
   const { shape: shapeName = 'llama', layout = 'split', dtype = 'float32', seed = 1 } = options;
-  const decoder = tinyDecoder(shapeName, seed);
+  const { contextLength = tinyContextLength } = options;
+  const decoder = tinyDecoder(shapeName, seed, contextLength);
   const graphFile = layout === 'split' ? 'model.onnx' : graphFiles[dtype];
   const graphFolder = join(folder, dirname(graphFile));
   await mkdir(graphFolder, { recursive: true });
@@ -85,6 +90,7 @@ export async function buildTinyModel(folder: string, options: TinyModelOptions =
   for (const [name, content] of Object.entries(files)) {
     await writeFile(join(folder, name), `${JSON.stringify(content, null, 1)}\n`);
   }
+  if (options.chatTemplate !== undefined) await writeFile(join(folder, 'chat_template.jinja'), options.chatTemplate);
   return manifest;
 }
 
@@ -111,6 +117,7 @@ const quantizations = {
 } as const;
 
 function tinyManifest({ shapeName, layout, dtype, graphFile, options }: ManifestParts): ModelManifest {
+  const { contextLength = tinyContextLength } = options;
   const price = (usd: number) => ({ usd, diem: usd });
   return {
     id: options.id ?? `tiny-${shapeName}`,
@@ -127,10 +134,10 @@ function tinyManifest({ shapeName, layout, dtype, graphFile, options }: Manifest
     sources: [{ uri: 'file:tiny', files: [] }],
     converter: { kind: 'none' },
     graphFile,
-    contextLength: tinyContextLength,
+    contextLength,
     maxCompletionTokens: 200,
     slots: 8,
-    cacheTokens: 8 * tinyContextLength,
+    cacheTokens: 8 * contextLength,
     capabilities: {
       ...noCapabilities,
       supportsLogProbs: true,

@@ -122,7 +122,7 @@ export class SimApi {
     request.quotedNano = quoteNano(maxTokens);
     await this.admission.open({
       requestId,
-      caller: { accountId, apiKeyId, kind: 'INFERENCE', tier: 'default', modelPrivacy: 'ALL' },
+      caller: { accountId, apiKeyId, kind: 'INFERENCE', tier: 'default', modelPrivacy: 'ALL', betaAccess: false },
       definition: simChatJob,
       modelId,
       payload: { tokens: request.tokens },

@@ -4,8 +4,9 @@ import { KeyUsageReader } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
-import { GatewayModule, TextRewriter } from '#gateway';
+import { GatewayModule, InputTranscriber, TextRewriter } from '#gateway';
 import { meterJob } from '#modalities';
+import { RecordingTranscriber, TranscriptionModule } from '#modalities/transcription/api';
 import { MembershipOnlineModels, OnlineModels } from '#model-registry';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
@@ -36,19 +37,20 @@ const queryTimeoutMs = 10_000;
 /** Tells libraries what others know, which they may not import: abstract classes and their implementations. */
 @Global()
 @Module({
-  imports: [BillingModule, AccountsModule, ModelRegistryModule, GatewayModule],
+  imports: [BillingModule, AccountsModule, ModelRegistryModule, GatewayModule, TranscriptionModule],
   providers: [
     { provide: JobMeter, useValue: meterJob },
     { provide: KeyUsageReader, useExisting: KeyUsageRepository },
     { provide: LimitFacts, useClass: AccountLimitFacts },
     { provide: TextRewriter, useClass: ChatTextRewriter },
+    { provide: InputTranscriber, useExisting: RecordingTranscriber },
     {
       provide: OnlineModels,
       inject: [QueueTransport],
       useFactory: ({ membership }: QueueTransport) => new MembershipOnlineModels(() => membership.list()),
     },
   ],
-  exports: [JobMeter, KeyUsageReader, LimitFacts, TextRewriter, OnlineModels],
+  exports: [JobMeter, KeyUsageReader, LimitFacts, TextRewriter, InputTranscriber, OnlineModels],
 })
 class BindingsModule {}
 

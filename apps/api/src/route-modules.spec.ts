@@ -49,6 +49,7 @@ describe('the routes', () => {
         "EmbeddingController.embed",
         "GenerateImageController.generate",
         "GenerateImageController.generateSimply",
+        "ResponsesController.create",
         "SpeechController.speak",
         "TranscriptionController.transcribe",
         "TranscriptionController.transcribeVideo",

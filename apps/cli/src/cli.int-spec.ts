@@ -230,6 +230,15 @@ describe('sluice keys and accounts', () => {
     expect(JSON.stringify(await runJson('keys', 'list', ...of))).not.toContain('slk_');
   });
 
+  it('grants and withdraws access to models in closed beta', async () => {
+    const { id, betaAccess } = await runJson('accounts', 'create', 'tester');
+    expect(betaAccess).toBe(false);
+    expect(await runJson('accounts', 'beta', String(id))).toEqual({ id, betaAccess: true });
+    expect(await run(['accounts', 'show', String(id)])).toMatch(/tester\ntier default, beta access/);
+    expect(await run(['accounts', 'beta', String(id), '--off'])).toContain('has no access to models in closed beta');
+    expect(await runJson('accounts', 'show', String(id))).toMatchObject({ betaAccess: false });
+  });
+
   it('sets the tier of accounts', async () => {
     const { id, tier } = await runJson('accounts', 'create', 'friend', '--tier', 'partner');
     expect(tier).toBe('partner');
@@ -255,6 +264,7 @@ describe('sluice keys and accounts', () => {
     [['accounts', 'create', 'x', '--tier', 'gold'], 'Allowed choices are default, partner'],
     [['accounts', 'show', 'nobody'], 'There is no account nobody'],
     [['accounts', 'set-tier', 'nobody', 'partner'], 'There is no account nobody'],
+    [['accounts', 'beta', 'nobody'], 'There is no account nobody'],
     [['accounts', 'set-tier', 'nobody', 'gold'], 'The tier must be one of'],
   ])('refuses %j', async (line, message) => {
     await runJson('accounts', 'create', 'first');

@@ -9,6 +9,7 @@ export interface KeyLookup {
   kind: ApiKeyKind;
   tier: AccountTier;
   modelPrivacy: ModelPrivacy;
+  betaAccess: boolean;
   active: boolean;
   /** Ms until it expires; null: never. */
   expiresInMs: number | null;
@@ -27,6 +28,7 @@ interface LookupRow {
   kind: ApiKeyKind;
   tier: AccountTier;
   model_privacy: ModelPrivacy;
+  beta_access: boolean;
   active: boolean;
   expires_in_ms: number | null;
 }
@@ -34,7 +36,7 @@ interface LookupRow {
 // Any process may start first: they queue for this lock, and all but one find the account already created.
 const bootstrapLock = 72707371;
 
-const accountColumns = { id: true, name: true, tier: true, createdAt: true } as const;
+const accountColumns = { id: true, name: true, tier: true, betaAccess: true, createdAt: true } as const;
 
 export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -43,7 +45,7 @@ export class AccountsRepository {
     // SQL: every request authenticates by this one statement, and the database's clock decides what has expired.
     const rows = await this.prisma.$queryRaw<LookupRow[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
-             k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
+             a.beta_access, k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
              (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS expires_in_ms
         FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ${keyHash}`;
     const row = rows[0];
@@ -54,6 +56,7 @@ export class AccountsRepository {
       kind: row.kind,
       tier: row.tier,
       modelPrivacy: row.model_privacy,
+      betaAccess: row.beta_access,
       active: row.active,
       expiresInMs: row.expires_in_ms,
     };
@@ -102,6 +105,13 @@ export class AccountsRepository {
   async setTier(id: string, tier: AccountTier): Promise<boolean> {
     if (!isUuid(id)) return false;
     const { count } = await this.prisma.account.updateMany({ where: { id }, data: { tier } });
+    return count > 0;
+  }
+
+  /** Returns false when there is no such account. */
+  async setBetaAccess(id: string, betaAccess: boolean): Promise<boolean> {
+    if (!isUuid(id)) return false;
+    const { count } = await this.prisma.account.updateMany({ where: { id }, data: { betaAccess } });
     return count > 0;
   }
 

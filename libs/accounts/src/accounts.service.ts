@@ -24,6 +24,7 @@ export interface Caller {
   kind: ApiKeyKind;
   tier: AccountTier;
   modelPrivacy: ModelPrivacy;
+  betaAccess: boolean;
 }
 
 /** Omitted members default to `defaultKeySettings`. */
@@ -60,8 +61,8 @@ export class AccountsService {
     if (!key.active) {
       throw new PlatformError('AUTHENTICATION_FAILED_INACTIVE_KEY', 'The API key was revoked or has expired.');
     }
-    const { accountId, id, kind, tier, modelPrivacy } = key;
-    return { accountId, apiKeyId: id, kind, tier, modelPrivacy };
+    const { accountId, id, kind, tier, modelPrivacy, betaAccess } = key;
+    return { accountId, apiKeyId: id, kind, tier, modelPrivacy, betaAccess };
   }
 
   /** For operators, whom the limits of `ApiKeysService` do not bind. The key is returned here only. */
@@ -108,6 +109,13 @@ export class AccountsService {
   /** Reaches every replica within 5 s. Rejects with `NOT_FOUND`. */
   async setTier(id: string, tier: AccountTier): Promise<void> {
     if (!(await this.repository.setTier(id, tier))) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
+    this.forgetKeys();
+  }
+
+  /** Grants or withdraws access to models in closed beta. Reaches every replica within 5 s. Rejects with `NOT_FOUND`. */
+  async setBetaAccess(id: string, betaAccess: boolean): Promise<void> {
+    const found = await this.repository.setBetaAccess(id, betaAccess);
+    if (!found) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
     this.forgetKeys();
   }
 

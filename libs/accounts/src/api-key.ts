@@ -11,6 +11,8 @@ export interface Account {
   id: string;
   name: string;
   tier: AccountTier;
+  /** May use models in closed beta. */
+  betaAccess: boolean;
   createdAt: Date;
 }
 

@@ -9,6 +9,7 @@ const active: KeyLookup = {
   kind: 'ADMIN',
   tier: 'default',
   modelPrivacy: 'ALL',
+  betaAccess: false,
   active: true,
   expiresInMs: null,
 };

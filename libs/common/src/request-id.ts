@@ -7,3 +7,19 @@ import { randomBytes } from 'node:crypto';
 export function newRequestId(site: string): string {
   return `${randomBytes(8).toString('hex')}-${site}`;
 }
+
+/** Separates the id of a request from the position of one of its input jobs. */
+const inputSeparator = '.';
+
+/**
+ * Returns the id of a job that turns an input of a request into text for the model of the request: `8f3a…c1-SLC.1` for
+ * the first one.
+ */
+export function inputJobId(requestId: string, position: number): string {
+  return `${requestId}${inputSeparator}${position}`;
+}
+
+/** Returns the id of the request that a job belongs to: its own, or the one that it prepares an input of. */
+export function callerRequestId(jobId: string): string {
+  return jobId.split(inputSeparator, 1)[0] ?? jobId;
+}

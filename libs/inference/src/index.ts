@@ -13,3 +13,6 @@ export { KokoroVoices } from './families/kokoro/kokoro.voices.js';
 export { normalizeText } from './speech/english/normalize-text.js';
 export { spokenText } from './speech/english/spoken-text.js';
 export { loadPronouncer } from './speech/load-pronouncer.js';
+export { ConstraintCompiler } from './constraints/constraint-compiler.js';
+export { buildTokenTrie } from './constraints/token-trie.js';
+export { TextTokenizer } from './text/text-tokenizer.js';

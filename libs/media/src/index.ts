@@ -1,14 +1,23 @@
 export { audioContentTypes, type AudioFormat, needsFfmpeg } from './audio/audio-format.js';
-export { type AudioProbe, decodeAudio, decodeWholeAudio, probeAudio } from './audio/decode-audio.js';
+export { decodeAudio, decodeWholeAudio, measureAudio, probeAudio } from './audio/decode-audio.js';
 export { encodeAudio, encodeWholeAudio } from './audio/encode-audio.js';
 export { audioHeadBytes, saysItsLength, withAudioLength } from './audio/audio-header.js';
+export { wavFromPcm } from './audio/wav-header.js';
 export { decodeBase64, decodeInline, isDataUrl } from './encoded/base64.js';
 export { decodeImage } from './image/decode-image.js';
 export { blurPixels, resizePixels } from './image/edit-pixels.js';
 export { encodeImage } from './image/encode-image.js';
+export {
+  type FrameSize,
+  nearestRatio,
+  readRatio,
+  sizeOfLongSide,
+  sizeOfPixels,
+  sizeOfShortSide,
+} from './image/frame-size.js';
 export { type ImageHeader, type ImageLimits, readImageHeader } from './image/image-header.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
-export { type MediaContainer, sniffContainer } from './tools/containers.js';
+export { containerNamed, type MediaContainer, sniffContainer } from './tools/containers.js';
 export type { MediaSource } from './tools/media-source.js';
 export { MediaTools } from './tools/media-tools.js';
 export { probeVideo, readFrames, type VideoProbe } from './video/read-frames.js';

@@ -209,6 +209,10 @@ export interface ReplyEvent {
 
 export interface JobStartedEvent extends ReplyEvent {
   type: 'job-started';
+  /** Pools and process id of the worker: `gpu-a/3f0c…`. Absent: a restart on the same worker, or an older worker. */
+  servedBy?: string;
+  /** How often the job was retried before. */
+  retries?: number;
 }
 
 export interface JobFinishedEvent extends ReplyEvent {

@@ -69,9 +69,9 @@ export interface TinyDecoder {
 }
 
 /** The same name and seed give the same weights, whatever the layout and number format. */
-export function tinyDecoder(name: TinyShapeName, seed: number): TinyDecoder {
+export function tinyDecoder(name: TinyShapeName, seed: number, contextLength = tinyContextLength): TinyDecoder {
   const tokenizer = name === 'llama' ? sentencePieceTokenizer() : byteLevelTokenizer();
-  const shape: DecoderShape = { ...shapes[name], vocabularySize: tokenizer.vocabularySize };
+  const shape: DecoderShape = { ...shapes[name], contextLength, vocabularySize: tokenizer.vocabularySize };
   return {
     shape,
     tokenizer,

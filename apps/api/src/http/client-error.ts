@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -33,12 +34,16 @@ export function sendClientError(error: ParserError, socket: Socket, options: { s
   const { status, message } = problems[error.code ?? ''] ?? { status: 400, message: 'The request is not valid HTTP.' };
   const { body } = errorResponse(new PlatformError('INVALID_REQUEST', message), '/');
   const text = JSON.stringify(body);
+  const requestId = newRequestId(options.site);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(text)}`,
     ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
-    `cf-ray: ${newRequestId(options.site)}`,
+    `cf-ray: ${requestId}`,
+    `x-request-id: ${requestId}`,
+    `x-service-timestamp: ${new Date().toISOString()}`,
+    `x-service-host-name: ${hostname()}`,
     `x-service-version: ${options.version}`,
     `date: ${new Date().toUTCString()}`,
     'connection: close',
@@ -53,7 +58,14 @@ export function sendClientError(error: ParserError, socket: Socket, options: { s
 export function sendFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
   const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
   const { status, headers, body } = errorResponse(error, '/');
-  const named = { ...securityHeaders, 'cf-ray': request.id, 'x-service-version': version };
+  const named = {
+    ...securityHeaders,
+    'cf-ray': request.id,
+    'x-request-id': request.id,
+    'x-service-timestamp': new Date().toISOString(),
+    'x-service-host-name': hostname(),
+    'x-service-version': version,
+  };
   void reply
     .status(status)
     .headers({ ...headers, ...named })

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { fingerprintBody, parseJsonBody } from '#platform/http';
+import { fingerprintBody } from '#platform/idempotency';
+import { parseJsonBody } from '#platform/json';
 import { bodyLimitBytes } from '#gateway';
 
 /** Charsets that decode as UTF-8 without changing a character. */

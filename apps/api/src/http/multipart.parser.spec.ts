@@ -9,10 +9,10 @@ import {
   type MultipartLimits,
   NumberField,
   readBody,
-  RequestFingerprint,
   TextField,
   UploadedFile,
 } from '#platform/http';
+import { RequestFingerprint } from '#platform/idempotency';
 import { addJsonParser } from './json.parser.js';
 import { addMultipartParser } from './multipart.parser.js';
 

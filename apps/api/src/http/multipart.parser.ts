@@ -1,14 +1,9 @@
 import { Busboy, type BusboyHeaders } from '@fastify/busboy';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import {
-  FormBody,
-  type MultipartLimits,
-  fingerprintBody,
-  type RouteSettings,
-  textProblem,
-  UploadedFile,
-} from '#platform/http';
+import { FormBody, type MultipartLimits, type RouteSettings, UploadedFile } from '#platform/http';
+import { fingerprintBody } from '#platform/idempotency';
+import { textProblem } from '#platform/json';
 
 /** Maximum size of a form on any route, in bytes: three images and their fields. */
 const maxBytes = 80 * 1024 * 1024;

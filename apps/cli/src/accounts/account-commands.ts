@@ -32,6 +32,23 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .description(`set the rate-limit tier of an account (${tiers.join(', ')}); takes effect within 5 s`)
     .option(...jsonFlag)
     .action((id: string, tier: string, options: { json?: boolean }) => setTier(context, { id, tier }, options));
+  accounts
+    .command('beta <id>')
+    .description('grant an account access to models in closed beta; takes effect within 5 s')
+    .option('--off', 'withdraw the access')
+    .option(...jsonFlag)
+    .action((id: string, options: { off?: boolean; json?: boolean }) => setBetaAccess(context, id, options));
+}
+
+async function setBetaAccess(
+  context: CliContext,
+  id: string,
+  { off = false, json }: { off?: boolean; json?: boolean },
+): Promise<void> {
+  const betaAccess = !off;
+  await (await context.requireAccounts()).setBetaAccess(id, betaAccess);
+  if (json) return context.output.json({ id, betaAccess });
+  context.output.line(`${id}: ${betaAccess ? 'has' : 'has no'} access to models in closed beta`);
 }
 
 async function createAccount(

@@ -12,7 +12,8 @@ export async function showAccount(
   const balance = await (await requireLedger(context)).balance(account.id);
   if (json) return context.output.json({ ...account, balance });
   context.output.line(`${account.id}  ${account.name}`);
-  context.output.line(`tier ${account.tier}, since ${account.createdAt.toISOString()}`);
+  const beta = account.betaAccess ? ', beta access' : '';
+  context.output.line(`tier ${account.tier}${beta}, since ${account.createdAt.toISOString()}`);
   context.output.table(
     ['CURRENCY', 'FREE'],
     [

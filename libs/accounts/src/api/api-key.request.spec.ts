@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findIssues } from '#platform/http';
+import { findIssues } from '#platform/validation';
 import { CreateApiKeyRequest, UpdateApiKeyRequest } from './api-key.request.js';
 import { shownLimit } from './key-limits.field.js';
 import { settingsChanges, settingsOf } from './key-settings.normalizer.js';

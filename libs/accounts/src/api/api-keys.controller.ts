@@ -2,7 +2,8 @@ import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Qu
 import { ApiBody, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { Access, ApiErrors, callerOf, validateWire } from '#platform/http';
+import { Access, ApiErrors, callerOf } from '#platform/http';
+import { validateWire } from '#platform/validation';
 import { ApiKeysService } from '../keys/api-keys.service.js';
 import { presentChangedKey, presentCreatedKey, presentKey } from './api-key.presenter.js';
 import { CreateApiKeyRequest, UpdateApiKeyRequest } from './api-key.request.js';

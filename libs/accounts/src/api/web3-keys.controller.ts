@@ -1,6 +1,7 @@
 import { Body, Controller, Get, HttpCode, Inject, Post } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Access, ApiErrors, validateWire } from '#platform/http';
+import { Access, ApiErrors } from '#platform/http';
+import { validateWire } from '#platform/validation';
 import { Web3KeysService } from '../web3/web3-keys.service.js';
 import { presentCreatedKey } from './api-key.presenter.js';
 import { CreateWeb3KeyRequest } from './api-key.request.js';

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { IncomingMessage } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -43,7 +44,7 @@ export class ErrorFilter implements ExceptionFilter {
     // Uses the matched route, since `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it uses the
     // path.
     const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
-    void reply.status(status).headers(headers);
+    void reply.status(status).headers({ ...headers, 'x-service-host-name': hostname() });
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
   }

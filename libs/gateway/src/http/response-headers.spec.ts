@@ -32,6 +32,22 @@ describe('response headers', () => {
     }
   });
 
+  it('name the request as SDKs read it, say the time and echo what the client sent, cut to 64 characters', async () => {
+    const sent = {
+      'x-service-request-timestamp-ms': '1763890000000',
+      'x-service-mobile-version': 'v'.repeat(80),
+      'x-service-middleface-version': 'é',
+    };
+    const { headers } = await server.inject({ url: '/nowhere', headers: sent });
+    expect(headers).toMatchObject({
+      'x-request-id': 'f00d-SLC',
+      'x-service-timestamp': expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      'x-service-request-timestamp-ms': '1763890000000',
+      'x-service-mobile-version': 'v'.repeat(64),
+    });
+    expect(headers).not.toHaveProperty('x-service-middleface-version');
+  });
+
   it('let the documentation pages run only their own scripts', async () => {
     const { headers } = await server.inject({ url: '/docs' });
     expect(headers['content-security-policy']).toContain("default-src 'self'");

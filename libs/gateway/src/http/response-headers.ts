@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 
 /** Security headers for browsers on API responses. */
@@ -21,7 +22,25 @@ const apiPolicy = "default-src 'none'; frame-ancestors 'none'";
 const documentationPolicy =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 
-/** Adds the request id and the build version to every response. */
+/** Headers of a client that return as they came, cut to this many characters. */
+const echoedHeaders = [
+  'x-service-request-timestamp-ms',
+  'x-service-mobile-version',
+  'x-service-middleface-version',
+] as const;
+const maxEchoedLength = 64;
+
+/** Returns the headers that echo what the client sent; values that are not printable ASCII are left out. */
+export function echoHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const echoed: Record<string, string> = {};
+  for (const name of echoedHeaders) {
+    const value = headers[name];
+    if (typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)) echoed[name] = value.slice(0, maxEchoedLength);
+  }
+  return echoed;
+}
+
+/** Adds the request id, the time and the build version to every response. `x-request-id` is the name that SDKs read. */
 export function addResponseHeaders(server: FastifyInstance, version: string): void {
   server.addHook('onRequest', (request, reply, done) => {
     const policy = request.url.startsWith('/docs') ? documentationPolicy : apiPolicy;
@@ -29,6 +48,9 @@ export function addResponseHeaders(server: FastifyInstance, version: string): vo
       .headers(securityHeaders)
       .header('content-security-policy', policy)
       .header('cf-ray', request.id)
+      .header('x-request-id', request.id)
+      .header('x-service-timestamp', new Date().toISOString())
+      .headers(echoHeaders(request.headers))
       .header('x-service-version', version);
     done();
   });

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimEnding, KeyClaim, StoredResponse } from '#jobs';
-import type { ResponseEnding, ResponseRecording } from '#platform/http';
+import type { ResponseEnding, ResponseRecording } from '#platform/idempotency';
 
 /** Maximum bytes stored of one response, and of all concurrent recordings of this process. */
 export const maxResponseBytes = 16 * 1024 * 1024;

@@ -12,6 +12,8 @@ export interface ModelDemand {
    * can be reduced; otherwise both are equal.
    */
   tokens?: { min: number; max: number };
+  /** False: the response keeps its `x-ratelimit-*`, unless this limit refuses. Default: true. */
+  setsHeaders?: boolean;
 }
 
 /** What the limits allow. */

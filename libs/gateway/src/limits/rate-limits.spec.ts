@@ -11,6 +11,7 @@ const known: RequestCaller = {
   kind: 'INFERENCE',
   tier: 'default',
   modelPrivacy: 'ALL',
+  betaAccess: false,
 };
 
 /** A server that responds with the requested status, and the failures it counted. */

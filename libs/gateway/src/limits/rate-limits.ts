@@ -41,7 +41,7 @@ function apply(request: FastifyRequest, reply: FastifyReply, decision: LimitDeci
 export async function applyModelLimit(
   { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  { model, action = 'run', tokens }: ModelDemand,
+  { model, action = 'run', tokens, setsHeaders = true }: ModelDemand,
 ): Promise<AdmittedUse> {
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
   const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
@@ -54,7 +54,7 @@ export async function applyModelLimit(
     if (reply.raw.destroyed) reservation.release();
     else reply.raw.once('close', () => reservation.release());
   }
-  apply(request, reply, decision);
+  if (setsHeaders || decision.refusal !== null) apply(request, reply, decision);
   return { tokens: decision.tokens, tokenReservation: reservation };
 }
 

@@ -24,6 +24,10 @@ export interface InputSource {
   base64?: boolean;
   /** Whether a file may be a data URL. Default true. */
   dataUrls?: boolean;
+  /** Content types that a URL may answer with. Default: any. */
+  contentTypes?: readonly string[];
+  /** Redirects that are followed. Default: those of `Egress`. */
+  maxRedirects?: number;
   /** Timeout of a URL, in ms. */
   timeoutMs: number;
 }
@@ -86,11 +90,19 @@ export class MediaInputReader {
   }
 
   /** Stores the content of a URL or a data URL without reading it into memory. Rejects as `Egress.open` does. */
-  async file(url: string, { param, maxBytes, timeoutMs, dataUrls = true }: InputSource): Promise<ArtifactRecord> {
+  async file(url: string, { dataUrls = true, ...source }: InputSource): Promise<ArtifactRecord> {
     return await this.unlessDisconnected(async () => {
+      const { param, maxBytes, timeoutMs, contentTypes, maxRedirects } = source;
       const limits = { maxBytes, param };
       if (dataUrls && isDataUrl(url)) return await this.store(decodeInline(url, limits).bytes, limits);
-      const { body } = await this.parts.egress.open({ url, ...limits, timeoutMs, signal: this.disconnected });
+      const { body } = await this.parts.egress.open({
+        url,
+        ...limits,
+        timeoutMs,
+        contentTypes,
+        maxRedirects,
+        signal: this.disconnected,
+      });
       return await this.store(body, limits);
     });
   }

@@ -10,6 +10,7 @@ import { callerOf } from '#platform/http';
 import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ModelResolver } from '../pipeline/model-resolver.js';
+import { modelHeaders } from '../pipeline/request-headers.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
 
 /** How an async job is doing, in the contract's words. */
@@ -138,17 +139,20 @@ export class QueuedMedia {
    * alone: its results still exist, also for a key that may not call it any more.
    */
   private async modelOf(
-    { request }: HttpExchange,
+    { request, reply }: HttpExchange,
     name: string,
     types: MediaTypes,
   ): Promise<Pick<ModelManifest, 'id' | 'type' | 'tier'>> {
     for (const type of types) {
       try {
-        const { manifest, resolvedBy } = await this.models.resolve(name, type, {
+        const { manifest, resolvedBy, deprecation } = await this.models.resolve(name, type, {
           headers: request.headers,
           caller: null,
         });
-        if (resolvedBy !== 'remap') return manifest;
+        if (resolvedBy !== 'remap') {
+          void reply.headers(modelHeaders({ manifest, deprecation }));
+          return manifest;
+        }
       } catch (error) {
         if (!(error instanceof PlatformError) || (errorEntry(error.code).status ?? 500) >= 500) throw error;
       }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { disconnectSignal } from '#platform/http';
+import { disconnectSignal } from '../http/disconnect-signal.js';
 
 /** One request and the response to it. */
 export class HttpExchange {

@@ -5,7 +5,7 @@ import { AdmissionService, JobsService, type OpenRequest } from '#jobs';
 import { Logger } from '#platform/logging';
 import { QueueTransport, type ReplyEvent } from '#queue';
 import { Drain } from './drain.js';
-import { JobStream } from './job-stream.js';
+import { JobStream, type JobRun } from './job-stream.js';
 import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
 import { StoreBudgets } from './store-budgets.js';
 
@@ -35,6 +35,8 @@ export interface JobToStart {
   deadlineMs: number;
   /** The client's connection. */
   disconnected: AbortSignal;
+  /** Called whenever the job starts on a worker. */
+  onStarted?: (run: JobRun) => void;
 }
 
 /** Admits jobs and connects this process to their events, their cancellation and their deadline. */
@@ -60,7 +62,7 @@ export class JobRunner {
    * workers reply to. Rejects as `admit` does.
    */
   async start<Event extends ReplyEvent>(
-    { requestId, modelId, deadlineMs, disconnected }: JobToStart,
+    { requestId, modelId, deadlineMs, disconnected, onStarted }: JobToStart,
     admit: (replyTo: string) => Promise<unknown>,
   ): Promise<StartedJob<Event>> {
     const replies = this.transport.replies.open(requestId);
@@ -77,6 +79,7 @@ export class JobRunner {
       watchAvailability: () => this.replicas.watch(modelId),
       watchQueue: () => this.replicas.watch(modelId, queuedPatienceMs),
       deadlineMs,
+      onStarted,
     };
     return { follow: (onEvent, onRepeat) => stream.run(sources, onEvent, onRepeat) };
   }

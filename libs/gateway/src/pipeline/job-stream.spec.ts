@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ReplyEvent, ReplyStream } from '#queue';
-import { ClientDisconnectedError, JobStream } from './job-stream.js';
+import { ClientDisconnectedError, type JobRun, JobStream } from './job-stream.js';
 
 /** A reply stream that the test fills. */
 class FedReplyStream implements ReplyStream {
@@ -201,6 +201,23 @@ describe('ChatExchange', () => {
     const onRepeat = () => (seen = []);
     expect(await stream.run(ends, (event) => void seen.push(event.type), onRepeat)).toEqual(usage);
     expect([seen, calls]).toEqual([['other-delta'], ['started', 'started', 'ended']]);
+  });
+
+  it('reports the worker of each run, and counts the runs before it as retries', async () => {
+    const { replies, ends, stream } = setUp();
+    const [first, second] = [{ servedBy: 'a/1', retries: 0 }, { servedBy: 'a/2' }];
+    replies.feed({ type: 'job-started', ...first }, delta, { type: 'job-started', ...second }, delta, finished);
+    const runs: JobRun[] = [];
+    const onStarted = (run: JobRun) => void runs.push(run);
+    await stream.run(
+      { ...ends, onStarted },
+      () => undefined,
+      () => undefined,
+    );
+    expect(runs).toEqual([
+      { servedBy: 'a/1', retries: 0 },
+      { servedBy: 'a/2', retries: 1 },
+    ]);
   });
 
   it('waits a limited time for another worker for a job that can restart', async () => {

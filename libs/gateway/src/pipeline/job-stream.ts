@@ -1,5 +1,5 @@
 import { type JobUsage, noTokens, PlatformError } from '#common';
-import type { JobFailedEvent, JobFinishedEvent, ReplyEvent, ReplyStream } from '#queue';
+import type { JobFailedEvent, JobFinishedEvent, JobStartedEvent, ReplyEvent, ReplyStream } from '#queue';
 
 /** Signals that the client has disconnected: no response can be sent. */
 export class ClientDisconnectedError extends Error {}
@@ -24,6 +24,16 @@ export interface AbortSources {
   watchQueue: () => AvailabilityLease;
   /** The response timeout, in ms, minus the time the request has waited before. */
   deadlineMs: number;
+  /** Called whenever the job starts on a worker. */
+  onStarted?: (run: JobRun) => void;
+}
+
+/** One run of a job on a worker. */
+export interface JobRun {
+  /** Pools and id of the worker; null if it does not say. */
+  servedBy: string | null;
+  /** How often the job was retried before. */
+  retries: number;
 }
 
 /** Receives the events of the stream; the next one follows when it has resolved. */
@@ -38,6 +48,8 @@ export class JobStream<Event extends ReplyEvent> {
   private interruption: Error | null = null;
   /** True once the slice received an event of the current delivery. */
   private hasDelivered = false;
+  private starts = 0;
+  private servedBy: string | null = null;
   private replica: AvailabilityLease | null = null;
 
   constructor(
@@ -82,7 +94,7 @@ export class JobStream<Event extends ReplyEvent> {
   ): Promise<JobUsage | null> {
     for await (const event of this.slot) {
       if (this.interruption !== null) return null;
-      if (event.type === 'job-started') this.start(ends, onRepeat);
+      if (event.type === 'job-started') this.start(event as JobStartedEvent, ends, onRepeat);
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
@@ -95,11 +107,15 @@ export class JobStream<Event extends ReplyEvent> {
     return null;
   }
 
-  private start({ watchAvailability, watchQueue }: AbortSources, onRepeat: (() => void) | undefined): void {
+  private start(event: JobStartedEvent, ends: AbortSources, onRepeat: (() => void) | undefined): void {
+    const { watchAvailability, watchQueue, onStarted } = ends;
     if (this.hasDelivered && onRepeat === undefined) throw workerGone();
     if (this.hasDelivered) onRepeat?.();
     this.hasDelivered = false;
     this.job.started();
+    this.starts += 1;
+    this.servedBy = event.servedBy ?? this.servedBy;
+    onStarted?.({ servedBy: this.servedBy, retries: Math.max(this.starts - 1, event.retries ?? 0) });
     // A job that was returned to the queue starts again, on a worker that is watched anew.
     this.follows(onRepeat === undefined ? watchAvailability() : watchQueue(), workerGone);
   }

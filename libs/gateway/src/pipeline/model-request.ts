@@ -10,7 +10,8 @@ import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
-import { balanceHeaders } from './request-headers.js';
+import type { JobRun } from './job-stream.js';
+import { backendHeaders, balanceHeaders } from './request-headers.js';
 
 /** The job that a slice wants to run. */
 export interface JobOrder<Payload extends object> extends AffordablePayload<Payload> {
@@ -33,6 +34,14 @@ export interface RequestSteps {
   runner: JobRunner;
 }
 
+/** A job that turns an input of a request into text for the model of the request. */
+export interface InputJob {
+  /** Id of the job, from `inputJobId`. */
+  id: string;
+  /** Field to name where the model cannot take the input. */
+  param: string;
+}
+
 /** A request whose model is known. Only `limit` leads to a job, so nothing runs before its limits were checked. */
 export class ModelRequest {
   private knownPrice: Promise<ModelPrice> | null = null;
@@ -41,7 +50,14 @@ export class ModelRequest {
     private readonly steps: RequestSteps,
     readonly http: HttpExchange,
     readonly resolved: ResolvedModel,
+    /** Set if the job is not the request's own: it then has an id, limits and a charge of its own, but no headers. */
+    readonly input: InputJob | null = null,
   ) {}
+
+  /** Id of the job. */
+  get jobId(): string {
+    return this.input?.id ?? this.http.request.id;
+  }
 
   get manifest(): ModelManifest {
     return this.resolved.manifest;
@@ -50,12 +66,15 @@ export class ModelRequest {
   /** Throws `MODEL_OFFLINE` if no live worker serves the model. */
   requireServed(): void {
     if (!this.resolved.offline) return;
-    throw new PlatformError('MODEL_OFFLINE', `No worker serves the model ${this.manifest.id} at the moment.`, 'model');
+    const message = `No worker serves the model ${this.manifest.id} at the moment.`;
+    throw this.input === null
+      ? new PlatformError('MODEL_OFFLINE', message, 'model')
+      : new PlatformError('MODEL_OFFLINE', `${message} ${inputNeed(this.manifest)}`, this.input.param);
   }
 
   /** Returns the model's current price, looked up once per request. Rejects with `SERVICE_UNAVAILABLE`. */
   price(): Promise<ModelPrice> {
-    this.knownPrice ??= this.steps.price(this.manifest.id, this.http.request.id);
+    this.knownPrice ??= this.steps.price(this.manifest.id, this.jobId);
     return this.knownPrice;
   }
 
@@ -69,7 +88,7 @@ export class ModelRequest {
     needsWorker = true,
   }: { tokens?: ModelDemand['tokens']; needsWorker?: boolean } = {}): Promise<LimitedModelRequest> {
     if (needsWorker) this.requireServed();
-    const use = await this.steps.limit(this.http, { model: this.manifest, tokens });
+    const use = await this.steps.limit(this.http, { model: this.manifest, tokens, setsHeaders: this.input === null });
     return new LimitedModelRequest(this.steps, this, use, await this.price());
   }
 }
@@ -93,9 +112,14 @@ export class LimitedModelRequest {
     order: JobOrder<Payload>,
     { stream = false }: { stream?: boolean } = {},
   ): Promise<PaidJob<Event>> {
-    const { disconnected, request } = this.model.http;
+    const { jobId } = this.model;
+    const { disconnected, request, reply } = this.model.http;
+    const onStarted = (run: JobRun): void => {
+      // Jobs that only prepare an input have ids of their own.
+      if (jobId === request.id && !reply.raw.headersSent) void reply.headers(backendHeaders(run));
+    };
     const deadlineMs = order.deadlineMs ?? order.definition.policy.deadlineMs;
-    const job = { requestId: request.id, modelId: this.model.manifest.id, deadlineMs, disconnected };
+    const job = { requestId: jobId, modelId: this.model.manifest.id, deadlineMs, disconnected, onStarted };
     let quote!: JobQuote;
     const started = await this.steps.runner.start<Event>(job, async (replyTo) => {
       quote = await this.admit(order, { replyTo, stream, deadlineMs });
@@ -128,7 +152,7 @@ export class LimitedModelRequest {
     const { request, reply } = this.model.http;
     const { definition, deadlineMs, affinity } = order;
     const job = {
-      requestId: request.id,
+      requestId: this.model.jobId,
       caller: callerOf(request),
       definition,
       modelId: this.model.manifest.id,
@@ -141,9 +165,14 @@ export class LimitedModelRequest {
       order,
       this.price,
       (payload, quote) => this.steps.runner.admit({ ...job, payload, quote }),
-      (quote) => void reply.headers(balanceHeaders(quote)),
+      (quote) => this.model.input === null && void reply.headers(balanceHeaders(quote)),
     );
   }
+}
+
+/** Says what an operator does about an input adapter that is not served. */
+export function inputNeed({ id }: Pick<ModelManifest, 'id'>): string {
+  return `It turns this input into text: install it with \`sluice models pull ${id}\`.`;
 }
 
 /** Collects the events of a job, from the start again if it restarts. */

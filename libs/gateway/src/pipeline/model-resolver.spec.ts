@@ -61,6 +61,13 @@ describe('the registry request of a route', () => {
   it.each([true, false])('has the configured beta access: %s', async (betaModels) => {
     expect(await asked({ betaModels })).toMatchObject({ name: 'tiny', type: 'text', betaAccess: betaModels });
   });
+
+  it.each([true, false])('has the beta access of the account: %s', async (betaAccess) => {
+    const requests: ResolveRequest[] = [];
+    const caller = { modelPrivacy: 'ALL', betaAccess } as RequestCaller;
+    await resolverOn({ config: { betaModels: false }, requests }).resolve('tiny', 'text', { headers: {}, caller });
+    expect(requests[0]).toMatchObject({ betaAccess });
+  });
 });
 
 const missed = /^sluice_model_last_unserved_request_timestamp_seconds\{model="tiny",app="api"\} \d{10}/m;

@@ -36,7 +36,8 @@ export class ModelResolver {
    */
   async resolve(name: string, type: ModelType, { id, headers, caller }: ModelRequester): Promise<ResolvedModel> {
     const region = regionOf(headers, this.config.regionHeader);
-    const options = { name, type, allowOffline: true, betaAccess: this.config.betaModels, region };
+    const betaAccess = this.config.betaModels || (caller?.betaAccess ?? false);
+    const options = { name, type, allowOffline: true, betaAccess, region };
     const resolved = await this.budgets.of(id).within(this.registry.resolve(options));
     if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
     if (resolved.offline && !resolved.disabled) {

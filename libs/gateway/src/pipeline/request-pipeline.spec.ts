@@ -141,3 +141,46 @@ describe('a handler', () => {
     }
   });
 });
+
+describe('an input job', () => {
+  const input = { id: 'ears', type: 'asr', param: 'messages[0].content[1]', position: 2 } as const;
+
+  it('has an id, limits and a reservation of its own, and leaves the headers of the request alone', async () => {
+    const { pipeline, steps, admitted } = pipelineOn({ known: { asr: ['ears'] } });
+    const { reply, sent } = exchangeOf();
+    await pipeline.handle(reply, async (http) => {
+      const limited = await (await pipeline.openInput(http, input)).limit();
+      await limited.queue({ definition, payload: {}, amountNano: 20n }, media);
+    });
+    expect(steps).toEqual(['resolve asr ears', 'limit', 'price', 'admit']);
+    expect(admitted[0]).toMatchObject({ requestId: 'r.2', modelId: 'ears' });
+    expect(sent.headers).toEqual({});
+  });
+
+  it('sets the headers of a limit that refuses it', async () => {
+    const limitRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.');
+    const { pipeline, admitted } = pipelineOn({ known: { asr: ['ears'] }, limitRefusal });
+    const { reply, sent } = exchangeOf();
+    const handled = pipeline.handle(reply, async (http) => (await pipeline.openInput(http, input)).limit());
+    await expect(handled).rejects.toBe(limitRefusal);
+    expect(sent.headers).toEqual({ 'x-ratelimit-limit-requests': '1' });
+    expect(admitted).toEqual([]);
+  });
+
+  it.each([
+    [{ known: {} }, 'INVALID_REQUEST'],
+    [{ known: { asr: ['ears'] }, offline: true }, 'MODEL_OFFLINE'],
+  ] as const)(
+    'whose model is missing or not served names the input and the model to install: %j',
+    async (scene, code) => {
+      const { pipeline } = pipelineOn(scene as never);
+      const { reply } = exchangeOf();
+      const handled = pipeline.handle(reply, async (http) => (await pipeline.openInput(http, input)).requireServed());
+      await expect(handled).rejects.toMatchObject({
+        code,
+        param: 'messages[0].content[1]',
+        message: expect.stringContaining('sluice models pull ears') as string,
+      });
+    },
+  );
+});

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PriceList } from '#billing';
-import { PlatformError } from '#common';
+import { inputJobId, PlatformError } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
@@ -12,7 +12,7 @@ import { applyModelLimit } from '../limits/rate-limits.js';
 import { HttpExchange } from './http-exchange.js';
 import { JobRunner, type StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';
-import { ModelRequest } from './model-request.js';
+import { inputNeed, ModelRequest, type RequestSteps } from './model-request.js';
 import { ModelResolver } from './model-resolver.js';
 import { modelHeaders } from './request-headers.js';
 import { StoreBudgets } from './store-budgets.js';
@@ -29,6 +29,17 @@ export interface ModelName {
   type: ModelType | readonly [ModelType, ...ModelType[]];
   /** An unknown name also selects the default model: OpenAI clients send OpenAI's model names. */
   unknownIsDefault?: boolean;
+}
+
+/** The model of an input adapter. */
+export interface InputModel {
+  /** Registry id, as the manifest of the request's model names it. */
+  id: string;
+  type: ModelType;
+  /** Path of the input, to name in errors. */
+  param: string;
+  /** Number of the job among the input jobs of its request, from 1. */
+  position: number;
 }
 
 const otherType: readonly string[] = ['MODEL_NOT_FOUND', 'INVALID_MODEL'];
@@ -77,12 +88,21 @@ export class RequestPipeline {
       return this.resolve(http.request, defaultTrait, types);
     });
     void http.reply.headers(modelHeaders(resolved));
-    const steps = {
-      price: (modelId: string, requestId: string) => this.budgets.of(requestId).within(this.prices.current(modelId)),
-      limit: (exchange: HttpExchange, demand: ModelDemand) => this.limit(exchange, demand),
-      runner: this.runner,
-    };
-    return new ModelRequest(steps, http, resolved);
+    return new ModelRequest(this.steps(), http, resolved);
+  }
+
+  /**
+   * Resolves the model of an input adapter, which turns an input of a request into text for the request's own model.
+   * Its job is a request of its own: other id, limits, reservation and charge. `position` counts the input jobs of a
+   * request from 1. Rejects as `ModelResolver.resolve` does, and with `INVALID_REQUEST` for a model that the registry
+   * does not have.
+   */
+  async openInput(http: HttpExchange, { id, type, param, position }: InputModel): Promise<ModelRequest> {
+    const resolved = await this.models.resolve(id, type, http.request).catch((error: unknown) => {
+      if (!(error instanceof PlatformError) || !otherType.includes(error.code)) throw error;
+      throw new PlatformError('INVALID_REQUEST', `The model ${id} is not installed. ${inputNeed({ id })}`, param);
+    });
+    return new ModelRequest(this.steps(), http, resolved, { id: inputJobId(http.request.id, position), param });
   }
 
   /** Applies the limits of a model to a request. Rejects with `RATE_LIMIT_EXCEEDED` and `SERVICE_UNAVAILABLE`. */
@@ -98,6 +118,14 @@ export class RequestPipeline {
   ): Promise<void> {
     const { keepAliveMs, stalledMs } = this.config;
     await streamEvents(reply, job, presenter, { keepAliveMs, stalledMs });
+  }
+
+  private steps(): RequestSteps {
+    return {
+      price: (modelId, requestId) => this.budgets.of(requestId).within(this.prices.current(modelId)),
+      limit: (exchange, demand) => this.limit(exchange, demand),
+      runner: this.runner,
+    };
   }
 
   private async resolve(

@@ -11,6 +11,10 @@ export interface EventPresenter<Event extends ReplyEvent> {
   present(event: Event): string[];
   /** The chunks after the last event, before `[DONE]`. */
   finish(usage: JobUsage): string[];
+  /** The chunks of an error after part of the stream was sent; default: one with OpenAI's error object. */
+  fail?(error: PlatformError): string[];
+  /** The server-sent event of a chunk; default: its data alone. */
+  frame?(json: string): string;
 }
 
 /**
@@ -24,20 +28,22 @@ export async function streamEvents<Event extends ReplyEvent>(
   options: SseWriterOptions,
 ): Promise<void> {
   const writer = new SseWriter(reply, options);
-  const send = async (frames: string[]): Promise<void> => {
-    if (frames.length === 0) return;
+  const framed = (chunks: string[]): string => chunks.map((json) => presenter.frame?.(json) ?? sseData(json)).join('');
+  const send = async (frames: string): Promise<void> => {
+    if (frames === '') return;
     // The connection of a client that reads nothing was closed; it counts as disconnected.
-    if ((await writer.write(frames.map(sseData).join(''))) !== 'written') throw new ClientDisconnectedError();
+    if ((await writer.write(frames)) !== 'written') throw new ClientDisconnectedError();
   };
   writer.startKeepAlive();
   try {
-    const usage = await job.follow((event) => send(presenter.present(event)));
-    await send([...presenter.finish(usage), '[DONE]']);
+    const usage = await job.follow((event) => send(framed(presenter.present(event))));
+    await send(framed(presenter.finish(usage)) + sseData('[DONE]'));
     writer.end();
   } catch (error) {
     const { started } = writer;
     if (started && !(error instanceof ClientDisconnectedError)) {
-      await writer.write(sseData(JSON.stringify(errorFrame(PlatformError.from(error)))));
+      const failure = PlatformError.from(error);
+      await writer.write(framed(presenter.fail?.(failure) ?? [JSON.stringify(errorFrame(failure))]));
     }
     writer.end('failed');
     if (!started) throw error;

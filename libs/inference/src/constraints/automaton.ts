@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
 import type { Grammar, GrammarNode } from './grammar.js';
 import { clipMax, type Regex } from './regex.js';
+import type { TextAutomaton, TextState } from './text-automaton.js';
 
 /** What remains behind the lexeme at hand: a linked stack, one object for equal stacks. */
 interface Continuation {
@@ -18,10 +19,8 @@ interface Thread {
 }
 
 /** All ways to read the text so far: a state of the automaton, one object for equal states. */
-export interface State {
+export interface State extends TextState {
   readonly threads: readonly Thread[];
-  /** Whether the text so far is complete. */
-  readonly isComplete: boolean;
   /** Successors found so far, by byte class; null where no text goes on with the class. */
   readonly successors: (State | null | undefined)[];
   /** See `Automaton.clip`. */
@@ -44,7 +43,7 @@ const idRange = 2 ** 26;
  * The deterministic automaton of a grammar, made state by state as texts reach them. A state is a set of threads, since
  * a text may be read in several ways. Shared by all requests with the same grammar.
  */
-export class Automaton {
+export class Automaton implements TextAutomaton {
   readonly start: State;
   /** Class of each byte: bytes of one class always lead to the same state. */
   readonly classOf: Uint8Array;

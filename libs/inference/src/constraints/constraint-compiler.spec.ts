@@ -24,6 +24,7 @@ describe('ConstraintCompiler', () => {
     expect(await firstOf(compiler, { type: 'json-object', param: 'p' })).toBe('\n\r {');
     expect(await firstOf(compiler, { type: 'json-schema', schema: { type: 'boolean' }, param: 'p' })).toBe('\n\r ft');
     expect(await firstOf(compiler, { type: 'regex', pattern: 'a|b+', param: 'p' })).toBe('ab');
+    expect(await firstOf(compiler, { type: 'grammar', grammar: 'root ::= [x-z] root?', param: 'p' })).toBe('xyz');
   });
 
   it('refuses by pointer and reason, in the name of the field', async () => {
@@ -36,6 +37,13 @@ describe('ConstraintCompiler', () => {
       code: 'INVALID_REQUEST',
       param: 'format.schema',
       message: 'The schema is not supported at #/items/not: this keyword is not supported.',
+    });
+    await expect(
+      compilerWith().compile({ type: 'grammar', grammar: 'root ::= root "a"', param: 'response_format.grammar' }),
+    ).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      param: 'response_format.grammar',
+      message: 'The grammar is not supported at the rule root: begins with itself (left recursion).',
     });
     const long = compilerWith({ maxLength: 20 }).compile({
       type: 'json-schema',

@@ -3,12 +3,16 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '#common';
 import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
+import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import { compilePattern } from './pattern.js';
 import { ConstraintRefusal } from './refusal.js';
+import { type CompiledRegion, RegionAutomaton } from './region-automaton.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
+import type { TextAutomaton } from './text-automaton.js';
+import { compilePart } from './text-part.js';
 import { MaskCache, TokenMatcher } from './token-matcher.js';
 import type { TokenTrie } from './token-trie.js';
 
@@ -35,8 +39,8 @@ export const constraintLimits: ConstraintLimits = { budgetMs: 1_000, sliceMs: 4,
 const maxKeptSize = 200_000;
 
 interface Kept {
-  compiled: Promise<{ automaton: Automaton }>;
-  automaton: Automaton | null;
+  compiled: Promise<{ automaton: TextAutomaton }>;
+  automaton: TextAutomaton | null;
 }
 
 /**
@@ -95,15 +99,15 @@ export class ConstraintCompiler {
     return kept;
   }
 
-  private async run(constraint: OutputConstraint): Promise<{ automaton: Automaton }> {
+  private async run(constraint: OutputConstraint): Promise<{ automaton: TextAutomaton }> {
     // Behind the return of `compile`: the request must not wait in the turn that brought it.
     await setImmediate();
-    const work = grammarOf(constraint);
+    const work = automatonFor(constraint);
     for (let usedMs = 0; ;) {
       const startedAt = performance.now();
       for (let sliceMs = 0; sliceMs < this.limits.sliceMs; sliceMs = performance.now() - startedAt) {
         const step = work.next();
-        if (step.done) return { automaton: new Automaton(step.value.grammar, step.value.start) };
+        if (step.done) return { automaton: step.value };
         if (usedMs + sliceMs > this.limits.budgetMs) {
           throw new ConstraintRefusal('compiling takes too long', step.value || '#');
         }
@@ -115,8 +119,32 @@ export class ConstraintCompiler {
 }
 
 /** Yields the place that it has reached. */
-function* grammarOf(constraint: OutputConstraint): Generator<string, StartedGrammar> {
+function* automatonFor(constraint: OutputConstraint): Generator<string, TextAutomaton> {
+  if (constraint.type !== 'regions') return automatonOf(yield* grammarOf(constraint));
+  const regions: CompiledRegion[] = [];
+  for (const region of constraint.regions) {
+    if (region.type === 'free') {
+      regions.push(region);
+      continue;
+    }
+    const branches = [];
+    for (const { text, next } of region.branches) {
+      branches.push({ automaton: automatonOf(yield* compilePart(text)), next });
+    }
+    regions.push({ type: 'bound', branches });
+  }
+  return new RegionAutomaton(regions);
+}
+
+function automatonOf({ grammar, start }: StartedGrammar): Automaton {
+  return new Automaton(grammar, start);
+}
+
+type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
+
+function* grammarOf(constraint: SimpleConstraint): Generator<string, StartedGrammar> {
   if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema);
+  if (constraint.type === 'grammar') return yield* compileEbnf(constraint.grammar);
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
@@ -129,8 +157,12 @@ function* grammarOf(constraint: OutputConstraint): Generator<string, StartedGram
   return { grammar, start };
 }
 
-function refusalFor({ type, param }: OutputConstraint, { reason, pointer }: ConstraintRefusal): PlatformError {
-  const what = type === 'regex' ? 'pattern' : 'schema';
-  const place = pointer === '' ? '' : ` at ${pointer.startsWith('#') ? pointer : `#${pointer}`}`;
-  return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, param);
+function refusalFor(
+  { type, param }: OutputConstraint,
+  { reason, pointer, param: own }: ConstraintRefusal,
+): PlatformError {
+  const what = type === 'regex' ? 'pattern' : type === 'grammar' ? 'grammar' : 'schema';
+  const isPointer = pointer.startsWith('/');
+  const place = pointer === '' ? '' : ` at ${isPointer ? '#' : ''}${pointer}`;
+  return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, own ?? param);
 }

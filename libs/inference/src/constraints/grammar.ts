@@ -26,6 +26,16 @@ export interface GrammarRule extends NodeBase {
 /** Largest number of nodes of one grammar. */
 const maxNodes = 200_000;
 
+/** Why a finished grammar is refused. */
+export interface FinishReasons {
+  /** A rule that begins with itself. */
+  cycle: string;
+  /** No finite text belongs to it. */
+  nothing: string;
+}
+
+const schemaReasons: FinishReasons = { cycle: '$ref leads back to itself', nothing: 'no value satisfies the schema' };
+
 /** Makes the nodes of one context-free grammar whose terminals are regular languages over bytes. */
 export class Grammar {
   readonly arena = new RegexArena();
@@ -74,7 +84,6 @@ export class Grammar {
     return this.add({ id: this.nodes.length, nullable, kind: 'choice', items: kept });
   }
 
-  /** The body must not match the empty text. */
   repeat(body: GrammarNode, min: number, max: number): GrammarNode {
     if (max === 0) return this.epsilon;
     if (body === this.nothing) return min === 0 ? this.epsilon : this.nothing;
@@ -97,10 +106,31 @@ export class Grammar {
    * Checks the whole grammar, once every rule has its body: a rule that begins with itself, and a start that no finite
    * text satisfies, are refused.
    */
-  finish(start: GrammarNode): void {
+  finish(start: GrammarNode, reasons: FinishReasons = schemaReasons): void {
     this.productive = this.findProductive();
-    refuseLeftRecursion(this.rules);
-    if (!this.isProductive(start)) throw new ConstraintRefusal('no value satisfies the schema');
+    refuseLeftRecursion(this.rules, this.findNullable(), reasons.cycle);
+    if (!this.isProductive(start)) throw new ConstraintRefusal(reasons.nothing);
+  }
+
+  /** Nodes that may match the empty text, by their rules too. */
+  private findNullable(): ReadonlySet<GrammarNode> {
+    const found = new Set<GrammarNode>();
+    const isNullable = (node: GrammarNode): boolean => {
+      if (node.kind === 'sequence') return node.items.every((item) => found.has(item));
+      if (node.kind === 'choice') return node.items.some((item) => found.has(item));
+      if (node.kind === 'repeat') return node.min === 0 || found.has(node.body);
+      return node.kind === 'rule' ? node.body !== null && found.has(node.body) : node.nullable;
+    };
+    for (let before = -1; before !== found.size;) {
+      before = found.size;
+      for (const node of this.nodes) if (isNullable(node)) found.add(node);
+    }
+    return found;
+  }
+
+  /** Refuses a rule that begins with itself, among those from `first` on. */
+  checkRules(first: number): void {
+    refuseLeftRecursion(this.rules.slice(first), this.findNullable(), schemaReasons.cycle);
   }
 
   /** Whether some finite text matches the node. Only behind `finish`. */
@@ -152,20 +182,20 @@ export class Grammar {
   }
 }
 
-function refuseLeftRecursion(rules: readonly GrammarRule[]): void {
+function refuseLeftRecursion(rules: readonly GrammarRule[], nullable: ReadonlySet<GrammarNode>, reason: string): void {
   const state = new Map<GrammarRule, 'open' | 'done'>();
   const visit = (rule: GrammarRule): void => {
     if (state.get(rule) === 'done') return;
-    if (state.get(rule) === 'open') throw new ConstraintRefusal('$ref leads back to itself', rule.pointer);
+    if (state.get(rule) === 'open') throw new ConstraintRefusal(reason, rule.pointer);
     state.set(rule, 'open');
-    if (rule.body !== null) for (const first of firstRules(rule.body)) visit(first);
+    if (rule.body !== null) for (const first of firstRules(rule.body, nullable)) visit(first);
     state.set(rule, 'done');
   };
   for (const rule of rules) visit(rule);
 }
 
 /** Rules that a node may begin with. */
-function firstRules(start: GrammarNode): GrammarRule[] {
+function firstRules(start: GrammarNode, nullable: ReadonlySet<GrammarNode>): GrammarRule[] {
   const rules: GrammarRule[] = [];
   const seen = new Set<GrammarNode>();
   const open = [start];
@@ -176,7 +206,7 @@ function firstRules(start: GrammarNode): GrammarRule[] {
     else if (node.kind === 'repeat') open.push(node.body);
     else if (node.kind === 'choice') open.push(...node.items);
     else if (node.kind === 'sequence') {
-      const end = node.items.findIndex((item) => !item.nullable);
+      const end = node.items.findIndex((item) => !nullable.has(item));
       open.push(...node.items.slice(0, end < 0 ? node.items.length : end + 1));
     }
   }

@@ -3,13 +3,20 @@ export class ConstraintRefusal extends Error {
   constructor(
     readonly reason: string,
     readonly pointer = '',
+    /** Field of the request that holds the schema; null: the one of the whole constraint. */
+    readonly param: string | null = null,
   ) {
     super(pointer === '' ? reason : `${pointer}: ${reason}`);
   }
 
   /** The same reason, located at `pointer` unless it has a location already. */
   at(pointer: string): ConstraintRefusal {
-    return this.pointer === '' ? new ConstraintRefusal(this.reason, pointer) : this;
+    return this.pointer === '' ? new ConstraintRefusal(this.reason, pointer, this.param) : this;
+  }
+
+  /** The same reason, in the field `param` unless it has a field already. */
+  in(param: string): ConstraintRefusal {
+    return this.param === null ? new ConstraintRefusal(this.reason, this.pointer, param) : this;
   }
 }
 

@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { AllowedTokens, TokenConstraint } from '../sampling/token-constraint.js';
-import type { Automaton, State } from './automaton.js';
 import { ConstraintRefusal } from './refusal.js';
+import type { TextAutomaton, TextState } from './text-automaton.js';
 import type { TokenTrie } from './token-trie.js';
 
 /** How long one mask may take, in ms: it is computed between two steps, and every other request waits. */
@@ -13,13 +13,15 @@ const nodesPerCheck = 4_096;
 interface KnownMask {
   mask: Uint32Array;
   isEmpty: boolean;
+  /** Whether every token with bytes may come next. */
+  isFull: boolean;
 }
 
 /** Masks of one tokenizer, least recently used out first. */
 export class MaskCache {
-  private readonly known = new Map<State, KnownMask>();
+  private readonly known = new Map<TextState, KnownMask>();
   private readonly maxEntries: number;
-  private readonly path: (State | null)[] = [];
+  private readonly path: (TextState | null)[] = [];
 
   constructor(
     readonly trie: TokenTrie,
@@ -28,7 +30,7 @@ export class MaskCache {
     this.maxEntries = Math.max(16, Math.floor(maxBytes / Math.max(1, wordsOf(trie) * 4)));
   }
 
-  maskOf(automaton: Automaton, state: State): KnownMask {
+  maskOf(automaton: TextAutomaton, state: TextState): KnownMask {
     // Tokens are shorter than this limit, so both states offer the same ones.
     const key = automaton.clip(state, this.trie.longestToken + 1);
     const known = this.known.get(key);
@@ -46,12 +48,12 @@ export class MaskCache {
     return made;
   }
 
-  private compute(automaton: Automaton, start: State): KnownMask {
+  private compute(automaton: TextAutomaton, start: TextState): KnownMask {
     const { bytes, depths, skips, firstTokens, tokens } = this.trie;
     const { path } = this;
     const mask = new Uint32Array(wordsOf(this.trie));
     const deadline = performance.now() + maxMaskMs;
-    let isEmpty = true;
+    let count = 0;
     let untilCheck = nodesPerCheck;
     path[0] = start;
     for (let node = 0; node < bytes.length;) {
@@ -60,7 +62,7 @@ export class MaskCache {
         if (performance.now() > deadline) throw tooSlow();
       }
       const depth = depths[node] as number;
-      const next = automaton.next(path[depth] as State, bytes[node] as number);
+      const next = automaton.next(path[depth] as TextState, bytes[node] as number);
       if (next === null) {
         node = skips[node] as number;
         continue;
@@ -70,26 +72,31 @@ export class MaskCache {
       for (let position = firstTokens[node] as number; position < end; position++) {
         const id = tokens[position] as number;
         mask[id >> 5] = (mask[id >> 5] as number) | (1 << (id & 31));
-        isEmpty = false;
+        count++;
       }
       node++;
     }
     path.length = 0;
-    return { mask, isEmpty };
+    return { mask, isEmpty: count === 0, isFull: count === tokens.length };
   }
 }
 
-/** The constraint of one choice: a grammar's automaton and where in it the choice is. */
+/** The constraint of one choice: an automaton and where in it the choice is. */
 export class TokenMatcher implements TokenConstraint {
-  private state: State;
+  private state: TextState;
 
   constructor(
-    private readonly automaton: Automaton,
+    private readonly automaton: TextAutomaton,
     private readonly masks: MaskCache,
     /** Tokens that end a text. */
     private readonly endings: readonly number[],
   ) {
     this.state = automaton.start;
+  }
+
+  isFree(): boolean {
+    const { isComplete, isFree = false } = this.state;
+    return isFree && isComplete && this.masks.maskOf(this.automaton, this.state).isFull;
   }
 
   allowed(): AllowedTokens {

@@ -1,4 +1,5 @@
 import type { Engine, EngineSink } from './engine.js';
+import type { ReasoningFormat } from './reasoning-format.js';
 import type { TaskRequest } from './task.js';
 import type { TextGenerationRequest } from './text-generation.js';
 
@@ -13,6 +14,13 @@ export interface HostLoadOptions {
   family: string;
   /** Family-specific settings from the manifest: pooling, sample rate, names of further graphs… */
   familyOptions: Readonly<Record<string, string | number | boolean>>;
+  /**
+   * Text models: how it marks its reasoning. `usual`: it reasons, and its chat template or else `<think>` says how; null
+   * or absent: only a template that mentions reasoning means that it does.
+   */
+  reasoning?: ReasoningFormat | 'usual' | null;
+  /** Text models: how it writes tool calls; absent: as its chat template says. */
+  toolStyle?: string;
   /** Execution providers in order of preference. */
   providers: string[];
   intraOpThreads: number;

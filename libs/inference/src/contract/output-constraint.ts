@@ -1,3 +1,5 @@
+import type { OutputRegion } from './output-region.js';
+
 /** What every text of a choice must look like. `param` names the field of the caller's request, for refusals. */
 export type OutputConstraint =
   /** Any JSON object. */
@@ -5,4 +7,8 @@ export type OutputConstraint =
   /** A JSON text that this JSON Schema (2020-12) accepts. */
   | { type: 'json-schema'; schema: unknown; param: string }
   /** A text that the whole ECMA-262 pattern matches. */
-  | { type: 'regex'; pattern: string; param: string };
+  | { type: 'regex'; pattern: string; param: string }
+  /** A text that the rule `root` of this grammar in EBNF matches; see `compileEbnf`. */
+  | { type: 'grammar'; grammar: string; param: string }
+  /** Stretches of free text and of texts of a grammar, in turn. */
+  | { type: 'regions'; regions: OutputRegion[]; param: string };

@@ -1,7 +1,9 @@
 import type { TokenUsage, WireError } from '#common';
 import type { RgbPixels } from '../images/pixel-grid.js';
 import type { OutputConstraint } from './output-constraint.js';
+import type { ReasoningFormat } from './reasoning-format.js';
 import type { EngineStats } from './engine-stats.js';
+import type { ToolCall, ToolStyleName, ToolUse } from './tool-use.js';
 
 /** Sampling settings. Absent members default to the model's `generation_config.json`. */
 export interface SamplingOptions {
@@ -39,16 +41,24 @@ export interface ChatTemplateMessage {
   imagePositions?: number[];
   name?: string;
   reasoning_content?: string;
+  /** Calls of an assistant's message. */
+  toolCalls?: ToolCall[];
+  /** Of a message of role `tool`: the call it is the result of. */
+  toolCallId?: string;
 }
 
 export interface ChatPrompt {
   messages: ChatTemplateMessage[];
   /** The images of all messages, in order; only for models that see. */
   images?: PromptImage[];
-  /** Passed to the template; absent uses its default. */
+  /** Passed to the template; absent uses its default. False closes each reasoning block at once, if need be. */
   enableThinking?: boolean;
   /** Passed to the template: one of the model's reasoning efforts. */
   reasoningEffort?: string;
+  /** Tokens of reasoning after which its block is closed by force; absent: no bound of its own. */
+  thinkingBudget?: number;
+  /** Passed to the template, in the form that templates know. */
+  tools?: object[];
 }
 
 export interface TextGenerationRequest {
@@ -66,6 +76,8 @@ export interface TextGenerationRequest {
   topLogprobs: number | null;
   /** What each choice must look like; absent: anything. */
   constraint?: OutputConstraint;
+  /** Functions that the model may call; only with a conversation. A call keeps to the schema of its arguments. */
+  tools?: ToolUse;
 }
 
 /** One sampled token with its natural-log probability under the unmodified distribution, of the allowed tokens if constrained. */
@@ -93,8 +105,19 @@ export interface TextDelta {
 export type DeltaPiece = [characters: number, tokens: number, logprobs: number];
 
 export type TextGenerationEvent =
-  /** `opensThinking`: the chat template already opened a `<think>` block, so the output begins inside it. */
-  | { type: 'prompt-ready'; promptTokens: number; cachedTokens: number; opensThinking?: boolean }
+  /**
+   * `opensThinking`: the chat template already opened a reasoning block, so the output begins inside it. `reasoning`: how
+   * the model marks those blocks, if it is known to write any. `toolStyle`: how it writes calls, for a request with
+   * tools.
+   */
+  | {
+      type: 'prompt-ready';
+      promptTokens: number;
+      cachedTokens: number;
+      opensThinking?: boolean;
+      toolStyle?: ToolStyleName;
+      reasoning?: ReasoningFormat;
+    }
   | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
   /** Last event of a completed or cancelled request; usage counts the generated tokens. */

@@ -1,5 +1,5 @@
 import type { TokenScore } from '../sampling/token-score.js';
-import type { Detokenizer, StopMatcher, TextTokenizer } from '../text/index.js';
+import type { Detokenizer, ReasoningScanner, StopMatcher, TextTokenizer } from '../text/index.js';
 import type { GeneratedTokenLogprob } from '../contract/text-generation.js';
 
 /** New text of a choice with its tokens. */
@@ -20,6 +20,8 @@ export interface ChoiceWriterDependencies {
   tokenizer: TextTokenizer;
   detokenizer: Detokenizer;
   stopMatcher: StopMatcher;
+  /** Finds the reasoning, in which stop strings are text like any other; null if there is none. */
+  scanner?: ReasoningScanner | null;
   withLogprobs: boolean;
 }
 
@@ -42,7 +44,7 @@ export class ChoiceWriter {
     if (this.dependencies.withLogprobs && score !== null) this.addLogprob(tokenId, score);
     const decoded = this.dependencies.detokenizer.push(tokenId);
     this.decodedLength += decoded.length;
-    const { text, stopped } = this.dependencies.stopMatcher.push(decoded);
+    const { text, stopped } = this.untilStop(decoded);
     this.stopped = stopped;
     return { delta: stopped ? this.take(text) : text === '' ? null : this.take(text), stopped };
   }
@@ -50,11 +52,23 @@ export class ChoiceWriter {
   /** Flushes the remaining text after the last token; null if nothing is left to send or to count. */
   finish(): ChoiceDelta | null {
     if (this.stopped) return null;
-    const { text, stopped } = this.dependencies.stopMatcher.push(this.dependencies.detokenizer.flush());
+    const { text, stopped } = this.untilStop(this.dependencies.detokenizer.flush(), true);
     this.stopped = stopped;
     const rest = stopped ? text : text + this.dependencies.stopMatcher.flush();
     const isNothing = rest === '' && this.waitingTokens === 0 && this.waitingLogprobs.length === 0;
     return isNothing ? null : this.take(rest, true);
+  }
+
+  private untilStop(decoded: string, isLast = false): { text: string; stopped: boolean } {
+    const { scanner, stopMatcher } = this.dependencies;
+    if (!scanner) return stopMatcher.push(decoded);
+    let sent = '';
+    for (const { kind, text } of [...scanner.push(decoded), ...(isLast ? scanner.flush() : [])]) {
+      const { text: safe, stopped } = kind === 'answer' ? stopMatcher.push(text) : { text, stopped: false };
+      sent += safe;
+      if (stopped) return { text: sent, stopped };
+    }
+    return { text: sent, stopped: false };
   }
 
   private addLogprob(tokenId: number, score: TokenScore): void {

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { ChatPrompt, PromptImage, TextGenerationRequest } from '../contract/text-generation.js';
 import type { RgbPixels } from '../images/pixel-grid.js';
 import type { MediaSpan, PromptMedia } from '../scheduler/prompt-media.js';
@@ -57,12 +58,16 @@ export class ImageReader {
   constructor(private readonly encoder: ImageEncoder) {}
 
   /** Throws what is wrong with an image, or that the template has no place for one. */
-  buildPrompt(prompt: TextGenerationRequest['prompt'], template: ChatTemplate | null): BuiltImagePrompt {
-    if ('text' in prompt) return { built: buildPrompt(prompt, template), placeImages: () => null };
+  buildPrompt(
+    prompt: TextGenerationRequest['prompt'],
+    template: ChatTemplate | null,
+    reasoning: ReasoningFormat | null,
+  ): BuiltImagePrompt {
+    if ('text' in prompt) return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
     const { placeholder, imageTokenId } = this.encoder;
     const images = this.imagesOf(prompt);
     const layouts = images.map((image) => this.encoder.layout(image));
-    const { built, places } = buildImagePrompt(prompt, template, { placeholder, layouts });
+    const { built, places } = buildImagePrompt(prompt, template, { placeholder, layouts, reasoning });
     const placeImages = (promptIds: Int32Array): PlacedImages | null => {
       if (images.length === 0) return null;
       const runs = findImages(promptIds, places, imageTokenId);

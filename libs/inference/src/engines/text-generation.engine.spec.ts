@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { byteLevelTokenizer, sentencePieceTokenizer } from '#test/tiny-models/tiny-tokenizer';
+import { isAllowed } from '../sampling/token-constraint.js';
 import type { SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import { ChatTemplate, generationConfigOf, TextTokenizer, type TokenizerConfig } from '../text/index.js';
@@ -10,6 +11,7 @@ import type { TextGenerationEvent, TextGenerationRequest } from '../contract/tex
 const files = byteLevelTokenizer();
 const tokenizer = TextTokenizer.fromFiles(files.tokenizerJson, files.tokenizerConfig as TokenizerConfig);
 const template = new ChatTemplate('{{ messages[-1].content }}', tokenizer.special);
+const thinking = new ChatTemplate('{{ messages[-1].content }}<think>', tokenizer.special);
 const eosId = tokenizer.eosTokenId ?? 0;
 
 /** Scheduler stub that the test drives step by step. */
@@ -363,11 +365,99 @@ describe('SchedulerTextEngine', () => {
       expect(scheduler.submitted).toEqual([]);
     });
 
-    it('refuses models that have opened their reasoning already', async () => {
-      const thinking = new ChatTemplate('{{ messages[-1].content }}<think>', tokenizer.special);
-      const { engine, events } = start(100, { template: thinking });
-      engine.submit(request('hello', { constraint }));
-      await expect.poll(() => events()).toMatchObject([{ type: 'failed', error: { param: 'response_format' } }]);
+    it('begins behind the reasoning, in which EOS and stop strings mean nothing', async () => {
+      const { engine, scheduler, events } = start(100, { template: thinking });
+      engine.submit(request('hello', { constraint, stop: ['so'] }));
+      await expect.poll(() => scheduler.submitted.length).toBe(1);
+      const [{ constraint: held } = { constraint: null }] = scheduler.submitted;
+      for (const id of [...idsOf('so</think>'), ...idsOf('12')]) {
+        expect(held?.isFinished()).toBe(false);
+        const { bits = new Uint32Array(0), endings = [] } = held?.allowed() ?? {};
+        expect([isAllowed({ bits, endings }, id), isAllowed({ bits, endings }, eosId)]).toEqual([true, false]);
+        held?.accept(id);
+        expect(scheduler.tokens([id])).toBe('continue');
+      }
+      expect(held?.isFinished()).toBe(true);
+      scheduler.step(([only]) => only?.listener.onEnd('eos'));
+      const text = events().map((event) => ('text' in event ? event.text : ''));
+      expect(text.join('')).toBe('so</think>12');
+    });
+  });
+
+  describe('of a model that reasons', () => {
+    it('names the delimiters, and says whether the prompt has opened the block', () => {
+      const { engine, scheduler, events } = start(100, { template: thinking });
+      engine.submit(request('hello'));
+      scheduler.step(([only]) => only?.listener.onPrompt(0));
+      const reasoning = { open: '<think>', close: '</think>' };
+      expect(events()).toMatchObject([{ type: 'prompt-ready', opensThinking: true, reasoning }]);
+      expect(scheduler.submitted[0]?.constraint).toBeNull();
+    });
+
+    it('closes the block in the prompt when the template cannot', () => {
+      const { engine, scheduler } = start(100, { template: thinking });
+      engine.submit(
+        request('hello', { prompt: { messages: [{ role: 'user', content: 'a' }], enableThinking: false } }),
+      );
+      const prompt = tokenizer.decode([...(scheduler.submitted[0]?.promptIds ?? [])]);
+      expect(prompt).toBe('a<think>\n\n</think>\n\n');
+    });
+
+    it('bounds each choice by the budget on its own', () => {
+      const { engine, scheduler } = start(100, { template: thinking });
+      const prompt = { messages: [{ role: 'user', content: 'a' }], thinkingBudget: 2 };
+      engine.submit(request('hello', { n: 2, prompt }));
+      const [first, second] = scheduler.submitted.map(({ constraint }) => constraint);
+      for (const id of idsOf('x').concat(idsOf('y'))) first?.accept(id);
+      const [closing = 0] = idsOf('</think>');
+      expect(isAllowed(first?.allowed() ?? { bits: new Uint32Array(0), endings: [] }, closing)).toBe(true);
+      expect([first?.isFree?.(), second?.isFree?.()]).toEqual([false, true]);
+    });
+
+    it('ends the answer, not the reasoning, at a stop string, wherever it is split', () => {
+      const { engine, scheduler, events } = start(200, { template: thinking });
+      engine.submit(request('hello', { stop: ['END', '</'] }));
+      const answers = idsOf('an END</think>yes END').map((id) => scheduler.tokens([id]));
+      expect([answers.indexOf('stop'), answers.length - 1]).toEqual([answers.length - 1, answers.length - 1]);
+      scheduler.step(([only]) => only?.listener.onEnd('stopped'));
+      const text = events().map((event) => ('text' in event ? event.text : ''));
+      expect(text.join('')).toBe('an END</think>yes ');
+    });
+
+    it('shows delimiters that are special tokens', () => {
+      const added = [...(files.tokenizerJson.added_tokens as { id: number; content: string }[])];
+      const next = Math.max(...added.map(({ id }) => id), tokenizer.tokenBytes?.length ?? 0) + 1;
+      const special = ['[THINK]', '[/THINK]'].map((content, index) => ({
+        ...added[0],
+        id: next + index,
+        content,
+        special: true,
+      }));
+      const file = { ...files.tokenizerJson, added_tokens: [...added, ...special] };
+      const reasoning = { open: '[THINK]', close: '[/THINK]' };
+      const own = TextTokenizer.fromFiles(
+        file as never,
+        files.tokenizerConfig as TokenizerConfig,
+        Object.values(reasoning),
+      );
+      const { engine, scheduler, events } = start(100, { tokenizer: own, reasoning });
+      engine.submit(request('hello', { prompt: { messages: [{ role: 'user', content: 'a' }], thinkingBudget: 0 } }));
+      const ids = own.encode('[THINK]a[/THINK]b');
+      expect(ids).toEqual(expect.arrayContaining([next, next + 1]));
+      scheduler.submitted[0]?.constraint?.accept(next);
+      expect(
+        isAllowed(scheduler.submitted[0]?.constraint?.allowed() ?? { bits: new Uint32Array(0), endings: [] }, next + 1),
+      ).toBe(true);
+      scheduler.tokens(ids);
+      const text = events().map((event) => ('text' in event ? event.text : ''));
+      expect(text.join('')).toBe('[THINK]a[/THINK]b');
+    });
+
+    it('refuses a budget of which its tokenizer can keep none', async () => {
+      const blind = Object.create(tokenizer, { tokenBytes: { value: null } }) as TextTokenizer;
+      const { engine, events } = start(100, { template: thinking, tokenizer: blind });
+      engine.submit(request('hello', { prompt: { messages: [{ role: 'user', content: 'a' }], thinkingBudget: 9 } }));
+      await expect.poll(() => events()).toMatchObject([{ type: 'failed', error: { param: 'reasoning_effort' } }]);
     });
   });
 });

@@ -2,6 +2,8 @@ import { noTokens, PlatformError } from '#common';
 import { type CompiledConstraint, ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { buildTokenTrie } from '../constraints/token-trie.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
+import type { ReasoningFormat } from '../contract/reasoning-format.js';
+import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
 import type { PromptMedia } from '../scheduler/prompt-media.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
@@ -19,6 +21,8 @@ import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
+import { ReasoningControl, type ReasoningPlan } from './reasoning-control.js';
+import { ToolControl } from './tool-control.js';
 import type {
   TextEngineStats,
   SamplingOptions,
@@ -36,6 +40,10 @@ export interface TextSide {
   generation: GenerationConfig;
   /** Absent: the model sees no images. */
   images?: ImageReader;
+  /** How it marks its reasoning; absent: as its template says. Null: it does not reason. */
+  reasoning?: ReasoningFormat | null;
+  /** How it writes tool calls; absent: as its template says. */
+  toolStyle?: string;
 }
 
 export interface SchedulerTextEngineOptions {
@@ -74,6 +82,8 @@ interface PreparedPrompt {
   /** Images that are still to be read; null without any. */
   images: PlacedImages | null;
   media: PromptMedia | null;
+  /** Null: the model does not reason. */
+  reasoning: ReasoningPlan | null;
 }
 
 /**
@@ -87,26 +97,35 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly compiling = new Map<string, Promise<void>>();
   /** Null where the tokenizer's tokens have no bytes of their own. */
   private readonly constraints: ConstraintCompiler | null;
+  /** Null for a model that does not reason. */
+  private readonly reasoning: ReasoningControl | null;
+  private readonly tools: ToolControl;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
     this.publisher = new EventPublisher(options);
-    const { tokenizer, generation } = options.text;
+    const { tokenizer, generation, template, reasoning = template?.reasoning ?? null } = options.text;
     const { tokenBytes } = tokenizer;
+    this.reasoning = reasoning && new ReasoningControl(reasoning, options.text);
     this.constraints = tokenBytes && new ConstraintCompiler(buildTokenTrie(tokenBytes, generation.eosTokenIds));
+    this.tools = new ToolControl(options.text.template, options.text.toolStyle, {
+      hasParts: options.text.images !== undefined,
+    });
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
-  submit(request: TextGenerationRequest): void {
-    if (this.active.has(request.id) || this.compiling.has(request.id)) {
-      return this.refuse(request.id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
+  submit(given: TextGenerationRequest): void {
+    const { id } = given;
+    if (this.active.has(id) || this.compiling.has(id)) {
+      return this.refuse(id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
     }
     try {
+      const request = this.tools.apply(given);
       const prompt = this.prepare(request);
       if (prompt.images === null) this.begin(request, prompt);
       else this.beginWithImages(request, prompt, prompt.images);
     } catch (error) {
-      this.active.delete(request.id);
-      this.refuse(request.id, error);
+      this.active.delete(id);
+      this.refuse(id, error);
     }
   }
 
@@ -155,17 +174,19 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       constraint: null,
       images: placeImages(promptIds),
       media: null,
+      reasoning: this.reasoning?.planFor(request, built) ?? null,
       maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
     };
   }
 
   private buildPrompt(prompt: TextGenerationRequest['prompt']) {
     const { template, images } = this.options.text;
-    if (images !== undefined) return images.buildPrompt(prompt, template);
+    const reasoning = this.reasoning?.format ?? null;
+    if (images !== undefined) return images.buildPrompt(prompt, template, reasoning);
     if ('images' in prompt && (prompt.images?.length ?? 0) > 0) {
       throw new PlatformError('INVALID_REQUEST', 'This model does not support images.', 'messages');
     }
-    return { built: buildPrompt(prompt, template), placeImages: () => null };
+    return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
   }
 
   /** Requires room for one output token after the prompt. */
@@ -223,10 +244,6 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     if (this.constraints === null) {
       throw new PlatformError('INVALID_REQUEST', 'This model does not support structured output.', constraint.param);
     }
-    if (prompt.built.opensThinking) {
-      const text = 'This model reasons before it answers: switch reasoning off to get structured output.';
-      throw new PlatformError('INVALID_REQUEST', text, constraint.param);
-    }
     const compiled = this.constraints.compile(constraint).then(
       (made) => () => this.start(request, { ...prompt, constraint: made }),
       (error: unknown) => () => this.refuse(request.id, error),
@@ -258,7 +275,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private sequenceOf(
     active: ActiveRequest,
-    { built, promptIds, maxNewTokens, constraint, media }: PreparedPrompt,
+    { built, promptIds, maxNewTokens, constraint, reasoning, media }: PreparedPrompt,
     { index, sampling }: { index: number; sampling: SamplingOptions },
   ): SequenceRequest {
     const { tokenizer, generation } = this.options.text;
@@ -267,6 +284,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       tokenizer,
       detokenizer: tokenizer.detokenizer({ stripLeadingSpaces: built.kind === 'answer' }),
       stopMatcher: new StopMatcher(request.stop),
+      scanner: reasoning && this.reasoning?.scanner(reasoning),
       withLogprobs: request.topLogprobs !== null,
     });
     return {
@@ -278,7 +296,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       eosTokenIds: generation.eosTokenIds,
       stopTokenIds: new Set(request.stopTokenIds),
       topLogprobs: request.topLogprobs,
-      constraint: constraint && constraint.newMatcher(this.endingsOf(request)),
+      constraint: this.constraintOf(request, { constraint, reasoning }),
       listener: {
         onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
         onToken: (tokenId, score) => this.onTokenSampled(active, { index, writer, tokenId, score }),
@@ -286,6 +304,15 @@ export class SchedulerTextEngine implements TextGenerationEngine {
         onFailure: (error) => this.choiceFailed(active, error),
       },
     };
+  }
+
+  private constraintOf(
+    request: TextGenerationRequest,
+    { constraint, reasoning }: Pick<PreparedPrompt, 'constraint' | 'reasoning'>,
+  ): TokenConstraint | null {
+    const endings = this.endingsOf(request);
+    if (this.reasoning === null || reasoning === null) return constraint && constraint.newMatcher(endings);
+    return this.reasoning.constraint(reasoning, constraint, endings);
   }
 
   /** Special tokens at which the caller wants to stop end a text as EOS does; those with a text are part of it. */
@@ -299,12 +326,15 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     // Later choices reuse the first choice's prompt; only the first reports it.
     if (active.cachedTokens !== null) return;
     active.cachedTokens = cachedTokens;
-    const { promptTokens, opensThinking } = active;
+    const { promptTokens, opensThinking, request } = active;
+    const reasoning = this.reasoning?.format;
     this.emit(active, {
       type: 'prompt-ready',
       promptTokens,
       cachedTokens,
       ...(opensThinking ? { opensThinking } : {}),
+      ...(reasoning === undefined ? {} : { reasoning }),
+      ...(request.tools === undefined ? {} : { toolStyle: this.tools.styleName }),
     });
   }
 

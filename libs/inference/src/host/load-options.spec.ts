@@ -20,4 +20,13 @@ describe('hostLoadOptions', () => {
     const silent = { ...model, manifest: { ...model.manifest, cacheTokens: undefined } };
     expect(hostLoadOptions(silent, { providers: ['cpu'], slots: 2 })).toMatchObject({ slots: 2, cacheTokens: 2_000 });
   });
+
+  it('says how the model reasons, as its manifest does', () => {
+    const { manifest } = model;
+    const reasoningOf = (changes: Partial<typeof manifest>) =>
+      hostLoadOptions({ ...model, manifest: { ...manifest, ...changes } }, { providers: ['cpu'] }).reasoning;
+    const silent = { ...manifest.capabilities, supportsReasoning: false };
+    expect(reasoningOf({ reasoning: { open: 'a', close: 'b' } })).toEqual({ open: 'a', close: 'b' });
+    expect([reasoningOf({}), reasoningOf({ capabilities: silent })]).toEqual(['usual', null]);
+  });
 });

@@ -30,12 +30,20 @@ export function hostLoadOptions(
     graphFile: manifest.graphFile,
     family: manifest.family,
     familyOptions: manifest.familyOptions ?? {},
+    reasoning: reasoningOf(manifest),
+    ...(manifest.toolStyle === undefined ? {} : { toolStyle: manifest.toolStyle }),
     providers: settings.providers,
     intraOpThreads: settings.threads ?? Math.min(availableParallelism(), maxThreads),
     slots,
     contextLength,
     cacheTokens: manifest.cacheTokens ?? slots * contextLength,
   };
+}
+
+function reasoningOf({ reasoning, capabilities }: ModelManifest): HostLoadOptions['reasoning'] {
+  const { open, close } = reasoning ?? {};
+  if (open !== undefined && close !== undefined) return { open, close };
+  return capabilities.supportsReasoning || capabilities.supportsReasoningEffort ? 'usual' : null;
 }
 
 /** Returns the context length; embedding models set it in members of their own. */

@@ -1,3 +1,5 @@
+import type { Candidates } from './best-few.js';
+
 /** The tokens that may come next. */
 export interface AllowedTokens {
   /** Bit `id` of tokens with which the text may go on: `bits[id >> 5] >> (id & 31) & 1`. Shared: not to be changed. */
@@ -10,10 +12,17 @@ export interface AllowedTokens {
 export interface TokenConstraint {
   /** Never without any token. Throws a `PlatformError`, which fails this sequence alone. */
   allowed(): AllowedTokens;
+  /** Whether any token may come next, as without a constraint. Throws as `allowed`. */
+  isFree?(): boolean;
   /** Goes on by one of the allowed tokens that does not end the text. */
   accept(tokenId: number): void;
   /** Whether the text is complete and no token goes on with it. */
   isFinished(): boolean;
+}
+
+/** The tokens that may come next; null where all may. */
+export function allowedBy(constraint: TokenConstraint | null | undefined): AllowedTokens | null {
+  return !constraint || constraint.isFree?.() ? null : constraint.allowed();
 }
 
 export function isAllowed({ bits, endings }: AllowedTokens, tokenId: number): boolean {
@@ -35,4 +44,51 @@ export function maskedLogits(logits: Float32Array, { bits, endings }: AllowedTok
   }
   for (const id of endings) if (id < logits.length) masked[id] = logits[id] as number;
   return masked;
+}
+
+/** Returns the allowed token with the highest logit, the lowest id of equal ones; −1 if none is a number above −∞. */
+export function bestAllowed(logits: Float32Array, allowed: AllowedTokens): number {
+  let best = -Infinity;
+  let bestId = -1;
+  forEachAllowed(logits.length, allowed, (id) => {
+    const value = logits[id] as number;
+    if (value > best || (value === best && id < bestId)) {
+      best = value;
+      bestId = id;
+    }
+    return true;
+  });
+  return bestId;
+}
+
+/** Fills `into` with all allowed tokens, best first; false, and unfinished, if there are more than `limit`. */
+export function takeAllowed(logits: Float32Array, allowed: AllowedTokens, into: Candidates, limit: number): boolean {
+  const { ids, values } = into;
+  into.count = 0;
+  return forEachAllowed(logits.length, allowed, (id) => {
+    if (into.count === limit) return false;
+    const value = logits[id] as number;
+    let position = into.count++;
+    const isBehind = (other: number): boolean =>
+      (values[other] as number) < value || (values[other] === value && (ids[other] as number) > id);
+    for (; position > 0 && isBehind(position - 1); position--) {
+      values[position] = values[position - 1] as number;
+      ids[position] = ids[position - 1] as number;
+    }
+    values[position] = value;
+    ids[position] = id;
+    return true;
+  });
+}
+
+/** Visits the allowed tokens until `visit` returns false, which is returned. */
+function forEachAllowed(size: number, { bits, endings }: AllowedTokens, visit: (id: number) => boolean): boolean {
+  const words = Math.min(bits.length, (size + 31) >> 5);
+  for (let word = 0; word < words; word++) {
+    for (let rest = bits[word] as number; rest !== 0; rest &= rest - 1) {
+      const id = (word << 5) + 31 - Math.clz32(rest & -rest);
+      if (id < size && !visit(id)) return false;
+    }
+  }
+  return endings.every((id) => id >= size || visit(id));
 }

@@ -7,7 +7,15 @@ import { candidateMass, drawFromBest, type DrawSettings, undecided } from './nar
 import { Penalties } from './penalties.js';
 import { Random } from './random.js';
 import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
-import { type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
+import {
+  allowedBy,
+  type AllowedTokens,
+  bestAllowed,
+  isAllowed,
+  maskedLogits,
+  takeAllowed,
+  type TokenConstraint,
+} from './token-constraint.js';
 import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
@@ -40,6 +48,8 @@ export class TokenSampler {
   /** Draw of a token that is still undecided. */
   private pendingUnit: number | null = null;
   private missRate: number;
+  /** Whether the last token was chosen among some only. */
+  private isMasked: boolean;
 
   constructor(
     sampling: SamplingOptions,
@@ -48,6 +58,7 @@ export class TokenSampler {
   ) {
     // What a constraint asks for is often none of the best few, above all at the beginning.
     this.missRate = constraint === null ? 0 : 1;
+    this.isMasked = constraint !== null;
     this.settings = {
       temperature: sampling.temperature ?? 1,
       topK: sampling.topK ?? 0,
@@ -62,7 +73,7 @@ export class TokenSampler {
   /** Estimates the probability, 0 to 1, that the next token needs all logits, given the graph's top candidates. */
   fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
     if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
-    if (this.constraint !== null) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
+    if (this.isMasked) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
     if (this.isGreedy) return 0;
     const { topK } = this.settings;
     if (topK > 0) return topK <= given.topSize ? 0 : 1;
@@ -76,7 +87,8 @@ export class TokenSampler {
   sample(batch: LogitsBatch, index: number): number {
     const row = batch.rowIndexes[index] ?? 0;
     const logits = rowLogits(batch, row);
-    const allowed = this.constraint?.allowed() ?? null;
+    const allowed = allowedBy(this.constraint);
+    this.isMasked = allowed !== null;
     if (!this.penalties && !this.temperatureRange) {
       const token = allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
       if (token !== undecided) return token;
@@ -175,7 +187,8 @@ export class TokenSampler {
     const temperature = this.temperatureOf(logits, allowed);
     this.penalties?.apply(logits);
     try {
-      return this.settle(this.drawAt(allowed === null ? logits : maskedLogits(logits, allowed), temperature));
+      if (allowed === null) return this.settle(this.drawAt(logits, temperature));
+      return this.settle(this.drawAllowedAt(logits, allowed, temperature));
     } finally {
       this.penalties?.restore(logits);
     }
@@ -185,6 +198,23 @@ export class TokenSampler {
     if (!this.temperatureRange) return this.settings.temperature;
     const possible = allowed === null ? logits : maskedLogits(logits, allowed);
     return dynamicTemperature(possible, bestLogit(possible), this.temperatureRange);
+  }
+
+  /** As `drawAt` of the masked logits, which are only written where many tokens are allowed. */
+  private drawAllowedAt(logits: Float32Array, allowed: AllowedTokens, temperature: number): number {
+    if (temperature <= 0) {
+      const id = bestAllowed(logits, allowed);
+      if (id < 0 || !Number.isFinite(logits[id])) throw notFinite();
+      return id;
+    }
+    if (!takeAllowed(logits, allowed, allowedScratch, bestFewSize)) {
+      return this.drawAt(maskedLogits(logits, allowed), temperature);
+    }
+    if (allowedScratch.count === 0 || !Number.isFinite(allowedScratch.values[0])) throw notFinite();
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const position = drawFromBest(allowedScratch, noRest, { ...this.settings, temperature }, unit);
+    if (position === undecided) return this.drawAt(maskedLogits(logits, allowed), temperature);
+    return allowedScratch.ids[position] ?? 0;
   }
 
   private drawAt(logits: Float32Array, temperature: number): number {

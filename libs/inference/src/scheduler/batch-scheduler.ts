@@ -3,6 +3,7 @@ import { stepBounds } from '../contract/engine-stats.js';
 import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
+import { allowedBy } from '../sampling/token-constraint.js';
 import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
 import type { CacheRow, Decoder, LogitsNeeded } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
@@ -379,8 +380,8 @@ function scoreOf(
   tokenId: number,
 ): TokenScore | null {
   if (topLogprobs === null) return null;
-  if (!constraint) return scoreToken(batch, index, tokenId, topLogprobs);
-  const allowed = constraint.allowed();
+  const allowed = allowedBy(constraint);
+  if (allowed === null) return scoreToken(batch, index, tokenId, topLogprobs);
   return scoreAllowedToken(batch, index, { tokenId, alternatives: topLogprobs, allowed });
 }
 

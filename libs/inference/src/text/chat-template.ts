@@ -2,17 +2,23 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
+import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import { formatDate } from './format-date.js';
 import { contentParts } from './content-parts.js';
+import { findReasoningFormat } from './reasoning-formats.js';
 import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
 
 export interface ChatTemplateOptions {
-  /** Passed to the template as `enable_thinking`; absent uses its default. */
+  /** Passed to the template as `enable_thinking` and `thinking`, the names in use; absent uses its default. */
   enableThinking?: boolean;
   /** Passed to the template as `reasoning_effort`; absent uses its default. */
   reasoningEffort?: string;
   /** Passes contents as lists of text and image parts, as templates of models that see expect them. */
   hasParts?: boolean;
+  /** Tokens; passed to the template as `thinking_budget`; absent uses its default. */
+  thinkingBudget?: number;
+  /** Passed to the template as `tools`. */
+  tools?: readonly object[];
 }
 
 /** Thrown by a template's `raise_exception`; its text is the template author's. */
@@ -20,14 +26,24 @@ class TemplateRefusal extends Error {}
 
 /** Renders a conversation as the text its model was trained on, with the model's own Jinja template. */
 export class ChatTemplate {
+  /** The reasoning format that the template mentions; null without one. */
+  readonly reasoning: ReasoningFormat | null;
   private readonly template: Template;
+  private switchable: boolean | null = null;
 
   constructor(
-    source: string,
+    readonly source: string,
     private readonly special: SpecialTokens,
     private readonly now: () => Date = () => new Date(),
   ) {
     this.template = new Template(source);
+    this.reasoning = findReasoningFormat(source);
+  }
+
+  /** Whether `enableThinking` makes a difference to a prompt. */
+  get hasThinkingSwitch(): boolean {
+    this.switchable ??= this.findSwitch();
+    return this.switchable;
   }
 
   /**
@@ -46,7 +62,19 @@ export class ChatTemplate {
     }
   }
 
-  private environment(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions): Environment {
+  private findSwitch(): boolean {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    try {
+      return this.render(messages, { enableThinking: true }) !== this.render(messages, { enableThinking: false });
+    } catch {
+      return false;
+    }
+  }
+
+  private environment(
+    messages: readonly ChatTemplateMessage[],
+    { enableThinking, reasoningEffort, thinkingBudget, tools, hasParts = false }: ChatTemplateOptions,
+  ): Environment {
     const environment = new Environment();
     const variables: Record<string, unknown> = {
       ...literals,
@@ -55,14 +83,16 @@ export class ChatTemplate {
         throw new TemplateRefusal(String(message));
       },
       strftime_now: (format: unknown) => formatDate(this.now(), String(format)),
-      messages: messages.map((message) => withoutAbsent(options.hasParts === true ? contentParts(message) : message)),
+      messages: messages.map((message) => withoutAbsent(hasParts ? contentParts(message) : message)),
       add_generation_prompt: true,
       bos_token: this.special.bos ?? '',
       eos_token: this.special.eos ?? '',
       unk_token: this.special.unk ?? '',
       pad_token: this.special.pad ?? '',
-      ...(options.enableThinking === undefined ? {} : { enable_thinking: options.enableThinking }),
-      ...(options.reasoningEffort === undefined ? {} : { reasoning_effort: options.reasoningEffort }),
+      ...(enableThinking === undefined ? {} : { enable_thinking: enableThinking, thinking: enableThinking }),
+      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...(thinkingBudget === undefined ? {} : { thinking_budget: thinkingBudget }),
+      ...(tools === undefined ? {} : { tools }),
     };
     for (const [name, value] of Object.entries(variables)) environment.set(name, value);
     return environment;
@@ -83,19 +113,14 @@ function withoutAbsent(message: object): Record<string, unknown> {
 }
 
 /**
- * Returns the template of a model, or null without one: `chat_template.jinja`, else `chat_template` of
+ * Returns the source of a model's template, or null without one: `chat_template.jinja`, else `chat_template` of
  * `chat_template.json` or `tokenizer_config.json`. The latter is a string, or a list of named templates of which
  * `default` is used.
  */
-export async function loadChatTemplate(
-  directory: string,
-  config: TokenizerConfig,
-  special: SpecialTokens,
-): Promise<ChatTemplate | null> {
+export async function loadTemplateSource(directory: string, config: TokenizerConfig): Promise<string | null> {
   const file = await readTextIfPresent(join(directory, 'chat_template.jinja'));
   const json = await readJsonIfPresent<TokenizerConfig>(join(directory, 'chat_template.json'));
-  const source = file ?? templateOf(json?.chat_template) ?? templateOf(config.chat_template);
-  return source === null ? null : new ChatTemplate(source, special);
+  return file ?? templateOf(json?.chat_template) ?? templateOf(config.chat_template);
 }
 
 function templateOf(template: TokenizerConfig['chat_template']): string | null {

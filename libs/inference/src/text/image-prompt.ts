@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { ChatPrompt, ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ChatTemplate } from './chat-template.js';
 import { buildPrompt, type BuiltPrompt } from './prompt-builder.js';
@@ -20,6 +21,15 @@ export interface ImagePrompt {
   places: (ImageLayout | null)[];
 }
 
+export interface ImagePromptOptions {
+  /** Text of the template for an image. */
+  placeholder: string;
+  /** Of the images of all messages, in order. */
+  layouts: readonly ImageLayout[];
+  /** The model's format; null if it is not known to reason, absent as its template says. */
+  reasoning?: ReasoningFormat | null;
+}
+
 /**
  * Renders a conversation and replaces the template's placeholders by the layouts of its images. The placeholder's text
  * in a message stays text and claims no image. Throws `INVALID_REQUEST` if the template has no place for an image.
@@ -27,11 +37,11 @@ export interface ImagePrompt {
 export function buildImagePrompt(
   prompt: ChatPrompt,
   template: ChatTemplate | null,
-  { placeholder, layouts }: { placeholder: string; layouts: readonly ImageLayout[] },
+  { placeholder, layouts, reasoning }: ImagePromptOptions,
 ): ImagePrompt {
   const mark = freeMark(prompt.messages);
   const messages = prompt.messages.map((message) => withMarks(message, placeholder, mark));
-  const built = buildPrompt({ ...prompt, messages }, template, { hasParts: true });
+  const built = buildPrompt({ ...prompt, messages }, template, reasoning, { hasParts: true });
   const pieces = built.text.split(new RegExp(`(${escaped(placeholder)}|${mark})`));
   const places: (ImageLayout | null)[] = [];
   let next = 0;

@@ -3,6 +3,8 @@ export * from './detokenizer.js';
 export * from './generation-config.js';
 export * from './image-prompt.js';
 export * from './prompt-builder.js';
+export * from './reasoning-formats.js';
+export * from './reasoning-scanner.js';
 export * from './sentence-tokenizer.js';
 export * from './stop-matcher.js';
 export * from './text-tokenizer.js';

@@ -32,6 +32,32 @@ describe('buildPrompt', () => {
     expect(buildPrompt({ messages }, new ChatTemplate('A:<think></think>', special)).opensThinking).toBe(false);
   });
 
+  describe('with reasoning switched off', () => {
+    const messages = [{ role: 'user', content: 'Hi' }];
+    const off = { messages, enableThinking: false };
+    const usual = { open: '<think>', close: '</think>' };
+    const promptOf = (source: string, reasoning: typeof usual | null = usual) =>
+      buildPrompt(off, new ChatTemplate(source, special), reasoning);
+
+    it('leaves the prompt to a template with a switch, under either name', () => {
+      for (const name of ['enable_thinking', 'thinking']) {
+        const { text, opensThinking } = promptOf(
+          `A:{% if ${name} is defined and not ${name} %}!{% else %}<think>{% endif %}`,
+        );
+        expect([text, opensThinking]).toEqual(['A:!', false]);
+      }
+    });
+
+    it('writes an empty block where the template cannot', () => {
+      expect(promptOf('A:').text).toBe('A:<think>\n\n</think>\n\n');
+      expect(promptOf('A:<think>\n')).toMatchObject({ text: 'A:<think>\n\n</think>\n\n', opensThinking: false });
+    });
+
+    it('writes nothing for a model that does not reason', () => {
+      expect(promptOf('A:', null).text).toBe('A:');
+    });
+  });
+
   it('leaves plain text unchanged', () => {
     expect(buildPrompt({ text: 'as it is ' }, null)).toMatchObject({ text: 'as it is ', kind: 'continuation' });
   });

@@ -49,6 +49,7 @@ export class TextTokenizer {
     private readonly tokenizer: Tokenizer,
     file: TokenizerFile,
     config: TokenizerConfig,
+    delimiters: readonly string[] = [],
   ) {
     this.special = {
       bos: contentOf(config.bos_token),
@@ -59,7 +60,8 @@ export class TextTokenizer {
     this.bosTokenId = this.idOf(this.special.bos);
     this.eosTokenId = this.idOf(this.special.eos);
     const added = file.added_tokens ?? [];
-    this.specialIds = new Set(added.filter((token) => token.special === true).map((token) => token.id));
+    const isHidden = ({ content }: { content: string }): boolean => !delimiters.some((text) => text.includes(content));
+    this.specialIds = new Set(added.filter((token) => token.special === true && isHidden(token)).map(({ id }) => id));
     this.addsBos = this.bosTokenId !== null && (config.add_bos_token ?? this.prefixesBos());
     splitIntoWords(tokenizer, file);
     this.budget = new TokenBudget(tokenizer);
@@ -69,14 +71,15 @@ export class TextTokenizer {
     this.longestTokenBytes = this.bytes?.table.reduce((max, bytes) => Math.max(max, bytes.length), longestAdded) ?? 256;
   }
 
-  static async load(directory: string): Promise<TextTokenizer> {
+  /** `delimiters`: texts that consist of special tokens and are part of the output all the same. */
+  static async load(directory: string, delimiters: readonly string[] = []): Promise<TextTokenizer> {
     const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
     const config = await loadTokenizerConfig(directory);
-    return TextTokenizer.fromFiles(file, config);
+    return TextTokenizer.fromFiles(file, config, delimiters);
   }
 
-  static fromFiles(file: TokenizerFile, config: TokenizerConfig): TextTokenizer {
-    return new TextTokenizer(new Tokenizer(file, config), file, config);
+  static fromFiles(file: TokenizerFile, config: TokenizerConfig, delimiters: readonly string[] = []): TextTokenizer {
+    return new TextTokenizer(new Tokenizer(file, config), file, config, delimiters);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type NanoUsd, PlatformError } from '#common';
+import { callerRequestId, type NanoUsd, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Admission, AdmissionStep, JobTransaction } from '../lifecycle/job-states.js';
 import type { SecretBox } from '../admission/secret-box.js';
@@ -77,12 +77,16 @@ export class IdempotencyService implements AdmissionStep {
     }
   }
 
-  /** Refuses requests that no longer own their key: another request took it over, or their own claim has ended. */
+  /**
+   * Refuses requests that no longer own their key: another request took it over, or their own claim has ended. The key
+   * of a request covers its input jobs.
+   */
   async admit(transaction: JobTransaction, admissions: readonly Admission[]): Promise<(PlatformError | null)[]> {
-    const claims = admissions.flatMap(({ job }) => this.claims.get(job.requestId)?.request ?? []);
+    const callers = admissions.map(({ job }) => callerRequestId(job.requestId));
+    const claims = [...new Set(callers)].flatMap((requestId) => this.claims.get(requestId)?.request ?? []);
     const admitted = claims.length === 0 ? null : await this.options.repository.admit(transaction, claims);
     const asked = new Set(claims.map(({ requestId }) => requestId));
-    return admissions.map(({ job: { requestId } }) => {
+    return callers.map((requestId) => {
       const holds = asked.has(requestId) ? admitted?.has(requestId) === true : !this.ended.has(requestId);
       return holds ? null : overtaken();
     });

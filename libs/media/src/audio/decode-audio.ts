@@ -99,6 +99,22 @@ export async function* decodeAudio(
   if (samples === 0) throw invalidMedia('recording', 'contains no audio');
 }
 
+/** Sample rate for decoding audio whose header does not contain its length. */
+const countingRate = 8_000;
+
+/** Returns the length in seconds, by the header or else by decoding everything. Fails like `decodeAudio`. */
+export async function measureAudio(
+  tools: MediaTools,
+  source: MediaSource,
+  limits: { maxSeconds: number; signal?: AbortSignal },
+): Promise<number> {
+  const { durationSeconds } = await probeAudio(tools, source, limits);
+  if (durationSeconds !== null) return durationSeconds;
+  let samples = 0;
+  for await (const part of decodeAudio(tools, source, { sampleRate: countingRate, ...limits })) samples += part.length;
+  return samples / countingRate;
+}
+
 /** Decodes everything into memory: 4 bytes per sample, so `maxSeconds` bounds it. */
 export async function decodeWholeAudio(
   tools: MediaTools,

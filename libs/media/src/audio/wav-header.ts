@@ -73,10 +73,19 @@ export function wavSeconds(layout: WavLayout, totalBytes: number): { seconds: nu
   return { seconds: Math.min(claimed, there) / bytesPerSecond, claimedSeconds: claimed / bytesPerSecond };
 }
 
-/** Returns a header of 16-bit PCM. `samples` are per channel; null if not known yet. */
-export function writeWavHeader(options: { sampleRate: number; channels: number; samples: number | null }): Buffer {
-  const { sampleRate, channels, samples } = options;
-  const dataBytes = samples === null ? 0xffffffff : samples * channels * 2;
+export interface WavHeaderOptions {
+  sampleRate: number;
+  channels: number;
+  /** Per channel; null if not known yet. */
+  samples: number | null;
+  /** Default: 16. */
+  bitsPerSample?: 16 | 24;
+}
+
+/** Returns a header of integer PCM. */
+export function writeWavHeader({ sampleRate, channels, samples, bitsPerSample = 16 }: WavHeaderOptions): Buffer {
+  const frameBytes = (channels * bitsPerSample) / 8;
+  const dataBytes = samples === null ? 0xffffffff : samples * frameBytes;
   const header = Buffer.alloc(44);
   header.write('RIFF', 0, 'latin1');
   header.writeUInt32LE(Math.min(dataBytes + 36, 0xffffffff), 4);
@@ -85,12 +94,22 @@ export function writeWavHeader(options: { sampleRate: number; channels: number; 
   header.writeUInt16LE(1, 20);
   header.writeUInt16LE(channels, 22);
   header.writeUInt32LE(sampleRate, 24);
-  header.writeUInt32LE(sampleRate * channels * 2, 28);
-  header.writeUInt16LE(channels * 2, 32);
-  header.writeUInt16LE(16, 34);
+  header.writeUInt32LE(sampleRate * frameBytes, 28);
+  header.writeUInt16LE(frameBytes, 32);
+  header.writeUInt16LE(bitsPerSample, 34);
   header.write('data', 36, 'latin1');
   header.writeUInt32LE(dataBytes, 40);
   return header;
+}
+
+/** Makes a mono WAV file of samples without a header: signed integers, little-endian. A part of a sample is dropped. */
+export function wavFromPcm(
+  bytes: Buffer,
+  { sampleRate, bitsPerSample }: { sampleRate: number; bitsPerSample: 16 | 24 },
+): Buffer {
+  const samples = Math.floor(bytes.length / (bitsPerSample / 8));
+  const header = writeWavHeader({ sampleRate, channels: 1, samples, bitsPerSample });
+  return Buffer.concat([header, bytes.subarray(0, samples * (bitsPerSample / 8))]);
 }
 
 function damaged(): Error {

@@ -15,6 +15,26 @@ const demuxers = {
 /** `mp4` includes its family (m4a, mov, 3gp), `webm` Matroska, `ogg` everything in Ogg. */
 export type MediaContainer = keyof typeof demuxers;
 
+/** Names and file extensions of containers of audio. */
+const names: Readonly<Record<string, MediaContainer>> = {
+  wav: 'wav',
+  wave: 'wav',
+  flac: 'flac',
+  mp3: 'mp3',
+  aac: 'aac',
+  m4a: 'mp4',
+  mp4: 'mp4',
+  ogg: 'ogg',
+  oga: 'ogg',
+  opus: 'ogg',
+  webm: 'webm',
+};
+
+/** Returns the container that a name or file extension such as `m4a` stands for; null if unknown. */
+export function containerNamed(name: string): MediaContainer | null {
+  return names[name.toLowerCase()] ?? null;
+}
+
 /**
  * Detects the container by its first bytes; null if unknown. Names and content types are unreliable. ffmpeg's own
  * detection would also read playlists, which name other files and hosts.

@@ -20,10 +20,11 @@ function Optional(schema: Schema, description?: string): PropertyDecorator {
 export class ModelSpecResponse {
   @Optional(number, 'Longest prompt plus output, in tokens.') availableContextTokens?: number;
   @Optional(number, 'Maximum output tokens of one choice.') maxCompletionTokens?: number;
-  @Optional(flag) beta?: boolean;
-  @Optional(flag, 'Only for clients with beta access.') betaModel?: boolean;
+  @Optional(flag, 'Only for accounts with beta access.') beta?: boolean;
+  @Optional(flag, 'In beta; restricts nothing.') betaModel?: boolean;
   @ApiProperty({ enum: ['private', 'anonymized'], type: 'string', example: 'private' }) privacy: string;
-  @Optional(listOf(text), 'Country codes from which the model may not be used.') regionRestrictions?: string[];
+  @Optional(listOf(text), 'Country codes where the model is available; absent: everywhere.')
+  regionRestrictions?: string[];
   @Optional(deprecationSchema) deprecation?: object;
   @Optional(capabilitiesSchema) capabilities?: object;
   @Optional({ anyOf: constraintsSchemas }) constraints?: object;

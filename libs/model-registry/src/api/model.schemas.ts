@@ -1,4 +1,4 @@
-import { quantizations, reasoningEfforts } from '../manifest/index.js';
+import { quantizations, reasoningEfforts } from '../manifest/capabilities.schema.js';
 import { flag, listOf, number, object, oneOf, recordOf, type Schema, text } from './openapi-schema.js';
 
 /*

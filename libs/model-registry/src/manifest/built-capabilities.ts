@@ -5,7 +5,6 @@ import type { ModelCapabilities, ModelManifest } from './manifest.js';
  * results.
  */
 const unbuilt = {
-  supportsFunctionCalling: false,
   supportsAudioInput: false,
   supportsVideoInput: false,
   supportsE2EE: false,
@@ -17,7 +16,7 @@ const seeingFamilies: readonly string[] = ['vision-language'];
 const blind = { supportsVision: false, supportsMultipleImages: false } satisfies Partial<ModelCapabilities>;
 
 /** What the engine does for every text model, whatever its manifest says: the sampler enforces the schema, not the model. */
-const built = { supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
+const built = { supportsFunctionCalling: true, supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
 
 /** Returns the declared capabilities without the unsupported ones. */
 export function builtCapabilities({

@@ -1,20 +1,29 @@
 export { type BillableUnit, type ChargeLine, chargeLines, quoteUnits } from './charge-lines.js';
-export * from './manifest.js';
-export * from './manifest-folder.js';
-export * from './manifest-selection.js';
+export type {
+  InputAdapters,
+  ManifestConverter,
+  ManifestFile,
+  ManifestSource,
+  ModelCapabilities,
+  ModelManifest,
+  ModelType,
+  TextConstraints,
+  ToolStyleName,
+} from './manifest.js';
+export { defaultThinkingBudgets, modelTypes, toolStyleNames } from './manifest.js';
+export { bundledManifestFolder, loadManifestFolder } from './manifest-folder.js';
+export { listedManifests, selectManifests } from './manifest-selection.js';
 export { fingerprintManifest } from './manifest-fingerprint.js';
-export * from './model.presenter.js';
-export * from './image-tier.js';
+export { longestImageSide, readImageTier } from './image-tier.js';
 export { builtCapabilities } from './built-capabilities.js';
-export { noCapabilities, quantizations, reasoningEfforts } from './capabilities.schema.js';
-export { modelIdPattern } from './manifest.schema.js';
+export { noCapabilities } from './capabilities.schema.js';
 export { type Price, priceAt, type Pricing } from './pricing.js';
+export { defaultVoiceOf, offeredFormats } from './voice-members.js';
 export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';
 export type {
   EmbeddingMembersSchema as EmbeddingMembers,
   MusicMembersSchema as MusicMembers,
   SpeechMembersSchema as SpeechMembers,
-  VideoConsentSchema as VideoConsent,
   VideoMembersSchema as VideoMembers,
   VoiceCloningSchema as VoiceCloning,
 } from './kind-members.schema.js';

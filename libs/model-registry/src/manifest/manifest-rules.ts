@@ -37,6 +37,26 @@ const capabilityRules: Rule = ({ capabilities }) => [
     },
 ];
 
+const reasoningRules: Rule = ({ reasoning, capabilities }) => {
+  if (reasoning === undefined) return [];
+  const { open, close, budgets } = reasoning;
+  const options = capabilities.reasoningEffortOptions ?? [];
+  return [
+    !capabilities.supportsReasoning && { path: 'reasoning', message: 'needs capabilities.supportsReasoning' },
+    (open === undefined) !== (close === undefined) && {
+      path: open === undefined ? 'reasoning.open' : 'reasoning.close',
+      message: 'is required: name both delimiters or none',
+    },
+    ...Object.keys(budgets ?? {}).map(
+      (effort) =>
+        !options.includes(effort) && {
+          path: `reasoning.budgets.${effort}`,
+          message: 'must be one of capabilities.reasoningEffortOptions',
+        },
+    ),
+  ];
+};
+
 const textRules: Rule = (manifest) => {
   if (manifest.type !== 'text') return [];
   const required = ['contextLength', 'maxCompletionTokens', 'constraints', 'pricing'] as const;
@@ -53,6 +73,10 @@ const textRules: Rule = (manifest) => {
       },
   ];
 };
+
+const inputAdapterRules: Rule = ({ type, inputAdapters }) => [
+  inputAdapters !== undefined && type !== 'text' && { path: 'inputAdapters', message: 'is only for text models' },
+];
 
 const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
   image: ['constraints', 'pricing'],
@@ -114,7 +138,9 @@ const deprecationRules: Rule = ({ id, deprecation }) => [
 
 const rules: Rule[] = [
   capabilityRules,
+  reasoningRules,
   textRules,
+  inputAdapterRules,
   shapeRules,
   pricingProblems,
   tierProblems,

@@ -18,8 +18,9 @@ import {
 import { CapabilitiesSchema } from './capabilities.schema.js';
 import { constraintsSchemaOf } from './constraints.schema.js';
 import { kindMembersSchemaOf } from './kind-members.schema.js';
-import { modelTypes, type ModelType } from './manifest.js';
+import { modelTypes, type ModelType, type ToolStyleName, toolStyleNames } from './manifest.js';
 import { pricingSchemaOf } from './pricing.schema.js';
+import { ReasoningSchema } from './reasoning.schema.js';
 import {
   innerPathPattern,
   ManifestConcatSchema,
@@ -38,6 +39,10 @@ export class DeprecationSchema {
   @IsISO8601() removesAt: string;
   @IsOptional() @Matches(modelIdPattern, { message: idMessage }) replacementModelId?: string;
   @IsOptional() @IsISO8601() startsAt?: string;
+}
+
+export class InputAdaptersSchema {
+  @IsOptional() @Matches(modelIdPattern, { message: idMessage }) audio?: string;
 }
 
 /** Validates with the schema of the kind that the manifest names. */
@@ -92,6 +97,9 @@ export class ManifestSchema {
   @IsOptional() @IsInt() @Min(1) cacheTokens?: number;
 
   @IsOptional() @ValidateNested() @Type(() => CapabilitiesSchema) capabilities?: CapabilitiesSchema;
+  @IsOptional() @ValidateNested() @Type(() => ReasoningSchema) reasoning?: ReasoningSchema;
+  @IsOptional() @IsIn(toolStyleNames) toolStyle?: ToolStyleName;
+  @IsOptional() @ValidateNested() @Type(() => InputAdaptersSchema) inputAdapters?: InputAdaptersSchema;
   @IsOptional() @ValidateNested() @Type(byType(constraintsSchemaOf)) constraints?: object;
   @IsOptional() @ValidateNested() @Type(byType(pricingSchemaOf)) pricing?: object;
   @IsOptional() @ValidateNested() @Type(byType(kindMembersSchemaOf)) kindMembers?: object;

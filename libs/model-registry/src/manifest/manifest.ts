@@ -35,6 +35,26 @@ export interface ModelCapabilities {
   maxVideos?: number;
 }
 
+/** How a text model reasons. */
+export interface ManifestReasoning {
+  /** Texts around a reasoning block; both or none. Default: what the chat template mentions, else `<think>`, `</think>`. */
+  open?: string;
+  close?: string;
+  /**
+   * Tokens of reasoning by effort, after which the block is closed by force. An effort that is not listed has no bound.
+   * Default: `defaultThinkingBudgets`.
+   */
+  budgets?: Partial<Record<string, number>>;
+}
+
+/** Tokens of reasoning by effort, for models whose manifest lists none. Other efforts have no bound. */
+export const defaultThinkingBudgets: Readonly<Record<string, number>> = {
+  minimal: 256,
+  low: 1_024,
+  medium: 4_096,
+  high: 16_384,
+};
+
 /** `deprecation` in the API. Dates are ISO. */
 export interface ModelDeprecation {
   autoRemap: boolean;
@@ -82,6 +102,26 @@ export interface TextConstraints {
   repetition_penalty?: { default: number };
 }
 
+/** Forms in which text models write tool calls. */
+export const toolStyleNames = [
+  'hermes',
+  'qwen-coder',
+  'llama-json',
+  'llama-pythonic',
+  'mistral',
+  'mistral-args',
+  'deepseek',
+  'deepseek-v3.1',
+  'generic',
+] as const;
+
+export type ToolStyleName = (typeof toolStyleNames)[number];
+/** Models that turn inputs into text for a text model that cannot take them, by kind of input. */
+export interface InputAdapters {
+  /** Registry id of a model of type `asr`. It also transcribes the sound of videos. */
+  audio?: string;
+}
+
 export interface ModelManifest {
   /** `[a-z0-9._-]`, no `:`; also the second part of the queue's name and a folder name. */
   id: string;
@@ -100,9 +140,9 @@ export interface ModelManifest {
   familyOptions?: Record<string, string | number | boolean>;
   tier: ModelTier;
   privacy: 'private' | 'anonymized';
-  /** In beta; visible to clients. */
+  /** Only for accounts with beta access. */
   beta?: boolean;
-  /** Only for clients with beta access. */
+  /** In beta: a status for clients that restricts nothing. */
   betaModel?: boolean;
   /** Two-letter country codes from which the model may not be used. */
   regionRestrictions?: string[];
@@ -128,6 +168,12 @@ export interface ModelManifest {
   slots?: number;
   cacheTokens?: number;
   capabilities: ModelCapabilities;
+  /** Text models that reason. */
+  reasoning?: ManifestReasoning;
+  /** Text models: how it writes tool calls. Default: as its chat template says, else `generic`. */
+  toolStyle?: ToolStyleName;
+  /** Text models: the models that read inputs for this one. */
+  inputAdapters?: InputAdapters;
   constraints?: TextConstraints | Record<string, unknown>;
   pricing?: Pricing;
   /** Members of `model_spec` that only this kind of model has: voices, dimensions, durations. */

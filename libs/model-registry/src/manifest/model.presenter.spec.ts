@@ -20,6 +20,7 @@ it('declares only implemented capabilities of a text model, whatever its manifes
     presentModel({ ...exampleManifest(), type, capabilities: declared }, { offline: false }).model_spec.capabilities;
   expect(presented('text')).toEqual({
     ...noCapabilities,
+    supportsFunctionCalling: true,
     supportsResponseSchema: true,
     supportsTeeAttestation: true,
     supportsReasoning: true,

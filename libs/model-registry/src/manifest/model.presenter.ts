@@ -7,6 +7,8 @@ export interface ModelMembership {
   offline: boolean;
   /** Traits that currently resolve to this model; default: those of the manifest. */
   traits?: string[];
+  /** True if the audio adapter of the model is served. Default: false. */
+  hearsByAdapter?: boolean;
 }
 
 export type PresentedModel = ReturnType<typeof presentModel>;
@@ -24,7 +26,7 @@ export function presentModel(manifest: ModelManifest, membership: ModelMembershi
   };
 }
 
-function presentSpec(manifest: ModelManifest, { offline, traits }: ModelMembership) {
+function presentSpec(manifest: ModelManifest, { offline, traits, hearsByAdapter = false }: ModelMembership) {
   return {
     name: manifest.name,
     description: manifest.description,
@@ -32,7 +34,7 @@ function presentSpec(manifest: ModelManifest, { offline, traits }: ModelMembersh
     privacy: manifest.privacy,
     offline,
     traits: traits ?? Object.keys(manifest.traits ?? {}),
-    capabilities: builtCapabilities(manifest),
+    capabilities: { ...builtCapabilities(manifest), ...(hearsByAdapter ? { supportsAudioInput: true } : {}) },
     ...defined({
       availableContextTokens: manifest.contextLength,
       maxCompletionTokens: manifest.maxCompletionTokens,

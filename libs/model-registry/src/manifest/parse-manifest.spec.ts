@@ -24,6 +24,9 @@ constraints: { temperature: { default: 0.5 }, top_p: { default: 1 } }
 pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } }
 `;
 
+const reasoning = `${valid}
+capabilities: { supportsReasoning: true, supportsReasoningEffort: true, reasoningEffortOptions: [none, low] }`;
+
 function errorOf(text: string): PlatformError {
   try {
     parseManifest(text, 'some-model.yaml');
@@ -53,6 +56,12 @@ describe('parseManifest', () => {
     ['an unknown nested field', `${valid}\ncapabilities: { canFly: true }`, 'capabilities.canFly is not a field'],
     ['an unknown field of a file', changed('{ path: model.onnx }', '{ path: a, md5: b }'), 'sources[0].files[0].md5'],
     ['a missing field', changed('name: Some model', ''), 'name is required'],
+    [
+      'an adapter of an unknown input',
+      `${valid}\ninputAdapters: { smell: nose }`,
+      'inputAdapters.smell is not a field',
+    ],
+    ['an adapter that is no id', `${valid}\ninputAdapters: { audio: A:b }`, 'inputAdapters.audio may hold'],
     ['an id with a colon', changed('id: some-model', 'id: "some:model"'), 'id may hold'],
     ['an unknown type', changed('type: text', 'type: chat'), 'type must be one of'],
     ['a wrong boolean', `${valid}\ncapabilities: { supportsVision: yes please }`, 'capabilities.supportsVision'],
@@ -70,6 +79,16 @@ describe('parseManifest', () => {
       'efforts without support',
       `${valid}\ncapabilities: { reasoningEffortOptions: [low] }`,
       'needs supportsReasoningEffort',
+    ],
+    ['reasoning of a model that does not', `${valid}\nreasoning: {}`, 'reasoning needs capabilities.supportsReasoning'],
+    ['one delimiter', `${reasoning}\nreasoning: { open: '[THINK]' }`, 'reasoning.close is required'],
+    ['an empty delimiter', `${reasoning}\nreasoning: { open: '', close: b }`, 'reasoning.open'],
+    ['a budget of nothing', `${reasoning}\nreasoning: { budgets: { low: 0 } }`, 'reasoning.budgets.low'],
+    ['a budget of no effort', `${reasoning}\nreasoning: { budgets: { none: 9 } }`, 'reasoning.budgets.none'],
+    [
+      'a budget of an effort that it lacks',
+      `${reasoning}\nreasoning: { budgets: { high: 9 } }`,
+      'budgets.high must be',
     ],
     ['more output than context', changed('maxCompletionTokens: 64', 'maxCompletionTokens: 129'), 'maxCompletionTokens'],
     ['a text model without prices', valid.replace(/pricing:.*/, ''), 'pricing is required for text models'],

@@ -1,4 +1,4 @@
-import type { ModelDeprecation, ModelManifest } from '../manifest/index.js';
+import type { ModelDeprecation, ModelManifest } from '../manifest/manifest.js';
 
 /** Deprecation notice for clients, sent in headers. */
 export interface DeprecationNotice {

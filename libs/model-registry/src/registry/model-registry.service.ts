@@ -1,7 +1,8 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
-import { type ModelManifest, type ModelType, type PresentedModel, presentModel } from '../manifest/index.js';
+import type { ModelManifest, ModelType } from '../manifest/index.js';
+import { type PresentedModel, presentModel } from '../manifest/model.presenter.js';
 import { ModelRepository, type RegistryContent } from './model.repository.js';
 import { OnlineModels } from './online-models.js';
 import { type NameKind, RegistrySnapshot } from './registry-snapshot.js';
@@ -50,7 +51,11 @@ export class ModelRegistryService {
     const snapshot = await this.snapshot();
     const listed = snapshot.listed().filter((manifest) => matches(manifest, filter));
     return listed.map((manifest) =>
-      presentModel(manifest, { offline: snapshot.isOffline(manifest.id), traits: traitsOf(snapshot, manifest) }),
+      presentModel(manifest, {
+        offline: snapshot.isOffline(manifest.id),
+        traits: traitsOf(snapshot, manifest),
+        hearsByAdapter: hearsByAdapter(snapshot, manifest),
+      }),
     );
   }
 
@@ -124,6 +129,11 @@ function matches(manifest: ModelManifest, filter: ModelFilter): boolean {
 /** The traits that currently resolve to this model, not all that it declares. */
 function traitsOf(snapshot: RegistrySnapshot, { id, type }: ModelManifest): string[] {
   return [...snapshot.namesOf('trait', type)].filter(([, target]) => target.id === id).map(([name]) => name);
+}
+
+function hearsByAdapter(snapshot: RegistrySnapshot, { inputAdapters }: ModelManifest): boolean {
+  const adapter = snapshot.find(inputAdapters?.audio ?? '');
+  return adapter?.type === 'asr' && !snapshot.isOffline(adapter.id);
 }
 
 function notFound(id: string): PlatformError {

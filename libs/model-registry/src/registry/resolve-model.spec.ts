@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#common';
-import type { ModelDeprecation, ModelManifest } from '../manifest/index.js';
+import type { ModelDeprecation, ModelManifest } from '../manifest/manifest.js';
 import type { ModelNameRow } from './model.repository.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 import { RegistrySnapshot } from './registry-snapshot.js';
@@ -192,16 +192,21 @@ describe('resolveModel and deprecation', () => {
 });
 
 describe('resolveModel and the client', () => {
-  it('rejects a model in a restricted region, in any letter case', () => {
+  it('accepts the countries where a model is available, in any letter case, and rejects others', () => {
     const models = [exampleManifest({ id: 'here', regionRestrictions: ['XA'] })];
-    expect(() => resolve({ models }, 'here', { region: 'xa' })).toThrow(failure('UNAUTHORIZED', 'region'));
-    expect(resolve({ models }, 'here', { region: 'XB' }).manifest.id).toBe('here');
+    expect(resolve({ models }, 'here', { region: 'xa' }).manifest.id).toBe('here');
+    expect(() => resolve({ models }, 'here', { region: 'XB' })).toThrow(failure('UNAUTHORIZED', 'region'));
     expect(resolve({ models }, 'here').manifest.id).toBe('here');
   });
 
   it('rejects a closed beta for clients without beta access', () => {
-    const models = [exampleManifest({ id: 'new', betaModel: true })];
+    const models = [exampleManifest({ id: 'new', beta: true })];
     expect(() => resolve({ models }, 'new')).toThrow(failure('UNAUTHORIZED', 'beta'));
     expect(resolve({ models }, 'new', { betaAccess: true }).manifest.id).toBe('new');
+  });
+
+  it('restricts nothing for a model in beta status', () => {
+    const models = [exampleManifest({ id: 'new', betaModel: true })];
+    expect(resolve({ models }, 'new').manifest.id).toBe('new');
   });
 });

@@ -11,7 +11,7 @@ export interface ResolveRequest {
   type: ModelType;
   /** Two-letter country code of the client, if known. */
   region?: string;
-  /** True for clients with access to closed betas. */
+  /** True for accounts with access to closed betas. */
   betaAccess?: boolean;
   /** True to resolve a model that no worker serves; for quotes and for jobs that may wait. */
   allowOffline?: boolean;
@@ -19,7 +19,7 @@ export interface ResolveRequest {
 
 export interface ResolvedModel {
   manifest: ModelManifest;
-  /** How the name was resolved; for `x-service-model-router`. */
+  /** How the name was resolved. */
   resolvedBy: 'id' | 'trait' | 'alias' | 'remap';
   /** Raw pairs of the feature suffix; the modality validates them, and the body overrides them. */
   suffix: Record<string, string>;
@@ -88,10 +88,10 @@ function followRemap(
 }
 
 function assertAllowed(manifest: ModelManifest, { region, betaAccess }: ResolveRequest): void {
-  if (region !== undefined && manifest.regionRestrictions?.includes(region.toUpperCase())) {
+  if (region !== undefined && manifest.regionRestrictions?.includes(region.toUpperCase()) === false) {
     throw new PlatformError('UNAUTHORIZED', `The model ${manifest.id} is not available in your region.`, 'model');
   }
-  if (manifest.betaModel && !betaAccess) {
+  if (manifest.beta && !betaAccess) {
     throw new PlatformError('UNAUTHORIZED', `The model ${manifest.id} is in closed beta.`, 'model');
   }
 }

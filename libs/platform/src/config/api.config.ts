@@ -86,7 +86,7 @@ export class ApiConfig extends LimitsConfig {
   regionHeader?: string;
 
   @BooleanVariable('SLUICE_BETA_MODELS', {
-    about: 'Whether callers may use models in closed beta (`betaModel`); `npm start` sets it to true.',
+    about: 'Whether every account may use models in closed beta (`beta`); `npm start` sets it to true.',
     default: false,
   })
   betaModels!: boolean;

@@ -1,15 +1,7 @@
 export { ApiErrors } from './error-document.js';
-export { fieldFault, isGiven } from './field-fault.js';
 export { FileField, FileListField } from './file-field.js';
 export { FormBody, UploadedFile } from './form-body.js';
-export { disconnectSignal } from './disconnect-signal.js';
-export {
-  fingerprintBody,
-  RequestFingerprint,
-  type ResponseEnding,
-  type ResponseRecording,
-} from './idempotent-request.js';
-export { parseJsonBody, textProblem } from './json-body.js';
+export { isGiven } from './is-given.js';
 export { jsonContent } from './json-content.js';
 export { queryFault, queryText } from './query-fault.js';
 export { readBody } from './read-body.js';
@@ -42,4 +34,3 @@ export {
   ScalarListField,
   TextField,
 } from './wire-fields.js';
-export { findIssues, invalidRequest, nest, type NestedClass, ruleNamesOf, validateWire } from '../validation/index.js';

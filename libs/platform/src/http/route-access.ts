@@ -22,6 +22,8 @@ export interface RequestCaller {
   tier: 'default' | 'partner';
   /** Models that the key may call. */
   modelPrivacy: 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
+  /** The account may use models in closed beta. */
+  betaAccess: boolean;
 }
 
 declare module 'fastify' {

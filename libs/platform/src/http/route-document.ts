@@ -31,7 +31,8 @@ export interface DocumentedRoute {
   operationId: string;
   summary: string;
   description?: string;
-  body: WireClass;
+  /** Absent for routes that take none. */
+  body?: WireClass;
   /** By name. A single one may be given as `example`. */
   examples?: Record<string, { summary?: string; value: object }>;
   example?: object;
@@ -58,7 +59,7 @@ const packed = {
   'Content-Encoding': { description: 'How it is packed.', schema: { type: 'string', enum: ['gzip', 'br'] } },
 };
 
-/** What the OpenAPI document says of a route that takes a body. */
+/** What the OpenAPI document says of a route. */
 export function ApiRoute(route: DocumentedRoute): MethodDecorator {
   const { tags, operationId, summary, description, body, example, models = [], responses, produces = [] } = route;
   const { examples = { plain: { summary, value: example ?? {} } }, errors, envelope = 'standard' } = route;
@@ -66,12 +67,12 @@ export function ApiRoute(route: DocumentedRoute): MethodDecorator {
   return applyDecorators(
     ApiTags(...tags),
     ...(route.isPublic ? [] : [ApiBearerAuth('BearerAuth')]),
-    ApiExtraModels(body, ...classes, ...models),
+    ApiExtraModels(...(body ? [body] : []), ...classes, ...models),
     ApiOperation({ operationId, summary, ...(description !== undefined && { description }) }),
     ...(route.compressed
       ? [ApiHeader({ name: 'Accept-Encoding', required: false, description: acceptEncoding(responses) })]
       : []),
-    ApiBody({ type: body, required: true, examples }),
+    ...(body ? [ApiBody({ type: body, required: true, examples })] : []),
     ...(produces.length > 0 ? [ApiProduces(...produces)] : []),
     ...Object.entries(responses).map(([status, response]) =>
       ApiResponse({ status: Number(status), ...describe(response, route.compressed) }),

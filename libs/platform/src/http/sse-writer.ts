@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { ResponseEnding, ResponseRecording } from './idempotent-request.js';
+import type { ResponseEnding, ResponseRecording } from '../idempotency/index.js';
 
 export interface SseWriterOptions {
   /** How long one write may wait for a client that reads nothing, in ms. */

@@ -54,6 +54,7 @@ export class BusMembership implements ClusterMembership {
   onHeartbeat: (heartbeat: Heartbeat) => void = () => undefined;
   private readonly claims = new Set<{ readonly queue: string }>();
   private describe: (() => Omit<Heartbeat, 'alive' | 'claims'>) | null = null;
+  private backendName: string | null = null;
   private lastHeartbeatMs = -Infinity;
   private lastTickMs: number;
   /** Our own heartbeats that have not come back yet, oldest first. */
@@ -97,13 +98,20 @@ export class BusMembership implements ClusterMembership {
     // While nothing comes back, the oldest says how long that has been; more need not be kept.
     if (this.unanswered.length > maxUnanswered) this.unanswered.splice(1, 1);
     const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
-    const heartbeat = { ...this.describe(), ...(claims.length > 0 && { claims }), alive: true };
+    const described = this.describe();
+    this.backendName = nameBackend(described);
+    const heartbeat = { ...described, ...(claims.length > 0 && { claims }), alive: true };
     await this.publish({ ...heartbeat, count: this.heartbeatCount, run: this.run });
   }
 
   /** Null until this process has joined. */
   get ownId(): string | null {
     return this.describe?.().processId ?? null;
+  }
+
+  /** Pools and id of this process, as `gpu-a/3f0c…`; null until it has joined. */
+  get ownBackend(): string | null {
+    return this.backendName;
   }
 
   /** Heartbeats say from now on that this process claims sticky jobs of a queue, until the returned function is called. */
@@ -233,4 +241,9 @@ export class BusMembership implements ClusterMembership {
     const heartbeats = this.list();
     for (const listener of this.listeners) listener(heartbeats);
   }
+}
+
+function nameBackend({ worker, processId }: Pick<Heartbeat, 'worker' | 'processId'>): string {
+  const pools = worker?.pools ?? [];
+  return `${pools.length === 0 ? 'default' : pools.join('+')}/${processId}`;
 }

@@ -220,6 +220,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
+      servedBy: this.parts.membership.ownBackend ?? undefined,
       replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, requestId) : silentReplies,
       progress: (percent) => {
         if (!data.replyTo) this.parts.progress.report({ requestId, attempt, percent });

@@ -18,6 +18,8 @@ export interface DeliveredJob<Payload extends object> {
   /** How often the queue has already failed this job. */
   readonly failedBefore: number;
   readonly attempts: number;
+  /** See `JobStartedEvent`. */
+  readonly servedBy?: string;
   readonly replies: ReplyWriter;
   readonly progress: (percent: number) => void;
   /** A reason not to run it at all. */
@@ -71,9 +73,9 @@ export class JobDelivery<Payload extends object> {
     handler: (job: RunningJob<Payload>) => Promise<JobReport>,
     startedAtMs: number,
   ): Promise<Decision> {
-    const { envelope, replies, progress, refusal } = this.job;
+    const { envelope, replies, progress, refusal, servedBy, failedBefore } = this.job;
     if (refusal !== null) return decisionOf(refusal, null, 0);
-    const started: JobStartedEvent = { type: 'job-started' };
+    const started: JobStartedEvent = { type: 'job-started', servedBy, retries: failedBefore };
     replies.send(started);
     progress(0);
     this.armDeadline();

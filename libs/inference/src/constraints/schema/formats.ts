@@ -8,8 +8,9 @@ const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 /** At most 4 labels of 63 characters keep the limit of 253. */
 const hostname = `${label}(?:\\.${label}){0,2}(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,58}[A-Za-z0-9])?)?`;
 
-const local = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,30}";
-const email = `${local}(?:\\.${local})?@${label}(?:\\.${label}){0,2}`;
+const local = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,15}";
+/** At most 4 parts keep the limit of 64. */
+const email = `${local}(?:\\.${local}){0,3}@${label}(?:\\.${label}){0,2}`;
 
 const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const ipv4 = `${octet}(?:\\.${octet}){3}`;

@@ -24,33 +24,48 @@ export interface StartedGrammar {
  * that it has reached, so that whoever drives it decides how long it may run at a time and in all. Throws `ConstraintRefusal` for what it does not cover.
  */
 export function* compileSchema(schema: unknown): Generator<string, StartedGrammar> {
-  const compiler = new SchemaCompiler(new SchemaDocument(schema));
-  return yield* compiler.run();
+  const grammar = new Grammar();
+  const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
+  const start = grammar.sequence(grammar.lexeme(compiler.json.space), yield* compiler.run());
+  located('#', () => grammar.finish(start));
+  return { grammar, start };
+}
+
+/**
+ * As `compileSchema`, as a part of a larger grammar, without white space before the value. Behind the `finish` of that,
+ * the caller must check that some text matches the node.
+ */
+export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator<string, GrammarNode> {
+  const firstRule = grammar.rules.length;
+  const root = yield* new SchemaCompiler(new SchemaDocument(schema), grammar).run();
+  grammar.checkRules(firstRule);
+  return root;
 }
 
 /** A rule for each set of schemas that one value must satisfy together. */
 class SchemaCompiler implements SchemaContext {
-  readonly grammar = new Grammar();
-  readonly json = new JsonGrammar(this.grammar);
+  readonly json: JsonGrammar;
   private readonly rules = new Map<string, GrammarRule>();
   private readonly patterns = new Map<string, Regex>();
   private readonly open: { rule: GrammarRule; parts: readonly SchemaPart[] }[] = [];
   private readonly members = new MemberCompiler(this);
   private readonly lists = new ListCompiler(this);
 
-  constructor(private readonly document: SchemaDocument) {}
+  constructor(
+    private readonly document: SchemaDocument,
+    readonly grammar: Grammar,
+  ) {
+    this.json = new JsonGrammar(grammar);
+  }
 
-  *run(): Generator<string, StartedGrammar> {
-    const { grammar, json } = this;
+  *run(): Generator<string, GrammarNode> {
     const root = this.ruleFor([{ kind: 'whole', node: this.document.root }]);
     for (let item = this.open.shift(); item !== undefined; item = this.open.shift()) {
       const { rule, parts } = item;
       rule.body = located(rule.pointer || '#', () => this.compile(parts));
       yield rule.pointer;
     }
-    const start = grammar.sequence(grammar.lexeme(json.space), root);
-    located('#', () => grammar.finish(start));
-    return { grammar, start };
+    return root;
   }
 
   valueOf(schemas: readonly SchemaNode[]): GrammarNode {

@@ -1,18 +1,22 @@
 import { join } from 'node:path';
 import { textWarmUp } from '../../contract/text-generation.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
-import type { EngineLoader } from '../../contract/engine-loader.js';
+import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
+import { usualReasoning } from '../../contract/reasoning-format.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import {
-  loadChatTemplate,
+  ChatTemplate,
+  findReasoningFormat,
   loadGenerationConfig,
+  loadTemplateSource,
   loadTokenizerConfig,
   readJsonIfPresent,
   TextTokenizer,
 } from '../../text/index.js';
+import { findToolStyle } from '../../tools/tool-styles.js';
 
 /** Members of config.json that describe a graph where the graph itself does not. */
 interface DecoderConfig {
@@ -31,7 +35,7 @@ const concatNote = 'its graph returns the whole cache at every step, which is sl
  */
 export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const { directory, slots } = options;
-  const [text, hints] = await Promise.all([loadTextSide(directory), loadHints(directory)]);
+  const [text, hints] = await Promise.all([loadTextSide(directory, options), loadHints(directory)]);
   const session = await OrtSession.open({
     modelPath: join(directory, options.graphFile),
     providers: options.providers,
@@ -61,15 +65,28 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   };
 };
 
-/** Loads tokenizer, template and generation defaults of an installed model. */
-export async function loadTextSide(directory: string): Promise<TextSide> {
-  const tokenizer = await TextTokenizer.load(directory);
+/**
+ * Loads tokenizer, template and generation defaults of an installed model. The options are how its manifest says that it
+ * reasons and writes tool calls; absent or null if it says nothing, and the template decides.
+ */
+export async function loadTextSide(
+  directory: string,
+  { reasoning: declared = null, toolStyle }: Pick<HostLoadOptions, 'reasoning' | 'toolStyle'> = {},
+): Promise<TextSide> {
   const config = await loadTokenizerConfig(directory);
-  const [template, generation] = await Promise.all([
-    loadChatTemplate(directory, config, tokenizer.special),
-    loadGenerationConfig(directory, tokenizer),
-  ]);
-  return { tokenizer, template, generation };
+  const source = await loadTemplateSource(directory, config);
+  const named = source === null ? null : findReasoningFormat(source);
+  const reasoning = declared === 'usual' ? (named ?? usualReasoning) : (declared ?? named);
+  const { marks } = findToolStyle(source, toolStyle);
+  const tokenizer = await TextTokenizer.load(directory, [...Object.values(reasoning ?? {}), ...marks]);
+  const generation = await loadGenerationConfig(directory, tokenizer);
+  return {
+    tokenizer,
+    template: source === null ? null : new ChatTemplate(source, tokenizer.special),
+    generation,
+    reasoning,
+    toolStyle,
+  };
 }
 
 async function loadHints(directory: string): Promise<DecoderHints> {

@@ -30,7 +30,7 @@ const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionPr
 export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
   const { directory, slots } = options;
   const [text, config, preprocessor] = await Promise.all([
-    loadTextSide(directory),
+    loadTextSide(directory, options),
     readJsonIfPresent<VisionLanguageConfig>(join(directory, 'config.json')),
     loadPreprocessor(directory),
   ]);

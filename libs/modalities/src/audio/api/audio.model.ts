@@ -1,4 +1,4 @@
-import type { ModelManifest, SpeechMembers } from '#model-registry/manifest';
+import { type ModelManifest, offeredFormats, type SpeechMembers } from '#model-registry/manifest';
 import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';
 
 /** Types of models that make queued audio: music and effects, and voices for long texts. */
@@ -16,14 +16,5 @@ export interface LongSpeechModel {
 export function longSpeechModel({ id, kindMembers }: ModelManifest): LongSpeechModel {
   const members = (kindMembers ?? {}) as SpeechMembers;
   const { voices = [], prompt_character_limit: promptCharacters = usualPromptCharacters } = members;
-  return { id, voices, promptCharacters, format: longAudioFormatOf(members) };
-}
-
-/** Returns the model's default format, or the first of its formats that results support. */
-export function longAudioFormatOf({
-  supported_formats: named,
-  default_format: usual,
-}: Pick<SpeechMembers, 'supported_formats' | 'default_format'>): LongAudioFormat {
-  const formats = longAudioFormats.filter((format) => named?.includes(format) ?? true);
-  return formats.find((format) => format === usual) ?? formats[0] ?? 'mp3';
+  return { id, voices, promptCharacters, format: offeredFormats(members, longAudioFormats).defaultFormat };
 }

@@ -1,7 +1,7 @@
 import { charactersOf } from '#common';
-import { checkLength, checkOneOf, fieldNotTaken } from '#gateway';
-import type { ModelManifest, Pricing } from '#model-registry/manifest';
-import { fieldFault, isGiven } from '#platform/http';
+import { checkLength, checkOneOf, invalidField, refuseFields } from '#gateway';
+import { defaultVoiceOf, type ModelManifest, type Pricing } from '#model-registry/manifest';
+import { isGiven } from '#platform/http';
 import type { AudioJobPayload } from '../contract/audio.job.js';
 import type { QueueAudioRequest, QuoteAudioRequest } from '../contract/audio.request.js';
 import { type AudioSize, type AudioUnits, unitsOfAudio } from '../contract/index.js';
@@ -19,16 +19,12 @@ const songFields = [
   'seed',
 ] as const;
 
-/** Default voice, if the model has it. */
-const usualVoice = 'af_sky';
-
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
 export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
-  const foreign = songFields.find((field) => isGiven(wire[field]));
-  if (foreign !== undefined) throw fieldNotTaken(foreign, model);
+  refuseFields(wire, songFields, model);
   const { prompt: text } = wire;
   checkLength('prompt', text, model.promptCharacters);
-  const voice = wire.voice ?? (model.voices.includes(usualVoice) ? usualVoice : (model.voices[0] ?? ''));
+  const voice = wire.voice ?? defaultVoiceOf(model.voices) ?? '';
   checkOneOf('voice', voice, model.voices);
   return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
 }
@@ -56,5 +52,5 @@ export function quotedUnits(pricing: Pricing | null, size: AudioSize): AudioUnit
   if (typeof units !== 'string') return units;
   const given = units === 'duration_seconds' && size.seconds !== null;
   const problem = given ? 'is in none of the durations of this model' : 'is required: the price depends on it';
-  throw fieldFault(`${units} ${problem}`, units, given ? 'custom' : 'required');
+  throw invalidField(`${units} ${problem}.`, units, given ? 'custom' : 'required');
 }

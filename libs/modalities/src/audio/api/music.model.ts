@@ -1,7 +1,6 @@
 import { PlatformError } from '#common';
-import type { ModelManifest, MusicMembers } from '#model-registry/manifest';
-import type { LongAudioFormat } from '../contract/index.js';
-import { longAudioFormatOf } from './audio.model.js';
+import { type ModelManifest, type MusicMembers, offeredFormats } from '#model-registry/manifest';
+import { type LongAudioFormat, longAudioFormats } from '../contract/index.js';
 
 /** What a manifest of type `music` says. */
 export interface MusicModel {
@@ -42,6 +41,6 @@ export function musicModel({ id, family, familyOptions, kindMembers }: ModelMani
     choice: hasChoice ? { options, min, max } : null,
     usualSeconds: Math.max(min, Math.min(max, wanted)),
     takesInstrumental: members.supports_force_instrumental ?? false,
-    format: longAudioFormatOf(members),
+    format: offeredFormats(members, longAudioFormats).defaultFormat,
   };
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { charactersOf } from '#common';
-import { checkLength, fieldNotTaken } from '#gateway';
-import { fieldFault, isGiven } from '#platform/http';
+import { checkLength, fieldNotTaken, invalidField, refuseFields } from '#gateway';
+import { isGiven } from '#platform/http';
 import type { AudioJobPayload } from '../contract/audio.job.js';
 import { largestSeed, type QueueAudioRequest } from '../contract/audio.request.js';
 import type { MusicModel } from './music.model.js';
@@ -11,14 +11,13 @@ const foreignFields = ['lyrics_prompt', 'lyrics_optimizer', 'loop', 'voice', 'la
 
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
 export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit<AudioJobPayload, 'units'> {
-  const foreign = foreignFields.find((field) => isGiven(wire[field]));
-  if (foreign !== undefined) throw fieldNotTaken(foreign, model);
-  if (isGiven(wire.force_instrumental) && !model.takesInstrumental) throw fieldNotTaken('force_instrumental', model);
+  refuseFields(wire, foreignFields, model);
+  if (!model.takesInstrumental) refuseFields(wire, ['force_instrumental'], model);
   const { prompt: text } = wire;
   const { min, max } = model.promptCharacters;
   checkLength('prompt', text, max);
   if (charactersOf(text) < min)
-    throw fieldFault(`prompt needs ${min} characters with this model`, 'prompt', 'too_small');
+    throw invalidField(`prompt needs ${min} characters with this model.`, 'prompt', 'too_small');
   const seconds = secondsOfMusic(wire.duration_seconds, model);
   // Chosen here, so that a job that restarts on another worker makes the same piece.
   const seed = isGiven(wire.seed) ? wire.seed : randomInt(largestSeed);
@@ -33,5 +32,5 @@ export function secondsOfMusic(given: number | string | null | undefined, model:
   const seconds = Number(given);
   if (options.length > 0 ? options.includes(seconds) : seconds >= min && seconds <= max) return seconds;
   const wanted = options.length > 0 ? `one of: ${options.join(', ')}` : `${min} to ${max}`;
-  throw fieldFault(`duration_seconds must be ${wanted}`, 'duration_seconds', 'custom');
+  throw invalidField(`duration_seconds must be ${wanted}.`, 'duration_seconds');
 }

@@ -1,26 +1,17 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
-import { ApiConfig } from '#platform/config';
 import { WireBody } from '#platform/http';
-import type { ChatEvent } from '../contract/chat.events.js';
-import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
-import { affordableChat } from '../contract/chat.meter.js';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
-import { affinityOf } from './chat.affinity.js';
-import { boundChatToTokens, chatDemand } from './chat.demand.js';
 import { chatDocument } from './chat.document.js';
-import { chatModel, normalizeChat } from './chat.normalizer.js';
 import { ChatChunkPresenter, ChatCompletionCollector, chatHead } from './chat.presenter.js';
-import { refuseSealed } from './chat.support.js';
-import { ChatInputs } from './inputs/chat-inputs.js';
+import { ChatStarter } from './chat.starter.js';
 
 @Controller('chat')
 export class ChatController {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(ChatInputs) private readonly inputs: ChatInputs,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+    @Inject(ChatStarter) private readonly chats: ChatStarter,
   ) {}
 
   @Post('completions')
@@ -30,25 +21,7 @@ export class ChatController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
-      const opened = await this.pipeline.open(http, { name: wire.model, type: 'text' });
-      refuseSealed(reply.request, opened.manifest);
-      const model = chatModel(opened.resolved);
-      // Everything that costs nothing is checked before a part is read.
-      const checked = normalizeChat(wire, model);
-      const messages = await this.inputs.prepare(wire.messages, opened);
-      const chat = messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model);
-      const limited = await opened.limit({ tokens: chatDemand(chat, model) });
-      const payload = boundChatToTokens(chat.payload, model, limited.tokens);
-      const pricing = limited.price.pricing;
-      const job = await limited.start<ChatJobPayload, ChatEvent>(
-        {
-          definition: chatJob,
-          deadlineMs: this.config.chatDeadlineMs,
-          affinity: affinityOf(payload),
-          ...affordableChat(payload, { ...model, pricing }),
-        },
-        { stream: wire.stream === true },
-      );
+      const { chat, job } = await this.chats.start(http, wire);
       const head = chatHead(reply.request.id, chat, job.quote);
       if (wire.stream === true) {
         const includeUsage = wire.stream_options?.include_usage === true;

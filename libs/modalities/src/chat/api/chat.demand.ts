@@ -14,9 +14,12 @@ export function chatDemand(
   return { min: boundsOutput ? max : promptTokens + payload.n, max };
 }
 
-/** Lowers the output bound of a chat so that it uses at most `tokens`, which is its `min` or more. */
+/**
+ * Lowers the output bound of a chat so that it uses at most `tokens`, which is its `min` or more. One token is left for
+ * each choice: the transcript of an input may be longer than expected.
+ */
 export function boundChatToTokens(payload: ChatJobPayload, reach: ChatBounds, tokens: number): ChatJobPayload {
   const { promptTokens, completionTokens } = boundChat(payload, reach);
   if (promptTokens + completionTokens <= tokens) return payload;
-  return { ...payload, maxTokens: Math.floor((tokens - promptTokens) / payload.n) };
+  return { ...payload, maxTokens: Math.max(1, Math.floor((tokens - promptTokens) / payload.n)) };
 }

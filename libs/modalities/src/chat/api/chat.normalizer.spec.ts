@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
-import { ruleNamesOf, validateWire } from '#platform/http';
+import { ruleNamesOf, validateWire } from '#platform/validation';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
-import { ChatCompletionRequest, ChatReasoning, ChatTextOptions } from '../contract/chat.request.js';
+import { ChatCompletionRequest, ChatTextOptions } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
 
 const nothing = {
@@ -21,6 +21,7 @@ const model: ChatModel = {
   capabilities: nothing,
   maxChoices: 4,
   maxCompletionTokens: 128,
+  inputAdapters: {},
   contextLength: 256,
   systemPrompt: 'Be kind.',
   constraints: null,
@@ -97,6 +98,11 @@ describe('the accepted fields of a chat request', () => {
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'maybe' } }],
     ['stop_token_ids', { stop_token_ids: ['a'] }],
     ['reasoning_effort', { reasoning_effort: 'huge' }],
+    ['messages[0].reasoning', { messages: [{ role: 'assistant', content: 'A', reasoning: 7 }] }],
+    [
+      'messages[0].reasoning_details[0].type',
+      { messages: [{ role: 'assistant', content: 'A', reasoning_details: [{}] }] },
+    ],
   ])('rejects an invalid %s', (param, changes) => {
     const error = refusalOf(changes);
     expect(error.code).toBe('INVALID_REQUEST');
@@ -161,6 +167,22 @@ describe('the response format', () => {
     expect(format({ response_format: { type: 'json_schema', json_schema: { name: 'a' } } })?.schema).toEqual({});
   });
 
+  it('may be a pattern or a grammar', () => {
+    expect(format({ response_format: { type: 'regex', pattern: 'a+' } })).toEqual({
+      type: 'regex',
+      pattern: 'a+',
+      param: 'response_format.pattern',
+    });
+    expect(format({ response_format: { type: 'grammar', grammar: 'root ::= "a"' } })).toEqual({
+      type: 'grammar',
+      grammar: 'root ::= "a"',
+      param: 'response_format.grammar',
+    });
+    for (const response_format of [{ type: 'regex' }, { type: 'grammar', grammar: 3 }, { type: 'xml' }]) {
+      expect(refusalOf({ response_format })).toMatchObject({ code: 'INVALID_REQUEST', param: 'response_format' });
+    }
+  });
+
   it('is refused where both fields name one, and where a schema is longer than a megabyte', () => {
     const both = { response_schema: schema, response_format: { type: 'json_object' } };
     expect(refusalOf(both).param).toBe('response_schema');
@@ -171,17 +193,15 @@ describe('the response format', () => {
 
 describe('features that the model does not support', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } };
-  const named = { type: 'function', function: { name: 'f' } };
 
   it.each([
-    ['tools', { tools: [named] }],
-    ['tools', { tools: [{ type: 'web_search' }] }],
+    ['tools[0].type', { tools: [{ type: 'web_search' }] }],
+    ['tools[0].type', { tools: [{ type: 'x_search' }] }],
     ['messages[0].content[1]', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, image] }] }],
-    ['messages[0].role', { messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }],
-    ['messages[0].tool_calls', { messages: [{ role: 'assistant', tool_calls: [named] }] }],
     ['reasoning_effort', { reasoning_effort: 'high' }],
     ['reasoning.effort', { reasoning: { effort: 'low' } }],
     ['reasoning.enabled', { reasoning: { enabled: true } }],
+    ['reasoning.summary', { reasoning: { summary: 'concise' } }],
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
     ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
     ['service_parameters.enable_web_scraping', { service_parameters: { enable_web_scraping: true } }],
@@ -192,18 +212,17 @@ describe('features that the model does not support', () => {
     expect(error.message).toContain('The model tiny does not support');
   });
 
-  it.each([
-    ['tools', { tools: [named] }],
-    ['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }],
-  ])('rejects a feature that only the manifest claims: %s', (param, changes) => {
-    const capabilities = {
-      ...nothing,
-      supportsFunctionCalling: true,
-      supportsVision: true,
-    };
-    expect(refusalOf(changes, { capabilities }).param).toBe(param);
-    expect(normalize({ response_format: { type: 'text' } }, { capabilities }).payload.n).toBe(1);
-  });
+  it.each([['messages[0].content[0]', { messages: [{ role: 'user', content: [image] }] }]])(
+    'rejects a feature that only the manifest claims: %s',
+    (param, changes) => {
+      const capabilities = {
+        ...nothing,
+        supportsVision: true,
+      };
+      expect(refusalOf(changes, { capabilities }).param).toBe(param);
+      expect(normalize({ response_format: { type: 'text' } }, { capabilities }).payload.n).toBe(1);
+    },
+  );
 
   it('rejects logprobs for a model without them', () => {
     expect(refusalOf({ logprobs: true }, { capabilities: { ...nothing, supportsLogProbs: false } }).param).toBe(
@@ -244,7 +263,6 @@ describe('accepted fields without an effect', () => {
   it.each([
     ['verbosity', { verbosity: 'low' }, ChatCompletionRequest],
     ['verbosity', { text: { verbosity: 'low' } }, ChatTextOptions],
-    ['summary', { reasoning: { summary: 'concise' } }, ChatReasoning],
     ['prompt_cache_retention', { prompt_cache_retention: '24h' }, ChatCompletionRequest],
     ['metadata', { metadata: { a: 'b' } }, ChatCompletionRequest],
     ['cache_control', { messages: [{ role: 'user', content: marked }] }, ChatTextPart],
@@ -328,6 +346,42 @@ describe('the conversation', () => {
     expect(effortOf({ reasoning_effort: 'none' }, nothing)).toBeUndefined();
   });
 
+  it('bounds reasoning by the budget of its effort', () => {
+    const capabilities = {
+      ...nothing,
+      supportsReasoning: true,
+      supportsReasoningEffort: true,
+      reasoningEffortOptions: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+    };
+    const budgetOf = (effort: string, thinkingBudgets?: Record<string, number>) =>
+      normalize({ reasoning_effort: effort }, { capabilities, thinkingBudgets }).payload.thinkingBudget;
+    expect(capabilities.reasoningEffortOptions.map((effort) => budgetOf(effort))).toEqual([
+      undefined,
+      256,
+      1_024,
+      4_096,
+      16_384,
+      undefined,
+      undefined,
+    ]);
+    expect([budgetOf('low', { low: 7 }), budgetOf('high', { low: 7 })]).toEqual([7, undefined]);
+    expect(normalize({}, { capabilities }).payload).not.toHaveProperty('thinkingBudget');
+  });
+
+  it('takes reasoning back under each name that it was sent, the most exact first', () => {
+    const reasoningOf = (members: object) =>
+      normalize({
+        messages: [...hello.messages, { role: 'assistant', content: 'A', ...members }, ...hello.messages],
+      }).payload.messages.find(({ role }) => role === 'assistant')?.reasoningContent;
+    const pieces = ['a', 'b'].map((text) => ({ type: 'reasoning.text', text, format: 'unknown', index: 0 }));
+    const other = { type: 'reasoning.text', text: 'c', index: 1 };
+    expect(reasoningOf({ reasoning_details: [...pieces, other] })).toBe('ab\nc');
+    expect(reasoningOf({ reasoning: 'x', reasoning_details: pieces })).toBe('x');
+    expect(reasoningOf({ reasoning_content: 'y', reasoning: 'x', thought_signature: 's' })).toBe('y');
+    expect(reasoningOf({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'AA==' }] })).toBeUndefined();
+    expect(reasoningOf({ reasoning_content: null, reasoning: null })).toBeUndefined();
+  });
+
   it("follows the model's default of not thinking unless the request enables it", () => {
     const capabilities = {
       ...nothing,
@@ -367,6 +421,12 @@ describe('any request', () => {
   const wild = fc.jsonValue({ maxDepth: 2 });
   const near = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
     fc.oneof({ weight: 40, arbitrary }, { weight: 1, arbitrary: wild });
+  const tool = near(
+    fc.record({
+      type: near(fc.constant('function')),
+      function: near(fc.record({ name: near(fc.constantFrom('a', 'b')), parameters: near(fc.constant({})) })),
+    }),
+  );
   const part = near(fc.record({ type: near(fc.constant('text')), text: near(fc.string({ minLength: 1 })) }));
   const message = near(
     fc.record({
@@ -386,8 +446,9 @@ describe('any request', () => {
       seed: near(fc.integer({ min: 1 })),
       logprobs: near(fc.constant(true)),
       top_logprobs: near(fc.integer({ min: 0, max: 20 })),
-      tools: near(fc.constant(null)),
-      tool_choice: near(fc.constant(null)),
+      tools: near(fc.oneof(fc.constant(null), fc.array(tool, { maxLength: 2 }))),
+      tool_choice: near(fc.constantFrom(null, 'auto', 'required', { type: 'function', function: { name: 'a' } })),
+      functions: near(fc.constant(null)),
       response_format: near(fc.constant(null)),
       reasoning: near(fc.constant(null)),
       service_parameters: near(fc.constant(null)),

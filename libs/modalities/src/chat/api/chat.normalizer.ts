@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { ResolvedModel } from '#model-registry';
-import type { ModelCapabilities, ModelManifest, TextConstraints } from '#model-registry/manifest';
-import { ruleNamesOf } from '#platform/http';
+import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
+import { ruleNamesOf } from '#platform/validation';
 import { type ChatJobMessage, type ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
@@ -9,7 +9,10 @@ import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { contentOf } from './chat.content.js';
 import { effectiveParameters } from './chat.parameters.js';
-import { type ChatModelLimits, checkSupport, effortOf, formatOf } from './chat.support.js';
+import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
+import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
+import { toolMessages } from './chat.tool-messages.js';
+import { toolsOf } from './chat.tools.js';
 
 /** What the normalizer needs from a resolved model. */
 export interface ChatModel extends ChatModelLimits {
@@ -22,6 +25,8 @@ export interface ChatModel extends ChatModelLimits {
   constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
+  /** Tokens of reasoning by effort; an effort that is not listed has no bound. Absent: the defaults. */
+  thinkingBudgets?: Partial<Record<string, number>>;
 }
 
 const defaultMaxChoices = 4;
@@ -37,10 +42,12 @@ export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
     maxChoices: manifest.maxChoices ?? defaultMaxChoices,
     maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
     contextLength,
+    inputAdapters: manifest.inputAdapters ?? {},
     systemPrompt: manifest.systemPrompt ?? null,
     ...imageTokensOf(manifest),
     constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
     suffix,
+    thinkingBudgets: manifest.reasoning?.budgets,
   };
 }
 
@@ -62,6 +69,11 @@ export interface NormalizedChat {
  */
 const longestTokenBytes = 256;
 
+/** Bytes that no prompt of this many tokens exceeds. */
+export function maxPromptBytes(contextLength: number): number {
+  return contextLength * longestTokenBytes;
+}
+
 /** The error for a prompt that does not fit; the error filter adds OpenAI's code. */
 export function contextOverflow(contextLength: number): PlatformError {
   const message = `This model's maximum context length is ${contextLength} tokens. Your messages are longer; please shorten them.`;
@@ -69,13 +81,13 @@ export function contextOverflow(contextLength: number): PlatformError {
 }
 
 function toJobMessage(message: ChatMessage): ChatJobMessage {
-  const reasoning = message.role === 'assistant' || message.role === 'tool' ? message.reasoning_content : null;
+  const reasoning = echoedReasoning(message);
   return {
     // Most models know no developer role; OpenAI treats it as system too.
     role: message.role === 'developer' ? 'system' : message.role,
     ...contentOf(message.content ?? null),
     ...(typeof message.name === 'string' ? { name: message.name } : {}),
-    ...(typeof reasoning === 'string' ? { reasoningContent: reasoning } : {}),
+    ...(reasoning === undefined ? {} : { reasoningContent: reasoning }),
   };
 }
 
@@ -84,7 +96,8 @@ function toJobMessage(message: ChatMessage): ChatJobMessage {
  * support only one.
  */
 function conversation(messages: ChatMessage[], systemPrompt: string | null): ChatJobMessage[] {
-  const given = messages.map(toJobMessage);
+  const ofTools = toolMessages(messages);
+  const given = messages.map((message, position) => ({ ...toJobMessage(message), ...ofTools[position] }));
   const first = given.findIndex(({ role }) => role !== 'system');
   const leading = first === -1 ? given.length : first;
   const system = given.slice(0, leading).map(({ content }) => content);
@@ -133,25 +146,6 @@ function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
   return strings.filter((text) => text !== '');
 }
 
-/** Returns how much a request thinks. An absent member leaves the choice to the model's template. */
-function thinkingOf(
-  request: ChatCompletionRequest,
-  parameters: ChatEffectiveParameters,
-  { supportsReasoningEffort, defaultReasoningEffort }: ModelCapabilities,
-): Pick<ChatJobPayload, 'enableThinking' | 'reasoningEffort'> {
-  const enabled = request.reasoning?.enabled ?? null;
-  if (parameters.disable_thinking || enabled === false) return { enableThinking: false };
-  // A client that enables reasoning overrides a model's default effort of `none`.
-  const isOverruled = enabled === true && defaultReasoningEffort === 'none';
-  const own = supportsReasoningEffort && !isOverruled ? defaultReasoningEffort : undefined;
-  const effort = effortOf(request) ?? own;
-  const enableThinking = effort === 'none' ? false : (enabled ?? undefined);
-  return {
-    ...(enableThinking === undefined ? {} : { enableThinking }),
-    ...(effort === undefined || !supportsReasoningEffort ? {} : { reasoningEffort: effort }),
-  };
-}
-
 /**
  * Converts the request to the job payload. Throws `INVALID_REQUEST` for what the model does not support and
  * `TOO_MANY_TOKENS` for a prompt that cannot fit.
@@ -161,7 +155,9 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
   checkSupport(request, parameters, model);
   const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
   const messages = conversation(request.messages, systemPrompt);
-  if (promptBytes({ messages }) > model.contextLength * longestTokenBytes) throw contextOverflow(model.contextLength);
+  const tools = toolsOf(request, model.id);
+  if (promptBytes({ messages, tools: tools.tools }) > maxPromptBytes(model.contextLength))
+    throw contextOverflow(model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
@@ -171,10 +167,11 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     stop: stopStrings(request.stop),
     stopTokenIds: request.stop_token_ids ?? [],
     topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
-    ...thinkingOf(request, parameters, model.capabilities),
+    ...thinkingOf(request, parameters, model),
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
     ...(format === undefined ? {} : { format }),
+    ...tools,
   };
   return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
 }

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import { findIssues, invalidRequest } from '#platform/http';
+import { findIssues, invalidRequest } from '#platform/validation';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 import { ChatServiceParameters } from '../contract/chat.request.js';
 

@@ -72,9 +72,13 @@ describe('ChatChunkPresenter', () => {
     });
   });
 
-  it('sends reasoning in its own field', () => {
+  it('sends reasoning in fields of its own, under each name that clients read', () => {
     const chunks = chunksOf(new ChatChunkPresenter(head, false), text(0, 'hm', 'reasoning'));
-    expect(chunks[1]?.choices[0]?.delta).toEqual({ reasoning_content: 'hm' });
+    expect(chunks[1]?.choices[0]?.delta).toEqual({
+      reasoning_content: 'hm',
+      reasoning: 'hm',
+      reasoning_details: [{ type: 'reasoning.text', text: 'hm', format: 'unknown', index: 0 }],
+    });
   });
 
   it('escapes any model output', () => {
@@ -102,6 +106,45 @@ describe('ChatChunkPresenter', () => {
   });
 });
 
+const calls: ChatEvent[] = [
+  { type: 'tool-call', index: 0, call: 0, id: 'call_a', name: 'now' },
+  { type: 'tool-call-delta', index: 0, call: 0, text: '{"a"', tokens: 2, logprobs: null },
+  { type: 'tool-call-delta', index: 0, call: 0, text: ': 1}', tokens: 2, logprobs: null },
+  { type: 'tool-call', index: 0, call: 1, id: 'call_b', name: 'then' },
+  { type: 'tool-call-delta', index: 0, call: 1, text: '{}', tokens: 1, logprobs: null },
+  { type: 'choice-finished', index: 0, finishReason: 'tool_calls' },
+];
+
+describe('tool calls', () => {
+  it('are begun with their id, type and name, and go on with their arguments alone', () => {
+    const chunks = chunksOf(new ChatChunkPresenter({ ...head, n: 1 }, false), ...calls);
+    const sent = chunks.slice(1).map(({ choices: [choice] }) => choice?.delta.tool_calls ?? choice?.finish_reason);
+    const begun = (index: number, id: string, name: string) => [
+      { index, id, type: 'function', function: { name, arguments: '' } },
+    ];
+    const more = (index: number, text: string) => [{ index, function: { arguments: text } }];
+    expect(sent).toEqual([
+      begun(0, 'call_a', 'now'),
+      more(0, '{"a"'),
+      more(0, ': 1}'),
+      begun(1, 'call_b', 'then'),
+      more(1, '{}'),
+      'tool_calls',
+    ]);
+  });
+
+  it('are whole in a whole response, whose content is null', () => {
+    const collector = new ChatCompletionCollector({ ...head, n: 1 });
+    for (const event of calls) collector.add(event);
+    const [choice] = collector.completion(usage).choices;
+    expect(choice).toMatchObject({ finish_reason: 'tool_calls', stop_reason: null, message: { content: null } });
+    expect(choice?.message.tool_calls).toEqual([
+      { id: 'call_a', type: 'function', function: { name: 'now', arguments: '{"a": 1}' } },
+      { id: 'call_b', type: 'function', function: { name: 'then', arguments: '{}' } },
+    ]);
+  });
+});
+
 describe('ChatCompletionCollector', () => {
   it('joins the deltas of each choice', () => {
     const collector = new ChatCompletionCollector(head);
@@ -124,6 +167,10 @@ describe('ChatCompletionCollector', () => {
     ).toEqual([
       ['AA', 'why', 'stop'],
       ['B', null, 'length'],
+    ]);
+    expect(completion.choices.map(({ message }) => [message.reasoning, message.reasoning_details])).toEqual([
+      ['why', [{ type: 'reasoning.text', text: 'why', format: 'unknown', index: 0 }]],
+      [null, undefined],
     ]);
     expect(completion).toMatchObject({
       object: 'chat.completion',

@@ -2,14 +2,22 @@ import type { JobQuote } from '#billing';
 import { type NanoUsd, PlatformError, type TokenUsage } from '#common';
 import type { EventPresenter } from '#gateway';
 import type { Pricing } from '#model-registry/manifest';
-import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/chat.events.js';
+import type {
+  ChatEvent,
+  TextDeltaEvent,
+  TokenLogprob,
+  ToolCallDeltaEvent,
+  ToolCallEvent,
+} from '../contract/chat.events.js';
 import { chatCost } from '../contract/chat.meter.js';
 import type {
   ChatChoiceLogprobs,
   ChatCompletionResponse,
   ChatCost,
   ChatEffectiveParameters,
+  ChatReasoningText,
   ChatTokenLogprob,
+  ChatToolCall,
   ChatUsage,
 } from '../contract/chat.response.js';
 import type { NormalizedChat } from './chat.normalizer.js';
@@ -66,11 +74,35 @@ export function presentUsage(usage: TokenUsage): ChatUsage {
   };
 }
 
+/** The reasoning under each name that clients read, and echo with the message. Details of one index are pieces. */
+function presentReasoning(text: string | null) {
+  const named = { reasoning_content: text, reasoning: text };
+  if (text === null || text === '') return named;
+  const details: ChatReasoningText[] = [{ type: 'reasoning.text', text, format: 'unknown', index: 0 }];
+  return { ...named, reasoning_details: details };
+}
+
 interface CollectedChoice {
   content: string[];
   reasoning: string[];
+  toolCalls: CollectedCall[];
   logprobs: ChatTokenLogprob[];
-  finishReason: 'stop' | 'length';
+  finishReason: 'stop' | 'length' | 'tool_calls';
+}
+
+interface CollectedCall {
+  id: string;
+  name: string;
+  arguments: string[];
+}
+
+function presentCall({ id, name, arguments: texts }: CollectedCall): ChatToolCall {
+  return { id, type: 'function', function: { name, arguments: texts.join('') } };
+}
+
+/** The contract has no further reason for the one that is reported. */
+function stopReason(finishReason: 'stop' | 'length' | 'tool_calls'): 'stop' | 'length' | null {
+  return finishReason === 'tool_calls' ? null : finishReason;
 }
 
 /** Collects the events of one request for a client that does not stream. */
@@ -81,6 +113,7 @@ export class ChatCompletionCollector {
     this.choices = Array.from({ length: head.n }, () => ({
       content: [],
       reasoning: [],
+      toolCalls: [],
       logprobs: [],
       finishReason: 'stop',
     }));
@@ -94,7 +127,12 @@ export class ChatCompletionCollector {
       choice.finishReason = event.finishReason;
       return;
     }
-    choice[event.channel].push(event.text);
+    if (event.type === 'tool-call') {
+      choice.toolCalls[event.call] = { id: event.id, name: event.name, arguments: [] };
+      return;
+    }
+    if (event.type === 'text-delta') choice[event.channel].push(event.text);
+    else choice.toolCalls[event.call]?.arguments.push(event.text);
     if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
   }
 
@@ -105,17 +143,18 @@ export class ChatCompletionCollector {
       object: 'chat.completion',
       created,
       model: modelId,
-      choices: this.choices.map(({ content, reasoning, logprobs, finishReason }, index) => ({
+      choices: this.choices.map(({ content, reasoning, toolCalls, logprobs, finishReason }, index) => ({
         index,
         message: {
           role: 'assistant',
-          content: content.join(''),
-          reasoning_content: reasoning.length === 0 ? null : reasoning.join(''),
-          tool_calls: [],
+          // Null beside calls, as clients expect it.
+          content: content.join('') || (toolCalls.length > 0 ? null : ''),
+          ...presentReasoning(reasoning.length === 0 ? null : reasoning.join('')),
+          tool_calls: toolCalls.map(presentCall),
         },
         logprobs: withLogprobs ? { content: logprobs } : null,
         finish_reason: finishReason,
-        stop_reason: finishReason,
+        stop_reason: stopReason(finishReason),
       })),
       usage: presentUsage(usage),
       cost: chatCost(usage, pricing, heldDiemNano),
@@ -150,7 +189,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     if (event.type === 'prompt-ready' && this.textSent) {
       throw new PlatformError('INFERENCE_FAILED', 'The response was interrupted.');
     }
-    this.textSent ||= event.type === 'text-delta';
+    this.textSent ||= event.type === 'text-delta' || event.type === 'tool-call';
     return this.chunks(event);
   }
 
@@ -168,7 +207,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     if (event.type === 'choice-finished') {
       return [...this.role(event.index), this.choice(event.index, '{}', 'null', event.finishReason)];
     }
-    return [...this.role(event.index), ...this.delta(event)];
+    const role = this.role(event.index);
+    if (event.type === 'tool-call') return [...role, this.call(event)];
+    return [...role, ...(event.type === 'text-delta' ? this.delta(event) : this.callDelta(event))];
   }
 
   /** The extra chunk of `include_usage`. */
@@ -189,14 +230,32 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private delta({ index, channel, text, logprobs }: TextDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
     if (text === '' && !scored) return [];
-    const field = channel === 'content' ? 'content' : 'reasoning_content';
+    const delta = channel === 'content' ? { content: text } : presentReasoning(text);
     const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
-    return [this.choice(index, `{"${field}":${JSON.stringify(text)}}`, JSON.stringify(scores), null)];
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
   }
 
-  private choice(index: number, delta: string, logprobs: string, finishReason: string | null): string {
-    const finish = finishReason === null ? 'null' : `"${finishReason}"`;
-    const stop = finishReason === null ? '' : `,"stop_reason":${finish}`;
+  private call({ index, call, id, name }: ToolCallEvent): string {
+    const begun = { index: call, id, type: 'function', function: { name, arguments: '' } };
+    return this.choice(index, JSON.stringify({ tool_calls: [begun] }), 'null', null);
+  }
+
+  private callDelta({ index, call, text, logprobs }: ToolCallDeltaEvent): string[] {
+    const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
+    if (text === '' && !scored) return [];
+    const delta = { tool_calls: [{ index: call, function: { arguments: text } }] };
+    const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
+  }
+
+  private choice(
+    index: number,
+    delta: string,
+    logprobs: string,
+    finishReason: 'stop' | 'length' | 'tool_calls' | null,
+  ): string {
+    const finish = JSON.stringify(finishReason);
+    const stop = finishReason === null ? '' : `,"stop_reason":${JSON.stringify(stopReason(finishReason))}`;
     return `${this.opening}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}${stop}}${this.closing}`;
   }
 }

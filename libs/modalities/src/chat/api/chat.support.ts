@@ -1,12 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
-import { builtCapabilities, type ModelCapabilities, type ModelManifest } from '#model-registry/manifest';
+import {
+  builtCapabilities,
+  type InputAdapters,
+  type ModelCapabilities,
+  type ModelManifest,
+} from '#model-registry/manifest';
 import type { ChatJobFormat } from '../contract/chat.job.js';
 import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
-import type { ChatTool } from '../contract/chat.tools.js';
 
 /** What the model supports, to check a request against. */
 export interface ChatModelLimits {
@@ -18,6 +22,8 @@ export interface ChatModelLimits {
   maxChoices: number;
   /** Maximum tokens of one choice. */
   maxCompletionTokens: number;
+  /** Models that read inputs for this one. */
+  inputAdapters: InputAdapters;
 }
 
 const clientKeyHeader = 'x-service-tee-client-pub-key';
@@ -35,45 +41,27 @@ function unsupported(model: ChatModelLimits, what: string, param: string): Platf
 }
 
 const partNeeds: Record<
-  Exclude<ChatPart['type'], 'text'>,
-  { what: string; able: (can: ModelCapabilities) => boolean }
+  Exclude<ChatPart['type'], 'text' | 'file'>,
+  { what: string; able: (can: ModelCapabilities, adapters: InputAdapters) => boolean }
 > = {
   image_url: { what: 'images', able: (can) => can.supportsVision },
-  input_audio: { what: 'audio input', able: (can) => can.supportsAudioInput },
-  video_url: { what: 'video input', able: (can) => can.supportsVideoInput },
-  // There is no capability for files; models that read images read pages.
-  file: { what: 'files', able: (can) => can.supportsVision },
+  input_audio: { what: 'audio input', able: (can, { audio }) => can.supportsAudioInput || audio !== undefined },
+  video_url: { what: 'video input', able: (can, { audio }) => can.supportsVideoInput || audio !== undefined },
 };
 
 function checkMessage(message: ChatMessage, position: number, model: ChatModelLimits): void {
   const place = `messages[${position}]`;
-  const callsTools = message.role === 'tool' || (message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 0);
-  if (callsTools && !model.capabilities.supportsFunctionCalling) {
-    throw unsupported(model, 'tools', message.role === 'tool' ? `${place}.role` : `${place}.tool_calls`);
-  }
   const content = message.content ?? null;
-  if (message.role === 'assistant' && content === null && !callsTools) {
+  if (message.role === 'assistant' && content === null && (message.tool_calls?.length ?? 0) === 0) {
     throw invalidField(`${place}.content is required without tool_calls.`, `${place}.content`, 'required');
   }
   if (!Array.isArray(content)) return;
   for (const [index, part] of content.entries()) {
-    if (part.type === 'text') continue;
+    // Every model reads files: their text enters the prompt.
+    if (part.type === 'text' || part.type === 'file') continue;
     const { what, able } = partNeeds[part.type];
-    if (!able(model.capabilities)) throw unsupported(model, what, `${place}.content[${index}]`);
+    if (!able(model.capabilities, model.inputAdapters)) throw unsupported(model, what, `${place}.content[${index}]`);
   }
-}
-
-function mayUse(tool: ChatTool, can: ModelCapabilities): boolean {
-  if (tool.type === 'web_search') return can.supportsWebSearch;
-  return tool.type === 'x_search' ? can.supportsXSearch : can.supportsFunctionCalling;
-}
-
-function checkTools(request: ChatCompletionRequest, model: ChatModelLimits): void {
-  const tools = request.tools ?? [];
-  const refused = tools.find((tool) => !mayUse(tool, model.capabilities));
-  if (refused !== undefined) throw unsupported(model, 'function' in refused ? 'tools' : refused.type, 'tools');
-  const forced = (request.tool_choice ?? 'auto') !== 'auto' && request.tool_choice !== 'none';
-  if (forced && tools.length === 0) throw invalidField('tool_choice needs tools.', 'tool_choice');
 }
 
 const maxSchemaLength = 1_000_000;
@@ -82,6 +70,12 @@ const maxSchemaLength = 1_000_000;
 export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefined {
   const { response_format: format, response_schema: schema } = request;
   if (format?.type === 'json_object') return { type: 'json-object', param: 'response_format' };
+  if (format?.type === 'regex') {
+    return { type: 'regex', pattern: format.pattern ?? '', param: 'response_format.pattern' };
+  }
+  if (format?.type === 'grammar') {
+    return { type: 'grammar', grammar: format.grammar ?? '', param: 'response_format.grammar' };
+  }
   if (format?.type === 'json_schema') {
     return {
       type: 'json-schema',
@@ -127,6 +121,8 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
     const options = (reasoningEffortOptions ?? []).join(', ');
     throw invalidField(`The model ${model.id} takes these reasoning efforts: ${options}.`, param, 'unsupported');
   }
+  // The others ask for what is sent anyway: the reasoning in full.
+  if (request.reasoning?.summary === 'concise') throw unsupported(model, 'summaries of reasoning', 'reasoning.summary');
   if (request.reasoning?.enabled === true && !supportsReasoning)
     throw unsupported(model, 'reasoning', 'reasoning.enabled');
 }
@@ -186,7 +182,6 @@ export function checkSupport(
   };
   checkCounts(request, model);
   for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
-  checkTools(request, model);
   checkFormat(request, model);
   checkReasoning(request, model);
   checkLogprobs(request, model);

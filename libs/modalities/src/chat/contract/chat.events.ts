@@ -27,11 +27,32 @@ export interface TextDeltaEvent extends ReplyEvent {
   logprobs: TokenLogprob[] | null;
 }
 
+/** A choice begins a tool call. Sent before the fragments of its arguments. */
+export interface ToolCallEvent extends ReplyEvent {
+  type: 'tool-call';
+  /** Choice index, 0 to n-1. */
+  index: number;
+  /** Position of the call in its choice, from 0. */
+  call: number;
+  id: string;
+  name: string;
+}
+
+/** New text of the arguments of a tool call. The fragments of one call, joined, are a JSON object. */
+export interface ToolCallDeltaEvent extends ReplyEvent {
+  type: 'tool-call-delta';
+  index: number;
+  call: number;
+  text: string;
+  tokens: number;
+  logprobs: TokenLogprob[] | null;
+}
+
 /** One choice is complete. */
 export interface ChoiceFinishedEvent extends ReplyEvent {
   type: 'choice-finished';
   index: number;
-  finishReason: 'stop' | 'length';
+  finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-export type ChatEvent = PromptReadyEvent | TextDeltaEvent | ChoiceFinishedEvent;
+export type ChatEvent = PromptReadyEvent | TextDeltaEvent | ToolCallEvent | ToolCallDeltaEvent | ChoiceFinishedEvent;

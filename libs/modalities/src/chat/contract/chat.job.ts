@@ -12,6 +12,7 @@ import {
   IsString,
   Max,
   Min,
+  ValidateBy,
   ValidateNested,
 } from '#platform/validation';
 import { defineJob } from '#queue';
@@ -29,6 +30,40 @@ export class ChatJobImage {
 
   /** Part of the caller's request, for refusals. */
   @IsString() param!: string;
+}
+
+/** A call of a tool in an earlier response. */
+export class ChatJobToolCall {
+  @IsString() id!: string;
+  @IsString() name!: string;
+  /** A JSON object as text. */
+  @IsString() arguments!: string;
+}
+
+/** A function that the model may call. */
+export class ChatJobTool {
+  @IsString() name!: string;
+  @IsOptional() @IsString() description?: string;
+  /** JSON Schema of the arguments. */
+  @IsObject() parameters!: object;
+  /** Accepted without effect: arguments always follow the schema. */
+  @IsBoolean() strict!: boolean;
+  /** Field of the caller's request that holds the schema, for refusals. */
+  @IsOptional() @IsString() param?: string;
+}
+
+function IsToolChoice(): PropertyDecorator {
+  const names = ['auto', 'none', 'required'];
+  return ValidateBy({
+    name: 'isToolChoice',
+    validator: {
+      validate: (value: unknown) =>
+        typeof value === 'object' && value !== null
+          ? typeof (value as { name?: unknown }).name === 'string'
+          : names.includes(String(value)),
+      defaultMessage: () => '$property must be auto, none, required or a name',
+    },
+  });
 }
 
 /** One message of the conversation in canonical form; content parts are already joined to text. */
@@ -53,6 +88,17 @@ export class ChatJobMessage {
   @ValidateNested({ each: true })
   @Type(() => ChatJobImage)
   images?: ChatJobImage[];
+  /** Of an assistant message; optional for good. */
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ChatJobToolCall)
+  toolCalls?: ChatJobToolCall[];
+
+  /** Of a tool message: the call it is the result of; optional for good. */
+  @IsOptional()
+  @IsString()
+  toolCallId?: string;
 }
 
 /** Sampling options. Absent members take the model's generation defaults. */
@@ -75,11 +121,17 @@ export class SamplingOptions {
 
 /** What the text of every choice must look like. */
 export class ChatJobFormat {
-  @IsIn(['json-object', 'json-schema'])
-  type!: 'json-object' | 'json-schema';
+  @IsIn(['json-object', 'json-schema', 'regex', 'grammar'])
+  type!: 'json-object' | 'json-schema' | 'regex' | 'grammar';
 
   /** JSON Schema of a `json-schema` format. */
   @IsOptional() @IsObject() schema?: object;
+
+  /** Of `regex`: an ECMA-262 pattern that the whole text matches. */
+  @IsOptional() @IsString() pattern?: string;
+
+  /** Of `grammar`: EBNF whose rule `root` the whole text matches. */
+  @IsOptional() @IsString() grammar?: string;
 
   /** Field of the caller's request, for refusals. */
   @IsString() param!: string;
@@ -116,13 +168,36 @@ export class ChatJobPayload {
   /** Passed to the chat template as `reasoning_effort`; also absent in jobs of an older api. */
   @IsOptional() @IsString() reasoningEffort?: string;
 
-  /** Drops `<think>` blocks instead of sending them on the reasoning channel. */
+  /**
+   * Tokens of reasoning after which its block is closed by force; absent: no bound, as in jobs of an api that did not
+   * know of it. Optional for good.
+   */
+  @IsOptional() @IsInt() @Min(0) thinkingBudget?: number;
+
+  /** Drops reasoning blocks instead of sending them on the reasoning channel. */
   @IsBoolean() stripThinking!: boolean;
 
   @IsOptional() @IsString() promptCacheKey?: string;
 
   /** Absent: any text, as in jobs of an api that did not know of it. Optional for good. */
   @IsOptional() @ValidateNested() @Type(() => ChatJobFormat) format?: ChatJobFormat;
+
+  /** Functions that the model may call; this and the two below are optional for good. */
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(128)
+  @ValidateNested({ each: true })
+  @Type(() => ChatJobTool)
+  tools?: ChatJobTool[];
+
+  /** Absent: `auto`. */
+  @IsOptional() @IsToolChoice() toolChoice?: 'auto' | 'none' | 'required' | { name: string };
+
+  /** Names of the tools that may be called; absent: all. The prompt describes all. */
+  @IsOptional() @IsArray() @IsString({ each: true }) allowedTools?: string[];
+
+  /** Whether a response may hold several calls; absent: yes. */
+  @IsOptional() @IsBoolean() parallelToolCalls?: boolean;
 }
 
 /** The result of a chat job; the text itself goes to the client only. */

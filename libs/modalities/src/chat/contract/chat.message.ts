@@ -1,13 +1,5 @@
-import {
-  CheckedField,
-  ChoiceField,
-  type NestedClass,
-  NumberField,
-  ObjectField,
-  ObjectListField,
-  TextField,
-  nest,
-} from '#platform/http';
+import { CheckedField, ChoiceField, NumberField, ObjectField, ObjectListField, TextField } from '#platform/http';
+import { type NestedClass, nest } from '#platform/validation';
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 
@@ -79,7 +71,7 @@ export class ChatVideoPart extends ChatContentPart {
 }
 
 export class ChatFile {
-  @TextField({ required: true, description: 'A data URL or a public URL; at most 25 MB decoded.' })
+  @TextField({ required: true, description: 'A data URL, base64 or a public URL; at most 25 MB decoded.' })
   file_data!: string;
 
   @TextField({ description: 'Name of the file.', example: 'report.pdf' })
@@ -90,6 +82,9 @@ export class ChatFilePart extends ChatContentPart {
   @ChoiceField(['file'], { required: true, description: 'Type of the part.' })
   type!: 'file';
 
+  @nest(({ file_id: id }) =>
+    (id ?? null) === null ? ChatFile : { problem: 'is not supported; send file_data', at: 'file_id' },
+  )
   @ObjectField(ChatFile, { required: true, description: 'The file; its text counts as input.' })
   file!: ChatFile;
 }
@@ -182,7 +177,7 @@ export class ChatReasoningDetail {
   @TextField({ description: 'Format of the detail.' })
   format?: string;
 
-  @TextField({ description: 'Reasoning text.' })
+  @TextField({ description: 'Reasoning text, or a piece of it: those of one index are joined.' })
   text?: string;
 
   @TextField({ description: 'Encrypted reasoning.' })
@@ -202,6 +197,9 @@ class SpokenMessage extends NamedMessage {
   @TextField({ nullable: true, description: 'Reasoning of an earlier response, echoed.' })
   reasoning_content?: string | null;
 
+  @TextField({ nullable: true, description: 'Another name of `reasoning_content`, which takes precedence.' })
+  reasoning?: string | null;
+
   @CheckedField({
     name: 'isToolCalls',
     nullable: true,
@@ -219,10 +217,12 @@ export class ChatAssistantMessage extends SpokenMessage {
   @ContentField({ parts: ['text'], nullable: true, required: false })
   content?: string | ChatTextPart[] | null;
 
-  @ObjectListField(() => ChatReasoningDetail, [ChatReasoningDetail], { description: 'Reasoning details, echoed.' })
+  @ObjectListField(() => ChatReasoningDetail, [ChatReasoningDetail], {
+    description: 'Reasoning of an earlier response, echoed; used without `reasoning_content`.',
+  })
   reasoning_details?: ChatReasoningDetail[];
 
-  @TextField({ nullable: true, description: 'Signature of the reasoning, echoed.' })
+  @TextField({ nullable: true, description: 'Accepted without effect: local models sign no reasoning.' })
   thought_signature?: string | null;
 }
 

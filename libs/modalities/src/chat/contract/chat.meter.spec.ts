@@ -53,6 +53,17 @@ describe('chatCost', () => {
 describe('quoteChat', () => {
   const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
 
+  it('counts tools and their calls', () => {
+    const large = { ...tariff, contextLength: 100_000 };
+    const tokensOf = (changes: Parameters<typeof plainChat>[0]) => quoteChat(plainChat(changes), large).promptTokens;
+    const parameters = { type: 'object', properties: { city: { type: 'string', description: '€'.repeat(900) } } };
+    const tools = [{ name: 'now', parameters, strict: false }];
+    expect(tokensOf({ tools }) - tokensOf({})).toBeGreaterThan(JSON.stringify(tools, null, 4).length + 1_800);
+    const call = { id: 'call_1', name: 'now', arguments: JSON.stringify({ city: '€'.repeat(500) }) };
+    const withCall = tokensOf({ messages: [{ role: 'assistant', content: '', toolCalls: [call] }] });
+    expect(withCall - tokensOf({ messages: [{ role: 'assistant', content: '' }] })).toBeGreaterThan(1_500);
+  });
+
   it('counts one token for every byte of the prompt', () => {
     const quote = quoteChat(plainChat({ messages: [{ role: 'user', content: '€'.repeat(1000) }] }), tariff);
     expect(quote.promptTokens).toBeGreaterThanOrEqual(3000);

@@ -1,6 +1,7 @@
 import { displayNanos, type NanoUsd, type TokenUsage } from '#common';
 import { type BillableUnit, type Price, type Pricing, quoteUnits } from '#model-registry/manifest';
 import type { ChatJobPayload } from './chat.job.js';
+import { callBytes, toolBytes } from './chat.tool-meter.js';
 
 /*
  * Prices of chat, as pure functions: the worst case before a request runs, the usage lines after it. Money is an
@@ -36,13 +37,16 @@ export interface ChatQuote {
 const templateTokensPerMessage = 64;
 const templateTokensPerPrompt = 512;
 
-/** A token is at least one byte, so the bytes of the messages bound their tokens. */
-export function promptBytes(payload: Pick<ChatJobPayload, 'messages'>): number {
-  return payload.messages.reduce(
-    (bytes, { content, name, reasoningContent }) =>
-      bytes + Buffer.byteLength(content) + Buffer.byteLength(name ?? '') + Buffer.byteLength(reasoningContent ?? ''),
+/** A token is at least one byte, so the bytes of the messages and tools, as templates write them, bound their tokens. */
+export function promptBytes({ messages, tools = [] }: Pick<ChatJobPayload, 'messages' | 'tools'>): number {
+  const inMessages = messages.reduce(
+    (bytes, { content, name, reasoningContent, toolCalls = [], toolCallId }) =>
+      bytes +
+      [content, name, reasoningContent].reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0) +
+      callBytes(toolCalls, toolCallId),
     0,
   );
+  return inMessages + toolBytes(tools);
 }
 
 function imageCount({ messages }: Pick<ChatJobPayload, 'messages'>): number {
@@ -66,6 +70,11 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
   const dearest = dearestPricing(promptTokens, tariff.pricing);
   const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0 };
   return { promptTokens, completionTokens, amountNanoUsd: quoteUnits(chatUnits(worst, dearest), dearest) };
+}
+
+/** The least amount that a request is admitted for: its prompt, and one token per choice. */
+export function minChatNano(payload: ChatJobPayload, tariff: ChatTariff): NanoUsd {
+  return quoteChat({ ...payload, maxTokens: 1 }, tariff).amountNanoUsd;
 }
 
 /** Maximum number of tokens of one choice. */

@@ -33,7 +33,9 @@ export class ChatReasoning {
   @ChoiceField(reasoningEfforts, { description: 'How much to reason; one of the model’s `reasoningEffortOptions`.' })
   effort?: string;
 
-  @ChoiceField(['auto', 'concise', 'detailed'], { description: 'Accepted without effect.' })
+  @ChoiceField(['auto', 'concise', 'detailed'], {
+    description: '`auto` and `detailed` return the reasoning in full, as does omitting it. `concise` is refused.',
+  })
   summary?: string;
 
   @BooleanField({ description: 'False switches reasoning off, whatever the effort.' })
@@ -55,10 +57,10 @@ export class ChatServiceParameters {
   @TextField({ description: 'A public character whose persona is used.' })
   character_slug?: string;
 
-  @BooleanField({ default: false, description: 'Leave `<think>` blocks out of the response.', example: false })
+  @BooleanField({ default: false, description: 'Leave reasoning out of the response.', example: false })
   strip_thinking_response?: boolean;
 
-  @BooleanField({ default: false, description: 'Switch thinking off, and leave `<think>` blocks out.', example: false })
+  @BooleanField({ default: false, description: 'Switch reasoning off, and leave out what there is.', example: false })
   disable_thinking?: boolean;
 
   @BooleanField({
@@ -218,19 +220,19 @@ export class ChatCompletionRequest {
   @ObjectListField(chatToolOf, chatToolClasses, {
     nullable: true,
     maxItems: 128,
-    description: 'Tools the model may call, for models with `supportsFunctionCalling`.',
+    description: 'Functions the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
   })
   tools?: ChatTool[] | null;
 
   @CheckedField({
     name: 'isToolChoice',
-    description: '`auto`, `none`, `required`, or one function.',
+    description: '`auto`, `none`, `required`, one function, or `allowed_tools`.',
     schema: chatToolChoiceSchema,
     check: chatToolChoiceProblem,
   })
   tool_choice?: unknown;
 
-  @BooleanField({ default: true, description: 'Several tool calls in one response.' })
+  @BooleanField({ default: true, description: 'Several tool calls in one response; off with a `response_format`.' })
   parallel_tool_calls?: boolean;
 
   @CheckedField({
@@ -240,7 +242,12 @@ export class ChatCompletionRequest {
     schema: responseFormatSchema,
     check: responseFormatProblem,
   })
-  response_format?: { type: 'text' | 'json_object' | 'json_schema'; json_schema?: { schema?: object | null } };
+  response_format?: {
+    type: 'text' | 'json_object' | 'json_schema' | 'regex' | 'grammar';
+    json_schema?: { schema?: object | null };
+    pattern?: string;
+    grammar?: string;
+  };
 
   @FreeObjectField({ description: 'A JSON schema: another name for a `json_schema` format.' })
   response_schema?: object;

@@ -25,6 +25,41 @@ export class ChatChoiceLogprobs {
   content!: ChatTokenLogprob[];
 }
 
+export class ChatCalledFunction {
+  @ApiProperty({ type: 'string', example: 'get_weather' })
+  name!: string;
+
+  @ApiProperty({ type: 'string', description: 'A JSON object as text.', example: '{"city": "Rome"}' })
+  arguments!: string;
+}
+
+/** A call that the client runs, and answers with a message of role `tool`. */
+export class ChatToolCall {
+  @ApiProperty({ type: 'string', example: 'call_0f3a1b2c4d5e6f708192a3b4' })
+  id!: string;
+
+  @ApiProperty({ type: 'string', enum: ['function'], example: 'function' })
+  type!: 'function';
+
+  @ApiProperty({ type: () => ChatCalledFunction })
+  function!: ChatCalledFunction;
+}
+
+/** Reasoning in the form that clients echo as `reasoning_details`. In a stream, each is a piece of one text. */
+export class ChatReasoningText {
+  @ApiProperty({ type: 'string', enum: ['reasoning.text'], example: 'reasoning.text' })
+  type!: 'reasoning.text';
+
+  @ApiProperty({ type: 'string', required: false, example: 'A boat needs a river.' })
+  text!: string;
+
+  @ApiProperty({ type: 'string', required: false, description: '`unknown`: plain text.', example: 'unknown' })
+  format!: string;
+
+  @ApiProperty({ type: 'number', required: false, example: 0 })
+  index!: number;
+}
+
 export class ChatCompletionMessage {
   @ApiProperty({ type: 'string', enum: ['assistant'], example: 'assistant' })
   role!: 'assistant';
@@ -35,8 +70,14 @@ export class ChatCompletionMessage {
   @ApiProperty({ type: 'string', nullable: true, required: false })
   reasoning_content!: string | null;
 
-  @ApiProperty({ type: 'array', items: { nullable: true }, nullable: true, required: false })
-  tool_calls!: unknown[];
+  @ApiProperty({ type: 'string', nullable: true, required: false, description: 'The same as `reasoning_content`.' })
+  reasoning!: string | null;
+
+  @ApiProperty({ type: () => ChatReasoningText, isArray: true, required: false })
+  reasoning_details?: ChatReasoningText[];
+
+  @ApiProperty({ type: () => ChatToolCall, isArray: true, nullable: true, required: false })
+  tool_calls!: ChatToolCall[];
 }
 
 export class ChatCompletionChoice {
@@ -44,7 +85,7 @@ export class ChatCompletionChoice {
   index!: number;
 
   @ApiProperty({ type: 'string', enum: ['stop', 'length', 'tool_calls'], example: 'stop' })
-  finish_reason!: 'stop' | 'length';
+  finish_reason!: 'stop' | 'length' | 'tool_calls';
 
   @ApiProperty({ type: 'string', enum: ['stop', 'length'], nullable: true, required: false, example: 'stop' })
   stop_reason!: 'stop' | 'length' | null;

@@ -1,16 +1,14 @@
-import {
-  BooleanField,
-  CheckedField,
-  ChoiceField,
-  FreeObjectField,
-  type NestedClass,
-  ObjectField,
-  TextField,
-} from '#platform/http';
+import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
+import { type NestedClass } from '#platform/validation';
 
 /* Tools and response formats of the OpenAI wire format. */
 
 const toolName = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** What is wrong with the name of a tool; null if nothing is. */
+export function toolNameProblem(value: unknown): string | null {
+  return typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -';
+}
 
 export class ChatFunction {
   @CheckedField({
@@ -19,18 +17,17 @@ export class ChatFunction {
     description: 'Name of the function.',
     example: 'get_weather',
     schema: { type: 'string' },
-    check: (value) =>
-      typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -',
+    check: toolNameProblem,
   })
   name!: string;
 
   @TextField({ description: 'What the function does.' })
   description?: string;
 
-  @FreeObjectField({ description: 'JSON schema of the arguments.' })
+  @FreeObjectField({ description: 'JSON schema of the arguments, an object; absent: no arguments.' })
   parameters?: object;
 
-  @BooleanField({ default: false, description: 'Arguments follow the schema exactly.' })
+  @BooleanField({ default: false, description: 'Accepted without effect: arguments always follow the schema.' })
   strict?: boolean;
 }
 
@@ -82,9 +79,24 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 export function chatToolChoiceProblem(value: unknown): string | null {
   if (value === 'auto' || value === 'none' || value === 'required') return null;
-  const named = isObject(value) && value.type === 'function' && isObject(value.function);
-  if (named && typeof (value.function as Record<string, unknown>).name === 'string') return null;
-  return 'must be auto, none, required, or {type: "function", function: {name}}';
+  if (isObject(value) && value.type === 'allowed_tools') return allowedToolsProblem(value.allowed_tools);
+  return namesFunction(value)
+    ? null
+    : 'must be auto, none, required, {type: "function", function: {name}}, or {type: "allowed_tools", allowed_tools}';
+}
+
+function namesFunction(value: unknown): boolean {
+  return (
+    isObject(value) && value.type === 'function' && isObject(value.function) && typeof value.function.name === 'string'
+  );
+}
+
+function allowedToolsProblem(value: unknown): string | null {
+  if (!isObject(value)) return 'must have an object allowed_tools';
+  if (value.mode !== 'auto' && value.mode !== 'required') return 'must have an allowed_tools.mode of auto or required';
+  const { tools } = value;
+  const isList = Array.isArray(tools) && tools.length > 0 && tools.length <= 128 && tools.every(namesFunction);
+  return isList ? null : 'must have allowed_tools.tools: 1 to 128 of {type: "function", function: {name}}';
 }
 
 function formatVariant(type: string, more: Record<string, unknown> = {}): Record<string, unknown> {
@@ -101,15 +113,28 @@ export const responseFormatSchema = {
     formatVariant('json_schema', { json_schema: { type: 'object', additionalProperties: { nullable: true } } }),
     formatVariant('json_object'),
     formatVariant('text'),
+    formatVariant('regex', { pattern: { type: 'string' } }),
+    formatVariant('grammar', { grammar: { type: 'string' } }),
   ],
 };
 
 export function responseFormatProblem(value: unknown): string | null {
   const type = isObject(value) ? value.type : undefined;
   if (type === 'text' || type === 'json_object') return null;
-  if (type !== 'json_schema') return 'must have a type of text, json_object or json_schema';
+  if (type === 'regex' || type === 'grammar') return textFormatProblem(value as Record<string, unknown>, type);
+  if (type !== 'json_schema') return 'must have a type of text, json_object, json_schema, regex or grammar';
   const format = (value as Record<string, unknown>).json_schema;
   if (!isObject(format)) return 'must have an object json_schema';
   const { schema } = format;
   return schema === undefined || schema === null || isObject(schema) ? null : 'must have an object json_schema.schema';
+}
+
+const maxFormatLength = { pattern: 4_000, grammar: 100_000 };
+
+function textFormatProblem(format: Record<string, unknown>, type: 'regex' | 'grammar'): string | null {
+  const name = type === 'regex' ? 'pattern' : 'grammar';
+  const text = format[name];
+  if (typeof text !== 'string' || text === '') return `must have a text ${name}`;
+  const max = maxFormatLength[name];
+  return text.length > max ? `must have a ${name} of at most ${max} characters` : null;
 }

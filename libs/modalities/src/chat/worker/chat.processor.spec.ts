@@ -66,13 +66,14 @@ const finished: RunEvent = { type: 'choice-finished', index: 0, finishReason: 's
 describe('ChatProcessor', () => {
   it('submits to the host what the job says', async () => {
     const runner = new ScriptedRunner([]);
-    await process(runner, { enableThinking: false, reasoningEffort: 'low', maxTokens: 9 });
+    await process(runner, { enableThinking: false, reasoningEffort: 'low', thinkingBudget: 30, maxTokens: 9 });
     expect(runner.request).toEqual({
       id: 'r1',
       prompt: {
         messages: [{ role: 'user', content: 'Hi', name: undefined, reasoning_content: 'before' }],
         enableThinking: false,
         reasoningEffort: 'low',
+        thinkingBudget: 30,
       },
       n: 1,
       sampling: { temperature: 0.5, seed: 3 },
@@ -96,6 +97,59 @@ describe('ChatProcessor', () => {
     expect(report.usage).toMatchObject({ reasoningTokens: 0 });
     await process(runner, { format: { type: 'json-object', param: 'p' } });
     expect(runner.request?.constraint).toEqual({ type: 'json-object', param: 'p' });
+    await process(runner, { format: { type: 'regex', pattern: 'a+', param: 'p' } });
+    expect(runner.request?.constraint).toEqual({ type: 'regex', pattern: 'a+', param: 'p' });
+    await process(runner, { format: { type: 'grammar', grammar: 'root ::= "a"', param: 'p' } });
+    expect(runner.request?.constraint).toEqual({ type: 'grammar', grammar: 'root ::= "a"', param: 'p' });
+  });
+
+  const tool = { name: 'now', parameters: { type: 'object' }, strict: false };
+
+  it('asks for the tools of the job', async () => {
+    const runner = new ScriptedRunner([]);
+    const message = { role: 'assistant' as const, content: '', toolCalls: [{ id: 'a', name: 'now', arguments: '{}' }] };
+    const result = { role: 'tool' as const, content: 'noon', toolCallId: 'a' };
+    await process(runner, { messages: [message, result], tools: [tool], toolChoice: { name: 'now' } });
+    const definition = { name: 'now', parameters: { type: 'object' }, param: 'tools[0].function.parameters' };
+    expect(runner.request).toMatchObject({
+      prompt: { messages: [message, result] },
+      tools: { tools: [definition], allowed: ['now'], isRequired: true, isParallel: false },
+    });
+    await process(runner, { tools: [tool], allowedTools: ['now'] });
+    expect(runner.request?.tools).toMatchObject({ allowed: ['now'], isRequired: false, isParallel: true });
+    await process(runner, { tools: [tool], toolChoice: 'none' });
+    expect(runner.request?.tools).toBeUndefined();
+  });
+
+  it('sends calls apart from content, whole or as a stream', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const pieces = ['Wait.\n<tool', '_call>{"name": "now", "argu', 'ments": {"a": ', '1}}</tool_call>'];
+    const script = [[ready], ...pieces.map((text) => [delta(text)]), [finished]];
+    for (const isStream of [true, false]) {
+      const { events } = await process(new ScriptedRunner(script), { tools: [tool] }, isStream);
+      const sent = events.filter((event) => !('text' in event) || event.text !== '');
+      expect(sent.map(({ type }) => type)).toEqual([
+        'prompt-ready',
+        'text-delta',
+        'tool-call',
+        ...Array.from({ length: isStream ? 2 : 1 }, () => 'tool-call-delta'),
+        'choice-finished',
+      ]);
+      const texts = events.map((event) => (event.type === 'tool-call-delta' && 'text' in event ? event.text : ''));
+      expect(texts.join('')).toBe('{"a": 1}');
+      expect(events.at(-1)).toMatchObject({ finishReason: 'tool_calls' });
+      const tokens = events.reduce((sum, event) => sum + ('tokens' in event ? Number(event.tokens) : 0), 0);
+      expect(tokens).toBe(pieces.length);
+    }
+  });
+
+  it('reports a call that the token limit cut as cut', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const cut: RunEvent = { type: 'choice-finished', index: 0, finishReason: 'length' };
+    const text = '<tool_call>{"name": "now", "arguments": {"a": "x';
+    const { events } = await process(new ScriptedRunner([[ready], [delta(text)], [cut]]), { tools: [tool] });
+    expect(events).toContainEqual(expect.objectContaining({ type: 'tool-call-delta', text: '{"a": "x' }));
+    expect(events.at(-1)).toMatchObject({ finishReason: 'length' });
   });
 
   it('sends the events of one step in one message', async () => {
@@ -144,9 +198,37 @@ describe('ChatProcessor', () => {
   });
 
   it('flushes text that only looked like a tag before the choice finishes', async () => {
-    const runner = new ScriptedRunner([[delta('1 <')], [finished]]);
+    const runner = new ScriptedRunner([[delta('<')], [delta('thi')], [finished]]);
     const { events } = await process(runner);
-    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['1 ', '<', 'choice-finished']);
+    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual(['<thi', 'choice-finished']);
+  });
+
+  it('holds nothing back behind the beginning of the answer', async () => {
+    const { events } = await process(new ScriptedRunner([[delta('1 <')], [delta('think>')], [finished]]));
+    expect(events.map((event) => ('text' in event ? event.text : event.type))).toEqual([
+      '1 <',
+      'think>',
+      'choice-finished',
+    ]);
+  });
+
+  it('reads the delimiters that the engine names, in every choice', async () => {
+    const ready: RunEvent = {
+      type: 'prompt-ready',
+      promptTokens: 4,
+      cachedTokens: 0,
+      reasoning: { open: '[THINK]', close: '[/THINK]' },
+    };
+    const steps = ['[THI', 'NK]a', '[/THINK', ']<think>'].map((text) => [delta(text), delta(text, 1)]);
+    const { report, events } = await process(new ScriptedRunner([[ready], ...steps, [finished]]));
+    const visible = events.filter((event) => 'text' in event && event.text !== '');
+    expect(visible).toMatchObject([
+      { index: 0, channel: 'reasoning', text: 'a' },
+      { index: 1, channel: 'reasoning', text: 'a' },
+      { index: 0, channel: 'content', text: '<think>' },
+      { index: 1, channel: 'content', text: '<think>' },
+    ]);
+    expect(report.usage).toMatchObject({ reasoningTokens: 8 });
   });
 
   it('tells the reader of a non-streamed response that it starts over, and starts its reasoning over', async () => {

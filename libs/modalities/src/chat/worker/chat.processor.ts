@@ -5,11 +5,14 @@ import type {
   TextGenerationRequest,
   TextGenerationRunner,
 } from '#inference/host';
+import type { ReasoningFormat, ToolStyleName } from '#inference/output';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
-import type { ChatEvent, ChatJobMessage, ChatJobPayload } from '../contract/index.js';
+import type { ChatEvent, ChatJobMessage, ChatJobPayload, TextDeltaEvent } from '../contract/index.js';
 import type { ChatImageReader } from './chat-image.reader.js';
 import { ChoiceChannels } from './choice-channels.js';
 import { MergedEvents } from './merged-events.js';
+import { ToolChannel } from './tool-channel.js';
+import { toolUseOf } from './tool-use.js';
 
 /** Runs one chat job on the model's host and sends its events to the reply channel of the caller. */
 export class ChatProcessor {
@@ -56,7 +59,10 @@ export class ChatProcessor {
 /** Turns engine events into reply events; the reasoning of each choice takes its own channel. */
 class ChatEventStream {
   private readonly choices = new Map<number, ChoiceChannels>();
+  private readonly toolChannels = new Map<number, ToolChannel>();
   private startsInside = false;
+  private reasoning: ReasoningFormat | undefined;
+  private toolStyle: ToolStyleName | undefined;
 
   constructor(private readonly payload: ChatJobPayload) {}
 
@@ -68,26 +74,45 @@ class ChatEventStream {
     switch (event.type) {
       case 'prompt-ready': {
         this.startsInside = event.opensThinking ?? false;
+        this.reasoning = event.reasoning;
+        this.toolStyle = event.toolStyle;
         const { promptTokens, cachedTokens } = event;
         return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
       }
       case 'text-delta':
-        return this.choice(event.index).push(event);
-      case 'choice-finished':
-        return [...this.choice(event.index).finish(), event];
+        return this.withCalls(event.index, this.choice(event.index).push(event));
+      case 'choice-finished': {
+        const rest = this.withCalls(event.index, this.choice(event.index).finish());
+        return [...rest, ...this.finished(event)];
+      }
     }
+  }
+
+  private withCalls(index: number, events: TextDeltaEvent[]): ChatEvent[] {
+    const tools = this.toolChannel(index);
+    return tools === null ? events : events.flatMap((event) => tools.push(event));
+  }
+
+  private finished(event: Extract<RunEvent, { type: 'choice-finished' }>): ChatEvent[] {
+    const tools = this.toolChannel(event.index);
+    const rest = tools?.finish() ?? [];
+    const finishReason = tools?.hasCalls && event.finishReason === 'stop' ? 'tool_calls' : event.finishReason;
+    return [...rest, { ...event, finishReason }];
+  }
+
+  private toolChannel(index: number): ToolChannel | null {
+    const use = toolUseOf(this.payload);
+    if (use === undefined || this.toolStyle === undefined) return null;
+    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, use.tools);
+    this.toolChannels.set(index, known);
+    return known;
   }
 
   private choice(index: number): ChoiceChannels {
     const known = this.choices.get(index);
     if (known !== undefined) return known;
-    const { stripThinking, format } = this.payload;
-    const choice = new ChoiceChannels(index, {
-      startsInside: this.startsInside,
-      stripThinking,
-      // A tag inside of a JSON string is text.
-      hasThinking: format === undefined,
-    });
+    const { startsInside, reasoning: format } = this;
+    const choice = new ChoiceChannels(index, { startsInside, format, stripThinking: this.payload.stripThinking });
     this.choices.set(index, choice);
     return choice;
   }
@@ -95,7 +120,7 @@ class ChatEventStream {
 
 function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage[]): TextGenerationRequest {
   const { payload } = envelope;
-  const { messages, enableThinking, reasoningEffort } = payload;
+  const { messages, enableThinking, reasoningEffort, thinkingBudget } = payload;
   return {
     id: envelope.requestId,
     prompt: {
@@ -103,6 +128,7 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
       ...(images.length === 0 ? {} : { images }),
       enableThinking,
       reasoningEffort,
+      thinkingBudget,
     },
     n: payload.n,
     sampling: { ...payload.sampling },
@@ -111,16 +137,27 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     stopTokenIds: payload.stopTokenIds,
     topLogprobs: payload.topLogprobs ?? null,
     constraint: constraintOf(payload),
+    tools: toolUseOf(payload),
   };
 }
 
 function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined {
   if (format === undefined) return undefined;
-  const { type, schema, param } = format;
-  return type === 'json-object' ? { type, param } : { type, schema: schema ?? {}, param };
+  const { type, schema, pattern, grammar, param } = format;
+  switch (type) {
+    case 'json-object':
+      return { type, param };
+    case 'json-schema':
+      return { type, schema: schema ?? {}, param };
+    case 'regex':
+      return { type, pattern: pattern ?? '', param };
+    case 'grammar':
+      return { type, grammar: grammar ?? '', param };
+  }
 }
 
-function templateMessage({ role, content, name, reasoningContent, images }: ChatJobMessage) {
+function templateMessage(message: ChatJobMessage) {
+  const { role, content, name, reasoningContent, toolCalls, toolCallId, images } = message;
   const imagePositions = images?.map(({ position }) => position);
-  return { role, content, name, reasoning_content: reasoningContent, imagePositions };
+  return { role, content, name, reasoning_content: reasoningContent, toolCalls, toolCallId, imagePositions };
 }

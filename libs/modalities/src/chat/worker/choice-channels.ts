@@ -1,4 +1,5 @@
 import type { DeltaPiece } from '#inference/host';
+import type { ReasoningFormat } from '#inference/output';
 import type { TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 import { type ThinkSegment, ThinkSplitter } from './think-splitter.js';
 
@@ -23,8 +24,7 @@ export class ChoiceChannels {
 
   constructor(
     private readonly index: number,
-    /** `hasThinking`: false where the text holds no blocks, whatever looks like one. Default true. */
-    private readonly options: { startsInside: boolean; stripThinking: boolean; hasThinking?: boolean },
+    private readonly options: { startsInside: boolean; stripThinking: boolean; format?: ReasoningFormat },
   ) {
     this.splitter = new ThinkSplitter(options);
   }

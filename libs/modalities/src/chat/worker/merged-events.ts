@@ -1,4 +1,4 @@
-import type { ChatEvent, TextDeltaEvent } from '../contract/index.js';
+import type { ChatEvent, TextDeltaEvent, ToolCallDeltaEvent } from '../contract/index.js';
 
 /** Maximum number of pending events; it bounds the memory of a response of any length. */
 const maxWaiting = 256;
@@ -19,13 +19,13 @@ export class MergedEvents {
   /** Returns all pending events, merged. */
   take(): ChatEvent[] {
     const merged: ChatEvent[] = [];
-    const open = new Map<string, TextDeltaEvent>();
+    const open = new Map<string, TextDeltaEvent | ToolCallDeltaEvent>();
     for (const event of this.waiting) {
-      if (event.type !== 'text-delta') {
+      if (event.type !== 'text-delta' && event.type !== 'tool-call-delta') {
         merged.push(event);
         continue;
       }
-      const channel = `${event.index} ${event.channel}`;
+      const channel = `${event.index} ${event.type === 'text-delta' ? event.channel : event.call}`;
       const known = open.get(channel);
       if (known === undefined) {
         const first = { ...event, logprobs: event.logprobs && [...event.logprobs] };

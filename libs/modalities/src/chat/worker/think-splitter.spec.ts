@@ -34,6 +34,19 @@ describe('ThinkSplitter', () => {
     expect(split(['<think>never done </thin'])).toEqual({ content: '', reasoning: 'never done </thin' });
   });
 
+  it('takes a tag behind the beginning of the answer as text', () => {
+    expect(split(['Use <think>x</think>.'])).toEqual({ content: 'Use <think>x</think>.', reasoning: '' });
+    expect(split(['<think>a</think>"<think>"'])).toEqual({ content: '"<think>"', reasoning: 'a' });
+  });
+
+  it('reads a block that follows another', () => {
+    expect(split(['<think>a</think>\n<think>b</think>c'])).toEqual({ content: 'c', reasoning: 'ab' });
+  });
+
+  it('drops the tag of a model that opens the block that its prompt has opened', () => {
+    expect(split(['\n<thi', 'nk>a</think>b'], true)).toEqual({ content: 'b', reasoning: 'a' });
+  });
+
   it('emits nothing for an empty block', () => {
     expect(split(['<think>\n\n</think>\n\nHi'])).toEqual({ content: 'Hi', reasoning: '' });
   });

@@ -1,79 +1,58 @@
+import { type ReasoningFormat, ReasoningScanner, usualReasoning } from '#inference/output';
+
 /** A piece of a model's output and its channel. */
 export interface ThinkSegment {
   channel: 'content' | 'reasoning';
   text: string;
 }
 
-const openTag = '<think>';
-const closeTag = '</think>';
-
 /**
- * Separates `<think>…</think>` blocks from the response, in text that arrives in pieces. Tags are removed with the
- * white space behind them; a piece that may begin a tag is held back. The result, joined per channel, does not depend
- * on where the pieces were split. A block that is never closed is reasoning to its end.
+ * Separates the reasoning blocks in front of an answer from it, in text that arrives in pieces. Delimiters are removed
+ * with the white space around them; a piece that may begin one is held back. The result, joined per channel, does not
+ * depend on where the pieces were split.
  */
 export class ThinkSplitter {
-  private held = '';
-  private inside: boolean;
-  /** Tags are text. */
-  private readonly isOff: boolean;
+  private readonly scanner: ReasoningScanner;
   private afterTag: boolean;
 
-  constructor({ startsInside = false, hasThinking = true }: { startsInside?: boolean; hasThinking?: boolean } = {}) {
-    this.isOff = !hasThinking;
-    this.inside = startsInside;
+  constructor({
+    startsInside = false,
+    format = usualReasoning,
+  }: { startsInside?: boolean; format?: ReasoningFormat } = {}) {
+    this.scanner = new ReasoningScanner(format, { startsInside });
     this.afterTag = startsInside;
   }
 
   get isInside(): boolean {
-    return this.inside;
+    return this.scanner.isInside;
   }
 
-  /** True while a possible beginning of a tag is held back. */
+  /** True while a possible beginning of a delimiter is held back. */
   get isHolding(): boolean {
-    return this.held !== '';
+    return this.scanner.isHolding;
   }
 
   push(piece: string): ThinkSegment[] {
-    if (this.isOff) return piece === '' ? [] : [{ channel: 'content', text: piece }];
-    const segments: ThinkSegment[] = [];
-    let rest = this.held + piece;
-    for (;;) {
-      const tag = this.inside ? closeTag : openTag;
-      const place = rest.indexOf(tag);
-      if (place < 0) break;
-      this.add(segments, rest.slice(0, place));
-      rest = rest.slice(place + tag.length);
-      this.inside = !this.inside;
-      this.afterTag = true;
-    }
-    const held = heldLength(rest, this.inside ? closeTag : openTag);
-    this.held = rest.slice(rest.length - held);
-    this.add(segments, rest.slice(0, rest.length - held));
-    return segments;
+    return this.segmentsOf(this.scanner.push(piece));
   }
 
-  /** Returns the held-back text when no more text follows: it was no tag. */
+  /** Returns the held-back text when no more text follows: it was no delimiter. */
   flush(): ThinkSegment[] {
+    return this.segmentsOf(this.scanner.flush());
+  }
+
+  private segmentsOf(parts: ReturnType<ReasoningScanner['push']>): ThinkSegment[] {
     const segments: ThinkSegment[] = [];
-    this.add(segments, this.held);
-    this.held = '';
+    for (const { kind, text } of parts) {
+      if (kind === 'tag') {
+        this.afterTag = true;
+        continue;
+      }
+      const visible = this.afterTag ? text.trimStart() : text;
+      if (visible === '') continue;
+      this.afterTag = false;
+      segments.push({ channel: kind === 'answer' ? 'content' : 'reasoning', text: visible });
+    }
     return segments;
   }
-
-  private add(segments: ThinkSegment[], text: string): void {
-    const visible = this.afterTag ? text.trimStart() : text;
-    if (visible === '') return;
-    this.afterTag = false;
-    const channel = this.inside ? 'reasoning' : 'content';
-    segments.push({ channel, text: visible });
-  }
-}
-
-/** Returns the length of the longest suffix of `text` that is a prefix of `tag`. */
-function heldLength(text: string, tag: string): number {
-  for (let length = Math.min(tag.length - 1, text.length); length > 0; length--) {
-    if (tag.startsWith(text.slice(text.length - length))) return length;
-  }
-  return 0;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/http';
+import { validateWire } from '#platform/validation';
 import { EmbeddingRequest } from '../contract/embedding.request.js';
 import { normalizeEmbedding } from './embedding.normalizer.js';
 

@@ -1,5 +1,6 @@
-import { charactersOf } from '#common';
-import type { InpaintConstraints, ModelManifest } from '#model-registry/manifest';
+import { checkLength, checkOneOf, invalidField } from '#gateway';
+import { type FrameSize, readRatio, sizeOfPixels } from '#media';
+import { type InpaintConstraints, longestImageSide, type ModelManifest } from '#model-registry/manifest';
 import { isGiven } from '#platform/http';
 import { type ImageJobPayload, usualTier } from '../contract/index.js';
 import type {
@@ -9,7 +10,7 @@ import type {
   WireImage,
 } from '../contract/image.request.js';
 import { isRedrawn, maxInputsOf } from './edit-payloads.js';
-import { type ImageSize, invalid, readShape, sideOfTier, sizeOfPixels, usualSide } from './image-size.js';
+import { sideOfTier, usualSide } from './image-tiers.js';
 
 /** An edit from either route. */
 export interface EditOrder {
@@ -25,7 +26,7 @@ export interface EditPlan {
   resolution: string;
   quality: string | null;
   /** Shape of the result; null for that of the image. */
-  shape: ImageSize | null;
+  shape: FrameSize | null;
   /** Pixels of the result; null without a tier. */
   pixels: number | null;
 }
@@ -41,7 +42,7 @@ export function orderOfEdit({ image, ...wire }: EditImageRequest): EditOrder {
 /** Forms contain only files; a text there could be a file name as well as base64. */
 export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isForm: boolean): EditOrder {
   if (isForm && images.some((image) => typeof image === 'string')) {
-    throw invalid('images', 'images must be files where they come in a form; base64 and URLs go as JSON.');
+    throw invalidField('images must be files where they come in a form; base64 and URLs go as JSON.', 'images');
   }
   return { wire, images: images, param: 'images' };
 }
@@ -51,13 +52,11 @@ export function planEdit({ wire, images, param }: EditOrder, manifest: ModelMani
   const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
-  if (charactersOf(wire.prompt) > promptCharacterLimit) {
-    throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
-  }
+  checkLength('prompt', wire.prompt, promptCharacterLimit);
   const { combineImages, maxInputImages = defaultMaxInputs } = constraints;
   const maxInputs = Math.min(combineImages === false ? 1 : maxInputImages, maxInputsOf(manifest));
   if (images.length > maxInputs) {
-    throw invalid(param, `This model takes ${maxInputs === 1 ? 'one image' : `${maxInputs} images`} at most.`);
+    throw invalidField(`This model takes ${maxInputs === 1 ? 'one image' : `${maxInputs} images`} at most.`, param);
   }
   return {
     ...tierOf(wire.resolution ?? null, constraints, redrawn),
@@ -67,9 +66,9 @@ export function planEdit({ wire, images, param }: EditOrder, manifest: ModelMani
 }
 
 /** Size of a redrawn image: from its plan, otherwise its own within the default tier. */
-export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: ImageSize): ImageSize {
+export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: FrameSize): FrameSize {
   const max = pixels ?? Math.min(width * height, usualSide ** 2);
-  return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor });
+  return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor, maxSide: longestImageSide });
 }
 
 /** Options of families that redraw. */
@@ -87,7 +86,7 @@ export function redrawing(
 export function onlyImage({ image, image_url: url }: BackgroundRemoveImageRequest) {
   if (isGiven(image) && !isGiven(url)) return { image, param: 'image', urls: false };
   if (!isGiven(image) && isGiven(url)) return { image: url, param: 'image_url', urls: true };
-  throw invalid('image', 'Exactly one of image and image_url must be given.');
+  throw invalidField('Exactly one of image and image_url must be given.', 'image');
 }
 
 function tierOf(
@@ -99,9 +98,7 @@ function tierOf(
   const own = defaultResolution ?? usual;
   // A model without tiers makes one size; one that fills images keeps theirs.
   const known = resolutions.length > 0 ? resolutions : [own];
-  if (wanted !== null && !known.includes(wanted) && (redrawn || resolutions.length > 0)) {
-    throw invalid('resolution', `resolution must be one of: ${known.join(', ')}.`);
-  }
+  if (wanted !== null && (redrawn || resolutions.length > 0)) checkOneOf('resolution', wanted, known);
   const resolution = wanted ?? own;
   const isNamed = wanted !== null || resolutions.length > 0 || defaultResolution !== undefined;
   return { resolution, pixels: redrawn && isNamed ? sideOfTier(resolution) ** 2 : null };
@@ -111,13 +108,13 @@ function shapeOf(
   ratio: string,
   { aspectRatios = [], singleImageAspectRatio }: Partial<InpaintConstraints>,
   redrawn: boolean,
-): ImageSize | null {
+): FrameSize | null {
   if (ratio === 'auto' || singleImageAspectRatio === false) return null;
   if (!redrawn || aspectRatios.length === 0) {
     const message = 'aspect_ratio is not chosen with this model: the result has the shape of the image.';
-    throw invalid('aspect_ratio', message);
+    throw invalidField(message, 'aspect_ratio');
   }
-  const shape = aspectRatios.includes(ratio) ? readShape(ratio) : null;
+  const shape = aspectRatios.includes(ratio) ? readRatio(ratio) : null;
   if (shape !== null) return shape;
-  throw invalid('aspect_ratio', `aspect_ratio must be one of: auto, ${aspectRatios.join(', ')}.`);
+  throw invalidField(`aspect_ratio must be one of: auto, ${aspectRatios.join(', ')}.`, 'aspect_ratio');
 }

@@ -1,10 +1,10 @@
 import { Controller, Get, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { ModelRoute, RequestPipeline } from '#gateway';
-import { Access, WireBody } from '#platform/http';
+import { Access, ApiRoute, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
-import { generateDocument, simpleGenerateDocument, StylesApiDocument } from './image.document.js';
+import { imageDocuments as documents } from './image.document.js';
 import { ImageGenerator } from './image-generator.js';
 import { presentAsOpenai, presentImages, sendImage } from './image.presenter.js';
 import { stylePresets } from './style-presets.js';
@@ -19,13 +19,13 @@ export class GenerateImageController {
 
   @Get('image/styles')
   @Access('public')
-  @StylesApiDocument()
+  @ApiRoute(documents.styles)
   styles(): ImageStyleList {
     return { object: 'list', data: stylePresets.map(({ name }) => name) };
   }
 
   @Post('image/generate')
-  @ModelRoute(generateDocument)
+  @ModelRoute(documents.generate)
   async generate(
     @WireBody(GenerateImageRequest) wire: GenerateImageRequest,
     @Res() reply: FastifyReply,
@@ -39,7 +39,7 @@ export class GenerateImageController {
   }
 
   @Post('images/generations')
-  @ModelRoute(simpleGenerateDocument)
+  @ModelRoute(documents.generateSimply)
   async generateSimply(
     @WireBody(SimpleGenerateImageRequest) wire: SimpleGenerateImageRequest,
     @Res() reply: FastifyReply,

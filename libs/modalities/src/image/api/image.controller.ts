@@ -12,7 +12,7 @@ import {
   UpscaleImageRequest,
 } from '../contract/image.request.js';
 import { orderOfEdit, orderOfMultiEdit } from './edit-plan.js';
-import { backgroundRemoveDocument, editDocument, multiEditDocument, upscaleDocument } from './image.document.js';
+import { imageDocuments as documents } from './image.document.js';
 import { ImageEditor } from './image-editor.js';
 
 const multipart = { maxFileBytes: maxImageBytes, maxFiles: 1 };
@@ -26,13 +26,13 @@ export class EditImageController {
   ) {}
 
   @Post('upscale')
-  @ModelRoute(upscaleDocument, { multipart })
+  @ModelRoute(documents.upscale, { multipart })
   async upscale(@WireBody(UpscaleImageRequest) wire: UpscaleImageRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, (http) => this.editor.upscale(http, wire));
   }
 
   @Post('background-remove')
-  @ModelRoute(backgroundRemoveDocument, { multipart })
+  @ModelRoute(documents.removeBackground, { multipart })
   async removeBackground(
     @WireBody(BackgroundRemoveImageRequest) wire: BackgroundRemoveImageRequest,
     @Res() reply: FastifyReply,
@@ -42,13 +42,13 @@ export class EditImageController {
   }
 
   @Post('edit')
-  @ModelRoute(editDocument, { multipart })
+  @ModelRoute(documents.edit, { multipart })
   async edit(@WireBody(EditImageRequest) wire: EditImageRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, (http) => this.editor.edit(http, orderOfEdit(wire)));
   }
 
   @Post('multi-edit')
-  @ModelRoute(multiEditDocument, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages } })
+  @ModelRoute(documents.multiEdit, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages } })
   async multiEdit(
     @WireBody(MultiEditImageRequest) wire: MultiEditImageRequest,
     @Res() reply: FastifyReply,

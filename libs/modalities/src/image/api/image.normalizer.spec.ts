@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/http';
+import { validateWire } from '#platform/validation';
 import { exampleManifest } from '#test/example-manifest';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { normalizeGenerate } from './image.normalizer.js';

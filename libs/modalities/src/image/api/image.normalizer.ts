@@ -1,12 +1,13 @@
 import { randomInt } from 'node:crypto';
-import { charactersOf } from '#common';
+import { checkLength, checkOneOf, invalidField } from '#gateway';
+import { type FrameSize, readRatio, sizeOfLongSide } from '#media';
 import { type ImageConstraints, type ModelManifest, type Pricing, readImageTier } from '#model-registry/manifest';
 import { isGiven } from '#platform/http';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
 import { type ImageJobPayload, unitOfImage } from '../contract/index.js';
 import { plainPayload } from './edit-payloads.js';
-import { type ImageSize, invalid, readShape, sideOfTier, sizeOfSide, tierOfSize, usualSide } from './image-size.js';
+import { sideOfTier, tierOfSize, usualSide } from './image-tiers.js';
 import { findStyle } from './style-presets.js';
 
 const defaultGuidance = 7.5;
@@ -22,7 +23,7 @@ export function normalizeGenerate(
   const constraints = manifest.constraints as unknown as ImageConstraints;
   checkPrompt(wire, constraints);
   // No family reads style references, whatever a manifest says.
-  if (isGiven(wire.style_references)) throw invalid('style_references', 'This model takes no style references.');
+  if (isGiven(wire.style_references)) throw invalidField('This model takes no style references.', 'style_references');
   const style = isGiven(wire.style_preset) ? styleOf(wire.style_preset) : null;
   const { width, height, resolution } = sizeOf(wire, constraints);
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
@@ -46,18 +47,19 @@ function checkPrompt(
   { prompt, return_binary: binary, variants }: GenerateImageRequest,
   { promptCharacterLimit }: ImageConstraints,
 ): void {
-  if (charactersOf(prompt) > promptCharacterLimit) {
-    throw invalid('prompt', `prompt may have ${promptCharacterLimit} characters with this model.`);
-  }
+  checkLength('prompt', prompt, promptCharacterLimit);
   if (binary === true && (variants ?? 1) > 1) {
-    throw invalid('variants', 'variants above 1 need return_binary to be false: bytes are one image.');
+    throw invalidField('variants above 1 need return_binary to be false: bytes are one image.', 'variants');
   }
 }
 
 function styleOf(name: string) {
   const style = findStyle(name);
   if (style !== undefined) return style;
-  throw invalid('style_preset', `style_preset ${JSON.stringify(name)} is not known; GET /image/styles lists them all.`);
+  throw invalidField(
+    `style_preset ${JSON.stringify(name)} is not known; GET /image/styles lists them all.`,
+    'style_preset',
+  );
 }
 
 function joined(text: string, more: string | undefined): string {
@@ -70,9 +72,9 @@ function chosen(
   { known, usual, param }: { known: string[]; usual: string | undefined; param: string },
 ): string | null {
   if (!isGiven(wanted)) return usual ?? known[0] ?? null;
-  if (known.includes(wanted)) return wanted;
-  if (known.length === 0) throw invalid(param, `This model has no ${param}; send width and height.`);
-  throw invalid(param, `${param} must be one of: ${known.join(', ')}.`);
+  if (known.length === 0) throw invalidField(`This model has no ${param}; send width and height.`, param);
+  checkOneOf(param, wanted, known);
+  return wanted;
 }
 
 /** The values that a model lists, or its only one. */
@@ -82,7 +84,7 @@ function listed(known: string[] | undefined, usual: string | undefined): string[
 }
 
 /** Returns the size of an image and its tier, which decides the price. */
-function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): ImageSize & { resolution: string | null } {
+function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): FrameSize & { resolution: string | null } {
   const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
   const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
   const tiers = listed(constraints.resolutions, defaultResolution);
@@ -91,7 +93,7 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Imag
   if ((isGiven(wire.width) || isGiven(wire.height)) && !isUsualBesideOthers(wire)) {
     const other = otherwise.find((name) => isGiven(wire[name]));
     if (other !== undefined) {
-      throw invalid(other, `${other} cannot be sent with width or height, which say the size of the image.`);
+      throw invalidField(`${other} cannot be sent with width or height, which say the size of the image.`, other);
     }
     const size = { width: wire.width ?? usualSide, height: wire.height ?? usualSide };
     for (const side of ['width', 'height'] as const) checkDivisible(side, size[side], divisor);
@@ -101,8 +103,8 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Imag
     checkDivisible('width', usualSide, divisor);
     return { width: usualSide, height: usualSide, resolution };
   }
-  const shape = (ratio === null ? null : readShape(ratio)) ?? { width: 1, height: 1 };
-  return { ...sizeOfSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
+  const shape = (ratio === null ? null : readRatio(ratio)) ?? { width: 1, height: 1 };
+  return { ...sizeOfLongSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
 }
 
 /** Registered models may have a default tier without a size, which only fails if the client names it. */
@@ -125,14 +127,14 @@ function checkDivisible(side: 'width' | 'height', value: number, divisor: number
   if (value % divisor === 0) return;
   const below = Math.floor(value / divisor) * divisor;
   const near = below === 0 ? `${divisor}` : `${below} or ${below + divisor}`;
-  throw invalid(side, `${side} must be a multiple of ${divisor} with this model: ${near}.`);
+  throw invalidField(`${side} must be a multiple of ${divisor} with this model: ${near}.`, side);
 }
 
 function stepsOf({ steps }: GenerateImageRequest, { steps: bounds }: ImageConstraints): number {
   // Networks that need one step ignore the field.
   if (!isGiven(steps) || bounds.max === 1) return bounds.default;
   if (steps <= bounds.max) return steps;
-  throw invalid('steps', `steps must not be above ${bounds.max} with this model.`);
+  throw invalidField(`steps must not be above ${bounds.max} with this model.`, 'steps');
 }
 
 function guidanceOf({ familyOptions }: ModelManifest): number {

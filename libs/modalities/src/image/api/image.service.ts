@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import {
@@ -6,9 +7,9 @@ import {
   MediaArtifacts,
   type ModelName,
   type ModelRequest,
+  replacementHeaders,
   RequestPipeline,
 } from '#gateway';
-import type { ResolvedModel } from '#model-registry';
 import {
   imageJob,
   type ImageEvent,
@@ -80,20 +81,9 @@ export class ImageService {
       })),
     );
     // Set here, so that no route omits them.
-    void reply.headers(moderationHeaders(images));
+    void reply.headers({ ...moderationHeaders(images), 'x-service-control-instance': hostname() });
     return { images, executionMs: events.reduce((sum, event) => sum + event.executionMs, 0), jobMs };
   }
-}
-
-/** Returns headers that name the successor of a deprecated model. */
-export function replacementHeaders({ manifest, resolvedBy, deprecation }: ResolvedModel): Record<string, string> {
-  if (deprecation === null) return {};
-  // Once a model is removed, the manifest is its successor's.
-  const replacement = resolvedBy === 'remap' ? manifest.id : manifest.deprecation?.replacementModelId;
-  return {
-    'x-service-deprecated': 'true',
-    ...(replacement === undefined ? {} : { 'x-service-deprecated-replacement': replacement }),
-  };
 }
 
 /** What image routes say about the images they send. */

@@ -1,5 +1,5 @@
+import { nearestRatio } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
-import { nearestRatio } from './image-size.js';
 
 type SizeFields = { width: number; height: number } | { aspect_ratio: string };
 

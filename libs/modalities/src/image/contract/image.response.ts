@@ -35,9 +35,17 @@ export class GenerateImageResponse {
   timing!: ImageTiming;
 }
 
+/** The schema of an object with one text. */
+function oneText(name: string) {
+  return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name] };
+}
+
 /** Response of `POST /images/generations`. */
 export class SimpleGenerateImageResponse {
+  @ApiProperty({ type: 'integer', example: 1_800_000_000 })
   created!: number;
+
+  @ApiProperty({ type: 'array', items: { anyOf: [oneText('b64_json'), oneText('url')] } })
   data!: ({ b64_json: string } | { url: string })[];
 }
 

@@ -1,1 +1,2 @@
+export { RecordingTranscriber } from './recording-transcriber.js';
 export { TranscriptionModule } from './transcription.module.js';

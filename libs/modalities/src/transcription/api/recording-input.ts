@@ -18,14 +18,14 @@ export interface StoredRecording {
 /** Containers of recordings: wav, flac, m4a, aac, mp4, mp3, ogg, webm. */
 const recordings: readonly MediaContainer[] = ['wav', 'flac', 'mp4', 'aac', 'mp3', 'ogg', 'webm'];
 /** Frame streams, whose length is estimated from the first frames. */
-const guessed: readonly MediaContainer[] = ['mp3', 'aac'];
+export const frameStreams: readonly MediaContainer[] = ['mp3', 'aac'];
 
 /** Inputs expire a while after the job's deadline in case no process deletes them. */
-const lifetimeMs = 2_400_000;
-const headBytes = 4_096;
+export const lifetimeMs = 2_400_000;
+export const headBytes = 4_096;
 /** The service fetches a video itself, so it may be larger than an upload. */
-const maxVideoBytes = 200 * 1024 * 1024;
-const timeoutMs = 120_000;
+export const maxVideoBytes = 200 * 1024 * 1024;
+export const timeoutMs = 120_000;
 
 /**
  * Stores a recording once its header is valid. Rejects with `INVALID_AUDIO_FORMAT` (400) for other formats,
@@ -57,7 +57,7 @@ async function measure(reader: MediaInputReader, recording: ArtifactRecord, para
       throw invalid(error.message, param, error);
     });
   if (durationSeconds !== null && durationSeconds <= 0) throw invalid('The recording contains no audio.', param);
-  const isExact = !guessed.includes(container);
+  const isExact = !frameStreams.includes(container);
   return { artifactId, quotedSeconds: quotedSeconds({ bytes, durationSeconds, isExact }) };
 }
 

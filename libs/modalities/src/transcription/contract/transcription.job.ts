@@ -1,4 +1,4 @@
-import { IsIn, IsNumber, IsOptional, IsString, Max, Min } from '#platform/validation';
+import { IsBoolean, IsIn, IsNumber, IsOptional, IsString, Max, Min } from '#platform/validation';
 import { defineJob } from '#queue';
 
 export const timestampDetails = ['none', 'segment', 'word'] as const;
@@ -19,6 +19,9 @@ export class TranscriptionJobPayload {
   @IsOptional() @IsNumber() @Min(0) @Max(1) temperature!: number | null;
 
   @IsIn(timestampDetails) timestamps!: TimestampDetail;
+
+  /** Whether a recording in which nobody speaks has an empty transcript; otherwise it is refused. Optional for good. */
+  @IsOptional() @IsBoolean() mayBeSilent?: boolean;
 }
 
 /** The result of a transcription job; the text itself goes to the client only. */

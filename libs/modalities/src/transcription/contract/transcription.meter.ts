@@ -22,11 +22,17 @@ const minBitRate = 4_000;
 /** Maximum factor of an estimated length: frames of a variable rate begin with silence. */
 const guessFactor = 3;
 
-/** Returns the maximum number of seconds that a recording is charged for; longer ones are refused. */
-export function quotedSeconds({ bytes, durationSeconds, isExact }: RecordingFacts): number {
+/**
+ * Returns the maximum number of seconds that a recording is charged for; longer ones are refused. At most `maxSeconds`,
+ * four hours by default.
+ */
+export function quotedSeconds(
+  { bytes, durationSeconds, isExact }: RecordingFacts,
+  maxSeconds: number = maxAudioSeconds,
+): number {
   const byBytes = (bytes * 8) / minBitRate + toleranceSeconds;
   const stated = durationSeconds === null ? byBytes : durationSeconds * (isExact ? 1 : guessFactor) + toleranceSeconds;
-  return Math.min(maxAudioSeconds, durationSeconds !== null && isExact ? stated : Math.min(byBytes, stated));
+  return Math.min(maxSeconds, durationSeconds !== null && isExact ? stated : Math.min(byBytes, stated));
 }
 
 /** The worst case of a recording. Never less than what `transcriptionUnits` bill for it. */

@@ -95,10 +95,14 @@ class TranscriptionRun {
     return true;
   }
 
-  /** Transcribes the remainder. Throws `ASR_UPSTREAM_VALIDATION_FAILED` when the whole recording has no speech. */
+  /**
+   * Transcribes the remainder. Throws `ASR_UPSTREAM_VALIDATION_FAILED` when the whole recording has no speech, unless the
+   * payload allows that.
+   */
   async finish(): Promise<void> {
     while (this.buffer.length > 0) if (!(await this.runBlock(this.buffer.length <= blockSamples))) return;
-    if (!this.heardSpeech) throw invalidRecording('Nobody speaks in the recording.');
+    const { mayBeSilent = false } = this.job.envelope.payload;
+    if (!this.heardSpeech && !mayBeSilent) throw invalidRecording('Nobody speaks in the recording.');
   }
 
   sendEnd(): void {

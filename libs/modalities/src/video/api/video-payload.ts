@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { MediaInputReader } from '#gateway';
-import type { VideoProbe } from '#media';
+import type { FrameSize, VideoProbe } from '#media';
 import type { Pricing } from '#model-registry/manifest';
 import {
   unitOfMaking,
@@ -41,10 +41,9 @@ export async function videoPayload(
     resultId: null,
   };
   if (plan.operation === 'from-text') {
-    const { prompt, negativePrompt, seed, width, height, seconds, fps, frames, resolution } = plan;
+    const { prompt, negativePrompt, seed, seconds, resolution, ...made } = plan;
     const units = unitsOfMaking(pricing, { seconds, resolution });
-    const words = { prompt, negativePrompt, seed };
-    return { ...open, operation: 'from-text', inputs: [], words, width, height, fps, frames, units };
+    return { ...open, ...made, inputs: [], words: { prompt, negativePrompt, seed }, units };
   }
   if (plan.operation === 'between') {
     const { images, seconds, fps, frames, resolution } = plan;
@@ -74,12 +73,9 @@ function pricedChoiceOf(plan: VideoPlan, pricing: Pricing | null): PricedChoice 
 }
 
 /** Returns the size of a video with the shape of an image and the short side of a resolution; both sides are even. */
-export function sizeOf(
-  { width, height }: { width: number; height: number },
-  resolution: string | null,
-): { width: number; height: number } {
-  const named = resolution === null ? null : shortSideOf(resolution);
-  return madeSize({ shape: width / height, short: named ?? Math.min(openShortSide, width, height), divisor: 2 });
+export function sizeOf(image: FrameSize, resolution: string | null): FrameSize {
+  const short = shortSideOf(resolution) ?? Math.min(openShortSide, image.width, image.height);
+  return madeSize(image, { short, divisor: 2 });
 }
 
 function assertFits({ width, height }: VideoProbe, factor: number): void {

@@ -1,11 +1,11 @@
-import { checkOneOf, fieldNotTaken } from '#gateway';
-import { fieldFault, isGiven } from '#platform/http';
+import { invalidField, refuseFields } from '#gateway';
+import { isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { unitOfMaking, unitOfUpscaling, unitsOfMaking, unitsOfUpscaling, type VideoUnits } from '../contract/index.js';
 import type { QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { factorOf } from './video.normalizer.js';
-import { refuseLongSource, refuseUnpriced } from './video.refusals.js';
+import { refuseLongSource, refuseOfKind, refuseUnpriced } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
 export interface QuoteParts {
@@ -21,32 +21,27 @@ export interface QuoteParts {
  */
 export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
-  if (isGiven(wire.video_url) && !model.inputs.has('video_url')) throw fieldNotTaken('video_url', model);
+  if (!model.inputs.has('video_url')) refuseFields(wire, ['video_url'], model);
+  refuseOfKind(wire, model);
   return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
 }
 
 async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
   const factor = factorOf(wire.upscale_factor, model);
-  if (isGiven(wire.resolution)) {
-    throw fieldFault(`resolution is not taken by the upscaler ${model.id}`, 'resolution', 'custom');
-  }
   refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
   const seconds = (await secondsOfSource(wire, parts)) ?? secondsOf(wire.duration);
   if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
   const message =
-    'reference_video_total_duration or video_url is required: the price depends on the length of the source';
-  throw fieldFault(message, 'reference_video_total_duration', 'required');
+    'reference_video_total_duration or video_url is required: the price depends on the length of the source.';
+  throw invalidField(message, 'reference_video_total_duration', 'required');
 }
 
 async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
-  if (isGiven(wire.upscale_factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
-  checkOneOf('duration', wire.duration, model.durations);
-  if (isGiven(wire.resolution)) checkOneOf('resolution', wire.resolution, model.resolutions);
   if (hasSource(wire, model)) {
     if (isGiven(wire.resolution)) {
-      throw fieldFault('resolution does not go with a source: the size is that of the source', 'resolution', 'custom');
+      throw invalidField('resolution does not go with a source: the size is that of the source.', 'resolution');
     }
     refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, null), param: 'video_url' });
   }

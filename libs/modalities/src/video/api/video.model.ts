@@ -1,8 +1,8 @@
 import { PlatformError } from '#common';
-import type { ModelManifest, VideoConsent, VideoConstraints, VideoMembers } from '#model-registry/manifest';
+import type { ModelManifest, VideoConstraints, VideoMembers } from '#model-registry/manifest';
 
 /** What clients confirm before they may use a model. */
-export type ConsentFlow = VideoConsent & { flow: 'seedance' };
+export type ConsentFlow = NonNullable<VideoMembers['consent']> & { flow: 'seedance' };
 
 /** What a manifest of type `video` says. */
 export interface VideoModel {

@@ -161,7 +161,7 @@ describe('the size of a video from text', () => {
     [9 / 16, '480p', 2, [480, 854]],
     [1, '256p', 1_024, [1_024, 1_024]],
   ])('of shape %d in %s is a multiple of %d', (shape, resolution, divisor, size) => {
-    const { width, height } = madeSize({ shape, short: shortSideOf(resolution) ?? 0, divisor });
+    const { width, height } = madeSize({ width: shape, height: 1 }, { short: shortSideOf(resolution) ?? 0, divisor });
     expect([width, height]).toEqual(size);
   });
 });

@@ -1,5 +1,5 @@
-import { checkOneOf } from '#gateway';
-import { fieldFault, isGiven } from '#platform/http';
+import { checkOneOf, invalidField } from '#gateway';
+import { isGiven } from '#platform/http';
 import { keyframeRate, type QueueVideoRequest, type VideoKeyframe } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 import { refuseForeignFields } from './video.refusals.js';
@@ -36,7 +36,7 @@ export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): Vide
   const audio = wire.audio ?? true;
   if (model.kind === 'upscaler') {
     const { video_url: video } = wire;
-    if (!isGiven(video)) throw fieldFault('video_url is required: it is what is upscaled', 'video_url', 'required');
+    if (!isGiven(video)) throw invalidField('video_url is required: it is what is upscaled.', 'video_url', 'required');
     return { operation: 'upscale', audio, video, factor: factorOf(wire.upscale_factor, model) };
   }
   const fps = wire.fps ?? model.frameRates[0] ?? keyframeRate;
@@ -62,8 +62,8 @@ function doubling(wire: QueueVideoRequest, video: string, audio: boolean): Video
   const fields = ['image_url', 'end_image_url', 'keyframes', 'fps', 'resolution'] as const;
   const beside = fields.find((field) => isGiven(wire[field]));
   if (beside === undefined) return { operation: 'double-rate', audio, video };
-  const message = `${beside} does not go with video_url: its frames and their size are those of the video, twice as many`;
-  throw fieldFault(message, beside, 'custom');
+  const message = `${beside} does not go with video_url: its frames and their size are those of the video, twice as many.`;
+  throw invalidField(message, beside);
 }
 
 function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; frames: number }): PlacedImage[] {
@@ -73,13 +73,13 @@ function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; 
   if (isGiven(last)) images.push({ url: last, param: 'end_image_url', place: video.frames - 1 });
   if (images.length < 2) {
     const missing = !isGiven(first) ? 'image_url' : 'end_image_url';
-    const message = 'at least two images are needed: image_url and end_image_url, or keyframes';
-    throw fieldFault(message, missing, 'required');
+    const message = 'at least two images are needed: image_url and end_image_url, or keyframes.';
+    throw invalidField(message, missing, 'required');
   }
   const sorted = images.toSorted((left, right) => left.place - right.place);
   const twice = sorted.find(({ place }, index) => sorted[index - 1]?.place === place);
   if (twice === undefined) return sorted;
-  throw fieldFault(`${twice.param} and another image are the same frame of the video`, twice.param, 'custom');
+  throw invalidField(`${twice.param} and another image are the same frame of the video.`, twice.param);
 }
 
 function keyImage(
@@ -90,6 +90,6 @@ function keyImage(
   const param = `keyframes[${index}]`;
   const max = seconds * keyframeRate;
   if (frame > max)
-    throw fieldFault(`${param}.frame_index must not be greater than ${max}`, `${param}.frame_index`, 'too_big');
+    throw invalidField(`${param}.frame_index must not be greater than ${max}.`, `${param}.frame_index`, 'too_big');
   return { url, param: `${param}.image_url`, place: Math.min(frames - 1, Math.round((frame * fps) / keyframeRate)) };
 }

@@ -1,9 +1,9 @@
 import { PlatformError } from '#common';
-import { checkLength, checkOneOf, fieldNotTaken } from '#gateway';
-import { fieldFault, isGiven } from '#platform/http';
+import { checkLength, checkOneOf, invalidField, refuseFields } from '#gateway';
+import { isGiven } from '#platform/http';
 import type { Pricing } from '#model-registry/manifest';
 import { hasPrice } from '../contract/index.js';
-import type { QueueVideoRequest } from '../contract/video.request.js';
+import type { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoModel } from './video.model.js';
 
 /** Fields that a model takes only if its record lists them in `supported_inputs`. */
@@ -30,33 +30,38 @@ const consentFields = ['confirmed_terms_and_privacy', 'confirmed_legal_right', '
 
 /** Throws `INVALID_REQUEST` for the first field that the model does not take, or whose value is unknown. */
 export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel): void {
-  const foreign = optionalInputs.find((field) => isGiven(wire[field]) && !model.inputs.has(field));
-  if (foreign !== undefined) throw fieldNotTaken(foreign, model);
+  const foreign = optionalInputs.filter((field) => !model.inputs.has(field));
+  refuseFields(wire, foreign, model);
   if (isGiven(wire.audio) && !model.audioConfigurable) {
-    throw fieldFault(`audio cannot be chosen with the model ${model.id}`, 'audio', 'custom');
+    throw invalidField(`audio cannot be chosen with the model ${model.id}.`, 'audio');
   }
   refuseConsents(wire, model);
+  if (isGiven(wire.prompt) && model.kind !== 'upscaler') checkLength('prompt', wire.prompt, model.promptCharacters);
+  refuseOfKind(wire, model);
+}
+
+/** Throws `INVALID_REQUEST` for fields that models of this kind do not take, or not with this value. */
+export function refuseOfKind(wire: QueueVideoRequest | QuoteVideoRequest, model: VideoModel): void {
   if (model.kind === 'upscaler') refuseForUpscalers(wire, model);
   else refuseForMakers(wire, model);
 }
 
-function refuseForUpscalers(wire: QueueVideoRequest, { id }: VideoModel): void {
+function refuseForUpscalers(wire: Partial<QueueVideoRequest>, { id }: VideoModel): void {
   const fields = ['prompt', 'resolution', 'aspect_ratio'] as const;
   const field = fields.find((name) => isGiven(wire[name]) && (name !== 'prompt' || wire.prompt !== ''));
-  if (field !== undefined) throw fieldFault(`${field} is not taken by the upscaler ${id}`, field, 'custom');
+  if (field !== undefined) throw invalidField(`${field} is not taken by the upscaler ${id}.`, field);
 }
 
-function refuseForMakers(wire: QueueVideoRequest, model: VideoModel): void {
-  const { prompt, upscale_factor: factor, duration } = wire;
-  if (isGiven(factor)) throw fieldFault('upscale_factor is for upscalers', 'upscale_factor', 'custom');
-  if (isGiven(prompt)) checkLength('prompt', prompt, model.promptCharacters);
+function refuseForMakers(wire: QuoteVideoRequest, model: VideoModel): void {
+  const { upscale_factor: factor, duration } = wire;
+  if (isGiven(factor)) throw invalidField('upscale_factor is for upscalers.', 'upscale_factor');
   refuseUnknown('duration', duration, model.durations);
   if (isGiven(wire.aspect_ratio)) refuseUnknown('aspect_ratio', wire.aspect_ratio, model.aspectRatios);
   if (isGiven(wire.resolution)) refuseUnknown('resolution', wire.resolution, model.resolutions);
 }
 
 function refuseUnknown(field: string, value: string, known: readonly string[]): void {
-  if (known.length === 0) throw fieldFault(`${field} is not taken by this model`, field, 'custom');
+  if (known.length === 0) throw invalidField(`${field} is not taken by this model.`, field);
   checkOneOf(field, value, known);
 }
 
@@ -69,7 +74,7 @@ export interface PricedChoice {
 /** Throws `INVALID_REQUEST` if the model has prices but none for this unit. */
 export function refuseUnpriced({ id }: VideoModel, pricing: Pricing | null, { unit, param }: PricedChoice): void {
   if (hasPrice(pricing, unit)) return;
-  throw fieldFault(`the model ${id} has no price for this ${param}`, param, 'custom');
+  throw invalidField(`the model ${id} has no price for this ${param}.`, param);
 }
 
 /** Throws `VIDEO_DURATION_TOO_LONG` for a source whose stated length exceeds the model's limit. */
@@ -84,12 +89,12 @@ function refuseConsents({ consents }: QueueVideoRequest, { consent, id }: VideoM
   if (!isGiven(consents)) return;
   for (const [flow, confirmed] of Object.entries(consents as Record<string, object | null>)) {
     if (flow !== consent?.flow) {
-      throw fieldFault(`consents.${flow} is no consent that the model ${id} asks for`, `consents.${flow}`, 'custom');
+      throw invalidField(`consents.${flow} is no consent that the model ${id} asks for.`, `consents.${flow}`);
     }
     for (const [name, value] of Object.entries(confirmed ?? {})) {
       const param = `consents.${flow}.${name}`;
-      if (!consentFields.includes(name)) throw fieldFault(`${param} is unknown`, param, 'custom');
-      if (value !== true) throw fieldFault(`${param} must be true`, param, 'invalid_enum_value');
+      if (!consentFields.includes(name)) throw invalidField(`${param} is unknown.`, param);
+      if (value !== true) throw invalidField(`${param} must be true.`, param, 'invalid_enum_value');
     }
   }
 }

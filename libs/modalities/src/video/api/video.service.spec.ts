@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { DownloadUrls, type JobRunner, MediaArtifacts, RequestPipeline, StoreBudgets } from '#gateway';
 import type { ApiConfig } from '#platform/config';
-import { validateWire } from '#platform/http';
+import { validateWire } from '#platform/validation';
 import { exampleManifest } from '#test/example-manifest';
 import type { Pricing } from '#model-registry/manifest';
 import { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';

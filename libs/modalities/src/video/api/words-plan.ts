@@ -1,7 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { fieldFault, isGiven } from '#platform/http';
+import { invalidField } from '#gateway';
+import { readRatio } from '#media';
+import { isGiven } from '#platform/http';
 import { largestSeed, type QueueVideoRequest } from '../contract/video.request.js';
-import { madeSize, shapeOf, shortSideOf } from './made-size.js';
+import { madeSize, shortSideOf } from './made-size.js';
 import type { VideoModel } from './video.model.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
@@ -20,23 +22,22 @@ export interface WordsPlan {
 }
 
 /** Default shape. */
-const openShape = 16 / 9;
+const openShape = { width: 16, height: 9 };
 
 /** Throws `INVALID_REQUEST` naming the missing field; unsupported ones were rejected before. */
 export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
   const { prompt } = wire;
   if (!isGiven(prompt) || prompt === '')
-    throw fieldFault('prompt is required: it is what is to be seen', 'prompt', 'required');
+    throw invalidField('prompt is required: it is what is to be seen.', 'prompt', 'required');
   const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
   const resolution = wire.resolution ?? model.resolutions[0] ?? null;
-  const shapes = [wire.aspect_ratio, ...model.aspectRatios].map((ratio) => (isGiven(ratio) ? shapeOf(ratio) : null));
+  const shapes = [wire.aspect_ratio, ...model.aspectRatios].map((ratio) => readRatio(ratio ?? ''));
   return {
     operation: 'from-text',
     prompt,
     negativePrompt: wire.negative_prompt ?? '',
-    ...madeSize({
-      shape: shapes.find((shape) => shape !== null) ?? openShape,
-      short: (resolution === null ? null : shortSideOf(resolution)) ?? model.shortSide,
+    ...madeSize(shapes.find((shape) => shape !== null) ?? openShape, {
+      short: shortSideOf(resolution) ?? model.shortSide,
       divisor: model.sizeDivisor,
     }),
     seconds,

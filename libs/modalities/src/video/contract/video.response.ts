@@ -46,3 +46,60 @@ export class VideoCompleteResponse {
   })
   success!: boolean;
 }
+
+class NeededConsentError {
+  @ApiProperty({ type: 'string', enum: ['needs_consent'] })
+  code!: 'needs_consent';
+
+  @ApiProperty({ type: 'string' })
+  message!: string;
+}
+
+class ConsentPolicy {
+  @ApiProperty({ type: 'string' })
+  consent_version!: string;
+
+  @ApiProperty({ type: 'string' })
+  policy_text!: string;
+}
+
+/** What may show a person, in the API's words. */
+const mediaRoles = ['image', 'end_image', 'reference_image', 'video', 'reference_video'] as const;
+
+/** The 409 of `POST /video/queue` to a client that has not confirmed what the model requires. */
+export class NeededConsentResponse {
+  @ApiProperty({ type: () => NeededConsentError })
+  error!: NeededConsentError;
+
+  @ApiProperty({ type: 'string', enum: ['seedance'] })
+  consent_flow!: 'seedance';
+
+  @ApiProperty({ type: 'string', isArray: true, enum: mediaRoles })
+  face_media_roles!: (typeof mediaRoles)[number][];
+
+  @ApiProperty({ type: () => ConsentPolicy })
+  consent!: ConsentPolicy;
+
+  @ApiProperty({ type: 'string' })
+  docs_url!: string;
+}
+
+class PolicyFailure {
+  @ApiProperty({ type: 'string' })
+  message!: string;
+
+  @ApiProperty({ type: 'string', enum: ['provider_content_policy'] })
+  type!: 'provider_content_policy';
+
+  @ApiProperty({ type: 'string', required: false })
+  recommended_model?: string;
+
+  @ApiProperty({ type: 'boolean' })
+  credits_refunded!: boolean;
+}
+
+/** The 422 of `POST /video/retrieve` for a job that was refused for its content and not charged. */
+export class PolicyFailureResponse {
+  @ApiProperty({ type: () => PolicyFailure })
+  error!: PolicyFailure;
+}

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelRequest } from '#gateway';
+import { ClientDisconnectedError, type ModelRequest } from '#gateway';
 import type { ChatFilePart, ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import { ChatInputs } from './chat-inputs.js';
 import type { PartReader } from './part-reader.js';
 
-const opened = {} as ModelRequest;
+const disconnection = new AbortController();
+const opened = { http: { disconnected: disconnection.signal } } as ModelRequest;
 const noImages = { prepare: (messages: ChatMessage[]) => Promise.resolve(messages) };
 
 function file(data: string): ChatFilePart {
@@ -76,5 +77,13 @@ describe('ChatInputs', () => {
       'unreadable',
     );
     expect(read).toEqual(['messages[0].content[0]']);
+  });
+
+  it('reports whatever fails after the client disconnected as its disconnection', async () => {
+    const reader: PartReader = { type: 'file', read: () => Promise.reject(new Error('aborted')) };
+    disconnection.abort();
+    await expect(new ChatInputs([reader], noImages).prepare([user(file('a'))], opened)).rejects.toThrow(
+      ClientDisconnectedError,
+    );
   });
 });

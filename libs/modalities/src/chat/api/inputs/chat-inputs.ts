@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { invalidField, type ModelRequest } from '#gateway';
+import { ClientDisconnectedError, invalidField, type ModelRequest } from '#gateway';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import { ChatImages } from './chat-images.js';
 import type { PartReader } from './part-reader.js';
@@ -27,8 +27,8 @@ export class ChatInputs {
   }
 
   /**
-   * Returns the messages with each image stored and each readable part replaced by its text, or the same array if there is neither. Parts are
-   * read one after the other, so that one request uses one extractor. Rejects with the first error of a reader, and with
+   * Returns the messages with each image stored and each readable part replaced by its text, or the same array if there
+   * is neither. Parts are read one after the other, so that one request uses one extractor. Rejects with the first error of a reader, and with
    * `INVALID_REQUEST` for too many parts of a type, before any is read.
    */
   async prepare(messages: ChatMessage[], opened: ModelRequest): Promise<ChatMessage[]> {
@@ -46,8 +46,13 @@ export class ChatInputs {
     if (positions.length === 0) return messages;
     const texts = new Map<ChatPart, string>();
     for (const { part, reader, message, index } of positions) {
-      const param = pathOf(message, index);
-      texts.set(part, await reader.read(part, { param, opened }));
+      const reading = reader.read(part, { param: pathOf(message, index), opened });
+      texts.set(
+        part,
+        await reading.catch((error: unknown) => {
+          throw opened.http.disconnected.aborted ? new ClientDisconnectedError() : error;
+        }),
+      );
     }
     return messages.map((message) => withTexts(message, texts));
   }

@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { toolEnvironment } from '#platform/config';
+import type { ExtractedText } from '../document.js';
+import { DocumentFault } from '../document-fault.js';
+import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
+import type { ExtractorProgram } from './extractor-program.js';
+
+const mebibyte = 1024 * 1024;
+const watchMs = 50;
+const pageBytes = 4096;
+const maxHeadBytes = 4096;
+/** A character takes at most three bytes in UTF-8. */
+const bytesPerCharacter = 3;
+/** How V8 ends a process whose heap is full, and the kernel one whose stack is. */
+const crashSignals: readonly string[] = ['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'];
+
+export interface ProcessLimits {
+  timeoutMs: number;
+  /** Memory of JavaScript objects. */
+  maxHeapBytes: number;
+  /** All memory of the process; watched on Linux. */
+  maxResidentBytes: number;
+}
+
+/** The extractor could not start or was killed from outside, which says nothing about its file. */
+export class ExtractorLost extends Error {
+  override readonly name = 'ExtractorLost';
+}
+
+/** One extractor: a child process that reads one document. */
+export class ExtractionProcess {
+  private readonly child: ChildProcess;
+  private readonly parts: Buffer[] = [];
+  private receivedBytes = 0;
+  /** Why this side killed the child. */
+  private killedFor: Error | null = null;
+  private failure: Error | null = null;
+
+  constructor(
+    { modulePath, nodeArguments }: ExtractorProgram,
+    private readonly limits: ProcessLimits,
+  ) {
+    const heap = `--max-old-space-size=${Math.floor(limits.maxHeapBytes / mebibyte)}`;
+    this.child = spawn(process.execPath, [heap, ...nodeArguments, modulePath], {
+      stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+      env: toolEnvironment(),
+    });
+  }
+
+  /**
+   * Rejects with `DocumentFault` for what is wrong with the file, `ExtractorLost`, or the signal's reason. The process
+   * has ended then.
+   */
+  async extract(head: OrderHead, bytes: Buffer, signal?: AbortSignal): Promise<ExtractedText> {
+    const onAbort = (): void => this.kill(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
+    const timeout = setTimeout(() => this.kill(new DocumentFault('takes too long to read')), this.limits.timeoutMs);
+    const watch = setInterval(() => void this.checkMemory(), watchMs);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      const ended = this.end();
+      this.receive(maxHeadBytes + head.limits.maxCharacters * bytesPerCharacter);
+      this.send(framed(head), bytes);
+      return this.result(await ended);
+    } finally {
+      clearTimeout(timeout);
+      clearInterval(watch);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  private end(): Promise<string | null> {
+    return new Promise((resolve) => {
+      this.child.once('close', (_code, signal) => resolve(signal));
+      this.child.once('error', (error) => {
+        this.failure = error;
+        if (this.child.pid === undefined) resolve(null);
+      });
+    });
+  }
+
+  private send(...parts: Buffer[]): void {
+    const { stdin } = this.child;
+    // Its end says more than a broken pipe.
+    stdin?.on('error', () => undefined);
+    for (const part of parts) stdin?.write(part);
+    stdin?.end();
+  }
+
+  private receive(maxBytes: number): void {
+    const output = this.child.stdio[3] as Readable | undefined | null;
+    output?.on('error', () => undefined);
+    output?.on('data', (part: Buffer) => {
+      this.receivedBytes += part.length;
+      if (this.receivedBytes > maxBytes) this.kill(new DocumentFault('is damaged'));
+      else this.parts.push(part);
+    });
+  }
+
+  private result(signal: string | null): ExtractedText {
+    if (this.killedFor !== null) throw this.killedFor;
+    const output = Buffer.concat(this.parts);
+    const report = unframed<ReportHead>(output.subarray(startMarkBytes));
+    if (report !== null && signal === null) {
+      const { head, body } = report;
+      if ('fault' in head) throw new DocumentFault(head.fault);
+      return { ...head, text: body.toString('utf8') };
+    }
+    const isCrash = signal !== null && crashSignals.includes(signal);
+    if (isCrash && output.length >= startMarkBytes) throw tooMuchMemory();
+    throw new ExtractorLost('the extractor was lost', { cause: this.failure });
+  }
+
+  private async checkMemory(): Promise<void> {
+    const { pid } = this.child;
+    if (process.platform !== 'linux' || pid === undefined) return;
+    const pages = await readFile(`/proc/${pid}/statm`, 'latin1').catch(() => '');
+    const resident = Number(pages.split(' ')[1] ?? 0) * pageBytes;
+    if (resident > this.limits.maxResidentBytes) this.kill(tooMuchMemory());
+  }
+
+  private kill(reason: Error): void {
+    this.killedFor ??= reason;
+    this.child.kill('SIGKILL');
+  }
+}
+
+function tooMuchMemory(): DocumentFault {
+  return new DocumentFault('needs too much memory to read');
+}

@@ -1,0 +1,37 @@
+import type { DocumentFormat, DocumentHints } from '../document.js';
+import type { DocumentLimits } from '../document-limits.js';
+
+/*
+ * The extractor reads one order from its standard input and writes one report to its output pipe: a length of four
+ * bytes, JSON of that length, then the file or the text in UTF-8 up to the end of the pipe. One byte before the report
+ * says that it began to read the file: a crash before that is not the file's fault.
+ */
+
+/** Head of an order; the bytes of the file follow. */
+export interface OrderHead {
+  hints: DocumentHints;
+  limits: DocumentLimits;
+}
+
+/** Head of a report; the text follows, unless there is a fault. */
+export type ReportHead = { format: DocumentFormat; isTruncated: boolean } | { fault: string };
+
+const lengthBytes = 4;
+
+/** Length of the mark in front of a report. */
+export const startMarkBytes = 1;
+
+export function framed(head: OrderHead | ReportHead): Buffer {
+  const json = Buffer.from(JSON.stringify(head));
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32LE(json.length);
+  return Buffer.concat([length, json]);
+}
+
+/** Splits a whole message; null if it is incomplete. */
+export function unframed<Head extends OrderHead | ReportHead>(message: Buffer): { head: Head; body: Buffer } | null {
+  if (message.length < lengthBytes) return null;
+  const end = lengthBytes + message.readUInt32LE(0);
+  if (message.length < end) return null;
+  return { head: JSON.parse(message.toString('utf8', lengthBytes, end)) as Head, body: message.subarray(end) };
+}

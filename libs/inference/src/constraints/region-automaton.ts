@@ -1,0 +1,205 @@
+import { PlatformError } from '#common';
+import type { RegionExit } from '../contract/output-region.js';
+import { Automaton, type State } from './automaton.js';
+import type { TextAutomaton, TextState } from './text-automaton.js';
+
+/** A branch of a bound region, compiled. */
+export interface BoundBranch {
+  automaton: Automaton;
+  /** Index of the region behind it; null: the text ends. */
+  next: number | null;
+}
+
+/** A region with compiled texts; see `OutputRegion`. */
+export type CompiledRegion =
+  { type: 'free'; exits: readonly RegionExit[]; mayEnd: boolean } | { type: 'bound'; branches: readonly BoundBranch[] };
+
+interface RegionState extends TextState {
+  readonly region: number;
+  /** Of a bound region: the branches that the text so far fits, each with its own state. */
+  readonly live: readonly LiveBranch[];
+  /** Of a free region: how much of each exit the text so far ends with. */
+  readonly begun: readonly BegunExit[];
+  /** Of a free region: whether only white space was read. */
+  readonly isAtStart: boolean;
+  /** By byte. */
+  readonly successors: (RegionState | null | undefined)[];
+  clipped: RegionState | null;
+}
+
+interface LiveBranch {
+  readonly branch: number;
+  readonly state: State;
+}
+
+interface BegunExit {
+  readonly exit: number;
+  /** Bytes read of it. */
+  readonly length: number;
+}
+
+interface ExitText {
+  bytes: Uint8Array;
+  next: number;
+  isAtStart: boolean;
+}
+
+/** States of its own that one automaton may make before the sequence that makes the next one fails. */
+const maxStates = 400_000;
+
+const encoder = new TextEncoder();
+const whiteSpace = new Set(encoder.encode(' \t\r\n'));
+
+/** Reads a text that is free in some stretches and follows a grammar in others. Shared by all requests with the same regions. */
+export class RegionAutomaton implements TextAutomaton {
+  readonly start: TextState;
+  private readonly exits: readonly (readonly ExitText[])[];
+  private readonly known = new Map<string, RegionState>();
+  private readonly ids = new Map<State, number>();
+  private readonly starts: RegionState[] = [];
+
+  constructor(private readonly regions: readonly CompiledRegion[]) {
+    this.exits = regions.map((region) =>
+      region.type === 'bound'
+        ? []
+        : region.exits.map(({ text, next, atStart = false }) => ({
+            bytes: encoder.encode(text),
+            next,
+            isAtStart: atStart,
+          })),
+    );
+    this.start = this.startOf(0);
+  }
+
+  get size(): number {
+    return this.regions.reduce(
+      (sum, region) =>
+        sum + (region.type === 'bound' ? region.branches.reduce((of, { automaton }) => of + automaton.size, 0) : 0),
+      this.known.size,
+    );
+  }
+
+  next(at: TextState, byte: number): RegionState | null {
+    const state = at as RegionState;
+    const known = state.successors[byte];
+    if (known !== undefined) return known;
+    const region = this.regions[state.region];
+    const successor = region?.type === 'bound' ? this.inside(state, region.branches, byte) : this.through(state, byte);
+    state.successors[byte] = successor;
+    return successor;
+  }
+
+  clip(at: TextState, limit: number): RegionState {
+    const state = at as RegionState;
+    if (state.clipped !== null) return state.clipped;
+    const branches = this.branchesOf(state);
+    const live = state.live.map(({ branch, state: inner }) => ({
+      branch,
+      state: branches[branch]?.automaton.clip(inner, limit) ?? inner,
+    }));
+    state.clipped = live.length === 0 ? state : this.bound(state.region, live);
+    state.clipped.clipped = state.clipped;
+    return state.clipped;
+  }
+
+  private branchesOf({ region: index }: RegionState): readonly BoundBranch[] {
+    const region = this.regions[index];
+    return region?.type === 'bound' ? region.branches : [];
+  }
+
+  private startOf(index: number): RegionState {
+    const known = this.starts[index];
+    if (known !== undefined) return known;
+    const region = this.regions[index];
+    if (region === undefined) throw new PlatformError('INFERENCE_FAILED', 'A region of the output leads nowhere.');
+    const made =
+      region.type === 'free'
+        ? this.free(index, [], true)
+        : this.bound(
+            index,
+            region.branches.map(({ automaton }, branch) => ({ branch, state: automaton.start })),
+          );
+    this.starts[index] = made;
+    return made;
+  }
+
+  /** One byte on in a free region. Of exits that end together, the first one counts. */
+  private through(state: RegionState, byte: number): RegionState {
+    const exits = this.exits[state.region] ?? [];
+    const begun = state.begun.filter(({ exit, length }) => exits[exit]?.bytes[length] === byte);
+    const longer = begun.map(({ exit, length }) => ({ exit, length: length + 1 }));
+    for (const [exit, { bytes, isAtStart }] of exits.entries()) {
+      if (bytes[0] === byte && (state.isAtStart || !isAtStart)) longer.push({ exit, length: 1 });
+    }
+    longer.sort((left, right) => left.exit - right.exit || left.length - right.length);
+    const done = longer.find(({ exit, length }) => exits[exit]?.bytes.length === length);
+    if (done !== undefined) return this.startOf(exits[done.exit]?.next ?? 0);
+    return this.free(state.region, longer, state.isAtStart && whiteSpace.has(byte));
+  }
+
+  /** One byte on in a bound region, or behind it where no branch goes on with the byte. */
+  private inside(state: RegionState, branches: readonly BoundBranch[], byte: number): RegionState | null {
+    const live = state.live.flatMap(({ branch, state: inner }) => {
+      const next = branches[branch]?.automaton.next(inner, byte) ?? null;
+      return next === null ? [] : [{ branch, state: next }];
+    });
+    if (live.length > 0) return this.behind(state.region, live);
+    const complete = state.live.find(({ state: inner }) => inner.isComplete);
+    const next = complete && branches[complete.branch]?.next;
+    if (next === undefined || next === null) return null;
+    return this.next(this.startOf(next), byte);
+  }
+
+  /** The state of these branches; the start of what follows where they have come to their one end. */
+  private behind(region: number, live: readonly LiveBranch[]): RegionState {
+    const state = this.bound(region, live);
+    const [only] = live;
+    if (only === undefined || live.length > 1 || !only.state.isComplete || only.state.threads.length > 0) return state;
+    const next = this.branchesOf(state)[only.branch]?.next ?? null;
+    return next === null ? state : this.startOf(next);
+  }
+
+  private free(region: number, begun: readonly BegunExit[], isAtStart: boolean): RegionState {
+    const key = `${region}${isAtStart ? '^' : '-'}${begun.map(({ exit, length }) => `${exit}:${length}`).join()}`;
+    return this.intern(key, () => {
+      const made = this.regions[region];
+      const mayEnd = made?.type === 'free' && made.mayEnd;
+      return { region, live: [], begun, isAtStart, isComplete: mayEnd, isFree: true };
+    });
+  }
+
+  private bound(region: number, live: readonly LiveBranch[]): RegionState {
+    const key = `${region}|${live.map(({ branch, state }) => `${branch}:${this.idOf(state)}`).join()}`;
+    return this.intern(key, () => ({
+      region,
+      live,
+      begun: [],
+      isAtStart: false,
+      isComplete: live.some(({ branch, state }) => state.isComplete && this.mayEndBehind(region, branch)),
+    }));
+  }
+
+  private mayEndBehind(index: number, branch: number): boolean {
+    const region = this.regions[index];
+    const next = region?.type === 'bound' ? (region.branches[branch]?.next ?? null) : null;
+    return next === null || this.startOf(next).isComplete;
+  }
+
+  private idOf(state: State): number {
+    const known = this.ids.get(state);
+    if (known !== undefined) return known;
+    this.ids.set(state, this.ids.size);
+    return this.ids.size - 1;
+  }
+
+  private intern(key: string, make: () => Omit<RegionState, 'successors' | 'clipped'>): RegionState {
+    const known = this.known.get(key);
+    if (known !== undefined) return known;
+    if (this.known.size >= maxStates) {
+      throw new PlatformError('INVALID_REQUEST', 'The tools or schemas lead to too many states for this output.');
+    }
+    const state: RegionState = { ...make(), successors: [], clipped: null };
+    this.known.set(key, state);
+    return state;
+  }
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { ConstraintRefusal } from '../refusal.js';
+import { accepts, acceptsInSomeOrder, automatonOf } from '../schema-automaton.js';
+
+/*
+ * The official JSON-Schema-Test-Suite, draft 2020-12, and its optional tests of the formats that are covered. Files and
+ * license: `__fixtures__/json-schema-test-suite`.
+ */
+
+interface Group {
+  description: string;
+  schema: unknown;
+  tests: { description: string; data: unknown; valid: boolean }[];
+}
+
+function fixture<Content>(name: string): Content {
+  const url = new URL(`./__fixtures__/json-schema-test-suite/${name}`, import.meta.url);
+  return JSON.parse(readFileSync(url, 'utf8')) as Content;
+}
+
+const files = fixture<Record<string, Group[]>>('draft2020-12.json');
+/** Groups that are refused, with pointer and reason, by file. */
+const refused = fixture<Record<string, Record<string, string>>>('refused.json');
+
+/** Valid instances that the grammar does not offer. */
+const notOffered = [
+  // A leap second exists on few days, which no pattern knows.
+  /leap second/,
+  /^a quoted string with/,
+  /address-literal after the @ is valid$/,
+  // Formats are assertions here, as in OpenAPI, and not annotations.
+  /is only an annotation by default$/,
+  // Custom vocabularies are not read.
+  /^no validation: invalid number/,
+];
+
+function compile(schema: unknown): ReturnType<typeof automatonOf> | string {
+  try {
+    return automatonOf(schema);
+  } catch (error) {
+    if (error instanceof ConstraintRefusal) return error.message;
+    throw error;
+  }
+}
+
+describe('the JSON-Schema-Test-Suite', () => {
+  it.each(Object.entries(files))('%s: accepts what is valid, and nothing else', (file, groups) => {
+    for (const { description, schema, tests } of groups) {
+      const automaton = compile(schema);
+      expect([description, typeof automaton === 'string' ? automaton : null]).toEqual([
+        description,
+        refused[file]?.[description] ?? null,
+      ]);
+      if (typeof automaton === 'string') continue;
+      for (const { description: name, data, valid } of tests) {
+        const isOffered = valid && !notOffered.some((pattern) => pattern.test(name));
+        expect([description, name, acceptsInSomeOrder(automaton, data)]).toEqual([description, name, isOffered]);
+        // Spaced and indented as the same instance: never more is accepted, and always where the order fits.
+        for (const indentation of [' ', '  ', '\t']) {
+          const text = JSON.stringify(data, null, indentation);
+          expect([name, accepts(automaton, text)]).toEqual([name, accepts(automaton, JSON.stringify(data))]);
+        }
+      }
+    }
+  });
+
+  it('names a place in the schema for each group that is refused', () => {
+    for (const reason of Object.values(refused).flatMap((groups) => Object.values(groups))) {
+      expect(reason).toMatch(/^(#|\/[^:]*): .+/);
+    }
+  });
+});

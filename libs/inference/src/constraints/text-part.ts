@@ -1,0 +1,89 @@
+import type { TextPart } from '../contract/output-region.js';
+import { allCodePoints, utf8Of } from './code-points.js';
+import { Grammar, type GrammarNode } from './grammar.js';
+import { JsonGrammar } from './json-grammar.js';
+import { compilePattern } from './pattern.js';
+import { ConstraintRefusal } from './refusal.js';
+import { compileSchemaInto, type StartedGrammar } from './schema/schema-compiler.js';
+
+/**
+ * Compiles the texts of a part to a grammar. A generator that yields the place that it has reached, as `compileSchema`.
+ * Throws `ConstraintRefusal`, with the field of the schema that it is about.
+ */
+export function* compilePart(part: TextPart): Generator<string, StartedGrammar> {
+  const grammar = new Grammar();
+  const compiler = new PartCompiler(grammar);
+  const start = yield* compiler.compile(part);
+  grammar.finish(grammar.epsilon);
+  compiler.checkSchemas();
+  if (!grammar.isProductive(start)) throw new ConstraintRefusal('no text is possible');
+  return { grammar, start };
+}
+
+class PartCompiler {
+  private readonly json: JsonGrammar;
+  /** Equal schemas of several places are compiled once: tools often share them. */
+  private readonly schemas = new Map<string, { node: GrammarNode; param: string }>();
+
+  constructor(private readonly grammar: Grammar) {
+    this.json = new JsonGrammar(grammar);
+  }
+
+  /** A schema without values may hide among others. */
+  checkSchemas(): void {
+    for (const { node, param } of this.schemas.values()) {
+      if (!this.grammar.isProductive(node)) throw new ConstraintRefusal('no value satisfies the schema', '#', param);
+    }
+  }
+
+  *compile(part: TextPart): Generator<string, GrammarNode> {
+    const { grammar } = this;
+    switch (part.type) {
+      case 'literal':
+        return grammar.text(part.text);
+      case 'space':
+        return grammar.lexeme(this.json.space);
+      case 'json-object':
+        return this.json.anyObject();
+      case 'json-schema':
+        return yield* this.schema(part.schema, part.param);
+      case 'regex':
+        return grammar.lexeme(compilePattern(grammar.arena, `^(?:${part.pattern})$`, utf8Of));
+      case 'up-to':
+        return this.upTo(part.text);
+      case 'sequence':
+        return grammar.sequence(...(yield* this.all(part.parts)));
+      case 'choice':
+        return grammar.choice(...(yield* this.all(part.parts)));
+      case 'repeat':
+        return grammar.repeat(yield* this.compile(part.part), part.min, part.max ?? Infinity);
+    }
+  }
+
+  private *all(parts: readonly TextPart[]): Generator<string, GrammarNode[]> {
+    const nodes: GrammarNode[] = [];
+    for (const part of parts) nodes.push(yield* this.compile(part));
+    return nodes;
+  }
+
+  private *schema(schema: unknown, param: string): Generator<string, GrammarNode> {
+    const key = JSON.stringify(schema) ?? '';
+    const known = this.schemas.get(key);
+    if (known !== undefined) return known.node;
+    try {
+      const node = yield* compileSchemaInto(this.grammar, schema);
+      this.schemas.set(key, { node, param });
+      return node;
+    } catch (error) {
+      throw error instanceof ConstraintRefusal ? error.in(param) : error;
+    }
+  }
+
+  private upTo(text: string): GrammarNode {
+    const { arena } = this.grammar;
+    const end = arena.text(text);
+    const around = arena.concat(arena.anything, end, arena.anything);
+    const before = arena.and(arena.star(utf8Of(arena, allCodePoints)), arena.not(around));
+    return this.grammar.lexeme(arena.concat(before, end));
+  }
+}

@@ -1,0 +1,46 @@
+/** A set of texts that some part of a choice must belong to. */
+export type TextPart =
+  | { type: 'literal'; text: string }
+  /** A JSON text that this JSON Schema (2020-12) accepts. `param` names the field that holds it, for refusals. */
+  | { type: 'json-schema'; schema: unknown; param: string }
+  /** Any JSON object. */
+  | { type: 'json-object' }
+  /** A text that the whole ECMA-262 pattern matches. */
+  | { type: 'regex'; pattern: string }
+  /** Any text up to the first `text`, and that text. */
+  | { type: 'up-to'; text: string }
+  /** None, one blank, or a new line with its indentation. */
+  | { type: 'space' }
+  | { type: 'sequence'; parts: TextPart[] }
+  | { type: 'choice'; parts: TextPart[] }
+  /** `max` absent: any number of times. The part must not match the empty text. */
+  | { type: 'repeat'; part: TextPart; min: number; max?: number };
+
+/** Ends a free region: what follows `text` belongs to the region `next`. */
+export interface RegionExit {
+  text: string;
+  /** Index of a region. */
+  next: number;
+  /** Only where nothing but white space precedes it in the region. Default: anywhere. */
+  atStart?: boolean;
+}
+
+/** Any text, up to the first exit. No mask is applied unless a token could run over an exit and break what follows. */
+export interface FreeRegion {
+  type: 'free';
+  exits: RegionExit[];
+  /** Whether the choice may end inside of it. */
+  mayEnd: boolean;
+}
+
+/**
+ * A text of one of the branches, as long a one as the output makes it. Behind it comes the region `next` of the branch,
+ * or the end of the choice where that is null.
+ */
+export interface BoundRegion {
+  type: 'bound';
+  branches: { text: TextPart; next: number | null }[];
+}
+
+/** A stretch of the text of a choice. A list of regions begins with the first one. */
+export type OutputRegion = FreeRegion | BoundRegion;

@@ -1,0 +1,41 @@
+import { type ToolStyleName, toolStyleNames } from '#model-registry/manifest';
+
+export { type ToolStyleName, toolStyleNames };
+
+/** A function that the model may call. */
+export interface ToolDefinition {
+  name: string;
+  description?: string;
+  /** JSON Schema of the arguments, which are an object. */
+  parameters: object;
+  /** Field of the caller's request that holds the schema, for refusals. */
+  param: string;
+}
+
+/** A call of an earlier response. */
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** A JSON object as text. */
+  arguments: string;
+}
+
+/** The tools of a request and how the response may use them. */
+export interface ToolUse {
+  /** All tools, which the prompt describes. */
+  tools: ToolDefinition[];
+  /** Names of those that may be called; absent: all. */
+  allowed?: string[];
+  /** Whether the response must be a call. */
+  isRequired: boolean;
+  /** Whether it may hold several calls. */
+  isParallel: boolean;
+}
+
+/** A part of a response with tools. */
+export type ToolCallPiece =
+  | { type: 'content'; text: string }
+  /** A call begins; its arguments follow. */
+  | { type: 'call'; name: string }
+  /** The texts of one call, joined, are a JSON object. */
+  | { type: 'arguments'; text: string };

@@ -1,0 +1,5 @@
+export { type ReasoningFormat, usualReasoning } from '../contract/reasoning-format.js';
+export type { ToolCallPiece, ToolDefinition, ToolStyleName, ToolUse } from '../contract/tool-use.js';
+export { type ReasoningPart, ReasoningScanner } from '../text/reasoning-scanner.js';
+export { ToolCallReader } from '../tools/tool-call-reader.js';
+export { toolStyles } from '../tools/tool-styles.js';

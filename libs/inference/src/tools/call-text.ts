@@ -1,0 +1,236 @@
+import type { ToolCallPiece } from '../contract/tool-use.js';
+
+/** A reader that stops where the text does and goes on with more of it. */
+export type Reading<Result = void> = Generator<void, Result, void>;
+
+/** A text that ends the content of a response. */
+export interface Opening {
+  text: string;
+  /** Only where nothing but white space precedes it. */
+  atStart?: boolean;
+}
+
+const anySpace = /\s/;
+
+/**
+ * The text of a response, as far as it has come, and the pieces read of it. Text may be split anywhere. White space
+ * around calls belongs to no piece.
+ */
+export class CallText {
+  private rest = '';
+  private hasEnded = false;
+  private pieces: ToolCallPiece[] = [];
+  /** White space that belongs to the content if more of it follows. */
+  private space = '';
+  private isAtStart = true;
+  private hasCalls = false;
+
+  add(text: string): void {
+    this.rest += text;
+  }
+
+  end(): void {
+    this.hasEnded = true;
+  }
+
+  take(): ToolCallPiece[] {
+    const { pieces } = this;
+    this.pieces = [];
+    return pieces;
+  }
+
+  /** True while text is held back of which it is not known what it is. */
+  get isHolding(): boolean {
+    return this.rest !== '' || this.space !== '';
+  }
+
+  /** Reads content up to one of the openings, and that one. Its index; −1 where the text ends before. */
+  *opening(openings: readonly Opening[]): Reading<number> {
+    for (;;) {
+      const found = this.find(openings);
+      if (found !== null) {
+        this.content(this.rest.slice(0, found.at));
+        this.space = '';
+        this.isAtStart = false;
+        this.rest = this.rest.slice(found.at + (openings[found.index]?.text.length ?? 0));
+        return found.index;
+      }
+      const held = this.hasEnded ? 0 : this.heldLength(openings);
+      this.content(this.rest.slice(0, this.rest.length - held));
+      this.rest = this.rest.slice(this.rest.length - held);
+      if (this.hasEnded) break;
+      yield;
+    }
+    if (!this.hasCalls && this.space !== '') this.pieces.push({ type: 'content', text: this.space });
+    this.space = '';
+    return -1;
+  }
+
+  begin(name: string): void {
+    this.hasCalls = true;
+    this.pieces.push({ type: 'call', name });
+  }
+
+  arguments(text: string): void {
+    const last = this.pieces.at(-1);
+    if (last?.type === 'arguments') last.text += text;
+    else if (text !== '') this.pieces.push({ type: 'arguments', text });
+  }
+
+  /** Whether the text, behind white space, goes on with `text`, which is read then. */
+  *skip(text: string): Reading<boolean> {
+    yield* this.skipSpace();
+    while (!this.hasEnded && this.rest.length < text.length && text.startsWith(this.rest)) yield;
+    if (!this.rest.startsWith(text)) return false;
+    this.rest = this.rest.slice(text.length);
+    return true;
+  }
+
+  /** The text up to `end`, which is read as well; null where there is no end. */
+  *upTo(end: string): Reading<string | null> {
+    for (;;) {
+      const at = this.rest.indexOf(end);
+      if (at >= 0) {
+        const text = this.rest.slice(0, at);
+        this.rest = this.rest.slice(at + end.length);
+        return text;
+      }
+      if (this.hasEnded) return null;
+      yield;
+    }
+  }
+
+  /** Writes the text up to `end` as the content of a JSON string, as it comes. False where there is no end. */
+  *quotedUpTo(end: string): Reading<boolean> {
+    for (;;) {
+      const at = this.rest.indexOf(end);
+      const length = at >= 0 ? at : this.rest.length - (this.hasEnded ? 0 : longestBeginning(this.rest, end));
+      this.arguments(JSON.stringify(this.rest.slice(0, length)).slice(1, -1));
+      this.rest = this.rest.slice(at >= 0 ? at + end.length : length);
+      if (at >= 0) return true;
+      if (this.hasEnded) return false;
+      yield;
+    }
+  }
+
+  /** A JSON string; null where the text ends or goes on with something else. */
+  *string(): Reading<string | null> {
+    let text = '';
+    const isWhole = yield* this.value((piece) => (text += piece));
+    if (!isWhole || !text.startsWith('"')) return null;
+    try {
+      return JSON.parse(text) as string;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Reads one JSON value, behind white space, and hands out its text as it comes. False where it is cut off. */
+  *value(take: (text: string) => void = (text) => this.arguments(text)): Reading<boolean> {
+    yield* this.skipSpace();
+    const scan = new ValueScan();
+    for (;;) {
+      const length = scan.lengthIn(this.rest);
+      take(this.rest.slice(0, length));
+      this.rest = this.rest.slice(length);
+      if (scan.isDone) return true;
+      if (this.hasEnded) return scan.isScalar;
+      yield;
+    }
+  }
+
+  private *skipSpace(): Reading {
+    for (;;) {
+      this.rest = this.rest.trimStart();
+      if (this.rest !== '' || this.hasEnded) return;
+      yield;
+    }
+  }
+
+  /** Text of the response; white space at its end waits for what follows. */
+  private content(text: string): void {
+    const whole = this.space + text;
+    const visible = whole.trimEnd();
+    this.space = whole.slice(visible.length);
+    if (visible === '') return;
+    this.isAtStart = false;
+    this.pieces.push({ type: 'content', text: visible });
+  }
+
+  private find(openings: readonly Opening[]): { index: number; at: number } | null {
+    const start = this.rest.length - this.rest.trimStart().length;
+    const found = openings.map(({ text, atStart = false }, index) => {
+      if (!atStart) return { index, at: this.rest.indexOf(text) };
+      return { index, at: this.isAtStart && this.rest.startsWith(text, start) ? start : -1 };
+    });
+    const present = found.filter(({ at }) => at >= 0).sort((left, right) => left.at - right.at);
+    return present[0] ?? null;
+  }
+
+  /** Length of the end of the text that may begin an opening. */
+  private heldLength(openings: readonly Opening[]): number {
+    const trimmed = this.rest.trimStart();
+    const lengths = openings.map(({ text, atStart = false }) => {
+      if (!atStart) return longestBeginning(this.rest, text);
+      return this.isAtStart && text.startsWith(trimmed) ? trimmed.length : 0;
+    });
+    return Math.max(0, ...lengths);
+  }
+}
+
+/** Length of the longest end of `text` that begins `mark`. */
+function longestBeginning(text: string, mark: string): number {
+  for (let length = Math.min(mark.length - 1, text.length); length > 0; length--) {
+    if (mark.startsWith(text.slice(text.length - length))) return length;
+  }
+  return 0;
+}
+
+/** Finds where one JSON value ends. */
+class ValueScan {
+  isDone = false;
+  private depth = 0;
+  private inString = false;
+  private isEscaped = false;
+  private hasBegun = false;
+
+  /** True for a number, `true`, `false` or `null`, which only what follows ends. */
+  get isScalar(): boolean {
+    return this.hasBegun && this.depth === 0 && !this.inString;
+  }
+
+  /** How much of the text belongs to the value. */
+  lengthIn(text: string): number {
+    for (let index = 0; index < text.length; index++) {
+      const character = text[index] as string;
+      if (this.endsScalar(character)) {
+        this.isDone = true;
+        return index;
+      }
+      this.hasBegun = true;
+      this.read(character);
+      if (this.isDone) return index + 1;
+    }
+    return text.length;
+  }
+
+  private endsScalar(character: string): boolean {
+    return this.isScalar && (',}])'.includes(character) || anySpace.test(character));
+  }
+
+  private read(character: string): void {
+    if (this.inString) {
+      if (this.isEscaped) this.isEscaped = false;
+      else if (character === '\\') this.isEscaped = true;
+      else if (character === '"') {
+        this.inString = false;
+        this.isDone = this.depth === 0;
+      }
+    } else if (character === '"') this.inString = true;
+    else if (character === '{' || character === '[') this.depth++;
+    else if (character === '}' || character === ']') {
+      this.depth--;
+      this.isDone = this.depth === 0;
+    }
+  }
+}

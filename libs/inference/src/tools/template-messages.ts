@@ -1,0 +1,88 @@
+import type { ChatTemplateMessage } from '../contract/text-generation.js';
+import type { ToolCall, ToolDefinition } from '../contract/tool-use.js';
+import { describeTools } from './describe-tools.js';
+import type { ToolStyle } from './tool-style.js';
+
+/** A message as chat templates know it. */
+export type TemplateMessage = Record<string, unknown> & { role: string; content: string };
+
+/** A tool as chat templates know it. */
+export interface TemplateTool {
+  type: 'function';
+  function: { name: string; description?: string; parameters: object };
+}
+
+export function templateTools(tools: readonly ToolDefinition[]): TemplateTool[] {
+  return tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, ...(description === undefined ? {} : { description }), parameters },
+  }));
+}
+
+/** Messages for a template that knows tools: calls with their ids and arguments, results with the name of their function. */
+export function nativeMessages(
+  messages: readonly ChatTemplateMessage[],
+  style: ToolStyle,
+  /** Whether the template takes the arguments of a call as an object; else as text. */
+  withObjects: boolean,
+): TemplateMessage[] {
+  const idFor = style.idFor ?? ((id: string) => id);
+  const names = namesOfCalls(messages);
+  return messages.map(({ toolCalls, toolCallId, ...message }) => ({
+    ...message,
+    ...(toolCalls === undefined ? {} : { tool_calls: toolCalls.map((call) => templateCall(call, idFor, withObjects)) }),
+    ...(toolCallId === undefined
+      ? {}
+      : { tool_call_id: idFor(toolCallId), name: message.name ?? names.get(toolCallId) }),
+  }));
+}
+
+function templateCall({ id, name, arguments: text }: ToolCall, idFor: (id: string) => string, withObjects: boolean) {
+  return {
+    id: idFor(id),
+    type: 'function',
+    function: { name, arguments: withObjects ? (JSON.parse(text) as unknown) : text },
+  };
+}
+
+/** Messages for a template that knows no tools: calls are text of the assistant, and results come from the user. */
+export function writtenMessages(
+  messages: readonly ChatTemplateMessage[],
+  style: ToolStyle,
+  tools: readonly ToolDefinition[],
+): TemplateMessage[] {
+  const names = namesOfCalls(messages);
+  const written: TemplateMessage[] = [];
+  let isInResults = false;
+  for (const { toolCalls, toolCallId, ...message } of messages) {
+    if (message.role !== 'tool') {
+      const calls = toolCalls === undefined ? '' : style.write(toolCalls, tools);
+      written.push({ ...message, content: [message.content, calls].filter((text) => text !== '').join('\n') });
+      isInResults = false;
+      continue;
+    }
+    const result = `Result of ${names.get(toolCallId ?? '') ?? message.name ?? 'the function'}:\n${message.content}`;
+    const last = isInResults ? written.at(-1) : undefined;
+    if (last === undefined) written.push({ role: 'user', content: result });
+    else last.content += `\n${result}`;
+    isInResults = true;
+  }
+  return written;
+}
+
+/** The messages with a description of the tools: in the system message, or in the first one of the user. */
+export function withDescription(
+  messages: readonly TemplateMessage[],
+  { style, tools, into }: { style: ToolStyle; tools: readonly ToolDefinition[]; into: 'system' | 'user' },
+): TemplateMessage[] {
+  const text = describeTools(style, tools);
+  const place = messages.findIndex(({ role }) => role === into);
+  if (place < 0) return [{ role: into, content: text }, ...messages];
+  return messages.map((message, index) =>
+    index === place ? { ...message, content: `${message.content}\n\n${text}` } : message,
+  );
+}
+
+function namesOfCalls(messages: readonly ChatTemplateMessage[]): Map<string, string> {
+  return new Map(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name])));
+}

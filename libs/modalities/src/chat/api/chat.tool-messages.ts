@@ -1,0 +1,61 @@
+import { invalidField } from '#gateway';
+import type { ChatJobMessage, ChatJobToolCall } from '../contract/chat.job.js';
+import type { ChatMessage } from '../contract/chat.message.js';
+
+/**
+ * The members of each message that tools need. Throws `INVALID_REQUEST` naming the field of a call that is incomplete,
+ * and of a result without its call.
+ */
+export function toolMessages(messages: readonly ChatMessage[]): Pick<ChatJobMessage, 'toolCalls' | 'toolCallId'>[] {
+  const known = new Set<string>();
+  return messages.map((message, position) => {
+    const place = `messages[${position}]`;
+    if (message.role === 'tool') {
+      const { tool_call_id: id } = message;
+      if (!known.has(id)) {
+        const text = `${place}.tool_call_id names no tool call of an earlier message: ${id.slice(0, 64)}.`;
+        throw invalidField(text, `${place}.tool_call_id`);
+      }
+      return { toolCallId: id };
+    }
+    if (message.role !== 'assistant') return {};
+    const calls = (message.tool_calls ?? []).map((call, index) => callOf(call, `${place}.tool_calls[${index}]`));
+    for (const { id } of calls) known.add(id);
+    return calls.length === 0 ? {} : { toolCalls: calls };
+  });
+}
+
+function callOf(call: unknown, place: string): ChatJobToolCall {
+  if (!isObject(call)) throw invalidField(`${place} must be an object.`, place);
+  const { id, type, function: called } = call;
+  if (typeof id !== 'string' || id === '') throw invalidField(`${place}.id must be a non-empty string.`, `${place}.id`);
+  if ((type ?? 'function') !== 'function') {
+    throw invalidField(`${place}.type must be function.`, `${place}.type`, 'invalid_enum_value');
+  }
+  if (!isObject(called)) throw invalidField(`${place}.function must be an object.`, `${place}.function`);
+  const { name, arguments: text } = called;
+  if (typeof name !== 'string' || name === '') {
+    throw invalidField(`${place}.function.name must be a non-empty string.`, `${place}.function.name`);
+  }
+  return { id, name, arguments: argumentsOf(text, `${place}.function.arguments`) };
+}
+
+/** An empty text is what some clients send for a function without arguments. */
+function argumentsOf(text: unknown, param: string): string {
+  if (typeof text !== 'string') throw invalidField(`${param} must be a string.`, param);
+  if (text.trim() === '') return '{}';
+  if (!isObject(parsed(text))) throw invalidField(`${param} must be a JSON object as a string.`, param);
+  return text;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

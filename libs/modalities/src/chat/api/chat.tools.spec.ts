@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import { noCapabilities } from '#model-registry/manifest';
+import { validateWire } from '#platform/validation';
+import type { ChatJobPayload } from '../contract/chat.job.js';
+import { ChatCompletionRequest } from '../contract/chat.request.js';
+import { normalizeChat } from './chat.normalizer.js';
+
+const model = {
+  id: 'tiny',
+  capabilities: noCapabilities,
+  maxChoices: 4,
+  maxCompletionTokens: 128,
+  contextLength: 4096,
+  systemPrompt: null,
+  constraints: null,
+  inputAdapters: {},
+  suffix: {},
+};
+const user = { role: 'user', content: 'Weather?' };
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const weather = { type: 'function', function: { name: 'get_weather', description: 'Of a city.', parameters } };
+const now = { type: 'function', function: { name: 'now' } };
+const named = (name: string) => ({ type: 'function', function: { name } });
+const allowed = (mode: string, ...names: string[]) => ({
+  type: 'allowed_tools',
+  allowed_tools: { mode, tools: names.map(named) },
+});
+
+function normalize(changes: object): ChatJobPayload {
+  const body = structuredClone({ model: 'tiny', messages: [user], ...changes });
+  return normalizeChat(validateWire(ChatCompletionRequest, body), model).payload;
+}
+
+function refusalOf(changes: object): PlatformError {
+  try {
+    normalize(changes);
+  } catch (error) {
+    if (error instanceof PlatformError) return error;
+    throw error;
+  }
+  throw new Error('the request was accepted');
+}
+
+describe('the tools of a request', () => {
+  it('become functions with the field of their schema', () => {
+    expect(normalize({ tools: [weather, now] }).tools).toEqual([
+      {
+        name: 'get_weather',
+        description: 'Of a city.',
+        parameters,
+        strict: false,
+        param: 'tools[0].function.parameters',
+      },
+      { name: 'now', parameters: {}, strict: false, param: 'tools[1].function.parameters' },
+    ]);
+    expect(normalize({}).tools).toBeUndefined();
+    expect(normalize({ tools: [], tool_choice: 'none' }).tools).toBeUndefined();
+  });
+
+  it.each([
+    ['auto', { toolChoice: 'auto' }],
+    ['none', { toolChoice: 'none' }],
+    ['required', { toolChoice: 'required' }],
+    [named('now'), { toolChoice: { name: 'now' } }],
+    [allowed('required', 'now'), { toolChoice: 'required', allowedTools: ['now'] }],
+    [null, {}],
+  ])('are chosen by %j', (choice, members) => {
+    const { toolChoice, allowedTools } = normalize({ tools: [weather, now], tool_choice: choice });
+    expect({ toolChoice, allowedTools }).toEqual({ toolChoice: undefined, allowedTools: undefined, ...members });
+  });
+
+  it('are called one at a time beside a response format', () => {
+    const format = { response_format: { type: 'json_object' }, tools: [now] };
+    expect(normalize(format).parallelToolCalls).toBe(false);
+    expect(refusalOf({ ...format, parallel_tool_calls: true }).param).toBe('parallel_tool_calls');
+    expect(normalize({ ...format, tool_choice: 'none', parallel_tool_calls: true }).parallelToolCalls).toBe(true);
+    expect(normalize({ tools: [now], parallel_tool_calls: false }).parallelToolCalls).toBe(false);
+  });
+
+  it('may have the deprecated form', () => {
+    const functions = [weather.function, now.function];
+    expect(normalize({ functions, function_call: { name: 'now' } })).toMatchObject({
+      tools: [{ name: 'get_weather', param: 'functions[0].parameters' }, { name: 'now' }],
+      toolChoice: { name: 'now' },
+    });
+    expect(normalize({ functions, function_call: 'auto' }).toolChoice).toBe('auto');
+  });
+
+  const many = Array.from({ length: 129 }, (_, index) => named(`f${index}`));
+  it.each<[string, object]>([
+    ['tools', { tools: many }],
+    [
+      'tools',
+      {
+        tools: [
+          {
+            ...now,
+            function: { name: 'a', description: 'x'.repeat(90_000), parameters: { title: 'x'.repeat(950_000) } },
+          },
+        ],
+      },
+    ],
+    ['tools[1].function.name', { tools: [now, now] }],
+    ['tools[0].function.name', { tools: [named('two words')] }],
+    ['tools[0].function.name', { tools: [named('x'.repeat(65))] }],
+    [
+      'tools[0].function.description',
+      { tools: [{ ...now, function: { name: 'a', description: 'x'.repeat(100_001) } }] },
+    ],
+    ['tools[0].function', { tools: [{ type: 'function' }] }],
+    ['tools[0].type', { tools: [{ ...now, type: 'retrieval' }] }],
+    ['tools[1].type', { tools: [now, { type: 'web_search' }] }],
+    ['tools[0].function.parameters', { tools: [{ ...now, function: { name: 'a', parameters: { type: 'string' } } }] }],
+    ['tool_choice', { tool_choice: 'required' }],
+    ['tool_choice', { tool_choice: named('now') }],
+    ['tool_choice', { tools: [now], tool_choice: named('later') }],
+    ['tool_choice', { tools: [now], tool_choice: 'sometimes' }],
+    ['tool_choice', { tools: [now], tool_choice: allowed('auto', 'later') }],
+    ['tool_choice', { tools: [now], tool_choice: allowed('none', 'now') }],
+    ['tool_choice', { tools: [now], tool_choice: allowed('auto') }],
+    ['functions', { functions: [now.function], tools: [weather] }],
+    ['functions', { functions: [] }],
+    ['functions', { functions: many.map((tool) => tool.function) }],
+    ['functions[0]', { functions: ['now'] }],
+    ['functions[0].name', { functions: [{ name: '' }] }],
+    ['functions[0].parameters', { functions: [{ name: 'a', parameters: [] }] }],
+    ['functions[1].name', { functions: [now.function, now.function] }],
+    ['function_call', { functions: [now.function], function_call: 'required' }],
+    ['function_call', { functions: [now.function], function_call: { name: 'later' } }],
+    ['function_call', { function_call: 'auto' }],
+  ])('are refused by the field that is wrong: %s', (param, changes) => {
+    expect(refusalOf(changes)).toMatchObject({ code: 'INVALID_REQUEST', param });
+  });
+});
+
+describe('the messages of a conversation with tools', () => {
+  const call = { id: 'call_1', type: 'function', function: { name: 'now', arguments: '{"a":1}' } };
+  const assistant = { role: 'assistant', content: null, tool_calls: [call] };
+  const result = { role: 'tool', tool_call_id: 'call_1', content: 'noon' };
+
+  it('carry the calls and their results', () => {
+    const text = { ...call, id: 'call_2', function: { name: 'now', arguments: '' } };
+    const messages = [user, { ...assistant, content: 'Wait.', tool_calls: [call, text] }, result];
+    expect(normalize({ messages }).messages).toEqual([
+      { role: 'user', content: 'Weather?' },
+      {
+        role: 'assistant',
+        content: 'Wait.',
+        toolCalls: [
+          { id: 'call_1', name: 'now', arguments: '{"a":1}' },
+          { id: 'call_2', name: 'now', arguments: '{}' },
+        ],
+      },
+      { role: 'tool', content: 'noon', toolCallId: 'call_1' },
+    ]);
+  });
+
+  const withFunction = (changes: object) => ({ ...assistant, tool_calls: [{ ...call, ...changes }] });
+  it.each<[string, object[]]>([
+    ['messages[1].tool_call_id', [user, result, assistant]],
+    ['messages[2].tool_call_id', [user, assistant, { ...result, tool_call_id: 'call_9' }]],
+    ['messages[1].content', [user, { ...assistant, tool_calls: [] }]],
+    ['messages[1].tool_calls', [user, { ...assistant, tool_calls: 'none' }]],
+    ['messages[1].tool_calls[0]', [user, { ...assistant, tool_calls: [1] }]],
+    ['messages[1].tool_calls[0].id', [user, withFunction({ id: '' })]],
+    ['messages[1].tool_calls[0].type', [user, withFunction({ type: 'custom' })]],
+    ['messages[1].tool_calls[0].function', [user, withFunction({ function: null })]],
+    ['messages[1].tool_calls[0].function.name', [user, withFunction({ function: { arguments: '{}' } })]],
+    ['messages[1].tool_calls[0].function.arguments', [user, withFunction({ function: { name: 'a', arguments: {} } })]],
+    [
+      'messages[1].tool_calls[0].function.arguments',
+      [user, withFunction({ function: { name: 'a', arguments: '[1]' } })],
+    ],
+    [
+      'messages[1].tool_calls[0].function.arguments',
+      [user, withFunction({ function: { name: 'a', arguments: '{"a' } })],
+    ],
+  ])('are refused by the field that is wrong: %s', (param, messages) => {
+    expect(refusalOf({ messages })).toMatchObject({ code: 'INVALID_REQUEST', param });
+  });
+});

@@ -1,0 +1,100 @@
+import type { PlatformError } from '#common';
+import { invalidField } from '#gateway';
+import type { ChatJobPayload } from '../contract/chat.job.js';
+import type { ChatCompletionRequest } from '../contract/chat.request.js';
+import type { ChatFunctionTool, ChatTool } from '../contract/chat.tools.js';
+import { functionsOf } from './chat.functions.js';
+import { type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
+import { formatOf } from './chat.support.js';
+
+/** Longest JSON of all tools together, in characters. */
+const maxToolsLength = 1_000_000;
+
+type ToolMembers = Pick<ChatJobPayload, 'tools' | 'toolChoice' | 'allowedTools' | 'parallelToolCalls'>;
+
+/** What a request says of tools. Throws `INVALID_REQUEST` naming the first field that is wrong. */
+export function toolsOf(request: ChatCompletionRequest, modelId: string): ToolMembers {
+  const { tools, choice, choiceField } = functionsOf(request) ?? namedTools(request, modelId);
+  checkDistinct(tools);
+  checkLength(tools);
+  const known = new Set(tools.map(({ tool }) => tool.name));
+  const chosen = choiceOf(choice, choiceField, known);
+  if (tools.length === 0) {
+    const forced = chosen.toolChoice !== undefined && chosen.toolChoice !== 'auto' && chosen.toolChoice !== 'none';
+    if (forced || chosen.allowedTools !== undefined) throw invalidField(`${choiceField} needs tools.`, choiceField);
+    return {};
+  }
+  return { tools: tools.map(({ tool }) => tool), ...chosen, ...parallelOf(request, chosen) };
+}
+
+function namedTools(request: ChatCompletionRequest, modelId: string): GivenTools {
+  const tools = (request.tools ?? []).map((tool, index) => functionTool(tool, index, modelId));
+  return { tools, choice: request.tool_choice ?? null, choiceField: 'tool_choice' };
+}
+
+function functionTool(tool: ChatTool, index: number, modelId: string): GivenTool {
+  const place = `tools[${index}]`;
+  if (!isFunctionTool(tool)) throw unsupported(modelId, tool.type, `${place}.type`);
+  if (tool.type !== undefined && tool.type !== null && tool.type !== 'function') {
+    throw invalidField(`${place}.type must be function.`, `${place}.type`, 'invalid_enum_value');
+  }
+  return toolOf(tool.function, `${place}.function`);
+}
+
+function isFunctionTool(tool: ChatTool): tool is ChatFunctionTool {
+  return 'function' in tool;
+}
+
+function checkDistinct(tools: readonly GivenTool[]): void {
+  const seen = new Set<string>();
+  for (const { tool, nameField } of tools) {
+    if (seen.has(tool.name))
+      throw invalidField(`${nameField} is the name of an earlier tool: ${tool.name}.`, nameField);
+    seen.add(tool.name);
+  }
+}
+
+function checkLength(tools: readonly GivenTool[]): void {
+  const [first] = tools;
+  if (first === undefined) return;
+  const length = tools.reduce((sum, { tool }) => sum + JSON.stringify(tool).length, 0);
+  if (length <= maxToolsLength) return;
+  const param = first.nameField.startsWith('functions') ? 'functions' : 'tools';
+  throw invalidField(`${param} must not be longer than ${maxToolsLength} characters.`, param, 'too_big');
+}
+
+/** The members of a `tool_choice` whose form is checked already. */
+function choiceOf(choice: unknown, param: string, known: ReadonlySet<string>): ToolMembers {
+  if (choice === null || choice === undefined) return {};
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { toolChoice: choice };
+  const { function: named, allowed_tools: allowed } = choice as {
+    function?: { name: string };
+    allowed_tools?: { mode: 'auto' | 'required'; tools: { function: { name: string } }[] };
+  };
+  const missing = (name: string): PlatformError =>
+    invalidField(`${param} names a tool that is not among the tools: ${name.slice(0, 64)}.`, param);
+  if (allowed !== undefined) {
+    const names = allowed.tools.map((tool) => tool.function.name);
+    const unknown = names.find((name) => !known.has(name));
+    if (unknown !== undefined) throw missing(unknown);
+    return { toolChoice: allowed.mode, allowedTools: names };
+  }
+  const name = named?.name ?? '';
+  if (known.size > 0 && !known.has(name)) throw missing(name);
+  return { toolChoice: { name } };
+}
+
+/** A response that is either one call or a document cannot hold several calls. */
+function parallelOf(request: ChatCompletionRequest, { toolChoice }: ToolMembers): ToolMembers {
+  const asked = request.parallel_tool_calls ?? null;
+  if (formatOf(request) === undefined || toolChoice === 'none')
+    return asked === null ? {} : { parallelToolCalls: asked };
+  if (asked === true) {
+    throw invalidField('parallel_tool_calls must be false with a response format.', 'parallel_tool_calls');
+  }
+  return { parallelToolCalls: false };
+}
+
+function unsupported(modelId: string, what: string, param: string): PlatformError {
+  return invalidField(`The model ${modelId} does not support ${what}.`, param, 'unsupported');
+}

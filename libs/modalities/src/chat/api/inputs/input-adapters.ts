@@ -1,0 +1,195 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { NanoUsd } from '#common';
+import {
+  InputTranscriber,
+  type InputTranscription,
+  invalidField,
+  type ModelRequest,
+  type RecordingInput,
+  RequestPipeline,
+} from '#gateway';
+import { isDataUrl } from '#media';
+import { ApiConfig } from '#platform/config';
+import type { ChatAudioPart, ChatMessage, ChatPart, ChatVideoPart } from '../../contract/chat.message.js';
+import { decodeAudioPart } from './audio-part.js';
+import { describeTranscript, transcriptBytes } from './transcript-text.js';
+
+/** A part that another model turns into text. */
+type AdaptedPart = ChatAudioPart | ChatVideoPart;
+
+/** Maximum number of parts in one request, by type. */
+const maxParts: Record<AdaptedPart['type'], number> = { input_audio: 16, video_url: 3 };
+/** Maximum length of one recording or video, in seconds. */
+const maxSeconds = 1_800;
+
+/** A part of a message and its path, which errors name. */
+interface PartPosition {
+  part: AdaptedPart;
+  param: string;
+}
+
+/** A part that is stored and measured. */
+interface PreparedPart {
+  part: AdaptedPart;
+  modelId: string;
+  transcription: InputTranscription;
+}
+
+/** What the request that holds the parts reserves next. */
+export interface NextReservation {
+  /** The least that the request itself costs with these messages, in nano-USD. */
+  minNano: (messages: ChatMessage[]) => NanoUsd;
+}
+
+/**
+ * Turns parts that a model cannot take into text, through the models that its manifest names under `inputAdapters`.
+ * Each such run is a job with its own limits, reservation and charge.
+ */
+@Injectable()
+export class InputAdapters {
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
+    @Inject(InputTranscriber) private readonly transcriber: InputTranscriber,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+  ) {}
+
+  /** Finds the parts to adapt. Throws `INVALID_REQUEST` for too many; nothing is decoded, fetched or run. */
+  plan(messages: ChatMessage[], opened: ModelRequest): AdaptedMessages {
+    const adapter = opened.manifest.inputAdapters?.audio;
+    const positions = adapter === undefined ? [] : findParts(messages);
+    checkCounts(positions);
+    return new AdaptedMessages(messages, positions, boundOf(opened), (next) =>
+      this.run(messages, { positions, opened, next }),
+    );
+  }
+
+  private async run(
+    messages: ChatMessage[],
+    { positions, opened, next }: { positions: PartPosition[]; opened: ModelRequest; next: NextReservation },
+  ): Promise<ChatMessage[]> {
+    const parts: PreparedPart[] = [];
+    for (const [index, position] of positions.entries()) {
+      parts.push(await this.prepare(opened, position, index + 1));
+    }
+    // Nothing runs, and nothing is charged, before each job is within its limits.
+    for (const { transcription } of parts) await transcription.limit();
+    const texts = await transcribe(messages, parts, { ...next, maxBytes: boundOf(opened) });
+    const names = new Set(parts.map(({ modelId }) => `audio=${modelId}`));
+    void opened.http.reply.header('x-service-input-adapter', [...names].join(', '));
+    return texts;
+  }
+
+  private async prepare(opened: ModelRequest, { part, param }: PartPosition, position: number): Promise<PreparedPart> {
+    const { field, ...content } = contentOf(part, param);
+    const id = opened.manifest.inputAdapters?.audio ?? '';
+    const model = await this.pipeline.openInput(opened.http, { id, type: 'asr', param, position });
+    const recording = { ...content, param: field, maxSeconds, deadlineMs: this.config.chatDeadlineMs };
+    const transcription = await this.transcriber.prepare(model, recording);
+    return { part, modelId: model.manifest.id, transcription };
+  }
+}
+
+/** Returns the bytes of a text that is not shorter than the context: a token is at least one byte. */
+function boundOf({ manifest }: ModelRequest): number {
+  return manifest.contextLength ?? 0;
+}
+
+type PartContent = Pick<RecordingInput, 'kind' | 'source' | 'containers' | 'contentTypes'> & { field: string };
+
+/** Decodes a part, or checks its URL; `field` holds the content. */
+function contentOf(part: AdaptedPart, param: string): PartContent {
+  if (part.type === 'input_audio') {
+    const { bytes, containers } = decodeAudioPart(part, param);
+    return { kind: 'recording', source: { bytes }, containers, field: `${param}.input_audio.data` };
+  }
+  const field = `${param}.video_url.url`;
+  const { url } = part.video_url;
+  if (!isDataUrl(url) && !/^https?:/i.test(url)) throw invalidField(`${field} must be an http(s) or data URL.`, field);
+  return { kind: 'video', source: { url }, containers: videoContainers, contentTypes: ['video/*'], field };
+}
+
+/** mp4 includes mov. */
+const videoContainers = ['mp4', 'webm', 'mpeg', 'mpegts'] as const;
+
+/** The messages of a request whose parts are turned into text. */
+export class AdaptedMessages {
+  /** The messages with a text in place of each part that is at least as long as what it becomes, up to the context. */
+  readonly bounded: ChatMessage[];
+
+  constructor(
+    messages: ChatMessage[],
+    private readonly positions: readonly PartPosition[],
+    boundBytes: number,
+    private readonly work: (next: NextReservation) => Promise<ChatMessage[]>,
+  ) {
+    const placeholder = '.'.repeat(boundBytes);
+    this.bounded = withTexts(messages, new Map(positions.map(({ part }) => [part, placeholder])));
+  }
+
+  get isEmpty(): boolean {
+    return this.positions.length === 0;
+  }
+
+  /**
+   * Runs the adapters one after the other and returns the messages with their texts. Sets `x-service-input-adapter`.
+   * Rejects as `InputTranscriber.prepare` and the methods of its result do; parts that were transcribed before stay
+   * charged.
+   */
+  run(next: NextReservation): Promise<ChatMessage[]> {
+    return this.work(next);
+  }
+}
+
+/**
+ * The first reservation also covers the jobs after it and the request itself, so that an account that cannot pay for all
+ * is charged for nothing.
+ */
+async function transcribe(
+  messages: ChatMessage[],
+  parts: readonly PreparedPart[],
+  { minNano, maxBytes }: NextReservation & { maxBytes: number },
+): Promise<ChatMessage[]> {
+  const longest = parts.map(({ part, transcription }) => {
+    const bytes = Math.min(maxBytes, transcriptBytes(transcription.seconds));
+    return [part, '.'.repeat(bytes)] as const;
+  });
+  let leftNano = parts.reduce((sum, { transcription }) => sum + transcription.amountNano, 0n);
+  leftNano += minNano(withTexts(messages, new Map(longest)));
+  const texts = new Map<ChatPart, string>();
+  for (const { part, transcription } of parts) {
+    texts.set(part, describeTranscript(part.type, await transcription.run(leftNano)));
+    leftNano -= transcription.amountNano;
+  }
+  return withTexts(messages, texts);
+}
+
+function findParts(messages: readonly ChatMessage[]): PartPosition[] {
+  return messages.flatMap(({ content }, message) => {
+    if (!Array.isArray(content)) return [];
+    return content.flatMap((part: ChatPart, index) => {
+      const isAdapted = part.type === 'input_audio' || part.type === 'video_url';
+      return isAdapted ? [{ part, param: `messages[${message}].content[${index}]` }] : [];
+    });
+  });
+}
+
+function checkCounts(positions: readonly PartPosition[]): void {
+  for (const [type, max] of Object.entries(maxParts)) {
+    const extra = positions.filter(({ part }) => part.type === type)[max];
+    if (extra === undefined) continue;
+    throw invalidField(`A request may hold at most ${max} parts of type ${type}.`, extra.param, 'too_big');
+  }
+}
+
+function withTexts(messages: ChatMessage[], texts: ReadonlyMap<ChatPart, string>): ChatMessage[] {
+  if (texts.size === 0) return messages;
+  return messages.map((message) => {
+    const { content } = message;
+    if (!Array.isArray(content) || !content.some((part) => texts.has(part))) return message;
+    const parts = content.map((part: ChatPart): ChatPart => {
+      const text = texts.get(part);
+      return text === undefined ? part : { type: 'text', text };
+    });
+    return { ...message, content: parts } as ChatMessage;
+  });
+}

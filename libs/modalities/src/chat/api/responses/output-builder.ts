@@ -1,0 +1,223 @@
+import type { ChatEvent, TextDeltaEvent, TokenLogprob, ToolCallEvent } from '../../contract/chat.events.js';
+import type {
+  ResponsesFunctionCall,
+  ResponsesItemStatus,
+  ResponsesLogprob,
+  ResponsesMessage,
+  ResponsesOutputItem,
+  ResponsesReasoningOutput,
+} from '../../contract/responses/responses.response.js';
+import { presentLogprobs } from '../chat.presenter.js';
+
+/** An event of a streamed response, before it gets its sequence number. */
+export interface ResponsesStreamEvent {
+  type: string;
+  [member: string]: unknown;
+}
+
+export interface OutputOptions {
+  /** Part of the ids of items. */
+  requestId: string;
+  withLogprobs: boolean;
+  /** Sends the reasoning as a summary instead of as content. */
+  asSummary: boolean;
+  /** Encrypts the reasoning of finished items; null leaves it out. */
+  sealReasoning: ((text: string) => string) | null;
+}
+
+/** The item that is being generated, with its text so far. */
+type OpenItem =
+  | { item: ResponsesMessage; text: string[]; logprobs: ResponsesLogprob[] }
+  | { item: ResponsesReasoningOutput; text: string[] }
+  | { item: ResponsesFunctionCall; text: string[] };
+
+/**
+ * Builds the output items of a response from the events of its chat, and the stream events of each step: what is
+ * collected and what is streamed cannot differ.
+ */
+export class OutputBuilder {
+  readonly output: ResponsesOutputItem[] = [];
+  private open: OpenItem | null = null;
+  /** Whether the output ended at the token limit. */
+  isCut = false;
+
+  constructor(private readonly options: OutputOptions) {}
+
+  /** Takes in an event; returns the stream events that follow from it. */
+  add(event: ChatEvent): ResponsesStreamEvent[] {
+    switch (event.type) {
+      case 'text-delta':
+        return event.channel === 'reasoning' ? this.addReasoning(event.text) : this.addText(event);
+      case 'tool-call':
+        return this.openCall(event);
+      case 'tool-call-delta':
+        return this.addArguments(event.text);
+      case 'choice-finished':
+        return this.finish(event.finishReason === 'length');
+      default:
+        return [];
+    }
+  }
+
+  /** Marks what is incomplete after a failure. */
+  interrupt(): void {
+    if (this.open !== null) this.settle(this.open, 'incomplete');
+    this.open = null;
+  }
+
+  private finish(isCut: boolean): ResponsesStreamEvent[] {
+    this.isCut = isCut;
+    // A response without any text still has a message.
+    const opening = this.output.length === 0 ? this.openMessage() : [];
+    return [...opening, ...this.close(isCut ? 'incomplete' : 'completed')];
+  }
+
+  private addText({ text, logprobs }: TextDeltaEvent): ResponsesStreamEvent[] {
+    const scored = this.scoresOf(logprobs);
+    if (text === '' && scored.length === 0) return [];
+    const opening = this.open?.item.type === 'message' ? [] : this.openMessage();
+    const { open } = this;
+    if (open === null || !('logprobs' in open)) return opening;
+    open.text.push(text);
+    open.logprobs.push(...scored);
+    return [
+      ...opening,
+      this.itemEvent('response.output_text.delta', { content_index: 0, delta: text, logprobs: scored }),
+    ];
+  }
+
+  private addReasoning(text: string): ResponsesStreamEvent[] {
+    if (text === '') return [];
+    const opening = this.open?.item.type === 'reasoning' ? [] : this.openReasoning();
+    this.open?.text.push(text);
+    const delta = this.options.asSummary
+      ? this.itemEvent('response.reasoning_summary_text.delta', { summary_index: 0, delta: text })
+      : this.itemEvent('response.reasoning_text.delta', { content_index: 0, delta: text });
+    return [...opening, delta];
+  }
+
+  private addArguments(text: string): ResponsesStreamEvent[] {
+    if (text === '' || this.open?.item.type !== 'function_call') return [];
+    this.open.text.push(text);
+    return [this.itemEvent('response.function_call_arguments.delta', { delta: text })];
+  }
+
+  private openMessage(): ResponsesStreamEvent[] {
+    const item: ResponsesMessage = {
+      type: 'message',
+      id: this.newId('msg'),
+      status: 'in_progress',
+      role: 'assistant',
+      content: [],
+    };
+    const added = this.begin({ item, text: [], logprobs: [] });
+    const part = { type: 'output_text', text: '', annotations: [], logprobs: [] };
+    return [...added, this.itemEvent('response.content_part.added', { content_index: 0, part })];
+  }
+
+  private openReasoning(): ResponsesStreamEvent[] {
+    const { asSummary } = this.options;
+    const item: ResponsesReasoningOutput = {
+      type: 'reasoning',
+      id: this.newId('rs'),
+      status: 'in_progress',
+      summary: [],
+      ...(asSummary ? {} : { content: [] }),
+    };
+    const added = this.begin({ item, text: [] });
+    const part = asSummary
+      ? this.itemEvent('response.reasoning_summary_part.added', {
+          summary_index: 0,
+          part: { type: 'summary_text', text: '' },
+        })
+      : this.itemEvent('response.content_part.added', { content_index: 0, part: { type: 'reasoning_text', text: '' } });
+    return [...added, part];
+  }
+
+  private openCall({ id, name }: ToolCallEvent): ResponsesStreamEvent[] {
+    const item: ResponsesFunctionCall = {
+      type: 'function_call',
+      id: this.newId('fc'),
+      call_id: id,
+      name,
+      arguments: '',
+      status: 'in_progress',
+    };
+    return this.begin({ item, text: [] });
+  }
+
+  /** Closes the item before and adds one. */
+  private begin(opening: OpenItem): ResponsesStreamEvent[] {
+    const closing = this.close('completed');
+    this.open = opening;
+    this.output.push(opening.item);
+    return [...closing, this.event('response.output_item.added', { item: structuredClone(opening.item) })];
+  }
+
+  private close(status: ResponsesItemStatus): ResponsesStreamEvent[] {
+    const { open } = this;
+    if (open === null) return [];
+    this.settle(open, status);
+    const done = this.event('response.output_item.done', { item: open.item });
+    const events = [...this.contentDone(open.item), done];
+    this.open = null;
+    return events;
+  }
+
+  /** Writes the text of an item into it. */
+  private settle(open: OpenItem, status: ResponsesItemStatus): void {
+    const { item } = open;
+    const text = open.text.join('');
+    item.status = status;
+    if (item.type === 'function_call') item.arguments = text;
+    else if (item.type === 'reasoning') this.settleReasoning(item, text);
+    else {
+      const logprobs = 'logprobs' in open ? open.logprobs : [];
+      item.content = [{ type: 'output_text', text, annotations: [], logprobs }];
+    }
+  }
+
+  private settleReasoning(item: ResponsesReasoningOutput, text: string): void {
+    const { asSummary, sealReasoning } = this.options;
+    if (asSummary) item.summary = [{ type: 'summary_text', text }];
+    else item.content = [{ type: 'reasoning_text', text }];
+    if (sealReasoning !== null) item.encrypted_content = sealReasoning(text);
+  }
+
+  private contentDone(item: ResponsesOutputItem): ResponsesStreamEvent[] {
+    if (item.type === 'function_call') {
+      const { name, arguments: text } = item;
+      return [this.itemEvent('response.function_call_arguments.done', { name, arguments: text })];
+    }
+    if (item.type === 'reasoning' && this.options.asSummary) {
+      const [part] = item.summary;
+      return [
+        this.itemEvent('response.reasoning_summary_text.done', { summary_index: 0, text: part?.text }),
+        this.itemEvent('response.reasoning_summary_part.done', { summary_index: 0, part }),
+      ];
+    }
+    const part = item.content?.[0];
+    const scores = part?.type === 'output_text' ? { logprobs: part.logprobs } : {};
+    const name = item.type === 'reasoning' ? 'response.reasoning_text.done' : 'response.output_text.done';
+    return [
+      this.itemEvent(name, { content_index: 0, text: part?.text, ...scores }),
+      this.itemEvent('response.content_part.done', { content_index: 0, part }),
+    ];
+  }
+
+  private scoresOf(logprobs: TokenLogprob[] | null): ResponsesLogprob[] {
+    return this.options.withLogprobs && logprobs !== null ? (presentLogprobs(logprobs) as ResponsesLogprob[]) : [];
+  }
+
+  private newId(prefix: string): string {
+    return `${prefix}_${this.options.requestId}_${this.output.length}`;
+  }
+
+  private event(type: string, members: object): ResponsesStreamEvent {
+    return { type, output_index: this.output.length - 1, ...members };
+  }
+
+  private itemEvent(type: string, members: object): ResponsesStreamEvent {
+    return { type, item_id: this.open?.item.id, output_index: this.output.length - 1, ...members };
+  }
+}

@@ -1,0 +1,176 @@
+import { invalidField } from '#gateway';
+import { validateWire } from '#platform/validation';
+import { ChatCompletionRequest } from '../../contract/chat.request.js';
+import type { ChatTool } from '../../contract/chat.tools.js';
+import type { ResponsesFormat, ResponsesRequest } from '../../contract/responses/responses.request.js';
+import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
+import {
+  functionNameOf,
+  isFunctionTool,
+  isServerTool,
+  type ResponsesFunctionTool,
+  type ResponsesNestedFunctionTool,
+  type ResponsesServerTool,
+  type ResponsesTool,
+} from '../../contract/responses/responses.tools.js';
+import { FieldNames } from './field-names.js';
+import { ConversationBuilder, type OpenReasoning } from './responses.messages.js';
+
+/** A Responses request as the chat request that it is. */
+export interface TranslatedResponses {
+  chat: ChatCompletionRequest;
+  /** Names of the fields of `chat` in the Responses request. */
+  names: FieldNames;
+  /** Tools that the model sees. */
+  tools: ResponsesFunctionTool[];
+  warnings: ResponsesWarning[];
+}
+
+const encryptedReasoning = 'reasoning.encrypted_content';
+const outputLogprobs = 'message.output_text.logprobs';
+
+export function wantsEncryptedReasoning({ include }: ResponsesRequest): boolean {
+  return include?.includes(encryptedReasoning) === true;
+}
+
+/** Removes members without a value: null counts as absent. */
+function given<Members extends object>(members: Members): { [Key in keyof Members]: NonNullable<Members[Key]> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof Members]: NonNullable<Members[Key]> };
+}
+
+function conversationOf(request: ResponsesRequest, names: FieldNames, openReasoning: OpenReasoning) {
+  const { input, instructions } = request;
+  const builder = new ConversationBuilder(names, openReasoning);
+  names.set('messages', 'input');
+  if (instructions) builder.addText('system', instructions, 'instructions');
+  // Coding agents probe a service with an empty input.
+  if (typeof input === 'string' || input.length === 0) builder.addText('user', input.toString(), 'input');
+  else for (const [position, item] of input.entries()) builder.addItem(item, `input[${position}]`);
+  return builder.messages;
+}
+
+function flatTool(tool: ResponsesFunctionTool | ResponsesNestedFunctionTool): ResponsesFunctionTool {
+  const { name, description, parameters, strict } = 'function' in tool ? tool.function : tool;
+  return {
+    type: 'function',
+    name,
+    description: description ?? null,
+    parameters: parameters ?? null,
+    strict: strict ?? false,
+  };
+}
+
+/** Server tools that chat completions have too; whether a model has them is checked there. */
+function isSearch(type: ResponsesServerTool['type']): type is 'web_search' | 'x_search' {
+  return type === 'web_search' || type === 'x_search';
+}
+
+function skipped(tool: ResponsesTool, name: string): ResponsesWarning {
+  const type = tool.type.slice(0, 64);
+  const reason = isServerTool(tool) ? 'need access to the web' : 'are unknown here';
+  return { code: 'tool_skipped', param: name, message: `Tools of type ${type} ${reason}; the model does not see it.` };
+}
+
+function translateTools(request: ResponsesRequest, names: FieldNames) {
+  const chat: ChatTool[] = [];
+  const tools: ResponsesFunctionTool[] = [];
+  const warnings: ResponsesWarning[] = [];
+  for (const [position, tool] of (request.tools ?? []).entries()) {
+    const name = `tools[${position}]`;
+    const path = `tools[${chat.length}]`;
+    if (isFunctionTool(tool)) {
+      const flat = flatTool(tool);
+      tools.push(flat);
+      names.set(path, name);
+      names.set(`${path}.function`, 'function' in tool ? `${name}.function` : name);
+      const { name: functionName, description, parameters, strict } = flat;
+      chat.push({ type: 'function', function: given({ name: functionName, description, parameters, strict }) });
+    } else if (!isServerTool(tool) || tool.external_web_access === false) {
+      warnings.push(skipped(tool, name));
+    } else {
+      const { type } = tool;
+      if (!isSearch(type)) {
+        throw invalidField(`${name}.type: this service does not run the tool ${type}.`, `${name}.type`, 'unsupported');
+      }
+      names.set(path, name);
+      chat.push({ type });
+    }
+  }
+  return { chat, tools, warnings };
+}
+
+function chatToolChoice(choice: unknown): unknown {
+  if (typeof choice === 'string' || choice === undefined || choice === null) return choice ?? undefined;
+  const name = functionNameOf(choice);
+  if (name !== null) return { type: 'function', function: { name } };
+  const { mode, tools } = choice as { mode: string; tools: unknown[] };
+  const allowed = tools.map((tool) => ({ type: 'function', function: { name: functionNameOf(tool) } }));
+  return { type: 'allowed_tools', allowed_tools: { mode, tools: allowed } };
+}
+
+function chatFormat(format: ResponsesFormat | null | undefined, names: FieldNames) {
+  if (!format) return undefined;
+  names.set('response_format', 'text.format');
+  names.set('response_format.json_schema', 'text.format');
+  if (format.type !== 'json_schema') return { type: format.type };
+  const { name, schema, strict, description } = format;
+  return { type: format.type, json_schema: given({ name, schema, strict, description }) };
+}
+
+function serviceParameters({ service_parameters: own, web_search: search }: ResponsesRequest, names: FieldNames) {
+  if (search === true) names.set('service_parameters.enable_web_search', 'web_search');
+  const { character_slug, enable_e2ee, enable_web_search, enable_web_scraping } = own ?? {};
+  const { enable_web_citations, include_service_system_prompt, include_search_results_in_stream } = own ?? {};
+  return given({
+    character_slug,
+    enable_e2ee,
+    enable_web_search: search === true ? 'on' : enable_web_search,
+    enable_web_scraping,
+    enable_web_citations,
+    include_service_system_prompt,
+    include_search_results_in_stream,
+  });
+}
+
+function logprobsOf({ include, top_logprobs: top }: ResponsesRequest, names: FieldNames) {
+  names.set('logprobs', 'include');
+  if (include?.includes(outputLogprobs) === true) return { logprobs: true, top_logprobs: top ?? 0 };
+  if ((top ?? 0) === 0) return {};
+  throw invalidField(`top_logprobs needs ${outputLogprobs} in include.`, 'top_logprobs');
+}
+
+/**
+ * Translates a Responses request to the chat request with the same meaning, checked as one. Throws `INVALID_REQUEST`
+ * naming the field of the Responses request.
+ */
+export function translateResponses(request: ResponsesRequest, openReasoning: OpenReasoning): TranslatedResponses {
+  const names = new FieldNames();
+  names.set('max_completion_tokens', 'max_output_tokens');
+  names.set('verbosity', 'text.verbosity');
+  const { chat: chatTools, tools, warnings } = translateTools(request, names);
+  const { effort } = request.reasoning ?? {};
+  const chat = given({
+    model: request.model,
+    messages: conversationOf(request, names, openReasoning),
+    stream: request.stream === true,
+    max_completion_tokens: request.max_output_tokens,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    ...logprobsOf(request, names),
+    reasoning: effort ? { effort } : undefined,
+    tools: chatTools.length > 0 ? chatTools : undefined,
+    tool_choice: chatToolChoice(request.tool_choice),
+    parallel_tool_calls: request.parallel_tool_calls,
+    response_format: chatFormat(request.text?.format, names),
+    verbosity: request.text?.verbosity,
+    prompt_cache_key: request.prompt_cache_key,
+    metadata: request.metadata,
+    service_parameters: serviceParameters(request, names),
+  });
+  try {
+    return { chat: validateWire(ChatCompletionRequest, chat), names, tools, warnings };
+  } catch (error) {
+    throw names.rename(error);
+  }
+}

@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
+import type { ChatEvent } from '../../contract/chat.events.js';
+import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
+import { FieldNames } from './field-names.js';
+import type { OutputOptions } from './output-builder.js';
+import { ResponsesCollector, ResponsesStreamPresenter } from './responses.presenter.js';
+import type { ResponsesHead } from './responses.resource.js';
+
+type Event = ChatEvent;
+
+const head = { id: 'resp_r', object: 'response', created_at: 1_795_000_000, model: 'tiny' } as ResponsesHead;
+const plain: OutputOptions = { requestId: 'r', withLogprobs: false, asSummary: false, sealReasoning: null };
+const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 3, reasoningTokens: 1 };
+
+const prompt: Event = { type: 'prompt-ready', promptTokens: 5, cachedTokens: 2 };
+const end: Event = { type: 'choice-finished', index: 0, finishReason: 'stop' };
+const cut: Event = { type: 'choice-finished', index: 0, finishReason: 'length' };
+
+function text(value: string, channel: 'content' | 'reasoning' = 'content'): Event {
+  return { type: 'text-delta', index: 0, channel, text: value, tokens: 1, logprobs: null };
+}
+
+function call(position: number, id: string, ...fragments: string[]): Event[] {
+  return [
+    { type: 'tool-call', index: 0, call: position, id, name: 'f' },
+    ...fragments.map((fragment): Event => ({
+      type: 'tool-call-delta',
+      index: 0,
+      call: position,
+      text: fragment,
+      tokens: 1,
+      logprobs: null,
+    })),
+  ];
+}
+
+interface Sent {
+  type: string;
+  sequence_number: number;
+  item_id?: string;
+  output_index?: number;
+  delta?: string;
+  item?: { id: string; type: string; status: string };
+  response?: ResponsesResponse;
+}
+
+function presenterOf(options: Partial<OutputOptions> = {}, names = new FieldNames()): ResponsesStreamPresenter {
+  return new ResponsesStreamPresenter(head, names, { ...plain, ...options });
+}
+
+function stream(events: Event[], options: Partial<OutputOptions> = {}): Sent[] {
+  const presenter = presenterOf(options);
+  const chunks = [...events.flatMap((event) => presenter.present(event)), ...presenter.finish(usage)];
+  return chunks.map((json) => JSON.parse(json) as Sent);
+}
+
+function collect(events: Event[], options: Partial<OutputOptions> = {}): ResponsesResponse {
+  const collector = new ResponsesCollector(head, { ...plain, ...options });
+  for (const event of events) collector.add(event);
+  return collector.response(usage);
+}
+
+const typesOf = (events: Sent[]) => events.map(({ type }) => type.replace('response.', ''));
+
+describe('a streamed response', () => {
+  it('sends the events of a message in order, numbered from 0', () => {
+    const events = stream([prompt, text('A'), text(' boat'), end]);
+    expect(typesOf(events)).toEqual([
+      'created',
+      'in_progress',
+      'output_item.added',
+      'content_part.added',
+      'output_text.delta',
+      'output_text.delta',
+      'output_text.done',
+      'content_part.done',
+      'output_item.done',
+      'completed',
+    ]);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+    expect(events[6]).toMatchObject({ item_id: 'msg_r_0', output_index: 0, content_index: 0, text: 'A boat' });
+    expect(events.at(-1)?.response).toMatchObject({
+      status: 'completed',
+      usage: {
+        input_tokens: 5,
+        input_tokens_details: { cached_tokens: 2 },
+        output_tokens: 3,
+        output_tokens_details: { reasoning_tokens: 1 },
+        total_tokens: 8,
+      },
+    });
+    expect(events[0]?.response).toMatchObject({ status: 'in_progress', output: [], usage: null });
+  });
+
+  it('sends reasoning as an item of its own before the message', () => {
+    const events = stream([prompt, text('hm', 'reasoning'), text('A'), end]);
+    expect(typesOf(events).slice(2, 9)).toEqual([
+      'output_item.added',
+      'content_part.added',
+      'reasoning_text.delta',
+      'reasoning_text.done',
+      'content_part.done',
+      'output_item.done',
+      'output_item.added',
+    ]);
+    expect(events[7]?.item).toEqual({
+      type: 'reasoning',
+      id: 'rs_r_0',
+      status: 'completed',
+      summary: [],
+      content: [{ type: 'reasoning_text', text: 'hm' }],
+    });
+    expect(events[8]).toMatchObject({ output_index: 1, item: { id: 'msg_r_1', status: 'in_progress' } });
+  });
+
+  it('sends reasoning as a summary, and encrypted, if asked to', () => {
+    const options = { asSummary: true, sealReasoning: (secret: string) => `sealed ${secret}` };
+    const events = stream([prompt, text('hm', 'reasoning'), text('A'), end], options);
+    expect(typesOf(events).slice(2, 8)).toEqual([
+      'output_item.added',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'output_item.done',
+    ]);
+    expect(events[7]?.item).toMatchObject({
+      summary: [{ type: 'summary_text', text: 'hm' }],
+      encrypted_content: 'sealed hm',
+    });
+    expect(events[7]?.item).not.toHaveProperty('content');
+  });
+
+  it('sends function calls one after the other', () => {
+    const events = stream([
+      prompt,
+      text('On it.'),
+      ...call(0, 'call_a', '{"a"', ':1}'),
+      ...call(1, 'call_b', '{}'),
+      end,
+    ]);
+    expect(typesOf(events).slice(7)).toEqual([
+      'output_item.done',
+      'output_item.added',
+      'function_call_arguments.delta',
+      'function_call_arguments.delta',
+      'function_call_arguments.done',
+      'output_item.done',
+      'output_item.added',
+      'function_call_arguments.delta',
+      'function_call_arguments.done',
+      'output_item.done',
+      'completed',
+    ]);
+    expect(events.find(({ type }) => type.endsWith('arguments.done'))).toMatchObject({
+      item_id: 'fc_r_1',
+      output_index: 1,
+      name: 'f',
+      arguments: '{"a":1}',
+    });
+    expect(events.at(-1)?.response?.output.map((item) => item.type)).toEqual([
+      'message',
+      'function_call',
+      'function_call',
+    ]);
+  });
+
+  it('is incomplete at the token limit', () => {
+    const events = stream([prompt, text('A'), cut]);
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.incomplete',
+      response: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, completed_at: null },
+    });
+    expect(events.at(-2)?.item?.status).toBe('incomplete');
+  });
+
+  it('has log-probabilities if they are included', () => {
+    const score = { token: 'A', logprob: -0.5, bytes: [65], topLogprobs: [] };
+    const scored = { ...text('A'), logprobs: [score] } as Event;
+    const expected = [{ token: 'A', logprob: -0.5, bytes: [65], top_logprobs: [] }];
+    const [delta] = stream([prompt, scored, end], { withLogprobs: true }).filter(({ delta: part }) => part === 'A');
+    expect(delta).toMatchObject({ logprobs: expected });
+    const [without] = stream([prompt, scored, end]).filter(({ delta: part }) => part === 'A');
+    expect(without).toMatchObject({ logprobs: [] });
+  });
+
+  it('names each event in its frame', () => {
+    const presenter = presenterOf();
+    const frames = presenter.present(prompt).map((json) => presenter.frame(json));
+    expect(frames[0]).toMatch(/^event: response\.created\ndata: \{"type":"response\.created",.*\}\n\n$/);
+  });
+
+  it('ends in an error and the failed response, with the field that the client sent', () => {
+    const names = new FieldNames();
+    names.set('response_format', 'text.format');
+    const presenter = presenterOf({}, names);
+    for (const event of [prompt, text('A')]) presenter.present(event);
+    const sent = presenter
+      .fail(new PlatformError('INVALID_REQUEST', 'response_format.json_schema is odd.', 'response_format.json_schema'))
+      .map((json) => JSON.parse(json) as Sent);
+    expect(sent[0]).toMatchObject({
+      type: 'error',
+      sequence_number: 5,
+      code: 'INVALID_REQUEST',
+      param: 'text.format.json_schema',
+      message: 'text.format.json_schema is odd.',
+    });
+    expect(sent[1]).toMatchObject({
+      type: 'response.failed',
+      sequence_number: 6,
+      response: {
+        status: 'failed',
+        error: { code: 'INVALID_REQUEST' },
+        output: [{ status: 'incomplete', content: [{ text: 'A' }] }],
+        usage: null,
+      },
+    });
+  });
+
+  it('refuses to begin again', () => {
+    const presenter = presenterOf();
+    for (const event of [prompt, text('A')]) presenter.present(event);
+    expect(() => presenter.present(prompt)).toThrow('interrupted');
+  });
+});
+
+describe('a collected response', () => {
+  const everything = [prompt, text('hm', 'reasoning'), text('A'), ...call(0, 'call_a', '{"a":', '1}'), end];
+
+  it.each([
+    ['everything', everything],
+    ['a cut text', [prompt, text('A'), cut]],
+    ['no text', [prompt, end]],
+    ['reasoning alone', [prompt, text('hm', 'reasoning'), cut]],
+  ])('equals the last event of the stream: %s', (_name, events) => {
+    const last = stream(events).at(-1)?.response;
+    expect({ ...collect(events), completed_at: null }).toEqual({ ...last, completed_at: null });
+  });
+
+  it('has the items that the stream sent as done', () => {
+    const done = stream(everything).filter(({ type }) => type === 'response.output_item.done');
+    expect(collect(everything).output).toEqual(done.map(({ item }) => item));
+  });
+
+  it('has an empty message if there is no text', () => {
+    expect(collect([prompt, end]).output).toMatchObject([{ type: 'message', content: [{ text: '' }] }]);
+  });
+});

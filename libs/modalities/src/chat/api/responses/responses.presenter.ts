@@ -1,0 +1,90 @@
+import { PlatformError, type TokenUsage } from '#common';
+import { type EventPresenter, openaiError } from '#gateway';
+import type { ChatEvent } from '../../contract/chat.events.js';
+import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
+import type { FieldNames } from './field-names.js';
+import { OutputBuilder, type OutputOptions, type ResponsesStreamEvent } from './output-builder.js';
+import { presentResource, type ResponsesHead } from './responses.resource.js';
+
+/** Collects the events of one response for a client that does not stream. */
+export class ResponsesCollector {
+  private readonly builder: OutputBuilder;
+
+  constructor(
+    private readonly head: ResponsesHead,
+    options: OutputOptions,
+  ) {
+    this.builder = new OutputBuilder(options);
+  }
+
+  add(event: ChatEvent): void {
+    this.builder.add(event);
+  }
+
+  response(usage: TokenUsage): ResponsesResponse {
+    const { isCut, output } = this.builder;
+    return presentResource(this.head, { status: isCut ? 'incomplete' : 'completed', usage }, output);
+  }
+}
+
+/** Converts the events of one response to its stream events, numbered from 0. */
+export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
+  private readonly builder: OutputBuilder;
+  private sequence = 0;
+  private isOpened = false;
+  private outputSent = false;
+  /** The response, once it has ended without an error. */
+  response: ResponsesResponse | null = null;
+
+  constructor(
+    private readonly head: ResponsesHead,
+    private readonly names: FieldNames,
+    options: OutputOptions,
+  ) {
+    this.builder = new OutputBuilder(options);
+  }
+
+  /** Throws `INFERENCE_FAILED` if another worker took the job over after part of the response was sent. */
+  present(event: ChatEvent): string[] {
+    if (event.type === 'prompt-ready' && this.outputSent) {
+      throw new PlatformError('INFERENCE_FAILED', 'The response was interrupted.');
+    }
+    this.outputSent ||= event.type !== 'prompt-ready';
+    return [...this.opening(), ...this.builder.add(event).map((each) => this.number(each))];
+  }
+
+  finish(usage: TokenUsage): string[] {
+    const status = this.builder.isCut ? 'incomplete' : 'completed';
+    this.response = presentResource(this.head, { status, usage }, this.builder.output);
+    return [...this.opening(), this.number({ type: `response.${status}`, response: this.response })];
+  }
+
+  /** An `error` event, which clients throw, then the failed response. */
+  fail(error: PlatformError): string[] {
+    const { code, message, param, type } = openaiError(this.names.rename(error) as PlatformError);
+    this.builder.interrupt();
+    const failed = presentResource(this.head, { status: 'failed', error: { code, message } }, this.builder.output);
+    return [
+      this.number({ type: 'error', code, message, param, error: { type, code, message, param } }),
+      this.number({ type: 'response.failed', response: failed }),
+    ];
+  }
+
+  frame(json: string): string {
+    // Every event begins with its type.
+    return `event: ${json.slice(typeStart, json.indexOf('"', typeStart))}\ndata: ${json}\n\n`;
+  }
+
+  private opening(): string[] {
+    if (this.isOpened) return [];
+    this.isOpened = true;
+    const response = presentResource(this.head, { status: 'in_progress' }, []);
+    return ['response.created', 'response.in_progress'].map((type) => this.number({ type, response }));
+  }
+
+  private number({ type, ...members }: ResponsesStreamEvent): string {
+    return JSON.stringify({ type, sequence_number: this.sequence++, ...members });
+  }
+}
+
+const typeStart = '{"type":"'.length;

@@ -1,0 +1,25 @@
+import type { ToolUse } from '#inference/output';
+import type { ChatJobPayload } from '../contract/index.js';
+
+/** How a job may use its tools; undefined without any, or where it must not call them. */
+export function toolUseOf({
+  tools = [],
+  toolChoice = 'auto',
+  allowedTools,
+  parallelToolCalls = true,
+}: ChatJobPayload): ToolUse | undefined {
+  if (tools.length === 0 || toolChoice === 'none') return undefined;
+  const isNamed = typeof toolChoice === 'object';
+  return {
+    tools: tools.map(({ name, description, parameters, param }, index) => ({
+      name,
+      description,
+      parameters,
+      param: param ?? `tools[${index}].function.parameters`,
+    })),
+    allowed: isNamed ? [toolChoice.name] : allowedTools,
+    isRequired: isNamed || toolChoice === 'required',
+    // A named function is called once.
+    isParallel: parallelToolCalls && !isNamed,
+  };
+}

@@ -1,0 +1,6 @@
+export {
+  fingerprintBody,
+  RequestFingerprint,
+  type ResponseEnding,
+  type ResponseRecording,
+} from './idempotent-request.js';

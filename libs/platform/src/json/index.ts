@@ -1,0 +1,1 @@
+export { parseJsonBody, textProblem } from './json-body.js';
