@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 async function imagePart(size: [number, number], seed = 0): Promise<Part> {
-  const png = await encodeImage(drawImage(size, seed), { format: 'png' });
+  const png = await encodeImage({ ...drawImage(size, seed), channels: 3 }, { format: 'png' });
   return { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } };
 }
 
@@ -168,7 +168,7 @@ describe('images in a chat', () => {
     expect(error).toMatchObject({ status: 400, param: 'messages' });
     await platform.closedJobs();
     const rows = await platform.query<{ charged_nano: string | null }>(
-      'SELECT charged_nano FROM holds JOIN jobs USING (request_id) WHERE state = $1',
+      'SELECT charged_nano FROM holds JOIN jobs USING (request_id) WHERE jobs.state = $1',
       ['failed'],
     );
     expect(rows.map(({ charged_nano: charged }) => Number(charged ?? 0))).toEqual([0]);

@@ -19,7 +19,8 @@ export interface TinyVisionCase {
 }
 
 export async function tinyVisionCases(): Promise<TinyVisionCase[]> {
-  return JSON.parse(await readFile(join(fixtures, 'tiny-idefics3.json'), 'utf8')) as TinyVisionCase[];
+  const text = await readFile(join(fixtures, 'tiny-idefics3.json'), 'utf8');
+  return (JSON.parse(text) as { cases: TinyVisionCase[] }).cases;
 }
 
 /** Installs an Idefics3 model of random weights at `<home>/models/<id>`. */

@@ -22,7 +22,7 @@ function newProcessor(more: object = {}) {
   return { vision, processor };
 }
 
-const valuesOf = (tensor: GraphTensor | undefined): number[] => [...(tensor?.data as Float32Array)];
+const valuesOf = (tensor: GraphTensor | undefined): number[] => [...((tensor?.data ?? []) as Float32Array)];
 
 describe('Idefics3Processor', () => {
   for (const { images, pixels } of cases.filter((known) => known.pixels !== null)) {
