@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { createOpenAI } from '@ai-sdk/openai';
+import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
@@ -329,5 +331,50 @@ describe('responses of the product’s engine', () => {
     const response = (last as unknown as { response: { warnings: { param: string }[]; tools: object[] } }).response;
     expect(response.warnings.map(({ param }) => param)).toEqual(['tools[1]', 'tools[2]', 'tools[3]', 'tools[4]']);
     expect(response.tools).toEqual([agent.turn.tools?.[0]]);
+  });
+
+  describe('by the AI SDK, whose default they are', () => {
+    const options = () => {
+      const provider = createOpenAI({ baseURL: platform.baseUrl, apiKey: platform.inferenceKey });
+      return { model: provider(model), prompt: 'the river', maxRetries: 0 };
+    };
+
+    it('generate and stream text', async () => {
+      const whole = await generateText({ ...options(), maxOutputTokens: 20, temperature: 0 });
+      expect([whole.finishReason, whole.usage.outputTokens]).toEqual(['length', 20]);
+      const stream = streamText({ ...options(), maxOutputTokens: 20, temperature: 0 });
+      let text = '';
+      for await (const part of stream.textStream) text += part;
+      expect(text).toBe(whole.text);
+    });
+
+    it('generate objects', async () => {
+      const output = Output.object({ schema: jsonSchema<{ kind: string }>(schema as object) });
+      const { output: object } = await generateText({ ...options(), output });
+      expect(['cat', 'dog']).toContain(object.kind);
+    });
+
+    it('call tools and go on with their results', async () => {
+      const weather = tool({
+        description: 'Weather of a city.',
+        inputSchema: jsonSchema<{ city: string }>({
+          type: 'object',
+          properties: { city: { type: 'string', enum: ['Paris', 'Rome'] } },
+          required: ['city'],
+          additionalProperties: false,
+        }),
+        execute: ({ city }) => Promise.resolve({ city, degrees: 21 }),
+      });
+      const { steps } = await generateText({
+        ...options(),
+        maxOutputTokens: 150,
+        tools: { weather },
+        prepareStep: ({ stepNumber }) => ({ toolChoice: stepNumber === 0 ? 'required' : 'none' }),
+        stopWhen: stepCountIs(2),
+        providerOptions: { openai: { store: false, parallelToolCalls: false } },
+      });
+      expect(steps).toHaveLength(2);
+      expect(steps[0]?.toolResults).toMatchObject([{ output: { degrees: 21 } }]);
+    });
   });
 });
