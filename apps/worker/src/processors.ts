@@ -1,7 +1,7 @@
 import type { TaskRunner, TextGenerationRunner } from '#inference/host';
 import { catalog, type ModalityName, type ProcessorsOf } from '#modalities';
 import { AudioProcessor } from '#modalities/audio/worker';
-import { ChatProcessor } from '#modalities/chat/worker';
+import { ChatImageReader, ChatProcessor } from '#modalities/chat/worker';
 import { EmbeddingProcessor } from '#modalities/embedding/worker';
 import { ImageProcessor } from '#modalities/image/worker';
 import { SpeechProcessor } from '#modalities/speech/worker';
@@ -41,7 +41,7 @@ export interface ProcessorDependencies {
 /** Worker side of every slice. A slice without an entry does not compile. */
 export const processors = {
   audio: (parts) => new AudioProcessor(parts),
-  chat: ({ runner }) => new ChatProcessor(runner),
+  chat: ({ runner, artifacts }) => new ChatProcessor(runner, new ChatImageReader(artifacts)),
   embedding: ({ runner }) => new EmbeddingProcessor(runner),
   image: (parts) => new ImageProcessor(parts),
   speech: (parts) => new SpeechProcessor(parts),

@@ -1,6 +1,7 @@
 import type { TokenUsage } from '#common';
 import type {
   EngineLoader,
+  GeneratedTokenLogprob,
   HostLoadOptions,
   LoadedEngine,
   TextGenerationEngine,
@@ -13,6 +14,8 @@ export interface FamilyResult {
   /** Text of each choice. */
   texts: string[];
   finishReasons: (string | undefined)[];
+  /** Of all choices, in order of arrival. */
+  logprobs: GeneratedTokenLogprob[];
   usage: TokenUsage;
   cancelled: boolean;
 }
@@ -38,6 +41,11 @@ export class FamilyRun {
     return this.loaded.engine as TextGenerationEngine;
   }
 
+  /** Cancels the request that was asked last. */
+  cancelLast(): void {
+    this.engine.cancel(`request-${this.count}`);
+  }
+
   /** `onDelta` gets a function that cancels the request. */
   ask(
     content: string,
@@ -46,16 +54,18 @@ export class FamilyRun {
   ): Promise<FamilyResult> {
     const id = `request-${++this.count}`;
     const texts: string[] = [];
+    const logprobs: GeneratedTokenLogprob[] = [];
     const finishReasons: (string | undefined)[] = [];
     return new Promise((resolve, reject) => {
       this.listeners.set(id, (event) => {
         if (event.type === 'text-delta') {
           texts[event.index] = (texts[event.index] ?? '') + event.text;
+          logprobs.push(...(event.logprobs ?? []));
           onDelta(() => this.engine.cancel(id));
         } else if (event.type === 'choice-finished') finishReasons[event.index] = event.finishReason;
         else if (event.type === 'failed') reject(new Error(`${event.error.code}: ${event.error.message}`));
         else if (event.type === 'finished') {
-          resolve({ texts, finishReasons, usage: event.usage, cancelled: event.cancelled });
+          resolve({ texts, finishReasons, logprobs, usage: event.usage, cancelled: event.cancelled });
         }
       });
       this.engine.submit({

@@ -16,6 +16,7 @@ export const familyNames = [
   'text-to-video-sd',
   'tiny-tts',
   'u2net',
+  'vision-language',
   'whisper',
 ] as const;
 

@@ -1,4 +1,5 @@
 import type { TokenUsage, WireError } from '#common';
+import type { RgbPixels } from '../images/pixel-grid.js';
 import type { OutputConstraint } from './output-constraint.js';
 import type { ReasoningFormat } from './reasoning-format.js';
 import type { EngineStats } from './engine-stats.js';
@@ -24,9 +25,20 @@ export interface SamplingOptions {
   seed?: number;
 }
 
+/** An image of a conversation. */
+export interface PromptImage {
+  /** Images with the same hash are the same image; at least 16 bytes in hexadecimal. */
+  hash: string;
+  pixels: RgbPixels;
+  /** Field of the caller's request, for refusals. */
+  param: string;
+}
+
 export interface ChatTemplateMessage {
   role: string;
   content: string;
+  /** Where images stand in `content`, in UTF-16 units from its start, in order. */
+  imagePositions?: number[];
   name?: string;
   reasoning_content?: string;
   /** Calls of an assistant's message. */
@@ -37,6 +49,8 @@ export interface ChatTemplateMessage {
 
 export interface ChatPrompt {
   messages: ChatTemplateMessage[];
+  /** The images of all messages, in order; only for models that see. */
+  images?: PromptImage[];
   /** Passed to the template; absent uses its default. False closes each reasoning block at once, if need be. */
   enableThinking?: boolean;
   /** Passed to the template: one of the model's reasoning efforts. */

@@ -5,6 +5,7 @@ import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
+import type { PromptMedia } from '../scheduler/prompt-media.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
@@ -19,6 +20,7 @@ import {
 import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
+import type { ImageReader, PlacedImages } from './image-reader.js';
 import { ReasoningControl, type ReasoningPlan } from './reasoning-control.js';
 import { ToolControl } from './tool-control.js';
 import type {
@@ -36,6 +38,8 @@ export interface TextSide {
   /** Null if the model only continues text and has no conversations. */
   template: ChatTemplate | null;
   generation: GenerationConfig;
+  /** Absent: the model sees no images. */
+  images?: ImageReader;
   /** How it marks its reasoning; absent: as its template says. Null: it does not reason. */
   reasoning?: ReasoningFormat | null;
   /** How it writes tool calls; absent: as its template says. */
@@ -75,6 +79,9 @@ interface PreparedPrompt {
   maxNewTokens: number;
   /** Null: the text may be anything. */
   constraint: CompiledConstraint | null;
+  /** Images that are still to be read; null without any. */
+  images: PlacedImages | null;
+  media: PromptMedia | null;
   /** Null: the model does not reason. */
   reasoning: ReasoningPlan | null;
 }
@@ -86,7 +93,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private readonly scheduler: SequenceScheduler;
   private readonly active = new Map<string, ActiveRequest>();
   private readonly publisher: EventPublisher;
-  /** Requests whose constraint is being compiled. */
+  /** Requests whose images are being read or whose constraint is being compiled. */
   private readonly compiling = new Map<string, Promise<void>>();
   /** Null where the tokenizer's tokens have no bytes of their own. */
   private readonly constraints: ConstraintCompiler | null;
@@ -100,7 +107,9 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const { tokenBytes } = tokenizer;
     this.reasoning = reasoning && new ReasoningControl(reasoning, options.text);
     this.constraints = tokenBytes && new ConstraintCompiler(buildTokenTrie(tokenBytes, generation.eosTokenIds));
-    this.tools = new ToolControl(options.text.template, options.text.toolStyle);
+    this.tools = new ToolControl(options.text.template, options.text.toolStyle, {
+      hasParts: options.text.images !== undefined,
+    });
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
@@ -112,8 +121,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     try {
       const request = this.tools.apply(given);
       const prompt = this.prepare(request);
-      if (request.constraint === undefined) this.start(request, prompt);
-      else this.startConstrained(request, prompt, request.constraint);
+      if (prompt.images === null) this.begin(request, prompt);
+      else this.beginWithImages(request, prompt, prompt.images);
     } catch (error) {
       this.active.delete(id);
       this.refuse(id, error);
@@ -136,15 +145,21 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.compiling.values());
+    await this.prepared();
     await this.scheduler.close();
+    await this.options.text.images?.close();
     this.publisher.stepped();
   }
 
+  /** Resolves when no request is being prepared; one preparation may follow another. */
+  private async prepared(): Promise<void> {
+    while (this.compiling.size > 0) await Promise.all(this.compiling.values());
+  }
+
   private prepare(request: TextGenerationRequest): PreparedPrompt {
-    const { tokenizer, template } = this.options.text;
+    const { tokenizer } = this.options.text;
     const { contextLength } = this.options;
-    const built = buildPrompt(request.prompt, template, this.reasoning?.format ?? null);
+    const { built, placeImages } = this.buildPrompt(request.prompt);
     this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
     const ids = tokenizer.encodeWithin(built.text, contextLength);
     if (ids === null) throw this.tooLong(contextLength, 'more than ');
@@ -157,9 +172,21 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       built,
       promptIds,
       constraint: null,
+      images: placeImages(promptIds),
+      media: null,
       reasoning: this.reasoning?.planFor(request, built) ?? null,
       maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
     };
+  }
+
+  private buildPrompt(prompt: TextGenerationRequest['prompt']) {
+    const { template, images } = this.options.text;
+    const reasoning = this.reasoning?.format ?? null;
+    if (images !== undefined) return images.buildPrompt(prompt, template, reasoning);
+    if ('images' in prompt && (prompt.images?.length ?? 0) > 0) {
+      throw new PlatformError('INVALID_REQUEST', 'This model does not support images.', 'messages');
+    }
+    return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
   }
 
   /** Requires room for one output token after the prompt. */
@@ -182,6 +209,36 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return Int32Array.of(start);
   }
 
+  private begin(request: TextGenerationRequest, prompt: PreparedPrompt): void {
+    if (request.constraint === undefined) this.start(request, prompt);
+    else this.startConstrained(request, prompt, request.constraint);
+  }
+
+  /** The batch goes on while the images are read; the request joins it behind that. */
+  private beginWithImages(request: TextGenerationRequest, prompt: PreparedPrompt, images: PlacedImages): void {
+    const isWanted = (): boolean => this.compiling.get(request.id) === done;
+    const done: Promise<void> = Promise.resolve()
+      .then(() => images.read(isWanted))
+      .then(
+        (media) => () => this.begin(request, { ...prompt, media }),
+        (error: unknown) => () => this.refuse(request.id, asRunFailure(error)),
+      )
+      .then((goOn) => this.goOn(request.id, done, goOn));
+    this.compiling.set(request.id, done);
+  }
+
+  private goOn(id: string, done: Promise<void>, goOn: () => void): void {
+    // Cancelled meanwhile, and told so.
+    if (this.compiling.get(id) !== done) return;
+    this.compiling.delete(id);
+    try {
+      goOn();
+    } catch (error) {
+      this.active.delete(id);
+      this.refuse(id, error);
+    }
+  }
+
   /** The batch goes on while the constraint is compiled; the request joins it behind that. */
   private startConstrained(request: TextGenerationRequest, prompt: PreparedPrompt, constraint: OutputConstraint): void {
     if (this.constraints === null) {
@@ -191,17 +248,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       (made) => () => this.start(request, { ...prompt, constraint: made }),
       (error: unknown) => () => this.refuse(request.id, error),
     );
-    const done = compiled.then((goOn) => {
-      // Cancelled meanwhile, and told so.
-      if (this.compiling.get(request.id) !== done) return;
-      this.compiling.delete(request.id);
-      try {
-        goOn();
-      } catch (error) {
-        this.active.delete(request.id);
-        this.refuse(request.id, error);
-      }
-    });
+    const done: Promise<void> = compiled.then((goOn) => this.goOn(request.id, done, goOn));
     this.compiling.set(request.id, done);
   }
 
@@ -228,7 +275,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private sequenceOf(
     active: ActiveRequest,
-    { built, promptIds, maxNewTokens, constraint, reasoning }: PreparedPrompt,
+    { built, promptIds, maxNewTokens, constraint, reasoning, media }: PreparedPrompt,
     { index, sampling }: { index: number; sampling: SamplingOptions },
   ): SequenceRequest {
     const { tokenizer, generation } = this.options.text;
@@ -243,6 +290,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return {
       id: active.sequenceIds[index] ?? request.id,
       promptIds,
+      media,
       sampling,
       maxNewTokens,
       eosTokenIds: generation.eosTokenIds,

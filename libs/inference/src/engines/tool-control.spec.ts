@@ -104,6 +104,24 @@ describe('the tools of a prompt', () => {
   });
 });
 
+describe('tools of a model that sees', () => {
+  const source =
+    "{% for message in messages %}[{{ message.role }}]{% for part in message['content'] %}" +
+    "{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endfor %}";
+
+  it('are described in the system message, and images stay where they stand', () => {
+    const template = new ChatTemplate(source, special);
+    const control = new ToolControl(template, undefined, { hasParts: true });
+    const messages = [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'Is this Rome?', imagePositions: [3] },
+    ];
+    const { prompt } = control.apply(requestOf(messages));
+    const { text } = buildPrompt(prompt, template, null, { hasParts: true });
+    expect(text).toMatch(/^\[system\]Be kind\.\n\n[^]*get_weather[^]*\[user\]Is <image>this Rome\?$/);
+  });
+});
+
 describe('the form of a response with tools', () => {
   const control = new ToolControl(null);
 

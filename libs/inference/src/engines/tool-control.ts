@@ -14,10 +14,11 @@ export class ToolControl {
   private readonly isNative: boolean;
   private acceptsSystem: boolean | null = null;
 
-  /** `declared`: the style that the manifest names. */
+  /** `declared`: the style that the manifest names. `hasParts`: the template takes contents as lists of parts. */
   constructor(
     private readonly template: ChatTemplate | null,
     declared?: string,
+    private readonly options: { hasParts?: boolean } = {},
   ) {
     const source = template?.source ?? null;
     this.style = findToolStyle(source, declared);
@@ -69,7 +70,8 @@ export class ToolControl {
 
   private tryRender(roles: readonly string[]): boolean {
     try {
-      this.template?.render(roles.map((role) => ({ role, content: 'x' })));
+      const messages = roles.map((role) => ({ role, content: 'x' }));
+      this.template?.render(messages, this.options);
       return true;
     } catch {
       return false;

@@ -13,6 +13,7 @@ import { loadMusicgenFamily } from './musicgen/musicgen.family.js';
 import { loadTextEmbeddingFamily } from './text-embedding/text-embedding.family.js';
 import { loadTextToVideoFamily } from './text-to-video-sd/text-to-video-sd.family.js';
 import { loadTinyTtsFamily } from './tiny-tts/tiny-tts.family.js';
+import { loadVisionLanguageFamily } from './vision-language/vision-language.family.js';
 import { loadWhisperFamily } from './whisper/whisper.family.js';
 
 /** To add a family, add a folder, a name in `familyNames` and a line here. */
@@ -31,6 +32,7 @@ export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   'text-embedding': loadTextEmbeddingFamily,
   'text-to-video-sd': loadTextToVideoFamily,
   'tiny-tts': loadTinyTtsFamily,
+  'vision-language': loadVisionLanguageFamily,
   whisper: loadWhisperFamily,
 };
 

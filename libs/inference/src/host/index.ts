@@ -19,6 +19,7 @@ export type { TaskEngine, TaskEvent, TaskRequest } from '../contract/task.js';
 export type {
   DeltaPiece,
   GeneratedTokenLogprob,
+  PromptImage,
   TextEngineStats,
   TextGenerationEngine,
   TextGenerationEvent,

@@ -6,6 +6,8 @@ export interface DecoderHints {
   kvHeads?: number;
   headDim?: number;
   vocabularySize?: number;
+  /** The graph takes embeddings instead of token ids. */
+  takesEmbeddings?: boolean;
 }
 
 /** Cache tensor names of one layer's keys or values: the input, and for `concat` the output that replaces it. */
@@ -43,6 +45,8 @@ export interface ConcatGraph extends DecoderGraphBase {
   inputIds: IntegerType;
   attentionMask: IntegerType | null;
   positionIds: IntegerType | null;
+  /** Whether every position has three numbers: time, height, width. */
+  hasMultimodalPositions: boolean;
   /** Input of merged exports that selects one of their two branches. */
   useCacheBranch: boolean;
   /** Name and rank of the input that limits logits to the last positions. */
@@ -60,7 +64,8 @@ const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value)$/;
 export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints = {}): DecoderGraph {
   const inputs = byName(session.inputs);
   const outputs = byName(session.outputs);
-  if (!inputs.has('input_ids')) throw unfit('it has no input `input_ids`');
+  const input = hints.takesEmbeddings === true ? 'inputs_embeds' : 'input_ids';
+  if (!inputs.has(input)) throw unfit(`it has no input \`${input}\``);
   const pasts = pastInputs(session.inputs);
   const firstPast = pasts[0];
   if (!firstPast) throw unfit('it has no inputs `past_key_values.N.key` and `.value`; it was exported without a cache');
@@ -102,7 +107,8 @@ function concatGraph(
   outputs: Descriptions,
 ): ConcatGraph {
   const keep = inputs.get('num_logits_to_keep') ?? inputs.get('logits_to_keep');
-  const known = new Set(['input_ids', 'attention_mask', 'position_ids', 'use_cache_branch', keep?.name ?? '']);
+  const tokens = inputs.has('inputs_embeds') ? 'inputs_embeds' : 'input_ids';
+  const known = new Set([tokens, 'attention_mask', 'position_ids', 'use_cache_branch', keep?.name ?? '']);
   refuseUnknownInputs(inputs, known);
   const caches = pasts.map(({ name }) => {
     const present = name.replace(/^past(?:_key_values)?\./, 'present.');
@@ -117,6 +123,7 @@ function concatGraph(
     inputIds: integerType(inputs.get('input_ids')) ?? 'int64',
     attentionMask: integerType(inputs.get('attention_mask')),
     positionIds: integerType(inputs.get('position_ids')),
+    hasMultimodalPositions: inputs.get('position_ids')?.shape.length === 3,
     useCacheBranch: inputs.has('use_cache_branch'),
     logitsToKeep: keep ? { name: keep.name, rank: keep.shape.length } : null,
   };

@@ -193,8 +193,9 @@ export class BatchScheduler implements SequenceScheduler {
     if (chosen.length === 0) return;
     const parts = chosen.flatMap((sequence) => {
       const take = Math.min(sequence.remainingPrompt, this.chunkTokens);
-      const tokenIds = sequence.request.promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
-      return sequence.row ? [{ row: sequence.row, tokenIds, final: take === sequence.remainingPrompt }] : [];
+      const { promptIds, media } = sequence.request;
+      const tokenIds = promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
+      return sequence.row ? [{ row: sequence.row, tokenIds, media, final: take === sequence.remainingPrompt }] : [];
     });
     try {
       // A prompt needs few logits, and repeating its chunk would cost most.
@@ -275,7 +276,7 @@ export class BatchScheduler implements SequenceScheduler {
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
     const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
     const candidates = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
-    return longestPrefix(sequence.request.promptIds, candidates, this.ruleFor(sequence));
+    return longestPrefix(sequence.promptKeys, candidates, this.ruleFor(sequence));
   }
 
   private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {

@@ -2,7 +2,10 @@ import type { ConcatGraph, IntegerType } from '../runtime/decoder-graph.js';
 import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
 import type { GraphSession, GraphTensor, TensorData } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
+import { floatTensor } from '../runtime/float-tensor.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
+import type { PromptMedia, RotaryPositions } from './prompt-media.js';
+import type { TokenEmbedder } from './token-embedder.js';
 
 class ConcatRow implements CacheRow {
   length = 0;
@@ -10,6 +13,16 @@ class ConcatRow implements CacheRow {
   reusableLength = 0;
   /** One tensor per cache, `[1, heads, length, dimension]`; empty without positions. */
   caches: GraphTensor[] = [];
+  /** Added to the index of a position after the prompt. */
+  shift = 0;
+}
+
+/** Tokens to append to a row, as the graph takes them. */
+interface RowInput {
+  tokenIds: Int32Array;
+  /** `[tokens, width]`; null for graphs that take ids. */
+  embeddings: Float32Array | null;
+  rotary?: RotaryPositions;
 }
 
 interface RowRun {
@@ -31,16 +44,22 @@ export class ConcatDecoder implements Decoder {
   readonly hasLogSumExp = false;
   readonly maxPrefillRows = 1;
   cacheElementsFed = 0;
-  runMs = 0;
+  readonly prefixGrain: number;
 
+  private graphMs = 0;
   private logits = new Float32Array(0);
 
   constructor(
     private readonly session: GraphSession,
     private readonly graph: ConcatGraph,
-    readonly prefixGrain: number,
+    private readonly options: { prefixGrain: number; embedder: TokenEmbedder | null },
   ) {
+    this.prefixGrain = options.prefixGrain;
     this.vocabularySize = graph.vocabularySize;
+  }
+
+  get runMs(): number {
+    return this.graphMs + (this.options.embedder?.runMs ?? 0);
   }
 
   openRow(): CacheRow {
@@ -59,8 +78,10 @@ export class ConcatDecoder implements Decoder {
     const batch = this.newBatch(parts.length, wanted);
     for (const [index, part] of parts.entries()) {
       const row = ownRow(part.row);
-      const done = await this.runRow(row, part.tokenIds, batch, index);
+      const input = await this.inputOf(part, row.length);
+      const done = await this.runRow(row, input, batch, index);
       commit(done);
+      row.shift = part.media?.rotary?.shift ?? 0;
       row.reusableLength = done.length;
     }
     return batch;
@@ -69,8 +90,15 @@ export class ConcatDecoder implements Decoder {
   async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     const batch = this.newBatch(parts.length, wanted);
     const runs: RowRun[] = [];
+    const tokenIds = Int32Array.from(parts, ({ tokenId }) => tokenId);
+    const embeddings = await this.embed(tokenIds, 0);
+    const width = (embeddings?.length ?? 0) / parts.length;
     for (const [index, part] of parts.entries()) {
-      runs.push(await this.runRow(ownRow(part.row), Int32Array.of(part.tokenId), batch, index));
+      const input = {
+        tokenIds: Int32Array.of(part.tokenId),
+        embeddings: embeddings?.slice(index * width, (index + 1) * width) ?? null,
+      };
+      runs.push(await this.runRow(ownRow(part.row), input, batch, index));
     }
     runs.forEach(commit);
     return batch;
@@ -86,6 +114,7 @@ export class ConcatDecoder implements Decoder {
     // No copy is needed: tensors are never written to, only replaced.
     kept.caches = source.caches;
     kept.length = source.length;
+    kept.shift = source.shift;
     kept.reusableLength = source.reusableLength;
     this.release(row);
     return kept;
@@ -100,33 +129,43 @@ export class ConcatDecoder implements Decoder {
 
   async close(): Promise<void> {
     await this.session.release();
+    await this.options.embedder?.close();
   }
 
-  private async runRow(row: ConcatRow, tokenIds: Int32Array, batch: LogitsBatch, index: number): Promise<RowRun> {
+  private async inputOf({ tokenIds, media }: PrefillPart, start: number): Promise<RowInput> {
+    return { tokenIds, embeddings: await this.embed(tokenIds, start, media), rotary: media?.rotary };
+  }
+
+  private async embed(tokenIds: Int32Array, start: number, media?: PromptMedia | null): Promise<Float32Array | null> {
+    const { embedder } = this.options;
+    return embedder === null ? null : await embedder.embed(tokenIds, { spans: media?.spans ?? [], start });
+  }
+
+  private async runRow(row: ConcatRow, input: RowInput, batch: LogitsBatch, index: number): Promise<RowRun> {
     const past = row.length === 0 ? this.emptyCaches() : row.caches;
     const fetches = this.graph.caches.map(({ present }) => present ?? '');
     if (batch.logits) fetches.push('logits');
     this.cacheElementsFed += this.graph.caches.length * this.graph.kvHeads * row.length * this.graph.headDim;
     const start = performance.now();
-    const outputs = await this.session.run(this.feedsOf(row.length, tokenIds, past), fetches);
-    this.runMs += performance.now() - start;
+    const outputs = await this.session.run(this.feedsOf(row, input, past), fetches);
+    this.graphMs += performance.now() - start;
     if (batch.logits) this.copyLastLogits(outputs['logits'], batch.logits, index);
-    return { row, caches: this.presentOf(outputs), length: row.length + tokenIds.length };
+    return { row, caches: this.presentOf(outputs), length: row.length + input.tokenIds.length };
   }
 
-  private feedsOf(pastLength: number, tokenIds: Int32Array, past: GraphTensor[]): Record<string, GraphTensor> {
+  private feedsOf(row: ConcatRow, input: RowInput, past: GraphTensor[]): Record<string, GraphTensor> {
     const { graph } = this;
-    const steps = tokenIds.length;
-    const feeds: Record<string, GraphTensor> = {
-      input_ids: this.integers(graph.inputIds, tokenIds, [1, steps]),
-    };
+    const pastLength = row.length;
+    const steps = input.tokenIds.length;
+    const feeds: Record<string, GraphTensor> = this.tokensOf(input);
     if (graph.attentionMask) {
       const total = pastLength + steps;
       feeds['attention_mask'] = this.integers(graph.attentionMask, new Int32Array(total).fill(1), [1, total]);
     }
     if (graph.positionIds) {
-      const positions = Int32Array.from({ length: steps }, (_, step) => pastLength + step);
-      feeds['position_ids'] = this.integers(graph.positionIds, positions, [1, steps]);
+      const axes = graph.hasMultimodalPositions ? 3 : 1;
+      const positions = positionsOf(row, input, axes);
+      feeds['position_ids'] = this.integers(graph.positionIds, positions, axes === 3 ? [3, 1, steps] : [1, steps]);
     }
     if (graph.useCacheBranch) {
       feeds['use_cache_branch'] = this.session.tensor('bool', Uint8Array.of(pastLength > 0 ? 1 : 0), [1]);
@@ -140,6 +179,13 @@ export class ConcatDecoder implements Decoder {
       if (tensor) feeds[name] = tensor;
     });
     return feeds;
+  }
+
+  private tokensOf({ tokenIds, embeddings }: RowInput): Record<string, GraphTensor> {
+    const steps = tokenIds.length;
+    if (embeddings === null) return { input_ids: this.integers(this.graph.inputIds, tokenIds, [1, steps]) };
+    const dims = [1, steps, embeddings.length / steps];
+    return { inputs_embeds: floatTensor(this.session, { input: 'inputs_embeds', data: embeddings, dims }) };
   }
 
   private presentOf(outputs: Record<string, GraphTensor>): GraphTensor[] {
@@ -201,6 +247,17 @@ export class ConcatDecoder implements Decoder {
     const data: TensorData = type === 'int64' ? BigInt64Array.from(values, BigInt) : values;
     return this.session.tensor(type, data, dims);
   }
+}
+
+/** Returns `[axes, steps]`: of the prompt as given, after it the index and what images shifted it by. */
+function positionsOf(row: ConcatRow, { tokenIds, rotary }: RowInput, axes: number): Int32Array {
+  const steps = tokenIds.length;
+  const length = (rotary?.values.length ?? 0) / 3;
+  return Int32Array.from({ length: axes * steps }, (_, at) => {
+    const index = row.length + (at % steps);
+    if (rotary === undefined) return index + row.shift;
+    return rotary.values[Math.floor(at / steps) * length + index] ?? 0;
+  });
 }
 
 function commit({ row, caches, length }: RowRun): void {

@@ -1,4 +1,5 @@
 import type { LogitsBatch } from '../sampling/logits-batch.js';
+import type { PromptMedia } from './prompt-media.js';
 
 /**
  * Keys and values of one sequence. Created by `Decoder.openRow`, changed only by its decoder, and unusable after
@@ -18,6 +19,8 @@ export type LogitsNeeded = 'none' | 'top' | 'full';
 export interface PrefillPart {
   row: CacheRow;
   tokenIds: Int32Array;
+  /** What the whole prompt holds beside text; only for decoders that take embeddings. */
+  media?: PromptMedia | null;
   /** Last part of the prompt: the row decodes from the next step on. */
   final: boolean;
 }

@@ -3,19 +3,21 @@ import type { GraphSession } from '../runtime/graph-session.js';
 import { ConcatDecoder } from './concat-decoder.js';
 import type { Decoder } from './decoder.js';
 import { SplitDecoder } from './split-decoder.js';
+import type { TokenEmbedder } from './token-embedder.js';
 
 /** Default number of prompt tokens computed between two decode steps. */
 export const defaultChunkTokens = 64;
 
 /**
- * Creates the decoder that fits a graph's inputs and outputs. Throws `INVALID_MODEL` for a graph that is not a decoder.
+ * Creates the decoder that fits a graph's inputs and outputs; with an `embedder`, for a graph that takes embeddings. Throws `INVALID_MODEL` for a graph that is not a decoder.
  * A `concat` decoder is several times slower than a `split` one, which callers should log.
  */
 export function openDecoder(
   session: GraphSession,
-  options: { slots: number; hints?: DecoderHints; chunkTokens?: number },
+  options: { slots: number; hints?: DecoderHints; chunkTokens?: number; embedder?: TokenEmbedder },
 ): Decoder {
-  const graph = inspectDecoderGraph(session, options.hints);
+  const { embedder = null } = options;
+  const graph = inspectDecoderGraph(session, { ...options.hints, takesEmbeddings: embedder !== null });
   if (graph.kind === 'split') return new SplitDecoder(session, graph, options.slots);
-  return new ConcatDecoder(session, graph, options.chunkTokens ?? defaultChunkTokens);
+  return new ConcatDecoder(session, graph, { prefixGrain: options.chunkTokens ?? defaultChunkTokens, embedder });
 }

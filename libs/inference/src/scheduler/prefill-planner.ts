@@ -70,9 +70,9 @@ export function waitsForOlder(
   { grain, isExact }: ReuseRule,
   held: number,
 ): boolean {
-  const prompt = sequence.request.promptIds;
+  const prompt = sequence.promptKeys;
   return older.some((other) => {
-    const common = commonPrefix(prompt, other.request.promptIds, prompt.length - 1);
+    const common = commonPrefix(prompt, other.promptKeys, prompt.length - 1);
     const shared = common - (common % grain);
     // Tokens that the older prompt computes from the middle of a chunk on are unusable for an exact copy.
     if (isExact && other.exactLength < other.prefilled) return false;

@@ -16,18 +16,23 @@ export class RunningSequence {
   isCancelled = false;
   /** Whether a prefix was searched; done once, when the first part is computed. */
   hasStarted = false;
-  /** Prompt, then output. */
+  /** Prompt, by its keys where it holds more than text, then output. */
   private tokens: Int32Array;
   tokenCount: number;
 
   constructor(readonly request: SequenceRequest) {
     this.sampler = new TokenSampler(request.sampling, request.promptIds, request.constraint ?? null);
-    this.tokens = request.promptIds;
+    this.tokens = this.promptKeys;
     this.tokenCount = request.promptIds.length;
   }
 
   get promptLength(): number {
     return this.request.promptIds.length;
+  }
+
+  /** What a cached prefix of this prompt must equal. */
+  get promptKeys(): Int32Array {
+    return this.request.media?.keys ?? this.request.promptIds;
   }
 
   get generatedCount(): number {

@@ -1,6 +1,7 @@
 import type { SamplingOptions } from '../contract/text-generation.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
+import type { PromptMedia } from './prompt-media.js';
 
 /** Why a sequence ended. `stopped`: the listener ended it (a stop string matched). */
 export type SequenceEnd = 'eos' | 'stop-token' | 'length' | 'stopped' | 'cancelled';
@@ -20,6 +21,8 @@ export interface SequenceRequest {
   id: string;
   /** At least 1 token; prompt and output together at most the model's context length. */
   promptIds: Int32Array;
+  /** Images of the prompt; absent: text alone. */
+  media?: PromptMedia | null;
   sampling: SamplingOptions;
   /** At least 1. */
   maxNewTokens: number;

@@ -4,6 +4,7 @@ import { Environment, Interpreter, Template } from '@huggingface/jinja';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import { formatDate } from './format-date.js';
+import { contentParts } from './content-parts.js';
 import { findReasoningFormat } from './reasoning-formats.js';
 import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
 
@@ -12,6 +13,8 @@ export interface ChatTemplateOptions {
   enableThinking?: boolean;
   /** Passed to the template as `reasoning_effort`; absent uses its default. */
   reasoningEffort?: string;
+  /** Passes contents as lists of text and image parts, as templates of models that see expect them. */
+  hasParts?: boolean;
   /** Tokens; passed to the template as `thinking_budget`; absent uses its default. */
   thinkingBudget?: number;
   /** Passed to the template as `tools`. */
@@ -70,7 +73,7 @@ export class ChatTemplate {
 
   private environment(
     messages: readonly ChatTemplateMessage[],
-    { enableThinking, reasoningEffort, thinkingBudget, tools }: ChatTemplateOptions,
+    { enableThinking, reasoningEffort, thinkingBudget, tools, hasParts = false }: ChatTemplateOptions,
   ): Environment {
     const environment = new Environment();
     const variables: Record<string, unknown> = {
@@ -80,7 +83,7 @@ export class ChatTemplate {
         throw new TemplateRefusal(String(message));
       },
       strftime_now: (format: unknown) => formatDate(this.now(), String(format)),
-      messages: messages.map(withoutAbsent),
+      messages: messages.map((message) => withoutAbsent(hasParts ? contentParts(message) : message)),
       add_generation_prompt: true,
       bos_token: this.special.bos ?? '',
       eos_token: this.special.eos ?? '',
@@ -105,7 +108,7 @@ function range(start: number, stop?: number, step = 1): number[] {
 }
 
 /** Omits undefined members, because templates test `message.name is defined`. */
-function withoutAbsent(message: ChatTemplateMessage): Record<string, unknown> {
+function withoutAbsent(message: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined && value !== null));
 }
 

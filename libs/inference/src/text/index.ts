@@ -1,6 +1,7 @@
 export * from './chat-template.js';
 export * from './detokenizer.js';
 export * from './generation-config.js';
+export * from './image-prompt.js';
 export * from './prompt-builder.js';
 export * from './reasoning-formats.js';
 export * from './reasoning-scanner.js';

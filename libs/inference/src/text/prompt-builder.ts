@@ -1,6 +1,6 @@
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { ChatPrompt, ChatTemplateMessage, TextGenerationRequest } from '../contract/text-generation.js';
-import type { ChatTemplate } from './chat-template.js';
+import type { ChatTemplate, ChatTemplateOptions } from './chat-template.js';
 
 /** Prompt text of a request, and how to treat its continuation. */
 export interface BuiltPrompt {
@@ -16,15 +16,16 @@ export function buildPrompt(
   prompt: TextGenerationRequest['prompt'],
   template: ChatTemplate | null,
   reasoning: ReasoningFormat | null = template?.reasoning ?? null,
+  { hasParts }: Pick<ChatTemplateOptions, 'hasParts'> = {},
 ): BuiltPrompt {
   if ('text' in prompt) return { text: prompt.text, kind: 'continuation', opensThinking: false };
   if (template === null) return { text: plainText(prompt.messages), kind: 'continuation', opensThinking: false };
-  return { kind: 'answer', ...renderChat(prompt, template, reasoning) };
+  return { kind: 'answer', ...renderChat({ ...prompt, hasParts }, template, reasoning) };
 }
 
 /** A template that cannot switch reasoning off gets an empty block, as templates with the switch write it. */
 function renderChat(
-  { messages, ...options }: ChatPrompt,
+  { messages, ...options }: ChatPrompt & Pick<ChatTemplateOptions, 'hasParts'>,
   template: ChatTemplate,
   reasoning: ReasoningFormat | null,
 ): Pick<BuiltPrompt, 'text' | 'opensThinking'> {

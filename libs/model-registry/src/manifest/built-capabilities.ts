@@ -5,12 +5,15 @@ import type { ModelCapabilities, ModelManifest } from './manifest.js';
  * results.
  */
 const unbuilt = {
-  supportsVision: false,
-  supportsMultipleImages: false,
   supportsAudioInput: false,
   supportsVideoInput: false,
   supportsE2EE: false,
 } satisfies Partial<ModelCapabilities>;
+
+/** Families whose models may see; no other engine reads images. */
+const seeingFamilies: readonly string[] = ['vision-language'];
+
+const blind = { supportsVision: false, supportsMultipleImages: false } satisfies Partial<ModelCapabilities>;
 
 /** What the engine does for every text model, whatever its manifest says: the sampler enforces the schema, not the model. */
 const built = { supportsFunctionCalling: true, supportsResponseSchema: true } satisfies Partial<ModelCapabilities>;
@@ -18,7 +21,10 @@ const built = { supportsFunctionCalling: true, supportsResponseSchema: true } sa
 /** Returns the declared capabilities without the unsupported ones. */
 export function builtCapabilities({
   type,
+  family,
   capabilities,
-}: Pick<ModelManifest, 'type' | 'capabilities'>): ModelCapabilities {
-  return type === 'text' ? { ...capabilities, ...unbuilt, ...built } : capabilities;
+}: Pick<ModelManifest, 'type' | 'capabilities'> & { family?: string }): ModelCapabilities {
+  if (type !== 'text') return capabilities;
+  const seen = seeingFamilies.includes(family ?? '') ? {} : blind;
+  return { ...capabilities, ...unbuilt, ...seen, ...built };
 }

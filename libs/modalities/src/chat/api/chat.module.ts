@@ -4,6 +4,7 @@ import { EgressModule } from '#egress/nest';
 import { GatewayModule } from '#gateway';
 import { ChatController } from './chat.controller.js';
 import { ChatStarter } from './chat.starter.js';
+import { ChatImages } from './inputs/chat-images.js';
 import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
 import { FilePartReader } from './inputs/file-reader.js';
 import { InputAdapters } from './inputs/input-adapters.js';
@@ -16,6 +17,7 @@ import { ResponsesOptions } from './responses/responses.options.js';
   imports: [GatewayModule, DocumentsModule, EgressModule],
   controllers: [ChatController, ResponsesController],
   providers: [
+    ChatImages,
     ChatInputs,
     FilePartReader,
     InputAdapters,

@@ -1,12 +1,13 @@
 import { PlatformError } from '#common';
 import type { ResolvedModel } from '#model-registry';
-import type { TextConstraints } from '#model-registry/manifest';
+import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
 import { ruleNamesOf } from '#platform/validation';
 import { type ChatJobMessage, type ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import { contentOf } from './chat.content.js';
 import { effectiveParameters } from './chat.parameters.js';
 import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
 import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
@@ -16,6 +17,8 @@ import { toolsOf } from './chat.tools.js';
 /** What the normalizer needs from a resolved model. */
 export interface ChatModel extends ChatModelLimits {
   contextLength: number;
+  /** Maximum number of tokens of an image; absent: unknown. */
+  imageTokens?: number;
   /** Prepended unless the client disables it. */
   systemPrompt: string | null;
   /** Default sampling options, which `GET /models` also lists. */
@@ -34,16 +37,23 @@ export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
   const contextLength = manifest.contextLength ?? defaultContextLength;
   return {
     id: manifest.id,
+    family: manifest.family,
     capabilities: manifest.capabilities,
     maxChoices: manifest.maxChoices ?? defaultMaxChoices,
     maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
     contextLength,
     inputAdapters: manifest.inputAdapters ?? {},
     systemPrompt: manifest.systemPrompt ?? null,
+    ...imageTokensOf(manifest),
     constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
     suffix,
     thinkingBudgets: manifest.reasoning?.budgets,
   };
+}
+
+function imageTokensOf({ familyOptions }: ModelManifest): Pick<ChatModel, 'imageTokens'> {
+  const imageTokens = familyOptions?.imageTokens;
+  return typeof imageTokens === 'number' ? { imageTokens } : {};
 }
 
 export interface NormalizedChat {
@@ -70,17 +80,12 @@ export function contextOverflow(contextLength: number): PlatformError {
   return new PlatformError('TOO_MANY_TOKENS', message, 'messages');
 }
 
-function textOf(content: ChatMessage['content'] | null): string {
-  if (typeof content === 'string') return content;
-  return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
-}
-
 function toJobMessage(message: ChatMessage): ChatJobMessage {
   const reasoning = echoedReasoning(message);
   return {
     // Most models know no developer role; OpenAI treats it as system too.
     role: message.role === 'developer' ? 'system' : message.role,
-    content: textOf(message.content ?? null),
+    ...contentOf(message.content ?? null),
     ...(typeof message.name === 'string' ? { name: message.name } : {}),
     ...(reasoning === undefined ? {} : { reasoningContent: reasoning }),
   };

@@ -15,6 +15,8 @@ import type { ChatEffectiveParameters } from '../contract/chat.response.js';
 /** What the model supports, to check a request against. */
 export interface ChatModelLimits {
   id: string;
+  /** Family of the engine, which decides what the model can see; absent: text alone. */
+  family?: string;
   capabilities: ModelCapabilities;
   /** Maximum choices of one request. */
   maxChoices: number;
@@ -174,7 +176,10 @@ export function checkSupport(
   parameters: ChatEffectiveParameters,
   { capabilities, ...limits }: ChatModelLimits,
 ): void {
-  const model: ChatModelLimits = { ...limits, capabilities: builtCapabilities({ type: 'text', capabilities }) };
+  const model: ChatModelLimits = {
+    ...limits,
+    capabilities: builtCapabilities({ type: 'text', family: limits.family, capabilities }),
+  };
   checkCounts(request, model);
   for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
   checkFormat(request, model);

@@ -17,6 +17,21 @@ import {
 } from '#platform/validation';
 import { defineJob } from '#queue';
 
+/** Maximum number of pixels of an image, and of all images of a request as the model gets them. */
+export const maxImagePixels = 33_177_600;
+
+/** An image of a message. */
+export class ChatJobImage {
+  /** Where it lies in the storage, until the request ends. */
+  @IsString() artifactId!: string;
+
+  /** UTF-16 units of the message's content before the image. */
+  @IsInt() @Min(0) position!: number;
+
+  /** Part of the caller's request, for refusals. */
+  @IsString() param!: string;
+}
+
 /** A call of a tool in an earlier response. */
 export class ChatJobToolCall {
   @IsString() id!: string;
@@ -67,6 +82,12 @@ export class ChatJobMessage {
   @IsString()
   reasoningContent?: string;
 
+  /** For models that see; optional for good. */
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ChatJobImage)
+  images?: ChatJobImage[];
   /** Of an assistant message; optional for good. */
   @IsOptional()
   @IsArray()

@@ -102,6 +102,24 @@ describe('quoteChat', () => {
   });
 });
 
+describe('quoteChat with images', () => {
+  const image = { artifactId: 'a', position: 0, param: 'messages[0].content[0]' };
+  const large = { contextLength: 8192, maxCompletionTokens: 512, pricing };
+  const tokensOf = (images: number, imageTokens?: number) => {
+    const messages = [{ role: 'user' as const, content: 'Hello', images: Array.from({ length: images }, () => image) }];
+    return quoteChat(plainChat({ messages }), { ...large, imageTokens }).promptTokens;
+  };
+
+  it('counts the most that each takes, up to the context', () => {
+    expect(tokensOf(2, 1000) - tokensOf(0, 1000)).toBe(2000);
+    expect(tokensOf(20, 1000)).toBe(8192);
+  });
+
+  it('counts the whole context where nothing says how many', () => {
+    expect(tokensOf(1)).toBe(8192);
+  });
+});
+
 describe('quoteChat with unusual price lists', () => {
   it('covers a cache hit that costs more than input, and an extended tier that costs less', () => {
     const odd: Pricing = {

@@ -14,6 +14,8 @@ export interface ChatBounds {
   contextLength: number;
   /** Maximum number of tokens of one choice. */
   maxCompletionTokens: number;
+  /** Maximum number of tokens of an image; absent: unknown, up to the whole context. */
+  imageTokens?: number;
 }
 
 /** What the meter needs to know about a model. */
@@ -47,13 +49,18 @@ export function promptBytes({ messages, tools = [] }: Pick<ChatJobPayload, 'mess
   return inMessages + toolBytes(tools);
 }
 
+function imageCount({ messages }: Pick<ChatJobPayload, 'messages'>): number {
+  return messages.reduce((sum, { images = [] }) => sum + images.length, 0);
+}
+
 /** Returns the maximum number of tokens a request can use. */
 export function boundChat(
   payload: ChatJobPayload,
   reach: ChatBounds,
 ): { promptTokens: number; completionTokens: number } {
   const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
-  const promptTokens = Math.min(reach.contextLength, promptBytes(payload) + overhead);
+  const ofImages = imageCount(payload) * (reach.imageTokens ?? reach.contextLength);
+  const promptTokens = Math.min(reach.contextLength, promptBytes(payload) + overhead + ofImages);
   return { promptTokens, completionTokens: choiceBound(payload, reach) * payload.n };
 }
 

@@ -57,7 +57,7 @@ async function process(runner: TextGenerationRunner, overrides: Partial<ChatJobP
     replies: { send: (...events) => void batches.push(events) },
     progress: () => undefined,
   };
-  const report = await new ChatProcessor(runner).process(job);
+  const report = await new ChatProcessor(runner, { read: () => Promise.resolve([]) }).process(job);
   return { report, batches, events: batches.flat() };
 }
 

@@ -1,7 +1,14 @@
-import type { OutputConstraint, RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
+import type {
+  OutputConstraint,
+  PromptImage,
+  RunEvent,
+  TextGenerationRequest,
+  TextGenerationRunner,
+} from '#inference/host';
 import type { ReasoningFormat, ToolStyleName } from '#inference/output';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload, TextDeltaEvent } from '../contract/index.js';
+import type { ChatImageReader } from './chat-image.reader.js';
 import { ChoiceChannels } from './choice-channels.js';
 import { MergedEvents } from './merged-events.js';
 import { ToolChannel } from './tool-channel.js';
@@ -9,7 +16,10 @@ import { toolUseOf } from './tool-use.js';
 
 /** Runs one chat job on the model's host and sends its events to the reply channel of the caller. */
 export class ChatProcessor {
-  constructor(private readonly runner: TextGenerationRunner) {}
+  constructor(
+    private readonly runner: TextGenerationRunner,
+    private readonly images: Pick<ChatImageReader, 'read'>,
+  ) {}
 
   /** Rejects with the host's `PlatformError`. A cancelled job resolves, with what it generated. */
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
@@ -28,7 +38,8 @@ export class ChatProcessor {
     const send = (events: ChatEvent[]): void => {
       if (events.length > 0) job.replies.send(...events);
     };
-    const { cancelled, usage } = await this.runner.run(requestOf(job), {
+    const images = await this.images.read(payload.messages);
+    const { cancelled, usage } = await this.runner.run(requestOf(job, images), {
       signal: job.signal,
       onRestart: isWhole ? onRestart : undefined,
       onEvents: (events) => {
@@ -107,12 +118,18 @@ class ChatEventStream {
   }
 }
 
-function requestOf({ envelope }: RunningJob<ChatJobPayload>): TextGenerationRequest {
+function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage[]): TextGenerationRequest {
   const { payload } = envelope;
   const { messages, enableThinking, reasoningEffort, thinkingBudget } = payload;
   return {
     id: envelope.requestId,
-    prompt: { messages: messages.map(templateMessage), enableThinking, reasoningEffort, thinkingBudget },
+    prompt: {
+      messages: messages.map(templateMessage),
+      ...(images.length === 0 ? {} : { images }),
+      enableThinking,
+      reasoningEffort,
+      thinkingBudget,
+    },
     n: payload.n,
     sampling: { ...payload.sampling },
     maxTokens: payload.maxTokens,
@@ -139,6 +156,8 @@ function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined 
   }
 }
 
-function templateMessage({ role, content, name, reasoningContent, toolCalls, toolCallId }: ChatJobMessage) {
-  return { role, content, name, reasoning_content: reasoningContent, toolCalls, toolCallId };
+function templateMessage(message: ChatJobMessage) {
+  const { role, content, name, reasoningContent, toolCalls, toolCallId, images } = message;
+  const imagePositions = images?.map(({ position }) => position);
+  return { role, content, name, reasoning_content: reasoningContent, toolCalls, toolCallId, imagePositions };
 }

@@ -1,1 +1,2 @@
+export { ChatImageReader } from './chat-image.reader.js';
 export * from './chat.processor.js';

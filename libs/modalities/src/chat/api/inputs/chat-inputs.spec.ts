@@ -6,6 +6,7 @@ import type { PartReader } from './part-reader.js';
 
 const disconnection = new AbortController();
 const opened = { http: { disconnected: disconnection.signal } } as ModelRequest;
+const noImages = { prepare: (messages: ChatMessage[]) => Promise.resolve(messages) };
 
 function file(data: string): ChatFilePart {
   return { type: 'file', file: { file_data: data } };
@@ -35,7 +36,7 @@ describe('ChatInputs', () => {
     const reader = fileReader();
     const text: ChatPart = { type: 'text', text: 'Compare.' };
     const messages: ChatMessage[] = [{ role: 'system', content: 'Be brief.' }, user(text, file('a')), user(file('b'))];
-    const prepared = await new ChatInputs([reader]).prepare(messages, opened);
+    const prepared = await new ChatInputs([reader], noImages).prepare(messages, opened);
     expect(prepared).toEqual([
       messages[0],
       user(text, { type: 'text', text: '[a]' }),
@@ -48,12 +49,14 @@ describe('ChatInputs', () => {
   it('returns the same array if no part has a reader', async () => {
     const image: ChatPart = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
     const messages = [user(image), { role: 'user', content: 'Hi' } as ChatMessage];
-    expect(await new ChatInputs([fileReader()]).prepare(messages, opened)).toBe(messages);
+    expect(await new ChatInputs([fileReader()], noImages).prepare(messages, opened)).toBe(messages);
   });
 
   it('refuses too many parts before it reads one', async () => {
     const reader = fileReader(1);
-    await expect(new ChatInputs([reader]).prepare([user(file('a'), file('b'))], opened)).rejects.toMatchObject({
+    await expect(
+      new ChatInputs([reader], noImages).prepare([user(file('a'), file('b'))], opened),
+    ).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       param: 'messages[0].content[1]',
       message: 'A request may hold at most 1 parts of type file.',
@@ -70,13 +73,17 @@ describe('ChatInputs', () => {
         return Promise.reject(new Error('unreadable'));
       },
     };
-    await expect(new ChatInputs([reader]).prepare([user(file('a'), file('b'))], opened)).rejects.toThrow('unreadable');
+    await expect(new ChatInputs([reader], noImages).prepare([user(file('a'), file('b'))], opened)).rejects.toThrow(
+      'unreadable',
+    );
     expect(read).toEqual(['messages[0].content[0]']);
   });
 
   it('reports whatever fails after the client disconnected as its disconnection', async () => {
     const reader: PartReader = { type: 'file', read: () => Promise.reject(new Error('aborted')) };
     disconnection.abort();
-    await expect(new ChatInputs([reader]).prepare([user(file('a'))], opened)).rejects.toThrow(ClientDisconnectedError);
+    await expect(new ChatInputs([reader], noImages).prepare([user(file('a'))], opened)).rejects.toThrow(
+      ClientDisconnectedError,
+    );
   });
 });

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ClientDisconnectedError, invalidField, type ModelRequest } from '#gateway';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
+import { ChatImages } from './chat-images.js';
 import type { PartReader } from './part-reader.js';
 
 /** The readers of a process, a `PartReader[]`; the module of chat lists them. */
@@ -13,24 +14,36 @@ interface PartPosition {
   index: number;
 }
 
-/** Replaces the content parts that a model cannot read itself by text parts. */
+/** Stores the images that a model reads itself and replaces the parts that it cannot read by text parts. */
 @Injectable()
 export class ChatInputs {
   private readonly readers: Map<ChatPart['type'], PartReader>;
 
-  constructor(@Inject(partReaders) readers: readonly PartReader[]) {
+  constructor(
+    @Inject(partReaders) readers: readonly PartReader[],
+    @Inject(ChatImages) private readonly images: Pick<ChatImages, 'prepare'>,
+  ) {
     this.readers = new Map(readers.map((reader) => [reader.type, reader]));
   }
 
   /**
-   * Returns the messages with each readable part replaced by its text, or the same array if there is none. Parts are
-   * read one after the other, so that one request uses one extractor. Rejects with the first error of a reader, and with
+   * Returns the messages with each image stored and each readable part replaced by its text, or the same array if there
+   * is neither. Parts are read one after the other, so that one request uses one extractor. Rejects with the first error of a reader, and with
    * `INVALID_REQUEST` for too many parts of a type, before any is read.
    */
   async prepare(messages: ChatMessage[], opened: ModelRequest): Promise<ChatMessage[]> {
     const positions = this.find(messages);
-    if (positions.length === 0) return messages;
     checkCounts(positions);
+    const withTexts = await this.readTexts(messages, positions, opened);
+    return await this.images.prepare(withTexts, opened);
+  }
+
+  private async readTexts(
+    messages: ChatMessage[],
+    positions: readonly PartPosition[],
+    opened: ModelRequest,
+  ): Promise<ChatMessage[]> {
+    if (positions.length === 0) return messages;
     const texts = new Map<ChatPart, string>();
     for (const { part, reader, message, index } of positions) {
       const reading = reader.read(part, { param: pathOf(message, index), opened });

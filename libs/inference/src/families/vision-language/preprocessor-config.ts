@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import type { RgbPixels } from '../../images/pixel-grid.js';
+import { planesOf, wholeArea } from '../../images/pixel-grid.js';
+import type { ResampleFilter } from '../../images/resample.js';
+import { readJsonIfPresent } from '../../text/index.js';
+
+/** Members of preprocessor_config.json and processor_config.json that are read here. */
+export interface PreprocessorFile {
+  size?: Record<string, number> | number;
+  crop_size?: Record<string, number> | number;
+  max_image_size?: Record<string, number>;
+  do_image_splitting?: boolean;
+  resample?: number;
+  image_mean?: number[];
+  image_std?: number[];
+  rescale_factor?: number;
+  image_seq_len?: number;
+  patch_size?: number;
+  temporal_patch_size?: number;
+  merge_size?: number;
+  min_pixels?: number;
+  max_pixels?: number;
+  num_additional_image_tokens?: number;
+  vision_feature_select_strategy?: string;
+}
+
+/** Members of config.json that are read here. */
+export interface VisionLanguageConfig {
+  model_type?: string;
+  image_token_id?: number;
+  image_token_index?: number;
+  scale_factor?: number;
+  vision_feature_select_strategy?: string;
+  vision_config?: { image_size?: number; patch_size?: number; spatial_merge_size?: number };
+  text_config?: TextConfig;
+}
+
+export interface TextConfig {
+  num_key_value_heads?: number;
+  num_attention_heads?: number;
+  hidden_size?: number;
+  head_dim?: number;
+  vocab_size?: number;
+  max_position_embeddings?: number;
+}
+
+/** Reads both files; the processor's wins, as in transformers. */
+export async function loadPreprocessor(directory: string): Promise<PreprocessorFile> {
+  const [images, processor] = await Promise.all([
+    readJsonIfPresent<PreprocessorFile>(join(directory, 'preprocessor_config.json')),
+    readJsonIfPresent<PreprocessorFile>(join(directory, 'processor_config.json')),
+  ]);
+  if (images === null) throw unfit('it has no preprocessor_config.json');
+  return { ...images, ...processor };
+}
+
+export function unfit(reason: string): PlatformError {
+  return new PlatformError(
+    'INVALID_MODEL',
+    `The model's files are not a vision-language model that this engine supports: ${reason}.`,
+  );
+}
+
+/** Returns a size member that has several spellings. */
+export function sideOf(size: PreprocessorFile['size'], name: string): number | undefined {
+  return typeof size === 'number' ? size : size?.[name];
+}
+
+/** Numbers of Pillow's filters. */
+const filters: Partial<Record<number, ResampleFilter>> = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic' };
+
+export function filterOf({ resample }: PreprocessorFile, usual: ResampleFilter): ResampleFilter {
+  if (resample === undefined) return usual;
+  const filter = filters[resample];
+  if (filter === undefined) throw unfit(`its preprocessor_config.json names the filter ${resample}`);
+  return filter;
+}
+
+/** Maps samples to the values a vision encoder was trained on: scaled to 1, less the mean, over the deviation. */
+export class Normalizer {
+  private readonly mean: number[];
+  private readonly deviation: number[];
+  private readonly factor: number;
+
+  constructor({ image_mean: mean, image_std: deviation, rescale_factor: factor }: PreprocessorFile, usual: Normals) {
+    this.mean = (mean ?? usual.mean).map(Math.fround);
+    this.deviation = (deviation ?? usual.deviation).map(Math.fround);
+    this.factor = factor ?? 1 / 255;
+  }
+
+  /** Returns planes `[3, height, width]`, rounded at every step as float32 arithmetic does. */
+  planes(pixels: RgbPixels, area = wholeArea(pixels)): Float32Array {
+    return planesOf(pixels, area, (sample, channel) => {
+      const centered = Math.fround(Math.fround(sample * this.factor) - (this.mean[channel] ?? 0));
+      return Math.fround(centered / (this.deviation[channel] ?? 1));
+    });
+  }
+}
+
+export interface Normals {
+  mean: number[];
+  deviation: number[];
+}
+
+export const halfNormals: Normals = { mean: [0.5, 0.5, 0.5], deviation: [0.5, 0.5, 0.5] };
+
+/** Statistics of the images that CLIP was trained on. */
+export const clipNormals: Normals = {
+  mean: [0.48145466, 0.4578275, 0.40821073],
+  deviation: [0.26862954, 0.26130258, 0.27577711],
+};

@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FamilyRun } from '../../../../../test/conformance/families/family-run.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
+import type { TextGenerationRequest } from '../../contract/text-generation.js';
+import { loadVisionLanguageFamily } from './vision-language.family.js';
+import { contentOf, floatsFrom, type KnownCase, promptImages } from './__fixtures__/known-cases.js';
+
+const fixture = (name: string): URL => new URL(`./__fixtures__/${name}`, import.meta.url);
+
+function optionsOf(name: string, more: Partial<HostLoadOptions> = {}): HostLoadOptions {
+  return {
+    modelId: name,
+    directory: fileURLToPath(fixture(name)),
+    graphFile: 'onnx/decoder_model_merged.onnx',
+    family: 'vision-language',
+    familyOptions: {},
+    providers: ['cpu'],
+    intraOpThreads: 1,
+    slots: 4,
+    contextLength: 512,
+    cacheTokens: 2_048,
+    ...more,
+  };
+}
+
+for (const name of ['tiny-idefics3']) {
+  describe(`a model of the family vision-language: ${name}`, () => {
+    const { cases } = JSON.parse(readFileSync(fixture(`${name}.json`), 'utf8')) as { cases: KnownCase[] };
+    let run: FamilyRun;
+
+    beforeAll(async () => {
+      run = await FamilyRun.load(loadVisionLanguageFamily, optionsOf(name));
+    });
+    afterAll(async () => {
+      await run.engine.close();
+    });
+
+    const ask = (known: KnownCase, more: Partial<TextGenerationRequest> = {}) => {
+      const prompt = { messages: [contentOf(known)], images: promptImages(known) };
+      return run.ask('', { prompt, maxTokens: known.outputIds.length, ...more });
+    };
+    const withImages = cases.filter(({ images }) => images.length > 0);
+
+    it('generates what transformers generates, with and without images', async () => {
+      for (const known of cases) {
+        const { texts, usage } = await ask(known);
+        expect({ text: texts[0], promptTokens: usage.promptTokens }).toEqual({
+          text: known.text,
+          promptTokens: known.promptIds.length,
+        });
+      }
+    });
+
+    it('has the logits of transformers after the prompt, to 1e-4', async () => {
+      for (const known of cases) {
+        const logits = [...floatsFrom(known.logits)];
+        const sum = Math.log(logits.reduce((total, logit) => total + Math.exp(logit), 0));
+        const expected = logits.map((logit) => logit - sum).toSorted((left, right) => right - left);
+        const { logprobs } = await ask(known, { maxTokens: 1, topLogprobs: 20 });
+        const best = logprobs[0]?.topLogprobs.map(({ logprob }) => logprob) ?? [];
+        expect(best).toHaveLength(20);
+        best.forEach((logprob, rank) => expect(Math.abs(logprob - (expected[rank] ?? NaN))).toBeLessThan(1e-4));
+      }
+    });
+
+    it('generates the same text for rows with images and rows of text together as alone', async () => {
+      const together = await Promise.all([...cases, ...cases].map((known) => ask(known)));
+      expect(together.map(({ texts }) => texts[0])).toEqual([...cases, ...cases].map(({ text }) => text));
+    });
+
+    it('reuses the prefix of the same image and not of another in its place', async () => {
+      const [known] = withImages.toSorted((left, right) => right.promptIds.length - left.promptIds.length);
+      if (known === undefined) throw new Error('there is no case with an image');
+      const cached = async (hash: string, pixels = promptImages(known)) => {
+        const images = pixels.map((image, index) => ({ ...image, hash: hash.repeat(32) + String(index) }));
+        const { usage, texts } = await ask(known, { prompt: { messages: [contentOf(known)], images } });
+        return { cached: usage.cachedTokens, text: texts[0] };
+      };
+      const first = await cached('a1');
+      const again = await cached('a1');
+      const inverted = promptImages(known).map((image) => {
+        const data = image.pixels.data.map((sample) => 255 - sample);
+        return { ...image, pixels: { ...image.pixels, data } };
+      });
+      const other = await cached('b2', inverted);
+      expect(first).toEqual({ cached: 0, text: known.text });
+      expect(again.text).toBe(known.text);
+      expect(again.cached).toBeGreaterThanOrEqual(64);
+      expect(other.cached).toBe(0);
+      expect(other.text).not.toBe(known.text);
+    });
+
+    it('takes the text of a placeholder in a message as text', async () => {
+      const [known] = withImages;
+      if (known === undefined) throw new Error('there is no case with an image');
+      const content = contentOf(known);
+      const placeholder = `${name === 'tiny-qwen2-vl' ? '<|image_pad|>' : '<image>'}`;
+      const message = { ...content, content: content.content + placeholder };
+      const { usage } = await ask(known, { prompt: { messages: [message], images: promptImages(known) } });
+      expect(usage.promptTokens).toBe(known.promptIds.length + 1);
+    });
+
+    it('gives every choice the image', async () => {
+      const [known] = withImages;
+      if (known === undefined) throw new Error('there is no case with an image');
+      expect((await ask(known, { n: 2 })).texts).toEqual([known.text, known.text]);
+    });
+
+    it('ends a request that is cancelled while its images are read, and closes', async () => {
+      const [known] = withImages;
+      if (known === undefined) throw new Error('there is no case with an image');
+      const images = promptImages(known).map((image) => ({ ...image, hash: 'c3'.repeat(32) }));
+      const asked = ask(known, { prompt: { messages: [contentOf(known)], images } });
+      run.cancelLast();
+      const { cancelled, usage } = await asked;
+      expect({ cancelled, tokens: usage.promptTokens + usage.completionTokens }).toEqual({
+        cancelled: true,
+        tokens: 0,
+      });
+      expect((await ask(known)).texts).toEqual([known.text]);
+    });
+
+    it('refuses images that do not fit the messages or the context', async () => {
+      const [known] = withImages;
+      if (known === undefined) throw new Error('there is no case with an image');
+      const images = promptImages(known);
+      const message = { role: 'user', content: 'Hello' };
+      await expect(ask(known, { prompt: { messages: [message], images } })).rejects.toThrow(/another number of images/);
+      const many = Array.from({ length: 40 }, () => images[0]).filter((image) => image !== undefined);
+      const crowded = { ...message, imagePositions: many.map(() => 0) };
+      await expect(ask(known, { prompt: { messages: [crowded], images: many } })).rejects.toThrow(/^TOO_MANY_TOKENS/);
+    });
+
+    it('is not loaded if an image may take more tokens than it is quoted for', async () => {
+      const load = loadVisionLanguageFamily(optionsOf(name, { familyOptions: { imageTokens: 1 } }), () => undefined);
+      await expect(load).rejects.toMatchObject({ code: 'INVALID_MODEL', param: 'familyOptions.imageTokens' });
+    });
+  });
+}
+
+it('a model of an unknown type is refused by its type', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-vision-'));
+  await cp(fileURLToPath(fixture('tiny-idefics3')), folder, { recursive: true });
+  await writeFile(join(folder, 'config.json'), JSON.stringify({ model_type: 'florence2', image_token_id: 41 }));
+  const load = loadVisionLanguageFamily({ ...optionsOf('tiny-idefics3'), directory: folder }, () => undefined);
+  await expect(load).rejects.toThrow(/model_type florence2/);
+  await rm(folder, { recursive: true, force: true });
+});

@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import { PlatformError } from '#common';
+import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
+import { textWarmUp } from '../../contract/text-generation.js';
+import { ImageReader } from '../../engines/image-reader.js';
+import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
+import type { DecoderHints } from '../../runtime/decoder-graph.js';
+import { OrtSession } from '../../runtime/ort-session.js';
+import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
+import { openDecoder } from '../../scheduler/open-decoder.js';
+import { TokenEmbedder } from '../../scheduler/token-embedder.js';
+import { readJsonIfPresent } from '../../text/index.js';
+import { loadTextSide } from '../decoder/decoder.family.js';
+import { Idefics3Processor } from './idefics3.processor.js';
+import { loadPreprocessor, type TextConfig, unfit, type VisionLanguageConfig } from './preprocessor-config.js';
+import type { ProcessorFiles, VisionProcessor } from './vision-processor.js';
+import { VisionSession } from './vision-session.js';
+
+/** Processors by `model_type` of config.json. */
+const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionProcessor>> = {
+  idefics3: Idefics3Processor,
+  smolvlm: Idefics3Processor,
+};
+
+/**
+ * Models that read images, in the transformers.js layout: a vision encoder, an embedding of tokens and a decoder that
+ * takes embeddings. `graphFile` names the decoder; the others lie beside it under the same suffix (`_q4`, `_fp16`), or
+ * where the options `visionEncoder` and `embedTokens` say.
+ */
+export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
+  const { directory, slots } = options;
+  const [text, config, preprocessor] = await Promise.all([
+    loadTextSide(directory, options),
+    readJsonIfPresent<VisionLanguageConfig>(join(directory, 'config.json')),
+    loadPreprocessor(directory),
+  ]);
+  const { decoder: decoderSession, embedding, vision } = await openSessions(options);
+  const files = { config: config ?? {}, preprocessor, tokenizer: text.tokenizer, session: new VisionSession(vision) };
+  const processor = newProcessor(files, options);
+  const decoder = openDecoder(decoderSession, {
+    slots,
+    hints: hintsOf(config?.text_config ?? {}),
+    embedder: new TokenEmbedder(embedding),
+  });
+  const contextLength = contextOf(options, text, config?.text_config);
+  const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
+  const engine = new SchedulerTextEngine({
+    text: { ...text, images: new ImageReader(processor) },
+    contextLength,
+    createScheduler: (afterStep) => new BatchScheduler({ decoder, ...limits, afterStep }),
+    sink,
+  });
+  const { provider, providerNote } = decoderSession;
+  return { engine, provider, providerNote, slots, warmUp: textWarmUp };
+};
+
+function newProcessor(files: ProcessorFiles, { familyOptions }: HostLoadOptions): VisionProcessor {
+  const type = files.config.model_type ?? 'nothing';
+  const Processor = processors[type];
+  if (Processor === undefined) {
+    throw unfit(`config.json names the model_type ${type}; known are ${Object.keys(processors).join(', ')}`);
+  }
+  const processor = new Processor(files);
+  const { imageTokens } = familyOptions;
+  if (typeof imageTokens === 'number' && imageTokens < processor.maxImageTokens) {
+    const text = `An image takes up to ${processor.maxImageTokens} tokens of this model: set familyOptions.imageTokens to that or more, because requests are quoted by it.`;
+    throw new PlatformError('INVALID_MODEL', text, 'familyOptions.imageTokens');
+  }
+  return processor;
+}
+
+async function openSessions(options: HostLoadOptions) {
+  const { graphFile, familyOptions } = options;
+  const beside = (part: string): string => graphFile.replace(/decoder_model(?:_merged)?(?=[^/]*$)/, part);
+  const { visionEncoder = beside('vision_encoder'), embedTokens = beside('embed_tokens') } = familyOptions;
+  if (visionEncoder === graphFile || embedTokens === graphFile) {
+    throw unfit('graphFile is no decoder_model_merged, so visionEncoder and embedTokens must name the other graphs');
+  }
+  return {
+    decoder: await openSession(options, graphFile),
+    embedding: await openSession(options, String(embedTokens)),
+    vision: await openSession(options, String(visionEncoder)),
+  };
+}
+
+/** The three graphs take turns, so waiting threads must not spin. */
+function openSession({ directory, providers, intraOpThreads }: HostLoadOptions, file: string): Promise<OrtSession> {
+  return OrtSession.open({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
+}
+
+function contextOf(
+  { contextLength, cacheTokens }: HostLoadOptions,
+  { generation }: TextSide,
+  config: TextConfig | undefined,
+): number {
+  const positions = generation.maxPositions ?? config?.max_position_embeddings ?? contextLength;
+  // The last token of a completion is never fed back, so it needs no cache position.
+  return Math.min(contextLength, positions, cacheTokens + 1);
+}
+
+function hintsOf(config: TextConfig): DecoderHints {
+  const { hidden_size: hiddenSize, num_attention_heads: heads } = config;
+  return {
+    kvHeads: config.num_key_value_heads ?? heads,
+    headDim: config.head_dim ?? (hiddenSize !== undefined && heads !== undefined ? hiddenSize / heads : undefined),
+    vocabularySize: config.vocab_size,
+  };
+}
