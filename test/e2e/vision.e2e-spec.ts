@@ -7,8 +7,7 @@ import { encodeImage } from '#media';
 import { noCapabilities } from '#model-registry/manifest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { installTinyVision, type TinyVisionCase, tinyVisionCases } from '#test/tiny-vision';
-import { drawImage } from '../../libs/inference/src/families/vision-language/__fixtures__/known-cases.js';
+import { drawImage, installTinyVision, type TinyVisionCase, tinyVisionCases } from '#test/tiny-vision';
 
 /* Images in chats by the official client, on the product's engine with a tiny Idefics3 model of random weights. */
 

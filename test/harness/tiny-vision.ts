@@ -67,3 +67,21 @@ function tinyVisionManifest(overrides: Partial<ModelManifest>): ModelManifest {
     ...overrides,
   };
 }
+
+/** Draws the image that the reference script draws, as the specs of the family do. */
+export function drawImage(
+  [width, height]: [number, number],
+  seed: number,
+): { width: number; height: number; data: Uint8Array } {
+  const data = new Uint8Array(width * height * 3);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      for (let channel = 0; channel < 3; channel++) {
+        const wave = (x * (3 + channel + seed) + y * (5 + 2 * channel)) % 211;
+        const noise = (x * y * (seed + 1) + channel * 37) % 43;
+        data[(y * width + x) * 3 + channel] = (wave + noise) % 256;
+      }
+    }
+  }
+  return { width, height, data };
+}

@@ -33,7 +33,7 @@ export function drawImage([width, height]: [number, number], seed: number): RgbP
 export function promptImages({ images }: Pick<KnownCase, 'images'>): PromptImage[] {
   return images.map((size, seed) => {
     const pixels = drawImage(size, seed);
-    const hash = createHash('sha256').update(`${size.join()}`).update(pixels.data).digest('hex');
+    const hash = createHash('sha256').update(size.join()).update(pixels.data).digest('hex');
     return { pixels, hash, param: `messages[0].content[${seed}]` };
   });
 }
