@@ -76,6 +76,18 @@ describe('a constrained TokenSampler', () => {
     );
   });
 
+  it('weighs a token once that both continues and ends the text', () => {
+    const logits = new Float32Array(size);
+    [logits[21], logits[49]] = [6.08, 6.09];
+    // The draw of seed 1 is 0.49987: behind the share of token 49, 0.49736.
+    const sampler = new TokenSampler(
+      { temperature: 1.5, seed: 1 },
+      new Int32Array(0),
+      constraintOf(allowedOf([21, 49, 0], [49])),
+    );
+    expect(sampler.sample(batchOf(logits, true), 0)).toBe(21);
+  });
+
   it('decides the same from the best few as from all logits, or not at all', () => {
     let decided = 0;
     fc.assert(

@@ -26,7 +26,11 @@ export function allowedBy(constraint: TokenConstraint | null | undefined): Allow
 }
 
 export function isAllowed({ bits, endings }: AllowedTokens, tokenId: number): boolean {
-  return (((bits[tokenId >> 5] ?? 0) >>> (tokenId & 31)) & 1) === 1 || endings.includes(tokenId);
+  return hasBit(bits, tokenId) || endings.includes(tokenId);
+}
+
+function hasBit(bits: Uint32Array, tokenId: number): boolean {
+  return (((bits[tokenId >> 5] ?? 0) >>> (tokenId & 31)) & 1) === 1;
 }
 
 let scratch = new Float32Array(0);
@@ -81,7 +85,7 @@ export function takeAllowed(logits: Float32Array, allowed: AllowedTokens, into: 
   });
 }
 
-/** Visits the allowed tokens until `visit` returns false, which is returned. */
+/** Visits each allowed token once, until `visit` returns false, which is returned. */
 function forEachAllowed(size: number, { bits, endings }: AllowedTokens, visit: (id: number) => boolean): boolean {
   const words = Math.min(bits.length, (size + 31) >> 5);
   for (let word = 0; word < words; word++) {
@@ -90,5 +94,5 @@ function forEachAllowed(size: number, { bits, endings }: AllowedTokens, visit: (
       if (id < size && !visit(id)) return false;
     }
   }
-  return endings.every((id) => id >= size || visit(id));
+  return endings.every((id) => id >= size || hasBit(bits, id) || visit(id));
 }
