@@ -5,7 +5,7 @@ import type {
   TextGenerationRequest,
   TextGenerationRunner,
 } from '#inference/host';
-import type { ReasoningFormat, ToolStyleName } from '#inference/output';
+import type { ReasoningFormat, ToolStyleName, ToolUse } from '#inference/output';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobMessage, ChatJobPayload, TextDeltaEvent } from '../contract/index.js';
 import type { ChatImageReader } from './chat-image.reader.js';
@@ -64,7 +64,11 @@ class ChatEventStream {
   private reasoning: ReasoningFormat | undefined;
   private toolStyle: ToolStyleName | undefined;
 
-  constructor(private readonly payload: ChatJobPayload) {}
+  private readonly toolUse: ToolUse | undefined;
+
+  constructor(private readonly payload: ChatJobPayload) {
+    this.toolUse = toolUseOf(payload);
+  }
 
   get reasoningTokens(): number {
     return [...this.choices.values()].reduce((sum, choice) => sum + choice.reasoningTokens, 0);
@@ -101,9 +105,8 @@ class ChatEventStream {
   }
 
   private toolChannel(index: number): ToolChannel | null {
-    const use = toolUseOf(this.payload);
-    if (use === undefined || this.toolStyle === undefined) return null;
-    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, use.tools);
+    if (this.toolUse === undefined || this.toolStyle === undefined) return null;
+    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, this.toolUse.tools);
     this.toolChannels.set(index, known);
     return known;
   }

@@ -4,19 +4,16 @@ import { isDataUrl } from '#media';
 import { builtCapabilities, type ModelManifest } from '#model-registry/manifest';
 import { maxImagePixels } from '../../contract/chat.job.js';
 import type { ChatImagePart, ChatMessage, ChatPart } from '../../contract/chat.message.js';
+import { findParts, type PartPosition, replaceParts } from './content-parts.js';
 
 /** An image part whose image lies in the storage. */
 export interface StoredImagePart extends ChatImagePart {
   stored: { artifactId: string; param: string };
 }
 
-interface ImagePosition {
-  part: ChatImagePart;
-  message: number;
-  /** Path of the part, to name in errors. */
-  param: string;
-}
+type ImagePosition = PartPosition<ChatImagePart>;
 
+const imageType = new Set(['image_url'] as const);
 const minSide = 64;
 const maxBytes = 26_214_400;
 const timeoutMs = 30_000;
@@ -37,7 +34,7 @@ export class ChatImages {
    * `IMAGE_TOO_LARGE`, `PAYLOAD_TOO_LARGE`. Too many are refused before one is read.
    */
   async prepare(messages: ChatMessage[], opened: ModelRequest): Promise<ChatMessage[]> {
-    const positions = imagesOf(messages);
+    const positions = findParts(messages, imageType);
     if (positions.length === 0) return messages;
     const { manifest, http } = opened;
     const can = builtCapabilities(manifest);
@@ -57,17 +54,12 @@ export class ChatImages {
       const { artifactId } = await reader.image(url, { param: field, maxBytes, timeoutMs, limits });
       stored.set(part, { ...part, stored: { artifactId, param } });
     }
-    return messages.map((message) => withStored(message, stored));
+    return replaceParts(messages, (part) => {
+      if (part.type !== 'image_url') return [part];
+      const image = stored.get(part);
+      return image === undefined ? [] : [image];
+    });
   }
-}
-
-function imagesOf(messages: readonly ChatMessage[]): ImagePosition[] {
-  return messages.flatMap(({ content }, message) => {
-    if (!Array.isArray(content)) return [];
-    return content.flatMap((part: ChatPart, index) =>
-      part.type === 'image_url' ? [{ part, message, param: `messages[${message}].content[${index}]` }] : [],
-    );
-  });
 }
 
 function ofLastMessage(positions: readonly ImagePosition[]): ImagePosition[] {
@@ -80,13 +72,4 @@ function checkCount(positions: readonly ImagePosition[], { id, capabilities }: M
   const surplus = positions[max];
   if (surplus === undefined) return;
   throw invalidField(`The model ${id} takes at most ${max} images.`, surplus.param, 'too_big');
-}
-
-function withStored(message: ChatMessage, stored: ReadonlyMap<ChatPart, StoredImagePart>): ChatMessage {
-  const { content } = message;
-  if (!Array.isArray(content) || !content.some(({ type }) => type === 'image_url')) return message;
-  const given: readonly ChatPart[] = content;
-  const parts = given.flatMap<ChatPart>((part) => (part.type === 'image_url' ? (stored.get(part) ?? []) : [part]));
-  // Only user messages hold parts that are not text.
-  return { ...message, content: parts } as ChatMessage;
 }

@@ -12,6 +12,7 @@ import { isDataUrl } from '#media';
 import { ApiConfig } from '#platform/config';
 import type { ChatAudioPart, ChatMessage, ChatPart, ChatVideoPart } from '../../contract/chat.message.js';
 import { decodeAudioPart } from './audio-part.js';
+import { checkPartCounts, findParts, type PartPosition, withTexts } from './content-parts.js';
 import { describeTranscript, transcriptBytes } from './transcript-text.js';
 
 /** A part that another model turns into text. */
@@ -21,12 +22,9 @@ type AdaptedPart = ChatAudioPart | ChatVideoPart;
 const maxParts: Record<AdaptedPart['type'], number> = { input_audio: 16, video_url: 3 };
 /** Maximum length of one recording or video, in seconds. */
 const maxSeconds = 1_800;
+const adaptedTypes = new Set(['input_audio', 'video_url'] as const);
 
-/** A part of a message and its path, which errors name. */
-interface PartPosition {
-  part: AdaptedPart;
-  param: string;
-}
+type AdaptedPosition = PartPosition<AdaptedPart>;
 
 /** A part that is stored and measured. */
 interface PreparedPart {
@@ -56,8 +54,8 @@ export class InputAdapters {
   /** Finds the parts to adapt. Throws `INVALID_REQUEST` for too many; nothing is decoded, fetched or run. */
   plan(messages: ChatMessage[], opened: ModelRequest): AdaptedMessages {
     const adapter = opened.manifest.inputAdapters?.audio;
-    const positions = adapter === undefined ? [] : findParts(messages);
-    checkCounts(positions);
+    const positions = adapter === undefined ? [] : findParts(messages, adaptedTypes);
+    checkPartCounts(positions, (type) => maxParts[type as AdaptedPart['type']]);
     return new AdaptedMessages(messages, positions, boundOf(opened), (next) =>
       this.run(messages, { positions, opened, next }),
     );
@@ -65,7 +63,7 @@ export class InputAdapters {
 
   private async run(
     messages: ChatMessage[],
-    { positions, opened, next }: { positions: PartPosition[]; opened: ModelRequest; next: NextReservation },
+    { positions, opened, next }: { positions: AdaptedPosition[]; opened: ModelRequest; next: NextReservation },
   ): Promise<ChatMessage[]> {
     const parts: PreparedPart[] = [];
     for (const [index, position] of positions.entries()) {
@@ -79,7 +77,11 @@ export class InputAdapters {
     return texts;
   }
 
-  private async prepare(opened: ModelRequest, { part, param }: PartPosition, position: number): Promise<PreparedPart> {
+  private async prepare(
+    opened: ModelRequest,
+    { part, param }: AdaptedPosition,
+    position: number,
+  ): Promise<PreparedPart> {
     const { field, ...content } = contentOf(part, param);
     const id = opened.manifest.inputAdapters?.audio ?? '';
     const model = await this.pipeline.openInput(opened.http, { id, type: 'asr', param, position });
@@ -118,11 +120,11 @@ export class AdaptedMessages {
 
   constructor(
     messages: ChatMessage[],
-    private readonly positions: readonly PartPosition[],
+    private readonly positions: readonly AdaptedPosition[],
     boundBytes: number,
     private readonly work: (next: NextReservation) => Promise<ChatMessage[]>,
   ) {
-    const placeholder = '.'.repeat(boundBytes);
+    const placeholder = this.isEmpty ? '' : '.'.repeat(boundBytes);
     this.bounded = withTexts(messages, new Map(positions.map(({ part }) => [part, placeholder])));
   }
 
@@ -161,35 +163,4 @@ async function transcribe(
     leftNano -= transcription.amountNano;
   }
   return withTexts(messages, texts);
-}
-
-function findParts(messages: readonly ChatMessage[]): PartPosition[] {
-  return messages.flatMap(({ content }, message) => {
-    if (!Array.isArray(content)) return [];
-    return content.flatMap((part: ChatPart, index) => {
-      const isAdapted = part.type === 'input_audio' || part.type === 'video_url';
-      return isAdapted ? [{ part, param: `messages[${message}].content[${index}]` }] : [];
-    });
-  });
-}
-
-function checkCounts(positions: readonly PartPosition[]): void {
-  for (const [type, max] of Object.entries(maxParts)) {
-    const extra = positions.filter(({ part }) => part.type === type)[max];
-    if (extra === undefined) continue;
-    throw invalidField(`A request may hold at most ${max} parts of type ${type}.`, extra.param, 'too_big');
-  }
-}
-
-function withTexts(messages: ChatMessage[], texts: ReadonlyMap<ChatPart, string>): ChatMessage[] {
-  if (texts.size === 0) return messages;
-  return messages.map((message) => {
-    const { content } = message;
-    if (!Array.isArray(content) || !content.some((part) => texts.has(part))) return message;
-    const parts = content.map((part: ChatPart): ChatPart => {
-      const text = texts.get(part);
-      return text === undefined ? part : { type: 'text', text };
-    });
-    return { ...message, content: parts } as ChatMessage;
-  });
 }
