@@ -3,7 +3,6 @@ import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { ChatPrompt, PromptImage, TextGenerationRequest } from '../contract/text-generation.js';
 import type { RgbPixels } from '../images/pixel-grid.js';
 import type { MediaSpan, PromptMedia } from '../scheduler/prompt-media.js';
-import { rotaryPositions } from '../text/rotary-positions.js';
 import {
   buildImagePrompt,
   buildPrompt,
@@ -20,8 +19,6 @@ export interface ImageEncoder {
   /** Text of the token that stands for an image in the chat template and for one position of it in the prompt. */
   readonly placeholder: string;
   readonly imageTokenId: number;
-  /** Whether the decoder counts positions in time, height and width. */
-  readonly hasRotaryGrid: boolean;
   /** Returns how an image of this size stands in a prompt. Throws `PlatformError` for a size it cannot read. */
   layout(image: PromptImage): ImageLayout;
   /** Returns `[tokens, width]`. `isWanted` is asked between runs; false ends the work with an error. */
@@ -109,8 +106,7 @@ export class ImageReader {
         for (let index = 0; index < length; index++) keys[start + index] = keyOf(image.hash, offset + index);
       }
     }
-    if (!this.encoder.hasRotaryGrid) return { spans, keys };
-    return { spans, keys, rotary: rotaryPositions(promptIds.length, placed) };
+    return { spans, keys };
   }
 
   private async featuresOf(

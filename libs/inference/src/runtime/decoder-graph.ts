@@ -45,8 +45,6 @@ export interface ConcatGraph extends DecoderGraphBase {
   inputIds: IntegerType;
   attentionMask: IntegerType | null;
   positionIds: IntegerType | null;
-  /** Whether every position has three numbers: time, height, width. */
-  hasMultimodalPositions: boolean;
   /** Input of merged exports that selects one of their two branches. */
   useCacheBranch: boolean;
   /** Name and rank of the input that limits logits to the last positions. */
@@ -123,7 +121,6 @@ function concatGraph(
     inputIds: integerType(inputs.get('input_ids')) ?? 'int64',
     attentionMask: integerType(inputs.get('attention_mask')),
     positionIds: integerType(inputs.get('position_ids')),
-    hasMultimodalPositions: inputs.get('position_ids')?.shape.length === 3,
     useCacheBranch: inputs.has('use_cache_branch'),
     logitsToKeep: keep ? { name: keep.name, rank: keep.shape.length } : null,
   };

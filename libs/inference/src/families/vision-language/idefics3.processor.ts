@@ -41,7 +41,6 @@ const mask = 'pixel_attention_mask';
  */
 export class Idefics3Processor implements VisionProcessor {
   readonly placeholder = '<image>';
-  readonly hasRotaryGrid = false;
   readonly imageTokenId: number;
   readonly maxImageTokens: number;
   private readonly session: VisionSession;
