@@ -1,21 +1,18 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyModel } from '#test/tiny-models';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
-import { tone, wavFile, type WavOptions } from '#test/wav-file';
+import { recordTone, toneWav } from '#test/tone-recording';
 
 /* Sound in a chat: a text model that does not hear, and a transcription model that always writes the same words. */
 
-const run = promisify(execFile);
 const secondNano = 1_000_000n;
 const model = 'tiny-llama';
 const transcript = `[Transcript of an audio message]\n${tinyWhisperText}\n[End of transcript]`;
@@ -28,19 +25,6 @@ let home: string;
 let scratch: string;
 let site: Server;
 let siteUrl: string;
-
-function wav(seconds: number, { silent = false, ...options }: WavOptions & { silent?: boolean } = {}): Buffer {
-  const audio = tone(seconds, options.rate);
-  return wavFile(silent ? audio.fill(0) : audio, options);
-}
-
-/** Five seconds of audio, as ffmpeg writes it. */
-async function mediaAs(name: string, args: string[]): Promise<Buffer> {
-  const path = join(scratch, name);
-  const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
-  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...audio, ...args, path]);
-  return await readFile(path);
-}
 
 function audioPart(bytes: Buffer, format?: string): Part {
   const audio = { data: bytes.toString('base64'), ...(format && { format }) };
@@ -102,8 +86,8 @@ beforeAll(async () => {
   platform = await startPlatform({ engine: 'text', home, manifests, env, unnamed: ['unserved-whisper'] });
   client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   const frames = ['-f', 'lavfi', '-i', 'color=size=64x64:duration=5', '-shortest'];
-  const video = await mediaAs('talk.mp4', frames);
-  const mute = await mediaAs('mute.mp4', [...frames, '-map', '1:v']);
+  const video = await recordTone(scratch, 'talk.mp4', frames);
+  const mute = await recordTone(scratch, 'mute.mp4', [...frames, '-map', '1:v']);
   site = createServer((request, response) => {
     const files: Record<string, [string, Buffer]> = {
       '/talk.mp4': ['video/mp4', video],
@@ -133,7 +117,7 @@ describe('audio in a chat', () => {
   it('enters the prompt as a marked transcript, which is charged beside the tokens', async () => {
     const question: Part = { type: 'text', text: 'What is this?' };
     const typed = await ask([question, { type: 'text', text: transcript }]);
-    const heard = await ask([question, audioPart(wav(5))]);
+    const heard = await ask([question, audioPart(toneWav(5))]);
     expect(heard.data.choices).toEqual(typed.data.choices);
     expect(heard.data.usage).toMatchObject({ prompt_tokens: typed.data.usage?.prompt_tokens });
     expect(heard.response.headers.get('x-service-input-adapter')).toBe('audio=tiny-whisper');
@@ -174,7 +158,7 @@ describe('audio in a chat', () => {
     ['pcm16', 'a.raw', ['-f', 's16le', '-ar', '24000']],
     ['pcm24', 'b.raw', ['-f', 's24le', '-ar', '24000']],
   ])('can have the format %s', async (format, name, args) => {
-    const { data, response } = await ask([audioPart(await mediaAs(name, args), format)]);
+    const { data, response } = await ask([audioPart(await recordTone(scratch, name, args), format)]);
     expect(data.choices[0]?.finish_reason).toMatch(/stop|length/);
     const [adapter] = await chargesOf(response.headers.get('cf-ray') ?? 'none');
     expect(adapter?.usage_units?.audioSeconds).toBeGreaterThan(4.9);
@@ -182,20 +166,20 @@ describe('audio in a chat', () => {
   });
 
   it('can be streamed, silent, and occur several times', async () => {
-    const parts = [audioPart(wav(1)), audioPart(wav(2, { silent: true })), audioPart(wav(3))];
+    const parts = [audioPart(toneWav(1)), audioPart(toneWav(2, { silent: true })), audioPart(toneWav(3))];
     const response = await post(bodyOf(parts, { stream: true }));
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
     expect(response.headers.get('x-service-input-adapter')).toBe('audio=tiny-whisper');
     const charges = await chargesOf(response.headers.get('cf-ray') ?? 'none');
     expect(charges.map(({ usage_units: units }) => units?.audioSeconds)).toEqual([1, 2, 3, undefined]);
-    const silent = await ask([audioPart(wav(2, { silent: true }))]);
+    const silent = await ask([audioPart(toneWav(2, { silent: true }))]);
     const typed = await ask([{ type: 'text', text: '[Transcript of an audio message: no speech]' }]);
     expect(silent.data.usage?.prompt_tokens).toBe(typed.data.usage?.prompt_tokens);
   });
 
   it('is transcribed once for one Idempotency-Key', async () => {
     const key = { 'idempotency-key': 'hear-once' };
-    const body = bodyOf([audioPart(wav(2))]);
+    const body = bodyOf([audioPart(toneWav(2))]);
     const first = await post(body, key);
     const before = await chargesOf();
     const second = await post(body, key);
@@ -207,7 +191,9 @@ describe('audio in a chat', () => {
   it('is no longer transcribed when the client disconnects, and the chat never starts', async () => {
     const abort = new AbortController();
     const before = (await chargesOf()).length;
-    const response = post(bodyOf([audioPart(wav(1_500, { rate: 8_000, bits: 8 }))]), { signal: abort.signal } as never);
+    const response = post(bodyOf([audioPart(toneWav(1_500, { rate: 8_000, bits: 8 }))]), {
+      signal: abort.signal,
+    } as never);
     const ended = response.then(
       () => 'answered',
       () => 'left',
@@ -229,7 +215,7 @@ describe('the sound of a video in a chat', () => {
     const shown = `[Transcript of the sound of a video, whose images are not shown]\n${tinyWhisperText}\n[End of transcript]`;
     const typed = await ask([{ type: 'text', text: shown }]);
     const inline = (
-      await mediaAs('b.webm', ['-f', 'lavfi', '-i', 'color=size=64x64:duration=5', '-shortest'])
+      await recordTone(scratch, 'b.webm', ['-f', 'lavfi', '-i', 'color=size=64x64:duration=5', '-shortest'])
     ).toString('base64');
     for (const url of [`${siteUrl}/talk.mp4`, `data:video/webm;base64,${inline}`]) {
       const { data, response } = await ask([video(url)]);
@@ -248,7 +234,7 @@ describe('the sound of a video in a chat', () => {
     ['is a page', () => [video(`${siteUrl}/page.mp4`)], 0],
     ['is missing', () => [video(`${siteUrl}/none.mp4`)], 0],
     ['is a file', () => [video('file:///etc/passwd')], 0],
-    ['is no video', () => [video(`data:video/mp4;base64,${wav(1).toString('base64')}`)], 0],
+    ['is no video', () => [video(`data:video/mp4;base64,${toneWav(1).toString('base64')}`)], 0],
     ['is one of four', () => Array.from({ length: 4 }, () => video(`${siteUrl}/talk.mp4`)), 3],
   ])('that %s is refused by its part, at no cost', async (_what, make, part) => {
     const before = await chargesOf();
@@ -269,34 +255,38 @@ describe('invalid audio in a chat', () => {
     ['is empty', () => raw(''), { status: 400, code: 'INVALID_REQUEST', param: field }],
     ['is a URL', () => raw('https://example.com/a.wav'), { status: 400, code: 'INVALID_REQUEST', param: field }],
     ['is text', () => audioPart(Buffer.from('hello')), { status: 400, code: 'INVALID_AUDIO_FORMAT', param: field }],
-    ['has another format', () => audioPart(wav(1), 'mp3'), { status: 400, code: 'INVALID_AUDIO_FORMAT', param: field }],
+    [
+      'has another format',
+      () => audioPart(toneWav(1), 'mp3'),
+      { status: 400, code: 'INVALID_AUDIO_FORMAT', param: field },
+    ],
     [
       'has an unknown format',
-      () => audioPart(wav(1), 'wma'),
+      () => audioPart(toneWav(1), 'wma'),
       { status: 400, param: 'messages[0].content[1].input_audio.format' },
     ],
-    ['has half a header', () => audioPart(wav(1).subarray(0, 30)), { status: 400, code: 'INVALID_AUDIO_FORMAT' }],
-    ['has no samples', () => audioPart(wav(0)), { status: 400, code: 'INVALID_AUDIO_FORMAT', param: field }],
+    ['has half a header', () => audioPart(toneWav(1).subarray(0, 30)), { status: 400, code: 'INVALID_AUDIO_FORMAT' }],
+    ['has no samples', () => audioPart(toneWav(0)), { status: 400, code: 'INVALID_AUDIO_FORMAT', param: field }],
     [
       'is longer than half an hour',
-      () => audioPart(wav(1, { claimedSeconds: 1_900, rate: 8_000, bits: 8 })),
+      () => audioPart(toneWav(1, { claimedSeconds: 1_900, rate: 8_000, bits: 8 })),
       { status: 413, code: 'PAYLOAD_TOO_LARGE', param: field },
     ],
     [
       'has a model that does not hear',
-      () => audioPart(wav(1)),
+      () => audioPart(toneWav(1)),
       { status: 400, param: 'messages[0].content[1]' },
       'no-adapter',
     ],
     [
       'has an adapter that is not installed',
-      () => audioPart(wav(1)),
+      () => audioPart(toneWav(1)),
       { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('models pull no-such-model') },
       'adapter-unknown',
     ],
     [
       'has an adapter that is not served',
-      () => audioPart(wav(1)),
+      () => audioPart(toneWav(1)),
       { status: 503, param: 'messages[0].content[1]', message: expect.stringContaining('unserved-whisper') },
       'adapter-unserved',
     ],
@@ -313,9 +303,9 @@ describe('invalid audio in a chat', () => {
 
   it('is refused before anything runs if another part is invalid, or if there are too many', async () => {
     const before = await chargesOf();
-    const mixed = await post(bodyOf([audioPart(wav(1)), raw('§')]));
+    const mixed = await post(bodyOf([audioPart(toneWav(1)), raw('§')]));
     expect(mixed.status).toBe(400);
-    const many = await post(bodyOf(Array.from({ length: 17 }, () => audioPart(wav(0.1)))));
+    const many = await post(bodyOf(Array.from({ length: 17 }, () => audioPart(toneWav(0.1)))));
     expect([many.status, await many.json()]).toMatchObject([400, { error: { param: 'messages[0].content[16]' } }]);
     expect(await chargesOf()).toEqual(before);
   });

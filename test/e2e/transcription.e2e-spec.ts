@@ -1,31 +1,18 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
-import { tone, wavFile, type WavOptions } from '#test/wav-file';
+import { recordTone, toneWav } from '#test/tone-recording';
 
 /* Recordings through the whole platform, on a tiny model that always writes the same words. */
 
-const run = promisify(execFile);
 const priceNano = 1_000_000n;
-
-interface AudioOptions extends WavOptions {
-  /** Silence instead of a tone. */
-  silent?: boolean;
-}
-
-function wav(seconds: number, { silent = false, ...options }: AudioOptions = {}): Buffer {
-  const audio = tone(seconds, options.rate);
-  return wavFile(silent ? audio.fill(0) : audio, options);
-}
 
 let platform: Platform;
 let client: OpenAI;
@@ -33,14 +20,6 @@ let home: string;
 let scratch: string;
 let site: Server;
 let siteUrl: string;
-
-/** Five seconds of audio in a container, as ffmpeg writes it. */
-async function recordingAs(name: string, args: string[]): Promise<Buffer> {
-  const path = join(scratch, name);
-  const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
-  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...audio, ...args, path]);
-  return await readFile(path);
-}
 
 function form(file: Buffer | null, fields: Record<string, string> = {}, name = 'talk.wav'): FormData {
   const body = new FormData();
@@ -99,7 +78,13 @@ beforeAll(async () => {
   const env = { SLUICE_EGRESS_NETWORKS: '127.0.0.0/8' };
   platform = await startPlatform({ engine: 'text', home, manifests: [manifest], env });
   client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
-  const video = await recordingAs('talk.mp4', ['-f', 'lavfi', '-i', 'color=size=64x64:duration=5', '-shortest']);
+  const video = await recordTone(scratch, 'talk.mp4', [
+    '-f',
+    'lavfi',
+    '-i',
+    'color=size=64x64:duration=5',
+    '-shortest',
+  ]);
   site = createServer((request, response) => {
     if (request.url === '/talk.mp4') response.writeHead(200, { 'content-type': 'video/mp4' }).end(video);
     else if (request.url === '/page') response.writeHead(200, { 'content-type': 'text/html' }).end('<html></html>');
@@ -120,7 +105,7 @@ afterAll(async () => {
 });
 
 describe('the official client', () => {
-  const talk = () => toFile(wav(5), 'talk.wav');
+  const talk = () => toFile(toneWav(5), 'talk.wav');
 
   it('transcribes as JSON, under the name of OpenAI’s model', async () => {
     const { data, response } = await client.audio.transcriptions
@@ -160,7 +145,7 @@ describe('the official client', () => {
 
 describe('a form', () => {
   it('gets timestamps of words and segments on request', async () => {
-    const response = await post(form(wav(5, { rate: 44_100, channels: 2 }), { timestamps: 'true' }));
+    const response = await post(form(toneWav(5, { rate: 44_100, channels: 2 }), { timestamps: 'true' }));
     const answer = (await response.json()) as { timestamps: { word: object[]; segment: { text: string }[] } };
     expect(answer.timestamps.segment.map(({ text }) => text)).toEqual([tinyWhisperText]);
     expect(answer.timestamps.word).toHaveLength(tinyWhisperText.split(' ').length);
@@ -176,7 +161,7 @@ describe('a form', () => {
     ['talk.webm', []],
     ['talk.mp4', []],
   ])('can contain %s', async (name, args) => {
-    const response = await post(form(await recordingAs(name, args), {}, name));
+    const response = await post(form(await recordTone(scratch, name, args), {}, name));
     const answer = (await response.json()) as { text: string; duration: number };
     expect(answer.text).toBe(tinyWhisperText);
     expect(answer.duration).toBeGreaterThan(4.9);
@@ -184,7 +169,7 @@ describe('a form', () => {
   });
 
   it('can contain a recording of many windows, and pays its seconds', async () => {
-    const response = await post(form(wav(75), { response_format: 'verbose_json' }));
+    const response = await post(form(toneWav(75), { response_format: 'verbose_json' }));
     const answer = (await response.json()) as { segments: { start: number; seek: number }[]; duration: number };
     expect(answer.segments.map(({ start }) => Math.round(start))).toEqual([0, 30, 60]);
     expect(answer.duration).toBe(75);
@@ -193,7 +178,7 @@ describe('a form', () => {
 
   it('gets its first response again for the same key and bytes', async () => {
     const key = { 'idempotency-key': 'transcribe-once' };
-    const file = wav(4);
+    const file = toneWav(4);
     const boundary = 'b0undary';
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n`;
     const body = Buffer.concat([Buffer.from(head), file, Buffer.from(`\r\n--${boundary}--\r\n`)]);
@@ -217,25 +202,29 @@ describe('an invalid recording', () => {
     ],
     [
       'claims a length of one day',
-      () => form(wav(1, { claimedSeconds: 86_400, rate: 8_000, bits: 8 })),
+      () => form(toneWav(1, { claimedSeconds: 86_400, rate: 8_000, bits: 8 })),
       { status: 413, code: 'PAYLOAD_TOO_LARGE' },
     ],
-    ['has half a header', () => form(wav(1).subarray(0, 30)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
-    ['has only a header', () => form(wav(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
-    ['is silent', () => form(wav(40, { silent: true })), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
+    [
+      'has half a header',
+      () => form(toneWav(1).subarray(0, 30)),
+      { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' },
+    ],
+    ['has only a header', () => form(toneWav(0)), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
+    ['is silent', () => form(toneWav(40, { silent: true })), { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' }],
     [
       'is a damaged flac',
-      async () => form((await recordingAs('cut.flac', [])).fill(0, 200), {}, 'a.flac'),
+      async () => form((await recordTone(scratch, 'cut.flac', [])).fill(0, 200), {}, 'a.flac'),
       { status: 422, code: 'ASR_UPSTREAM_VALIDATION_FAILED' },
     ],
     ['is missing', () => form(null, { model: 'whisper-1' }), { status: 400, code: 'INVALID_REQUEST', param: 'file' }],
-    ['is base64', () => form(null, { file: wav(1).toString('base64') }), { status: 400, code: 'INVALID_REQUEST' }],
+    ['is base64', () => form(null, { file: toneWav(1).toString('base64') }), { status: 400, code: 'INVALID_REQUEST' }],
     [
       'names an unknown model',
-      () => form(wav(1), { model: 'no-such' }),
+      () => form(toneWav(1), { model: 'no-such' }),
       { status: 404, code: 'MODEL_NOT_FOUND', param: 'model' },
     ],
-    ['asks for XML', () => form(wav(1), { response_format: 'xml' }), { status: 400, param: 'response_format' }],
+    ['asks for XML', () => form(toneWav(1), { response_format: 'xml' }), { status: 400, param: 'response_format' }],
     ['is too large', () => form(Buffer.alloc(25 * 1024 * 1024 + 1)), { status: 413, code: 'PAYLOAD_TOO_LARGE' }],
   ];
 
@@ -261,7 +250,7 @@ describe('an invalid recording', () => {
 describe('a client that disconnects', () => {
   it('pays the processed seconds, and the work ends', async () => {
     const abort = new AbortController();
-    const long = wav(1_500, { rate: 8_000, bits: 8 });
+    const long = toneWav(1_500, { rate: 8_000, bits: 8 });
     const answer = fetch(`${platform.baseUrl}/audio/transcriptions`, {
       method: 'POST',
       body: form(long),
@@ -284,7 +273,7 @@ describe('a client that disconnects', () => {
 
 describe('a recording whose model host dies midway', () => {
   it('is transcribed: the next host continues with the same window', async () => {
-    const answer = post(form(wav(360, { rate: 8_000, bits: 8 }), { response_format: 'verbose_json' }));
+    const answer = post(form(toneWav(360, { rate: 8_000, bits: 8 }), { response_format: 'verbose_json' }));
     await started();
     process.kill(platform.hostPid('tiny-whisper'), 'SIGKILL');
     const { segments, duration } = (await (await answer).json()) as { segments: { start: number }[]; duration: number };

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { tone, wavFile, type WavOptions } from './wav-file.js';
+
+const run = promisify(execFile);
+
+export interface ToneOptions extends WavOptions {
+  /** Silence instead of a tone. */
+  silent?: boolean;
+}
+
+/** A WAV file of a tone. */
+export function toneWav(seconds: number, { silent = false, ...options }: ToneOptions = {}): Buffer {
+  const audio = tone(seconds, options.rate);
+  return wavFile(silent ? audio.fill(0) : audio, options);
+}
+
+/** Five seconds of a tone as ffmpeg writes them to `<folder>/<name>`; its ending names the container. */
+export async function recordTone(folder: string, name: string, args: string[]): Promise<Buffer> {
+  const path = join(folder, name);
+  const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
+  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...audio, ...args, path]);
+  return await readFile(path);
+}
