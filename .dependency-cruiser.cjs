@@ -1,12 +1,12 @@
 /*
  * The module boundaries. Imports point left only:
- *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference < gateway < modalities < apps
+ *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
 const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|conformance)[.]ts$)';
-const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing';
-const upper = 'jobs|inference';
+const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters';
+const upper = 'jobs|inference|web';
 
 /** What other libraries may import from a library. */
 const entries = [
@@ -14,8 +14,10 @@ const entries = [
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
   `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
-  '^libs/(accounts|billing|model-registry|rate-limit)/src/api/index[.]ts$',
+  '^libs/gateway/src/(inputs|moderation|responses)/index[.]ts$',
+  '^libs/(accounts|billing|characters|model-registry|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
+  '^libs/queue/src/(roles|signing)/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
@@ -52,8 +54,9 @@ module.exports = {
     {
       name: 'resolvable',
       severity: 'error',
-      comment: 'Every import resolves to a file or a declared package. The bench peers have packages of their own.',
-      from: { path: '^(apps|libs|test|bench)/', pathNot: '^bench/peers/' },
+      comment:
+        'Every import resolves to a file or a declared package. The bench peers and the client libraries have packages of their own.',
+      from: { path: '^(apps|libs|test|bench)/', pathNot: '^(bench/peers|test/clients/libraries)/' },
       to: { couldNotResolve: true, dependencyTypesNot: ['core', 'type-only'] },
     },
     {
@@ -80,16 +83,16 @@ module.exports = {
     {
       name: 'layer-upper',
       severity: 'error',
-      comment: 'jobs and inference import the layers below, but not each other.',
+      comment: 'jobs, inference and web import the layers below, but not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
     },
     {
       name: 'layer-gateway',
       severity: 'error',
-      comment: 'gateway knows jobs and the libraries below it, no slice and no app.',
+      comment: 'gateway knows jobs, web and the libraries below them, no slice and no app.',
       from: { path: '^libs/gateway/', pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|gateway)/`] },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|web|gateway)/`] },
     },
     {
       name: 'layer-modalities',
@@ -246,13 +249,13 @@ module.exports = {
     oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
-    oneOwner('parsers-in-documents', 'unpdf|htmlparser2', '^libs/documents/'),
+    oneOwner('parsers-in-documents', 'unpdf|htmlparser2|defuddle|linkedom|turndown', '^libs/documents/'),
     {
       name: 'parsers-in-the-extractor',
       severity: 'error',
       comment: 'Parsers of documents run in the extractor, a child process with limits, and load nowhere else.',
       from: { path: '^libs/documents/src/(nest/)?index[.]ts$' },
-      to: { path: package_('unpdf|htmlparser2'), reachable: true },
+      to: { path: package_('unpdf|htmlparser2|defuddle|linkedom|turndown'), reachable: true },
     },
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
     oneOwner('undici-at-the-edges', 'undici', '^libs/(egress|model-store)/'),

@@ -69,7 +69,7 @@ export default defineConfig({
           hookTimeout: 180_000,
           isolate: false,
           // Two faults at once in quick runs, which mostly wait. In full runs, each has the machine to itself.
-          maxWorkers: process.env.SLUICE_FAULTS === 'quick' ? 2 : 1,
+          maxWorkers: process.env.SLUICE_TEST_FAULTS === 'quick' ? 2 : 1,
         },
       },
       {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { hostLoadOptions } from '#inference/host';
+import { CpuClock } from './admission/cpu-clock.js';
 import { type BenchSubject, type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
 import { type ConstrainedPlan, planOf, type PlanShape, type SchemaUse } from './structured/plans.js';
@@ -18,14 +19,15 @@ the time to compile a schema and to compute a mask, beside web-xgrammar. Subject
     ...modelBenchOptions,
     model: { value: 'ID', about: 'what writes', default: 'stories-15m' },
     streams: { value: 'N', about: 'concurrent streams', default: 16 },
+    tokens: { value: 'N', about: 'tokens of each stream', default: 160 },
     only: { value: 'TEXT', about: 'subjects whose name contains this', default: '' },
   },
 );
-const { home, threads, rounds, json, model, streams } = options;
+const { home, threads, rounds, json, model, streams, tokens: maxTokens } = options;
 
 const weights = await prepareWeights(model, home, 'same');
 const { manifest, folder } = weights;
-const outputTokens = Math.min(160, (manifest.contextLength ?? 2_048) - 64);
+const outputTokens = Math.min(maxTokens, (manifest.contextLength ?? 2_048) - 64);
 
 const load = hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads, slots: streams });
 const engine = await BenchChild.start(
@@ -40,8 +42,10 @@ function decodeSubject(child: GrammarPeer, name: string, use: SchemaUse, tempera
   return {
     name,
     run: async (round) => {
+      const clock = new CpuClock({ child: child.pid });
       const { decodeTokensPerSecond, tokens } = await runPlan(child, planOf(name, round, use, shape));
-      return { decodeTokensPerSecond, tokens };
+      const { child: cpuMs = Number.NaN } = clock.elapsedMs();
+      return { decodeTokensPerSecond, tokens, cpuMsPerToken: cpuMs / tokens };
     },
   };
 }
@@ -83,7 +87,7 @@ const subjects = [
 function ratiosOf(results: readonly BenchSubjectResult[]): Ratio[] {
   const rate = (name: string): number => medianOf(results, name, 'decodeTokensPerSecond');
   const first = (name: string): number => medianOf(results, `first token, ${name}`, 'firstTokenMs');
-  const cost = (name: string, figure: string): number => medianOf(results, `matcher, ${name}`, figure);
+  const cost = (name: string, figure: string): number => medianOf(results, name, figure);
   return [
     {
       name: `${streams} streams, greedy: schema / any text`,
@@ -94,6 +98,21 @@ function ratiosOf(results: readonly BenchSubjectResult[]): Ratio[] {
       name: `${streams} streams, sampled: schema / any text`,
       value: rate('schema, sampled') / rate('any text, sampled'),
       aim: 0.97,
+    },
+    {
+      name: `${streams} streams, greedy: processor time, any text / schema`,
+      value: cost('any text, greedy', 'cpuMsPerToken') / cost('schema, greedy', 'cpuMsPerToken'),
+      aim: 0.97,
+    },
+    {
+      name: `${streams} streams, sampled: processor time, any text / schema`,
+      value: cost('any text, sampled', 'cpuMsPerToken') / cost('schema, sampled', 'cpuMsPerToken'),
+      aim: 0.97,
+    },
+    {
+      name: `${streams} streams, llama.cpp: processor time, any text / grammar`,
+      value: cost('llama.cpp, any text', 'cpuMsPerToken') / cost('llama.cpp, grammar', 'cpuMsPerToken'),
+      aim: null,
     },
     {
       name: `${streams} streams, llama.cpp: grammar / any text`,
@@ -114,13 +133,13 @@ function ratiosOf(results: readonly BenchSubjectResult[]): Ratio[] {
     },
     {
       name: 'compile, ours / web-xgrammar',
-      value: cost('sluice', 'compileMs') / cost('web-xgrammar', 'compileMs'),
+      value: cost('matcher, sluice', 'compileMs') / cost('matcher, web-xgrammar', 'compileMs'),
       aim: null,
       isLimit: true,
     },
     {
       name: 'known masks, ours / web-xgrammar',
-      value: cost('sluice', 'maskUs') / cost('web-xgrammar', 'maskUs'),
+      value: cost('matcher, sluice', 'maskUs') / cost('matcher, web-xgrammar', 'maskUs'),
       aim: null,
       isLimit: true,
     },

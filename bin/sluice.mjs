@@ -16,8 +16,8 @@ if (!existsSync(main)) {
   if (!existsSync(join(root, 'node_modules'))) fail('Sluice is not installed yet. Run: npm ci');
   console.error('Building …');
   try {
-    const { build } = await import('../scripts/build.mjs');
-    build();
+    const { buildForStart } = await import('../scripts/build.mjs');
+    await buildForStart();
   } catch (error) {
     fail(`${error instanceof Error ? error.message : error} Run: npm run build`);
   }

@@ -28,10 +28,9 @@ LABEL org.opencontainers.image.title="sluice-api" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The api validates audio and video inputs with ffmpeg. `--build-arg FFMPEG=` leaves it out: those routes then return 503.
-ARG FFMPEG=ffmpeg
-# A third of ffmpeg's dependencies are display drivers and their compiler (LLVM). They are removed, and ffmpeg is run once
-# to check that it works without them.
+# Audio and video are read and written by the ffmpeg of a package. `--build-arg FFMPEG=ffmpeg` adds that of Debian, which is
+# used where it is newer.
+ARG FFMPEG=
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
  && rm -rf /var/lib/apt/lists/* /var/log/* \
@@ -52,9 +51,11 @@ COPY --from=build /app/dist/apps/api dist/apps/api
 COPY --from=build /app/dist/apps/ops dist/apps/ops
 COPY --from=build /app/dist/apps/cli dist/apps/cli
 RUN ln -s /app/bin/sluice.mjs /usr/local/bin/sluice
-ENV NODE_ENV=production SLUICE_HOME=/var/lib/sluice HOST=0.0.0.0 SLUICE_OPS_HOST=0.0.0.0
+# Buffers of bodies are mapped one by one, so that their memory returns to the system when they are freed.
+ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536
+ENV NODE_ENV=production SLUICE_HOME=/var/lib/sluice HOST=0.0.0.0 SLUICE_API_HEALTH_HOST=0.0.0.0 SLUICE_OPS_HOST=0.0.0.0
 USER 10001:10001
-EXPOSE 3000 3002
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "docker/healthcheck.mjs", "3000"]
+EXPOSE 3000 3002 3003
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "docker/healthcheck.mjs", "3003"]
 ENTRYPOINT ["tini", "--", "node"]
 CMD ["dist/apps/api/src/main.js"]

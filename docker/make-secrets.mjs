@@ -20,7 +20,7 @@ make('database', {
   url: `postgresql://sluice:${database}@database:5432/sluice`,
   'secret-key': random(32),
 });
-make('queue', { password: queue, url: `redis://:${queue}@queue:6379` });
+make('queue', { password: queue, url: `redis://:${queue}@queue:6379`, key: random(32) });
 make('artifacts', { 'access-key-id': random(10), 'secret-access-key': random(20) });
 make('grafana', { password: random(12) });
 

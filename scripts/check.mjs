@@ -31,6 +31,7 @@ const failed = await runSteps([
       ...sources,
     ],
   },
+  { name: 'advisories', command: [node, resolve(root, 'scripts/check-advisories.mjs')] },
   {
     name: 'style (test/architecture)',
     command: [node, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'test/architecture'],

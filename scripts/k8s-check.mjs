@@ -13,7 +13,7 @@ const failed = await runSteps([
   {
     name: 'k8s overlays, schemas and policies',
     command: [process.execPath, tool('vitest/vitest.mjs'), 'run', '--project', 'k8s', ...reporters],
-    env: { SLUICE_KUSTOMIZE: kustomize },
+    env: { SLUICE_TEST_KUSTOMIZE: kustomize },
     report,
   },
 ]);

@@ -17,8 +17,8 @@ const carrier = {
 
 /** Returns the command that renders a kustomization, with words separated by spaces. Throws if there is none. */
 export async function findKustomize() {
-  const usual = process.env.SLUICE_KUSTOMIZE
-    ? [process.env.SLUICE_KUSTOMIZE]
+  const usual = process.env.SLUICE_TEST_KUSTOMIZE
+    ? [process.env.SLUICE_TEST_KUSTOMIZE]
     : ['kubectl kustomize', 'kustomize build'];
   return usual.find(renders) ?? `${await carriedKubectl()} kustomize`;
 }

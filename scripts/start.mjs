@@ -28,7 +28,8 @@ function isInstallStale() {
 function install() {
   console.log('Installing packages (npm ci) …');
   // Hides engine warnings of packages that work anyway; they would be the first output a new user sees.
-  const args = ['ci', '--loglevel=error', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  // Development packages are not needed: `npm test` installs them.
+  const args = ['ci', '--loglevel=error', '--omit=dev', '--include=optional', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
   const [command, ...rest] = npm ? [process.execPath, npm, ...args] : ['npm', ...args];
   const result = spawnSync(command, rest, { cwd: root, stdio: 'inherit', shell: !npm && process.platform === 'win32' });
@@ -37,11 +38,11 @@ function install() {
 
 requireNode();
 if (isInstallStale()) install();
-const { build, isBuildStale } = await import('./build.mjs');
+const { buildForStart, isBuildStale } = await import('./build.mjs');
 if (isBuildStale()) {
   console.log('Building …');
   try {
-    build();
+    await buildForStart();
   } catch (error) {
     fail(error instanceof Error ? error.message : String(error));
   }

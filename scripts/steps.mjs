@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describeFailure, failedFiles, readTestReport, unsteadyTests } from './test-report.mjs';
+import { describeFailure, failedFiles, failuresOf, strayErrorsPath, unsteadyTests } from './test-report.mjs';
 
 /** Root of the checkout, whatever the working directory. */
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -25,7 +24,7 @@ const mostFilesAgain = 3;
 
 /**
  * Runs every step, also after a failure, prints a table of the failed tests, and returns the number of failed steps.
- * `.ci/run` names a file in SLUICE_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
+ * `.ci/run` names a file in SLUICE_TEST_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
  * test step. `again` builds the same step for the failed files, with a report of its own.
  */
 export async function runSteps(steps) {
@@ -33,9 +32,9 @@ export async function runSteps(steps) {
   for (const step of steps) {
     const result = await runStep(step);
     results.push(result);
-    if (process.env.SLUICE_STEP_REPORT) {
+    if (process.env.SLUICE_TEST_STEP_REPORT) {
       const { name, passed, report, again } = result;
-      await appendFile(process.env.SLUICE_STEP_REPORT, `${JSON.stringify({ name, passed, report, again })}\n`);
+      await appendFile(process.env.SLUICE_TEST_STEP_REPORT, `${JSON.stringify({ name, passed, report, again })}\n`);
     }
   }
   console.log('');
@@ -43,29 +42,27 @@ export async function runSteps(steps) {
     console.log(`${passed ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
     if (!report) continue;
     for (const test of unsteadyTests(report, again)) console.log(`        unsteady: ${describeFailure(test)}`);
-    const failures = passed ? [] : readTestReport(report, again).failures;
+    const failures = passed ? [] : failuresOf(report, again);
     for (const failure of failures) console.log(`        ${describeFailure(failure)}`);
   }
   return results.filter(({ passed }) => !passed).length;
 }
 
-const strayErrorsOf = (report) => `${report}.stray-errors`;
-
 async function runStep({ name, command, env, report, again }) {
   console.log(`\n== ${name}`);
   const started = performance.now();
-  let code = await runCommand(command, {
-    env: { ...env, ...(report && { SLUICE_STRAY_ERRORS: strayErrorsOf(report) }) },
-  });
+  const run = (command, report) =>
+    runCommand(command, { env: { ...env, ...(report && { SLUICE_TEST_STRAY_ERRORS: strayErrorsPath(report) }) } });
+  let code = await run(command, report);
   const result = { name, report, again: undefined };
-  // Errors outside of a test belong to no file, so no second run can clear them.
-  const mayRunAgain = code !== 0 && report && again && !existsSync(strayErrorsOf(report));
-  const files = mayRunAgain ? failedFiles(report) : [];
-  if (files.length > 0 && files.length <= mostFilesAgain) {
-    console.log(`\n== ${name}: once more, alone: ${files.join(', ')}`);
-    const second = again(files);
-    code = await runCommand(second.command, { env });
-    result.again = second.report;
+  if (code !== 0 && report && again) {
+    const { files, isElsewhere } = failedFiles(report);
+    if (files.length <= mostFilesAgain) {
+      console.log(`\n== ${name}: once more, ${isElsewhere ? 'all files' : `alone: ${files.join(', ')}`}`);
+      const second = again(isElsewhere ? [] : files);
+      code = await run(second.command, second.report);
+      result.again = second.report;
+    }
   }
   return { ...result, passed: code === 0, seconds: ((performance.now() - started) / 1000).toFixed(1) };
 }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
 const longestMessage = 6;
 
@@ -14,17 +15,54 @@ export function readTestReport(path, again) {
   return readFiles([...filesOf(path).filter(({ name }) => !seenAgain.has(name)), ...second]);
 }
 
-/** Paths of the files with failures. */
+/** Paths of the `files` with failures, and whether some failure `isElsewhere`: in no file, or in none that is known. */
 export function failedFiles(path) {
-  const files = existsSync(path) ? filesOf(path) : [];
-  return files.filter(({ status }) => status === 'failed').map(({ name }) => name);
+  const failed = existsSync(path) ? filesOf(path).filter(({ status }) => status === 'failed') : [];
+  const places = [...failed.map(({ name }) => name), ...strayErrorsOf(path).map(({ file }) => file)];
+  const files = [...new Set(places.filter((place) => place !== null))];
+  return { files, isElsewhere: places.includes(null) || files.length === 0 };
 }
 
 /** Failures of the first run of a step that passed in the second. */
 export function unsteadyTests(path, again) {
   if (!again) return [];
-  const left = new Set(readTestReport(path, again).failures.map(({ name }) => name));
-  return readTestReport(path).failures.filter(({ name }) => !left.has(name));
+  const left = new Set(namedFailures(path, again).map(({ name }) => name));
+  return failuresOf(path).filter(({ name }) => !left.has(name));
+}
+
+/** The failures of a failed step, at least one: those of its report, and errors outside of any test in its last run. */
+export function failuresOf(path, again) {
+  const failures = namedFailures(path, again);
+  return failures.length > 0 ? failures : [{ name: 'failed, but no test did', message: 'Its output says why.' }];
+}
+
+function namedFailures(path, again) {
+  return [...readTestReport(path, again).failures, ...strayErrorsOf(again ?? path).map(describeStrayError)];
+}
+
+/** The test files of several reports that took 10 seconds or more, the slowest first. */
+export function slowestFiles(paths, count = 25) {
+  const files = paths.filter(existsSync).flatMap(filesOf);
+  const timed = files.map(({ name, startTime, endTime }) => ({
+    name: relative(process.cwd(), name),
+    seconds: Math.round((endTime - startTime) / 1000),
+  }));
+  return timed
+    .filter(({ seconds }) => seconds >= 10)
+    .sort((left, right) => right.seconds - left.seconds)
+    .slice(0, count);
+}
+
+/** Where the stray errors of a step are noted: those outside of any test, which its report omits. */
+export const strayErrorsPath = (report) => `${report}.stray-errors`;
+
+function strayErrorsOf(report) {
+  const path = strayErrorsPath(report);
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
+}
+
+function describeStrayError({ file, message }) {
+  return { name: `an error outside of any test, in ${file ?? 'no file'}`, message: shorten(message) };
 }
 
 function filesOf(path) {
@@ -40,6 +78,9 @@ function readFiles(files) {
       read.failures.push({ name: fullName, message: shorten(failureMessages?.[0]) });
     }
     const skipped = of('skipped', 'pending', 'todo', 'disabled');
+    if (file.status === 'failed' && of('failed').length === 0 && file.assertionResults.length > 0) {
+      read.failures.push({ name: `${file.name} failed in a hook`, message: shorten(file.message) });
+    }
     if (file.assertionResults.length === skipped.length) {
       read.failures.push({ name: `${file.name} ran no test`, message: shorten(file.message) });
     } else {

@@ -48,10 +48,10 @@ if (!hasRedis) {
   console.log('redis-server is not on the PATH: the Redis suites are skipped, those on Postgres run.');
 }
 
-// Real processes and stores on a shared machine: docs/decisions/second-run.md.
-const hasSecondRun = process.env.SLUICE_SECOND_RUN === 'true';
+// docs/decisions/second-run.md
+const hasSecondRun = process.env.SLUICE_TEST_SECOND_RUN === 'true';
 
-const env = isQuick ? { SLUICE_FAULTS: 'quick' } : {};
+const env = isQuick ? { SLUICE_TEST_FAULTS: 'quick' } : {};
 if (projects.includes('models')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
   mkdirSync(env.SLUICE_TEST_HOME, { recursive: true });
@@ -76,10 +76,7 @@ function testStep(project) {
     const command = [node, tool('vitest/vitest.mjs'), 'run', '--project', project, ...chosen, ...reporters];
     return { command, report };
   };
-  const again =
-    hasSecondRun && project !== 'unit'
-      ? (failed) => run(`${project}-again`, ['--no-file-parallelism', ...failed])
-      : undefined;
+  const again = hasSecondRun ? (failed) => run(`${project}-again`, ['--no-file-parallelism', ...failed]) : undefined;
   return { name: `${project} tests`, env, ...run(project, files), again };
 }
 

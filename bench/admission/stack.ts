@@ -157,7 +157,9 @@ export class Stack {
     };
     this.spawn('ops', 'apps/ops/src/main.js', { ...truth, SLUICE_OPS_PORT: '0' }, profiles);
     this.spawnWorker('worker', profiles);
-    this.spawn('api', 'apps/api/src/main.js', { ...truth, HOST: '127.0.0.1', PORT: String(this.apiPort) }, profiles);
+    const shown = { SLUICE_API_HEALTH_PORT: '0', SLUICE_API_PUBLIC_HEALTH: 'true' };
+    const api = { ...truth, ...shown, HOST: '127.0.0.1', PORT: String(this.apiPort) };
+    this.spawn('api', 'apps/api/src/main.js', api, profiles);
   }
 
   private spawn(name: string, entry: string, env: Record<string, string>, profiles?: string): void {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { AccountsService, type Caller } from '#accounts';
 import { JobQuote, LedgerService, ReservationStep, SettlementStep } from '#billing';
 import { nanosPerUsd, newRequestId } from '#common';
-import { AdmissionService, JobCloser, JobsRepository, PayloadCipher } from '#jobs';
+import { AdmissionService, JobCloser, JobsRepository, PayloadCipher, ResultTickets } from '#jobs';
 import { chatJob } from '#modalities/chat/contract';
 import { createLogger } from '#platform/logging';
 import type { PrismaService } from '#platform/prisma';
@@ -35,10 +35,12 @@ export async function openPaidJobs(prisma: PrismaService, accounts: number): Pro
   const callers = await openCallers(prisma, accounts);
   const jobs = new JobsRepository(prisma);
   const closer = new JobCloser(jobs, [new SettlementStep(() => lines)]);
+  const secretKey = randomBytes(32).toString('hex');
   const admission = new AdmissionService({
     jobs,
     closer,
-    cipher: new PayloadCipher(randomBytes(32).toString('hex')),
+    cipher: new PayloadCipher(secretKey),
+    tickets: new ResultTickets(secretKey),
     transport: noQueue,
     logger: createLogger('bench', { level: 'warn' }),
     queueLimit: 1_000_000,
@@ -46,9 +48,9 @@ export async function openPaidJobs(prisma: PrismaService, accounts: number): Pro
   });
   const one = async (caller: Caller): Promise<void> => {
     const requestId = newRequestId('BEN');
-    const quote = new JobQuote(100_000n, price);
+    const quote = new JobQuote(100_000n, price, usage);
     const request = { requestId, caller, definition: chatJob, modelId: 'bench', payload, replyTo: null, stream: false };
-    await admission.open({ ...request, quote });
+    await admission.open({ ...request, bounds: usage, quote });
     await closer.close({ requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs: 1 });
   };
   return {

@@ -5,6 +5,9 @@ import { plainChat } from '#test/plain-chat';
 /** Concurrent jobs of a worker, for both subjects. */
 export const workerConcurrency = chatJob.policy.concurrency;
 
+/** Payloads and replies are sealed, as `npm start` and the images have it. */
+export const sealKeys = ['5e'.repeat(32)];
+
 /** A chat of typical size, the same for all subjects. */
 export function benchPayload(): ChatJobPayload {
   return plainChat({

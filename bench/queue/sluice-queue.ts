@@ -1,6 +1,6 @@
 import { chatJob } from '#modalities/chat/contract';
 import { createTransport, type ReplyStream } from '#queue';
-import { benchPayload, workerConcurrency } from './bench-job.js';
+import { benchPayload, workerConcurrency, sealKeys } from './bench-job.js';
 import type { BenchQueue } from './load.js';
 import type { WorkerEvents } from './raw-bull.js';
 import { WorkerLink } from './worker-link.js';
@@ -17,7 +17,7 @@ const warn = () => undefined;
  * reply.
  */
 export async function openSluiceQueue(url: string, namespace: string): Promise<BenchQueue> {
-  const api = await createTransport({ url, namespace, clientName: 'bench-api', warn });
+  const api = await createTransport({ url, namespace, sealKeys, clientName: 'bench-api', warn });
   await api.replies.start();
   const worker = await WorkerLink.start('sluice', url, namespace);
   let left = 0;
@@ -60,7 +60,7 @@ export async function openSluiceWorker(
   namespace: string,
   events: WorkerEvents,
 ): Promise<{ close(): Promise<void> }> {
-  const worker = await createTransport({ url, namespace, clientName: 'bench-worker', warn });
+  const worker = await createTransport({ url, namespace, sealKeys, clientName: 'bench-worker', warn });
   await worker.consume({
     definition: chatJob,
     modelId,

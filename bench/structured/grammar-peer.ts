@@ -5,6 +5,8 @@ import type { ConstrainedPlan } from './plans.js';
 
 /** A child that takes our plans. */
 export interface GrammarPeer {
+  /** The process that generates. */
+  readonly pid: number;
   call(type: 'run', plan: object): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -26,6 +28,7 @@ export async function grammarPeer(
   });
   const child = await BenchChild.start(resolve('bench/peers/llama.mjs'), { file: ggufFile, threads });
   return {
+    pid: child.pid,
     async call(type, plan) {
       const { requests } = plan as ConstrainedPlan;
       const concurrency = requests.length;

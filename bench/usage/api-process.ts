@@ -35,6 +35,8 @@ export class ApiProcess {
       SLUICE_SECRET_KEY: randomBytes(32).toString('hex'),
       HOST: '127.0.0.1',
       PORT: String(port),
+      SLUICE_API_HEALTH_PORT: '0',
+      SLUICE_API_PUBLIC_HEALTH: 'true',
     };
     const child = spawn(process.execPath, [entry], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const api = new ApiProcess(`http://127.0.0.1:${port}/api/v1`, child, home);

@@ -76,6 +76,16 @@ describe('the result of .ci/run', () => {
     expect([lines.at(-1), status]).toEqual(['4 passed, 0 failed', 0]);
   });
 
+  it('lists the files that took long', () => {
+    const testResults = [
+      { name: join(root, 'quick.spec.ts'), startTime: 0, endTime: 900, assertionResults: [] },
+      { name: join(root, 'slow.spec.ts'), startTime: 0, endTime: 12_400, assertionResults: [] },
+    ];
+    const path = join(folder, 'timed');
+    writeFileSync(path, JSON.stringify({ testResults }));
+    expect(decisionOn({ name: 'tests', passed: true, report: path }).lines[0]).toBe('   12 s  slow.spec.ts');
+  });
+
   it('keeps the failures of the first run if the second wrote nothing', () => {
     const step = { name: 'tests', passed: false, report: first(), again: join(folder, 'missing') };
     expect(decisionOn(step).lines.at(-1)).toBe('2 passed, 2 failed');

@@ -32,6 +32,10 @@ describe('an alert', () => {
     expect(['critical', 'warning']).toContain(labels.severity);
     expect(annotations.summary).toMatch(/\.$/);
     expect(repositoryFiles).toContain(annotations.runbook);
+    // The base is the operator's; promtool's tests render it.
+    expect(
+      `docs/${annotations.runbook_url?.replace(/^\{\{ or \$externalLabels\.sluice_docs_url "docs" \}\}\//, '')}`,
+    ).toBe(annotations.runbook);
     expect(readText(annotations.runbook ?? '')).toContain(`\`${alert}\``);
   });
 

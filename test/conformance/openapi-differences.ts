@@ -30,7 +30,7 @@ function matches({ difference }: KnownDifference, text: string): boolean {
 }
 
 /** Undocumented differences, and documented ones that no longer exist. */
-export function safetyClassifier(
+export function compareWithKnown(
   differences: string[],
   known: KnownDifference[],
 ): { unlisted: string[]; outdated: string[] } {

@@ -78,7 +78,9 @@ class FactCollector {
     for (const value of Array.isArray(schema.enum) ? schema.enum : [])
       this.facts.add(`${location} enum ${String(value)}`);
     for (const keyword of plainKeywords) {
-      if (schema[keyword] !== undefined) this.facts.add(`${location} ${keyword}=${JSON.stringify(schema[keyword])}`);
+      // Requests name their defaults so: generators require members that have a `default`.
+      const value = schema[keyword] ?? schema[`x-${keyword}-value`];
+      if (value !== undefined) this.facts.add(`${location} ${keyword}=${JSON.stringify(value)}`);
     }
     this.bounds(location, schema);
     this.members(location, schema);

@@ -1,18 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { format, resolveConfig } from 'prettier';
 import { parse } from 'yaml';
-import { ApiModule } from '../../apps/api/src/api.module.js';
-import { buildDocument } from '../../apps/api/src/documentation.js';
-import { MediaTools } from '#media';
-import { ApiConfig } from '#platform/config';
-import { createLogger } from '#platform/logging';
-import { Metrics } from '#platform/metrics';
-import { QueueTransport } from '#queue';
-import { differencesOf, safetyClassifier, type KnownDifference } from './openapi-differences.js';
+import { describeFields } from './accepted-fields.js';
+import { differencesOf, compareWithKnown, type KnownDifference } from './openapi-differences.js';
 import type { OpenapiDocument } from './openapi-facts.js';
+import { publishedDocument, publishedVersion } from './published-document.js';
 
 function read(path: string): unknown {
   return parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
@@ -24,32 +18,22 @@ const known = read('known-differences.yaml') as KnownDifference[];
 let published: OpenapiDocument;
 
 beforeAll(async () => {
-  // The document depends only on routes and DTOs; no service is called.
-  const config = Object.assign(new ApiConfig(), {
-    databaseUrl: 'postgresql://nobody@127.0.0.1:9/none',
-    homePath: tmpdir(),
-    secretKey: '5c'.repeat(32),
-    abuseFailures: 0,
-  });
-  const transport = { membership: { onChange: () => () => undefined }, close: () => Promise.resolve() };
-  const module = await Test.createTestingModule({
-    imports: [ApiModule.forRoot(config, createLogger('api', { level: 'silent' }))],
-  })
-    .overrideProvider(QueueTransport)
-    .useValue(transport)
-    .overrideProvider(MediaTools)
-    .useValue({})
-    .overrideProvider(Metrics)
-    .useValue(new Metrics('api', { processMetrics: false }))
-    .compile();
-  const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
-  published = buildDocument(app) as unknown as OpenapiDocument;
-  await app.close();
+  published = (await publishedDocument()) as unknown as OpenapiDocument;
 });
 
 describe('the published document', () => {
   it('differs from the contract exactly as listed in known-differences.yaml', () => {
-    expect(safetyClassifier(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
+    expect(compareWithKnown(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
+  });
+
+  it('has every accepted field in docs/fields.md, with its effect', async () => {
+    const path = fileURLToPath(new URL('../../docs/fields.md', import.meta.url));
+    const options = { ...(await resolveConfig(path)), filepath: path };
+    await expect(await format(describeFields(published), options)).toMatchFileSnapshot(path);
+  });
+
+  it('names the revision of the service', () => {
+    expect((published as unknown as { info: object }).info).toMatchObject({ version: publishedVersion });
   });
 
   it('gives a reason for every known difference', () => {
@@ -92,7 +76,7 @@ describe('the comparison', () => {
       { difference: 'POST /x is missing', reason: 'later' },
       { difference: 'GET /y is missing', reason: 'later' },
     ];
-    expect(safetyClassifier(differences, listed)).toEqual({ unlisted: [], outdated: ['GET /y is missing'] });
-    expect(safetyClassifier(differences, [])).toEqual({ unlisted: ['POST /x is missing'], outdated: [] });
+    expect(compareWithKnown(differences, listed)).toEqual({ unlisted: [], outdated: ['GET /y is missing'] });
+    expect(compareWithKnown(differences, [])).toEqual({ unlisted: ['POST /x is missing'], outdated: [] });
   });
 });

@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ApiConfig, CliConfig, OpsConfig, variablesOf, WorkerConfig } from '#platform/config';
+import { redisAvailable } from '#test/redis';
 
 interface Service {
   image: string;
@@ -11,6 +16,10 @@ interface Service {
   networks?: string[];
   read_only?: boolean;
   cap_drop?: string[];
+  security_opt?: string[];
+  command?: string[];
+  entrypoint?: string[];
+  depends_on?: Record<string, { condition: string }>;
 }
 
 interface Compose {
@@ -29,13 +38,37 @@ const own: Record<string, new () => object> = {
   migrate: CliConfig,
   register: CliConfig,
   models: CliConfig,
+  characters: CliConfig,
 };
 
 function serviceOf(name: string): Service {
   return services[name] ?? expect.fail(`there is no service ${name}`);
 }
 
+/** Sends one command; returns the first reply. */
+async function reply(socketPath: string, command: string): Promise<string> {
+  const socket = connect(socketPath);
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      socket.once('error', reject).once('data', (bytes) => resolve(bytes.toString()));
+      socket.write(command);
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
 describe('docker/compose.yaml', () => {
+  it('installs the bundled characters before the api starts, as the Kubernetes job does', () => {
+    const { command, depends_on: after } = serviceOf('characters');
+    expect(command).toEqual(['bin/sluice.mjs', 'characters', 'sync']);
+    expect(after).toEqual({ migrate: { condition: 'service_completed_successfully' } });
+    expect(serviceOf('api').depends_on).toMatchObject({ characters: { condition: 'service_completed_successfully' } });
+    const job = readFileSync(join(root, 'k8s', 'base', 'jobs', 'migrate.job.yaml'), 'utf8');
+    const { template } = (parse(job) as { spec: { template: { spec: { containers: { args: string[] }[] } } } }).spec;
+    expect(template.spec.containers.map(({ args }) => args)).toContainEqual(command);
+  });
+
   it('has the start command of docs/deployment.md in its header comment', () => {
     const command = /docker compose -f docker\/compose\.yaml up .*/;
     const [inFile] = command.exec(readFileSync(file, 'utf8')) ?? [];
@@ -67,6 +100,47 @@ describe('docker/compose.yaml', () => {
     expect(serviceOf(name)).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
   });
 
+  it.each(Object.keys(services))('confines %s: no capabilities, no new privileges, a read-only file system', (name) => {
+    expect(serviceOf(name)).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+  });
+
+  it('puts no password on a command line, which every process of the machine can read', () => {
+    for (const { command = [], entrypoint = [] } of Object.values(services)) {
+      const text = [entrypoint, command].flat().join(' ');
+      // What a shell reads from stdin is no argument.
+      expect(text.replace(/<<(\w+)\n[\s\S]*?\n\1/g, '')).not.toMatch(/pass|secret-access-key/i);
+    }
+  });
+
+  it.runIf(redisAvailable)('gives the queue its settings through stdin', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-queue-'));
+    await writeFile(join(folder, 'password'), 'a-password-of-the-queue');
+    const script = String(serviceOf('queue').command?.at(-1))
+      .replaceAll('$$', '$')
+      .replaceAll('/run/secrets/queue', folder)
+      .replace('dir /data', `dir ${folder}\nport 0\nunixsocket ${folder}/socket`);
+    const server = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.once('exit', () => reject(new Error('redis-server ended')));
+        server.stdout.on('data', (text: Buffer) => /ready to accept/i.test(text.toString()) && resolve());
+      });
+      expect(await readFile(`/proc/${server.pid}/cmdline`, 'utf8')).not.toContain('a-password');
+      const asked = await reply(`${folder}/socket`, 'PING\r\n');
+      expect(asked).toMatch(/^-NOAUTH/);
+      expect(await reply(`${folder}/socket`, 'AUTH a-password-of-the-queue\r\n')).toBe('+OK\r\n');
+    } finally {
+      const ended = new Promise((resolve) => server.once('exit', resolve));
+      server.kill();
+      await ended;
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   it('isolates workers from the database and the internet', () => {
     const { networks: joined = [], volumes = [] } = serviceOf('worker');
     expect(joined).not.toContain('database');
@@ -81,6 +155,6 @@ describe('docker/compose.yaml', () => {
 
   it('never lets the queue evict a key', () => {
     const text = readFileSync(file, 'utf8');
-    expect(text).toMatch(/--appendonly yes .*--maxmemory-policy noeviction/);
+    expect(text).toMatch(/appendonly yes\n[\s\S]*maxmemory-policy noeviction\n/);
   });
 });

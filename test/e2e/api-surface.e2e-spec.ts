@@ -103,9 +103,12 @@ describe('compression', () => {
 describe('the documents', () => {
   it('are the same in JSON and YAML, and public', async () => {
     const json = JSON.parse((await ask('/api/v1/openapi.json')).body.toString()) as {
+      info: { version: string };
       paths: object;
       servers: object[];
     };
+    expect(json.info.version).toMatch(/^\d{8}\.\d{6}$/);
+    expect(json.info.version).toBe((await ask('/health/live')).headers['x-service-version']);
     expect(parse((await ask('/api/v1/openapi.yaml')).body.toString())).toEqual(json);
     expect(Object.keys(json.paths)).toEqual(expect.arrayContaining(['/chat/completions', '/models']));
     expect(json.servers).toEqual([{ url: '/api/v1' }]);

@@ -10,6 +10,7 @@ import { migrate } from '#platform/migrations';
 import { freePort } from '#test/free-port';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyModel } from '#test/tiny-models';
+import { startSluice } from './sluice-command.js';
 
 /* Output of a process that is started with an invalid environment. */
 
@@ -112,9 +113,46 @@ describe('a process', () => {
     },
   );
 
+  it.each([
+    ['a port that nobody listens on', (url: URL) => (url.port = '1'), /Connections are refused|host cannot be reached/],
+    [
+      'an unknown host',
+      (url: URL) => (url.hostname = 'nobody.invalid'),
+      /host is unknown|cannot be (resolved|reached)/,
+    ],
+    ['an unknown database', (url: URL) => (url.pathname = '/nothing'), /This database does not exist/],
+  ])('%s in DATABASE_URL is one plain line with the way out', async (_, change, text) => {
+    const url = new URL(database.url);
+    change(url);
+    const env = { DATABASE_URL: url.href, SLUICE_SECRET_KEY: secretKey };
+    for (const app of ['api', 'ops'] as const) {
+      const started = start(app, env);
+      expect(await started.ended, app).toBe(1);
+      expect(started.lines.at(-1)).toMatch(text);
+      expect(started.said).not.toMatch(/\n\s+at |"stack"/);
+    }
+    for (const line of [['accounts', 'list'], ['migrate']]) {
+      const { code, stderr } = await startSluice(line, { PATH: process.env.PATH, ...env }).finished;
+      expect({ code, lines: stderr.trim().split('\n').length }, stderr).toEqual({ code: 1, lines: 1 });
+      expect(stderr).toMatch(text);
+    }
+  });
+
+  it('warns of SLUICE_ variables that no process reads', async () => {
+    const env = { SLUICE_MODEL: 'all', SLUICE_API_SERVICE_HOST: '10.0.0.1', SLUICE_HOME: home };
+    const { stderr } = await startSluice(['doctor', '--json'], { PATH: process.env.PATH, ...env }).finished;
+    expect(stderr).toContain('warning: SLUICE_MODEL is set, but no process reads it. Did you mean SLUICE_MODELS?\n');
+    expect(stderr).not.toContain('SERVICE_HOST');
+  });
+
   it('with missing migrations is not ready, names the command, and is ready afterwards', async () => {
     const port = await freePort();
-    const env = { DATABASE_URL: database.url, SLUICE_SECRET_KEY: secretKey, HOST: '127.0.0.1', PORT: String(port) };
+    const env = {
+      DATABASE_URL: database.url,
+      SLUICE_SECRET_KEY: secretKey,
+      SLUICE_API_HEALTH_PORT: String(port),
+      PORT: '0',
+    };
     const started = start('api', env);
     const ready = async () => {
       const response = await fetch(`http://127.0.0.1:${port}/health/ready`);
@@ -125,6 +163,16 @@ describe('a process', () => {
     expect(started.lines.some((line) => line.includes('The database is behind'))).toBe(true);
     await migrate({ url: database.url });
     await expect.poll(ready, { timeout: 10_000 }).toMatchObject({ status: 'ok' });
+
+    // The port of the callers shows nothing of this.
+    const address = started.lines
+      .map((line) => /^listening on (\S+)$/.exec(line)?.[1])
+      .find((each) => each !== undefined);
+    for (const path of ['health/live', 'health/ready', 'metrics']) {
+      expect((await fetch(`${address}/${path}`)).status, path).toBe(404);
+    }
+    const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
+    expect([metrics.status, await metrics.text()]).toEqual([200, expect.stringContaining('sluice_ready')]);
   });
 
   it('with unwritable storage reports it and is ready for everything else', async () => {
@@ -132,7 +180,12 @@ describe('a process', () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     const port = await freePort();
-    const env = { DATABASE_URL: database.url, SLUICE_SECRET_KEY: secretKey, HOST: '127.0.0.1', PORT: String(port) };
+    const env = {
+      DATABASE_URL: database.url,
+      SLUICE_SECRET_KEY: secretKey,
+      SLUICE_API_HEALTH_PORT: String(port),
+      PORT: '0',
+    };
     start('api', { ...env, SLUICE_STORAGE_URL: `file://${file}/artifacts` });
     await expect
       .poll(() => fetch(`http://127.0.0.1:${port}/health/ready`).then((response) => response.json()), {

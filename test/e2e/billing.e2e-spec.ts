@@ -62,8 +62,12 @@ async function chats(count: number): Promise<{ requestId: string; cost: number; 
           max_completion_tokens: 20,
         }),
       });
-      const { cost, usage } = (await response.json()) as { cost: { usd: number }; usage: { prompt_tokens: number } };
-      return { requestId: response.headers.get('cf-ray') ?? '', cost: cost.usd, promptTokens: usage.prompt_tokens };
+      const { id, cost, usage } = (await response.json()) as {
+        id: string;
+        cost: { usd: number };
+        usage: { prompt_tokens: number };
+      };
+      return { requestId: id, cost: cost.usd, promptTokens: usage.prompt_tokens };
     }),
   );
   await platform.closedJobs(30_000);
@@ -181,7 +185,8 @@ describe('GET /billing/usage-history', () => {
 
   it('is available as CSV', async () => {
     await chats(6);
-    const response = await get('/billing/usage-history?pageSize=10', { accept: 'text/csv' });
+    const response = await get('/billing/usage-history?pageSize=10', { accept: 'text/csv', 'accept-encoding': 'gzip' });
+    expect(response.headers.get('content-encoding')).toBe('gzip');
     expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8');
     expect(response.headers.get('content-disposition')).toMatch(
       /^attachment; filename=billing-usage-history-\d{8}T\d{9}Z\.csv$/,

@@ -3,11 +3,13 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import { installTinyModel } from '#test/tiny-models';
+import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { WeightsServer } from '#test/weights-server';
 import { startSluice } from './sluice-command.js';
 
@@ -113,6 +115,18 @@ describe('the command line', () => {
     expect(result).toMatchObject({ id: 'tiny-bert', provider: 'cpu', note: null, dimensions: 32 });
     expect(result.tokensPerSecond).toBeGreaterThan(0);
     for (const value of Object.values(result.cosines)) expect(Math.abs(value)).toBeLessThanOrEqual(1);
+  });
+
+  it('adds a reranker from the folder of its weights, and scores documents', async () => {
+    const folder = fileURLToPath(tinyRerankerFolder('tiny-modernbert-reranker'));
+    const added = await run('models', 'add', folder, '--id', 'own-reranker', '--json');
+    expect(added.code, added.stderr).toBe(0);
+    expect(added.stderr).toContain('own-reranker: modernbert, safetensors, served as float32');
+    const manifest = { type: 'rerank', family: 'cross-encoder', kindMembers: { maxInputTokens: 260 } };
+    expect(JSON.parse(added.stdout)).toMatchObject({ id: 'own-reranker', pool: null, serving: false, manifest });
+    const { code, stdout, stderr } = await run('models', 'check', 'own-reranker', '--provider', 'cpu');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/score for "How many people live in Berlin\?"\n {2}[01]\.\d{3} of "Berlin has/);
   });
 
   it('generates music and video, and writes the files to the given path', async () => {

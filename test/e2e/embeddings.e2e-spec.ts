@@ -127,6 +127,14 @@ describe.each(transports)('embeddings over %s', (transport) => {
     });
   });
 
+  it('are the same for the ids of the model’s own tokenizer', async () => {
+    const input = [1, 2].map((index) => reference.ids[index] ?? []);
+    const { data, usage } = await client.embeddings.create({ model: 'text-embedding-tiny', input });
+    for (const [position, { embedding }] of data.entries()) expectClose(embedding, expected[position + 1]);
+    expect(usage.prompt_tokens).toBe(tokensOf([1, 2]));
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: String(tokensOf([1, 2]) * 1_000) });
+  });
+
   it('are the same for concurrent callers as for a single one, however they are batched', async () => {
     const asked = Array.from({ length: 48 }, (_value, caller) =>
       everyText.filter((index) => (index + caller) % 5 === 0),
@@ -274,8 +282,8 @@ function describeOnce(): void {
       'INVALID_REQUEST',
       'input',
     ],
-    ['token ids', { model: 'default', input: [101, 7592, 102] }, 400, 'INVALID_REQUEST', 'input'],
-    ['lists of token ids', { model: 'default', input: [[101, 99_999_999]] }, 400, 'INVALID_REQUEST', 'input'],
+    ['token ids of another tokenizer', { model: 'default', input: [15339, 1917] }, 400, 'INVALID_REQUEST', 'input'],
+    ['unknown token ids', { model: 'default', input: [[101, 99_999_999], [5]] }, 400, 'INVALID_REQUEST', 'input[0]'],
     ['a long text', { model: 'default', input: longText.repeat(3) }, 400, 'context_length_exceeded', 'input'],
     [
       'a long text among others',

@@ -14,7 +14,8 @@ let client: OpenAI;
 
 function open(transport: 'postgres' | 'redis'): void {
   beforeAll(async () => {
-    platform = await startPlatform({ transport });
+    const models = [{ manifest: { traits: { default: 1 }, aliases: ['org/tiny'] } }];
+    platform = await startPlatform({ transport, models });
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
   afterAll(async () => {
@@ -49,6 +50,110 @@ describe.each(transports)('the official client over %s', (transport) => {
     const jobs = await platform.closedJobs();
     const job = jobs.find(({ request_id: id }) => id === response.headers.get('cf-ray'));
     expect(job).toMatchObject({ state: 'succeeded', prompt_tokens: 3, completion_tokens: 5 });
+  });
+
+  it('gets one model by its id, alias or trait, and an error for others', async () => {
+    const entry = (await client.models.list()).data.find(({ id }) => id === model);
+    expect(await client.models.retrieve(model)).toEqual(entry);
+    expect(await client.models.retrieve('default')).toEqual(entry);
+    expect(await client.models.retrieve('org/tiny')).toEqual(entry);
+    const unencoded = await fetch(`${platform.baseUrl}/models/org/tiny`);
+    expect(await unencoded.json()).toEqual(entry);
+    const missing = client.models.retrieve('no/such');
+    await expect(missing).rejects.toMatchObject({ status: 404, code: 'MODEL_NOT_FOUND', param: 'model' });
+  });
+
+  it.each(['GET /fine_tuning/jobs', 'GET /files', 'POST /images/nothing', 'POST /chat/nothing', 'GET /audio/speech'])(
+    'reads the error of %s',
+    async (route) => {
+      const [method, path] = route.split(' ') as ['GET' | 'POST', string];
+      const call = method === 'GET' ? client.get(path) : client.post(path, { body: {} });
+      const [status, type] = path === '/audio/speech' ? [405, 'invalid_request_error'] : [404, 'not_found_error'];
+      await expect(call).rejects.toMatchObject({ status, type, error: { message: expect.any(String) as string } });
+    },
+  );
+
+  it('completes a text, with the seed and the choices it asks for', async () => {
+    const prompt = 'Once [[tokens=5]]';
+    const { data, response } = await client.completions.create({ model, prompt, n: 2, seed: 3 }).withResponse();
+    expect(data).toMatchObject({ object: 'text_completion', model, id: `cmpl-${response.headers.get('cf-ray')}` });
+    expect(data.choices).toEqual(
+      [0, 1].map((index) => ({
+        index,
+        text: deterministicWords(prompt, { seed: 3, index, count: 5 }).join(''),
+        logprobs: null,
+        finish_reason: 'stop',
+      })),
+    );
+    expect(data.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 10, total_tokens: 12 });
+    const job = (await platform.closedJobs()).find(({ request_id: id }) => id === response.headers.get('cf-ray'));
+    expect(job).toMatchObject({ state: 'succeeded', prompt_tokens: 2, completion_tokens: 10 });
+  });
+
+  it('completes several texts and token ids, with their echo, as it streams them', async () => {
+    const prompts = ['One [[tokens=3]] ', 'Two [[tokens=4]] '];
+    const texts = prompts.map((text, index) => text + deterministicWords(text, { count: 3 + index }).join(''));
+    const whole = await client.completions.create({ model, prompt: prompts, echo: true });
+    expect(whole.choices.map(({ index, text }) => [index, text])).toEqual([...texts.entries()]);
+    expect(whole.usage).toMatchObject({ prompt_tokens: 4, completion_tokens: 7 });
+    const stream = await client.completions.create({
+      ...{ model, prompt: prompts, echo: true, stream: true },
+      stream_options: { include_usage: true },
+    });
+    const streamed = ['', ''];
+    let usage: OpenAI.CompletionUsage | undefined;
+    const ends: string[] = [];
+    for await (const chunk of stream) {
+      usage = chunk.usage ?? usage;
+      for (const { index, text, finish_reason: reason } of chunk.choices) {
+        streamed[index] += text;
+        if (reason !== null) ends.push(`${index} ${reason}`);
+      }
+    }
+    expect([streamed, ends.toSorted()]).toEqual([texts, ['0 stop', '1 stop']]);
+    expect(usage).toEqual(whole.usage);
+    const ids = await client.completions.create({ model, prompt: [[5, 6], [7]], echo: true, max_tokens: 1 });
+    expect(ids.choices.map(({ text }) => text)).toEqual(
+      ['5 6', '7'].map((text) => text + deterministicWords(text, { count: 1 }).join('')),
+    );
+  });
+
+  it('gets log-probabilities of a text in their own form', async () => {
+    const { choices } = await client.completions.create({ model, prompt: 'Once [[tokens=2]]', logprobs: 2 });
+    const scores = choices[0]?.logprobs;
+    expect(scores?.tokens?.join('')).toBe(choices[0]?.text);
+    expect(scores?.token_logprobs).toEqual([-0.5, -0.5]);
+    expect(scores?.text_offset).toEqual([0, scores?.tokens?.[0]?.length]);
+    expect(Object.keys(scores?.top_logprobs?.[0] ?? {})).toHaveLength(2);
+  });
+
+  it('gets the first completion again for the same idempotency key, streamed or not', async () => {
+    for (const stream of [false, true]) {
+      const body = JSON.stringify({ model, prompt: 'Once [[tokens=3]]', stream });
+      const headers = {
+        ...{ authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
+        'idempotency-key': `complete-once-${stream}`,
+      };
+      const ask = async () => await fetch(`${platform.baseUrl}/completions`, { method: 'POST', headers, body });
+      const first = await (await ask()).text();
+      const jobs = await platform.closedJobs();
+      const second = await ask();
+      expect([await second.text(), second.headers.get('idempotent-replayed')]).toEqual([first, 'true']);
+      expect(await platform.closedJobs()).toHaveLength(jobs.length);
+    }
+  });
+
+  it('is told by name what a completion cannot have, at no cost', async () => {
+    const before = await platform.closedJobs();
+    const refused = { best_of: 2, suffix: 'end', logit_bias: { 5: 1 }, max_tokens: 0, prompt: [] };
+    for (const [param, value] of Object.entries(refused)) {
+      const call = client.completions.create({ model, prompt: 'Once', [param]: value });
+      await expect(call).rejects.toMatchObject({ status: 400, code: 'INVALID_REQUEST', param });
+    }
+    const long = client.completions.create({ model, prompt: ['a', 'w'.repeat(70_000)] });
+    await expect(long).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded', param: 'prompt[1]' });
+    await expect(long).rejects.toThrow(/This model's maximum context length is 256 tokens\./);
+    expect(await platform.closedJobs()).toHaveLength(before.length);
   });
 
   it('streams the same text, role first, usage last', async () => {

@@ -27,7 +27,9 @@ const creditNano = 3n * nanoPerEnhancement;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
   const manifests = [
-    deterministicManifest('tiny-llama', { traits: { default: 1 } }),
+    // The best default model follows no instructions, so it never rewrites a prompt.
+    deterministicManifest('tiny-stories', { traits: { default: 2 } }),
+    deterministicManifest('tiny-llama', { traits: { default: 1, instruct: 1 } }),
     deterministicManifest('tiny-painter', {
       type: 'image',
       family: 'stable-diffusion',
@@ -75,6 +77,7 @@ async function paint(prompt: string, more: object = {}): Promise<GeneratedImage>
 
 interface JobOfPrompt {
   modality: string;
+  model_id: string;
   state: string;
   held_nano: string;
   charged_nano: string | null;
@@ -84,7 +87,7 @@ interface JobOfPrompt {
 async function jobsSince(before: number): Promise<JobOfPrompt[]> {
   await platform.closedJobs();
   const rows = await platform.query<JobOfPrompt>(
-    `SELECT jobs.modality, jobs.state::text, (holds.usd_nano + holds.diem_nano + holds.bundled_nano)::text AS held_nano,
+    `SELECT jobs.modality, jobs.model_id, jobs.state::text, (holds.usd_nano + holds.diem_nano + holds.bundled_nano)::text AS held_nano,
             holds.charged_nano::text
        FROM jobs LEFT JOIN holds ON holds.request_id = jobs.request_id ORDER BY jobs.created_at`,
   );
@@ -105,9 +108,16 @@ describe('a prompt to be enhanced', () => {
     expect(colour).toEqual(deterministicColour({ prompt: enhanced ?? '', seed }));
     expect(await jobsSince(before)).toEqual([
       // Reserved while it is written, so that the later charge is covered.
-      { modality: 'chat', state: 'succeeded', held_nano: String(nanoPerEnhancement), charged_nano: '0' },
+      {
+        modality: 'chat',
+        model_id: 'tiny-llama',
+        state: 'succeeded',
+        held_nano: String(nanoPerEnhancement),
+        charged_nano: '0',
+      },
       {
         modality: 'image',
+        model_id: 'tiny-painter',
         state: 'succeeded',
         held_nano: String(nanoPerImage + nanoPerEnhancement),
         charged_nano: String(nanoPerImage + nanoPerEnhancement),

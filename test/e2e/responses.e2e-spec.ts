@@ -234,6 +234,26 @@ describe('responses on the deterministic engine', () => {
     ['reasoning.effort', { reasoning: { effort: 'high' } }, 400],
     ['previous_response_id', { previous_response_id: 'resp_1' }, 400],
     ['input', { input: 'long '.repeat(5_000) }, 400],
+    ['tools[0].name', { tools: [{ type: 'function', name: 'two words' }] }, 400],
+    ['tools[1].name', { tools: ['f', 'f'].map((name) => ({ type: 'function', name })) }, 400],
+    ['tools[0].parameters', { tools: [{ type: 'function', name: 'f', parameters: { type: 'string' } }] }, 400],
+    ['tools', { tools: Array.from({ length: 129 }, (_, index) => ({ type: 'function', name: `f_${index}` })) }, 400],
+    ['tool_choice', { tool_choice: { type: 'function', name: 'none' } }, 400],
+    ['input[0].type', { input: [{ type: 'computer_call' }] }, 400],
+    ['input[0].role', { input: [{ role: 'tool', content: 'x' }] }, 400],
+    ['input[0].content[0].type', { input: [{ role: 'user', content: [{ type: 'input_smell' }] }] }, 400],
+    ['input[0].call_id', { input: [{ type: 'function_call_output', call_id: 'x', output: '' }] }, 400],
+    ['input[0].arguments', { input: [{ type: 'function_call', call_id: 'x', name: 'f', arguments: '[' }] }, 400],
+    ['input[0].encrypted_content', { input: [{ type: 'reasoning', encrypted_content: '@@' }] }, 400],
+    ['input[0].id', { input: [{ type: 'item_reference', id: 'msg_1' }] }, 400],
+    [
+      'input[0].content[0].file_data',
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_data: 'data:application/pdf;base64,@@' }] }] },
+      400,
+    ],
+    ['input', { input: Array.from({ length: 10_001 }, () => ({ role: 'user', content: 'x' })) }, 400],
+    // As deep as the check goes.
+    ['input[0][0][0][0][0][0][0]', { input: [JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown] }, 400],
   ])('name %s in a refusal that costs nothing', async (param, changes, status) => {
     const balance = () => platform.query('SELECT usd_nano, usd_held_nano FROM balances');
     await platform.closedJobs();

@@ -193,7 +193,7 @@ describe('speech of the tiny model', () => {
     ['an empty input', { input: '' }, 'input'],
     ['a missing input', {} as SpeechBody, 'input'],
     ['an input over the limit', { input: 'a'.repeat(4_097) }, 'input'],
-    ['an unknown voice', { input: hello, voice: 'alloy' }, 'voice'],
+    ['an unknown voice', { input: hello, voice: 'nobody' }, 'voice'],
     ['an unknown voice handle', { input: hello, voice: `vv_${'a'.repeat(24)}` }, 'voice'],
     ['an unknown format', { input: hello, response_format: 'midi' }, 'response_format'],
     ['a speed out of range', { input: hello, speed: 5 }, 'speed'],
@@ -249,10 +249,11 @@ describe('speech of a model that waits', () => {
   beforeAll(async () => {
     waitingHome = await mkdtemp(join(tmpdir(), 'sluice-home-'));
     const kindMembers = { voices: ['af_sky'], voice_cloning: cloning, ...formats };
-    const cloner = await installTinyKokoro(waitingHome, { id: 'cloner', manifest: { kindMembers } });
+    const family = 'voice-cloning';
+    const cloner = await installTinyKokoro(waitingHome, { id: 'cloner', manifest: { kindMembers, family } });
     const other = await installTinyKokoro(waitingHome, {
       id: 'other-cloner',
-      manifest: { kindMembers, traits: {}, aliases: [] },
+      manifest: { kindMembers, family, traits: {}, aliases: [] },
     });
     waiting = await startPlatform({ home: waitingHome, manifests: [cloner, other] });
     notes = dirname(waiting.journal.path);

@@ -23,6 +23,7 @@ const schema = {
   additionalProperties: false,
 };
 const isValid = ajv.compile(schema);
+const cycle = { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } };
 
 let platform: Platform;
 let client: OpenAI;
@@ -44,6 +45,32 @@ function expectValid(content: string | null | undefined): void {
 }
 
 describe('structured output', () => {
+  it('refuses more than a million characters of schema without a job', async () => {
+    const before = await platform.closedJobs();
+    const huge = { enum: Array.from({ length: 20_000 }, (_, index) => `${'x'.repeat(50)}${index}`) };
+    const refused = client.chat.completions.create({ model, messages, response_format: formatOf(huge) });
+    await expect(refused).rejects.toMatchObject({
+      status: 400,
+      param: 'response_format.json_schema.schema',
+      message: expect.stringContaining('1000000 characters') as string,
+    });
+    expect(await platform.closedJobs()).toHaveLength(before.length);
+  });
+
+  it('takes the schema of a json_object in /responses, and refuses a wrong one by its field', async () => {
+    const text = (of: object) => ({ format: { type: 'json_object', schema: of } }) as never;
+    const small = {
+      type: 'object',
+      properties: { kind: { enum: ['cat', 'dog'] } },
+      required: ['kind'],
+      additionalProperties: false,
+    };
+    const { output_text: output } = await client.responses.create({ model, input: 'the river', text: text(small) });
+    expect([{ kind: 'cat' }, { kind: 'dog' }]).toContainEqual(JSON.parse(output));
+    const refused = client.responses.create({ model, input: 'the river', text: text(cycle) });
+    await expect(refused).rejects.toMatchObject({ status: 400, param: 'text.format.schema' });
+  });
+
   it('is announced by GET /models', async () => {
     const { data } = await client.models.list();
     const found = data.find(({ id }) => id === model) as unknown as {
@@ -147,6 +174,7 @@ describe('structured output', () => {
   it.each([
     ['a keyword that is not covered', { type: 'object', properties: { a: { not: {} } } }, '#/properties/a/not'],
     ['a $ref to itself', { $ref: '#' }, '$ref leads back to itself'],
+    ['a cycle of $refs', cycle, '$ref leads back to itself'],
     ['a schema without values', { enum: [] }, 'no value satisfies the schema'],
     ['a pattern that is none', { type: 'string', pattern: '(' }, '#/pattern'],
   ])('refuses %s by its place, and charges nothing', async (_name, wrong, message) => {

@@ -69,6 +69,17 @@ describe('tools', () => {
     expect(found.model_spec.capabilities.supportsFunctionCalling).toBe(true);
   });
 
+  it('end a response behind the last call that fits, instead of inside of the next', async () => {
+    const seeds = Array.from({ length: 8 }, (_, index) => index + 1);
+    const answers = await Promise.all(
+      seeds.map((seed) => ask({ tools: [now], tool_choice: 'required', seed, max_completion_tokens: 200 })),
+    );
+    const calls = answers.flatMap(({ choices }) => choices.flatMap(callsOf));
+    for (const { choices } of answers) for (const choice of choices) expectValid(choice);
+    // Some go on calling.
+    expect(calls.length).toBeGreaterThan(seeds.length);
+  });
+
   it('are called as the schema says in every choice, and alike for the same seed', async () => {
     const required = (seed: number) =>
       ask({ tool_choice: 'required', parallel_tool_calls: false, n: 2, seed, temperature: 1.5 });

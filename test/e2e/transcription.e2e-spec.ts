@@ -7,7 +7,7 @@ import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
+import { installTinyWhisper, tinyWhisperText, tinyWhisperTranslation } from '#test/tiny-speech';
 import { recordTone, toneWav } from '#test/tone-recording';
 
 /* Recordings through the whole platform, on a tiny model that always writes the same words. */
@@ -140,6 +140,38 @@ describe('the official client', () => {
     expect(verbose).toMatchObject({ text: tinyWhisperText, language: 'english', duration: 5 });
     expect(verbose.words?.map(({ word }) => word).join(' ')).toBe(tinyWhisperText);
     expect(verbose.segments).toHaveLength(1);
+  });
+});
+
+describe('a translation', () => {
+  it('is English text, in the formats of transcripts, and pays the same', async () => {
+    const verbose = (await client.audio.translations.create({
+      file: await toFile(toneWav(5), 'talk.wav'),
+      model: 'whisper-1',
+      response_format: 'verbose_json',
+    })) as unknown;
+    expect(verbose).toMatchObject({
+      task: 'translate',
+      language: 'english',
+      duration: 5,
+      text: tinyWhisperTranslation,
+      segments: [{ text: ` ${tinyWhisperTranslation}` }],
+    });
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: String(5n * priceNano) });
+    const srt = await post(form(toneWav(5), { response_format: 'srt' }), {}, '/audio/translations');
+    expect(await srt.text()).toContain(tinyWhisperTranslation);
+    const plain = await client.audio.translations.create({
+      file: await toFile(toneWav(5), 'a.wav'),
+      model: 'whisper-1',
+    });
+    expect(Object.keys(plain)).toEqual(['text', 'duration']);
+  });
+
+  it('is refused without a recording, and charges nothing', async () => {
+    const before = await platform.closedJobs();
+    const response = await post(form(null, { model: 'whisper-1' }), {}, '/audio/translations');
+    expect(await response.json()).toMatchObject({ error: { code: 'INVALID_REQUEST', param: 'file' } });
+    expect(await platform.closedJobs()).toHaveLength(before.length);
   });
 });
 

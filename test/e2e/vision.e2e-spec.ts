@@ -7,14 +7,19 @@ import { encodeImage } from '#media';
 import { noCapabilities } from '#model-registry/manifest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
+import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
+import { recordTone } from '#test/tone-recording';
 import { drawImage, installTinyVision, type TinyVisionCase, tinyVisionCases } from '#test/tiny-vision';
 
 /* Images in chats by the official client, on the product's engine with a tiny Idefics3 model of random weights. */
 
 const model = 'tiny-idefics3';
 const oneImageModel = 'one-image';
+/** Sees videos and has another model for their sound; the other has none and two frames at most. */
+const videoModel = 'video-and-sound';
+const silentModel = 'video';
 
-type Part = OpenAI.ChatCompletionContentPart;
+type Part = OpenAI.ChatCompletionContentPart | { type: 'video_url'; video_url: { url: string } };
 type Messages = OpenAI.ChatCompletionMessageParam[];
 
 let platform: Platform;
@@ -26,7 +31,23 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
   cases = await tinyVisionCases();
   const capabilities = { ...noCapabilities, supportsVision: true, quantization: 'not-available' } as const;
-  const manifests = [await installTinyVision(home), await installTinyVision(home, { id: oneImageModel, capabilities })];
+  const [plain, one] = [
+    await installTinyVision(home),
+    await installTinyVision(home, { id: oneImageModel, capabilities }),
+  ];
+  const watching = { ...plain.capabilities, supportsVideoInput: true, maxVideos: 2, supportsLogProbs: true };
+  const manifests = [
+    plain,
+    one,
+    await installTinyWhisper(home),
+    await installTinyVision(home, {
+      id: videoModel,
+      capabilities: watching,
+      familyOptions: { imageTokens: 100, frameTokens: 7 },
+      inputAdapters: { audio: 'tiny-whisper' },
+    }),
+    await installTinyVision(home, { id: silentModel, capabilities: watching }),
+  ];
   platform = await startPlatform({ engine: 'text', home, manifests });
   client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
 });
@@ -56,7 +77,8 @@ const bodyOf = (content: Part[], more: object = {}) => ({
   ...more,
 });
 
-const ask = (content: Part[], more: object = {}) => client.chat.completions.create(bodyOf(content, more));
+const ask = (content: Part[], more: object = {}) =>
+  client.chat.completions.create(bodyOf(content, more) as OpenAI.ChatCompletionCreateParamsNonStreaming);
 
 /** Files of stored artifacts. */
 async function artifacts(): Promise<string[]> {
@@ -77,6 +99,8 @@ describe('images in a chat', () => {
       new Map([
         [model, [true, true]],
         [oneImageModel, [true, false]],
+        [videoModel, [true, true]],
+        [silentModel, [true, true]],
       ]),
     );
   });
@@ -130,11 +154,12 @@ describe('images in a chat', () => {
   it('of the last message alone are read by a model of one image', async () => {
     const [first, second] = [await imagePart([64, 64]), await imagePart([80, 64], 1)];
     const text: Part = { type: 'text', text: 'And this?' };
-    const asked = (earlier: Part[]): Messages => [
-      { role: 'user', content: [...earlier, text] },
-      { role: 'assistant', content: 'A cat.' },
-      { role: 'user', content: [second, text] },
-    ];
+    const asked = (earlier: Part[]) =>
+      [
+        { role: 'user', content: [...earlier, text] },
+        { role: 'assistant', content: 'A cat.' },
+        { role: 'user', content: [second, text] },
+      ] as Messages;
     const answerTo = async (messages: Messages) =>
       await client.chat.completions.create({ model: oneImageModel, messages, temperature: 0, max_tokens: 8 });
     const [withBoth, withOne] = await Promise.all([answerTo(asked([first])), answerTo(asked([]))]);
@@ -171,6 +196,69 @@ describe('images in a chat', () => {
       ['failed'],
     );
     expect(rows.map(({ charged_nano: charged }) => Number(charged ?? 0))).toEqual([0]);
+    expect(await artifacts()).toEqual([]);
+  });
+});
+
+describe('videos in a chat with a model that sees', () => {
+  const moving = ['-f', 'lavfi', '-i', 'testsrc=size=96x64:rate=8:duration=5', '-shortest'];
+
+  async function videoPart(args: string[] = moving, name = 'moving.mp4'): Promise<Part> {
+    const bytes = await recordTone(home, name, args);
+    return { type: 'video_url', video_url: { url: `data:video/mp4;base64,${bytes.toString('base64')}` } };
+  }
+
+  it('are announced by GET /models', async () => {
+    const { data } = await client.models.list();
+    const listed = data as unknown as { id: string; model_spec: { capabilities: Record<string, boolean> } }[];
+    const able = listed.filter(({ model_spec: { capabilities: can } }) => can.supportsVideoInput).map(({ id }) => id);
+    expect(able.toSorted()).toEqual([silentModel, videoModel]);
+  });
+
+  it('enter the prompt as frames with their times, and the sound as a transcript', async () => {
+    const video = await videoPart();
+    const times = ['0:00', '0:00', '0:01', '0:02', '0:02', '0:03', '0:04', '0:04'];
+    const labels = times.map((time) => `[Frame of a video at ${time}]`).join('');
+    const heard = `[Transcript of the sound of a video]\n${tinyWhisperText}\n[End of transcript]`;
+    const typed = await ask([{ type: 'text', text: `${labels}${heard}` }], { model: videoModel });
+    const seen = await ask([video], { model: videoModel });
+    // A frame has four positions and three marks; texts beside one are split into tokens on their own.
+    const added = (seen.usage?.prompt_tokens ?? 0) - (typed.usage?.prompt_tokens ?? 0);
+    expect(added).toBeGreaterThanOrEqual(8 * 7);
+    expect(added).toBeLessThan(8 * 7 + 16);
+    const again = await ask([video], { model: videoModel });
+    expect(again.choices[0]?.message.content).toBe(seen.choices[0]?.message.content);
+    expect(again.usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(0);
+    await platform.closedJobs();
+    expect(await artifacts()).toEqual([]);
+  });
+
+  it('show other frames to the model than other videos', async () => {
+    const white = await videoPart(
+      ['-f', 'lavfi', '-i', 'color=c=white:size=96x64:duration=5', '-shortest'],
+      'white.mp4',
+    );
+    const more = { model: silentModel, logprobs: true, top_logprobs: 5 };
+    const [one, other] = [await ask([await videoPart()], more), await ask([white], more)];
+    expect(one.usage?.prompt_tokens).toBe(other.usage?.prompt_tokens);
+    expect(one.choices[0]?.logprobs?.content?.[0]?.top_logprobs).not.toEqual(
+      other.choices[0]?.logprobs?.content?.[0]?.top_logprobs,
+    );
+  });
+
+  const link = (url: string): Part => ({ type: 'video_url', video_url: { url } });
+  it.each([
+    ['wrong base64', [link('data:video/mp4;base64,%%%')], silentModel, '[0].video_url.url'],
+    ['what is no video', [link('data:video/mp4;base64,aGVsbG8gd29ybGQ=')], silentModel, '[0].video_url.url'],
+    ['no URL', [link('cat.mp4')], silentModel, '[0].video_url.url'],
+    ['a private address', [link('http://127.0.0.1:1/cat.mp4')], silentModel, '[0].video_url.url'],
+    ['a third video', Array.from({ length: 3 }, () => link('https://example.com/a.mp4')), silentModel, '[2]'],
+    ['a model that sees images alone', [link('https://example.com/a.mp4')], model, '[0]'],
+  ])('are refused for %s, which is not charged', async (_, content, asked, place) => {
+    const jobs = (await platform.closedJobs()).length;
+    const error = await ask(content, { model: asked }).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ status: 400, param: `messages[0].content${place}` });
+    expect(await platform.closedJobs()).toHaveLength(jobs);
     expect(await artifacts()).toEqual([]);
   });
 });

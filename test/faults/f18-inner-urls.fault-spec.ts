@@ -65,16 +65,26 @@ describe('F18: URLs that lead to internal addresses', () => {
     visitors = 0;
   });
 
-  async function edit(image: string): Promise<{ status: number; code: string }> {
-    const response = await fetch(`${platform.baseUrl}/image/edit`, {
+  interface Refusal {
+    status: number;
+    code: string;
+  }
+
+  async function post(path: string, body: object): Promise<Refusal> {
+    const response = await fetch(`${platform.baseUrl}${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ prompt: 'a wall', image }),
+      body: JSON.stringify(body),
     });
     if (response.status === 200) await response.arrayBuffer();
     const { code = '' } = response.status === 200 ? {} : ((await response.json()) as { code?: string });
     return { status: response.status, code };
   }
+
+  /** As the image of an edit, and as a page to read. */
+  const edit = (image: string): Promise<Refusal> => post('/image/edit', { prompt: 'a wall', image });
+  const scrape = (url: string): Promise<Refusal> => post('/augment/scrape', { url });
+  const refused = { status: 400, code: 'INVALID_REQUEST' };
 
   const hosts = [
     ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '017700000001', '0x7f.0.0.1', '0177.0.0.01', '127.0.1'],
@@ -89,7 +99,7 @@ describe('F18: URLs that lead to internal addresses', () => {
         `https://${host}:${inner}/a.png`,
         `http://a:b@${host}:${inner}/`,
       ]) {
-        expect(await edit(url), url).toEqual({ status: 400, code: 'INVALID_REQUEST' });
+        expect([await edit(url), await scrape(url)], url).toEqual([refused, refused]);
       }
     }
     expect(visitors).toBe(0);
@@ -97,7 +107,7 @@ describe('F18: URLs that lead to internal addresses', () => {
 
   it('are rejected for other schemes', async () => {
     for (const url of ['file:///etc/passwd', `gopher://127.0.0.1:${inner}/_`, `ftp://127.0.0.1:${inner}/`, 'ws://a/']) {
-      expect(await edit(url), url).toEqual({ status: 400, code: 'INVALID_REQUEST' });
+      expect([await edit(url), await scrape(url)], url).toEqual([refused, refused]);
     }
     expect(visitors).toBe(0);
   });
@@ -107,7 +117,8 @@ describe('F18: URLs that lead to internal addresses', () => {
     // Headers are ASCII.
     for (const host of hosts.filter((each) => /^[!-~]+$/.test(each))) {
       target = `http://${host}:${inner}/`;
-      expect(await edit(`${url}/${status}`), target).toEqual({ status: 400, code: 'INVALID_REQUEST' });
+      const page = `${url}/${status}`;
+      expect([await edit(page), await scrape(page)], target).toEqual([refused, refused]);
     }
     expect(visitors).toBe(0);
     target = '/image.png';

@@ -8,7 +8,7 @@ import { type Platform, type PlatformOptions, startPlatform } from '#test/platfo
 import { installTinyModel } from '#test/tiny-models';
 
 /** `npm run test:faults -- --quick`: every suite, with fewer trials and shorter outages. */
-export const isQuick = process.env.SLUICE_FAULTS === 'quick';
+export const isQuick = process.env.SLUICE_TEST_FAULTS === 'quick';
 
 /** Number of trials, or length of an outage. */
 export function amount({ full, quick }: { full: number; quick: number }): number {

@@ -23,7 +23,13 @@ const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strin
 /** Routes that read JSON; the model does not matter for an unreadable body. */
 const jsonPaths = [
   'chat/completions',
+  'completions',
+  'responses',
+  'moderations',
+  'augment/search',
+  'augment/scrape',
   'embeddings',
+  'rerank',
   'images/generations',
   'image/generate',
   'image/upscale',
@@ -50,6 +56,82 @@ const chatsAround: Record<string, (value: string) => string> = {
   stop: (value) => `{"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"stop":${value}}`,
   temperature: (value) => `{"model":"tiny-llama","messages":[{"role":"user","content":"x"}],"temperature":${value}}`,
 };
+
+/** A chat with tools, a schema or media, with valid or invalid JSON in place of a value. */
+const richChatsAround: Record<string, (value: string) => string> = {
+  'a part': (value) => chatWith(`[${value}]`),
+  'an image': (value) => chatWith(`[{"type":"image_url","image_url":{"url":${value}}}]`),
+  'a recording': (value) => chatWith(`[{"type":"input_audio","input_audio":{"data":${value},"format":"wav"}}]`),
+  'a video': (value) => chatWith(`[{"type":"video_url","video_url":{"url":${value}}}]`),
+  'a file': (value) => chatWith(`[{"type":"file","file":{"file_data":${value},"filename":"a.pdf"}}]`),
+  'a tool': (value) => chatWith('"x"', `"tools":[${value}]`),
+  'parameters of a tool': (value) =>
+    chatWith('"x"', `"tools":[{"type":"function","function":{"name":"f","parameters":${value}}}]`),
+  'a tool choice': (value) =>
+    chatWith('"x"', `"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":${value}`),
+  'a response format': (value) => chatWith('"x"', `"response_format":${value}`),
+  'a schema': (value) =>
+    chatWith('"x"', `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":${value}}}`),
+  'a regular expression': (value) => chatWith('"x"', `"response_format":{"type":"regex","regex":${value}}`),
+  'a grammar': (value) => chatWith('"x"', `"response_format":{"type":"grammar","grammar":${value}}`),
+  'service parameters': (value) => chatWith('"x"', `"service_parameters":${value}`),
+};
+
+function chatWith(content: string, fields = '"n":1'): string {
+  return `{"model":"tiny-llama","max_tokens":2,"messages":[{"role":"user","content":${content}}],${fields}}`;
+}
+
+/** JSON suites and naughty strings in every place of a chat's tools, schemas and media. */
+function richChatCases(): MalformedRequest[] {
+  const texts = naughtyStrings.map((text, index) => ({ name: `naughty string ${index}`, input: JSON.stringify(text) }));
+  return [...parsing, ...texts].flatMap(({ name, input }) =>
+    Object.entries(richChatsAround).map(([field, around]) => json(`${name} as ${field}`, chat, around(input))),
+  );
+}
+
+const responses = `${api}/responses`;
+
+/** A request of an agent with valid or invalid JSON in place of a value. */
+const responsesAround: Record<string, (value: string) => string> = {
+  input: (value) => `{"model":"tiny-llama","input":${value}}`,
+  'an item': (value) => `{"model":"tiny-llama","input":[${value}]}`,
+  'a part': (value) => `{"model":"tiny-llama","input":[{"role":"user","content":[${value}]}]}`,
+  'a tool': (value) => `{"model":"tiny-llama","input":"x","tools":[${value}]}`,
+  'a schema': (value) =>
+    `{"model":"tiny-llama","input":"x","tools":[{"type":"function","name":"f","parameters":${value}}]}`,
+  'a format': (value) => `{"model":"tiny-llama","input":"x","text":{"format":${value}}}`,
+  previous_response_id: (value) => `{"model":"tiny-llama","input":"x","previous_response_id":${value}}`,
+};
+
+/** JSON suites and naughty strings in every place of an agent's request. */
+function responsesCases(): MalformedRequest[] {
+  const suite = parsing.flatMap(({ name, input }) =>
+    Object.entries(responsesAround).map(([field, around]) => json(`${name} as ${field}`, responses, around(input))),
+  );
+  const texts = naughtyStrings.flatMap((text, index) => {
+    const value = JSON.stringify(text);
+    const output = `{"type":"function_call_output","call_id":${value},"output":${value}}`;
+    const call = `{"type":"function_call","call_id":${value},"name":${value},"arguments":${value}}`;
+    const bodies: Record<string, string> = {
+      'the name of a tool': `{"model":"tiny-llama","input":"x","tools":[{"type":"function","name":${value}}]}`,
+      'the type of a tool': `{"model":"tiny-llama","input":"x [[tokens=1]]","tools":[{"type":${value}}]}`,
+      'a call': `{"model":"tiny-llama","input":[${call},${output}]}`,
+      'sealed reasoning': `{"model":"tiny-llama","input":[{"type":"reasoning","encrypted_content":${value}}]}`,
+      'an id': `{"model":"tiny-llama","input":[{"type":"item_reference","id":${value}}]}`,
+    };
+    const get: MalformedRequest = {
+      name: `naughty string ${index} as a response`,
+      method: 'GET',
+      path: `${responses}/${percentEncoded(text)}`,
+      headers: {},
+    };
+    return [
+      ...Object.entries(bodies).map(([field, body]) => json(`naughty string ${index} as ${field}`, responses, body)),
+      get,
+    ];
+  });
+  return [...suite, ...texts];
+}
 
 function suiteCases(): MalformedRequest[] {
   const whole = parsing.flatMap(({ name, input }) => jsonPaths.map((path) => json(name, path, input)));
@@ -222,9 +304,26 @@ export function worstCases(): MalformedRequest[] {
     'a million commas': `[${','.repeat(1_000_000)}]`,
     nothing: '',
   };
+  const wide = (count: number, member: (index: number) => string): string =>
+    Array.from({ length: count }, (_, index) => member(index)).join(',');
+  const tools = wide(1_000, (index) => `{"type":"function","function":{"name":"f${index}"}}`);
+  const rich: Record<string, string> = {
+    'a schema of a megabyte': `{"type":"object","properties":{${wide(40_000, (index) => `"k${index}":{"type":"null"}`)}}}`,
+    'a schema with a cycle': '{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}',
+    'a schema 1,000 deep': '{"items":'.repeat(1_000) + 'true' + '}'.repeat(1_000),
+    'a schema with a reference into itself': '{"$ref":"#/$ref"}',
+    'a schema of another address': '{"$ref":"http://127.0.0.1/schema"}',
+  };
+  const schemas = Object.entries(rich).flatMap(([name, schema]) =>
+    ['a schema', 'parameters of a tool'].map((field) =>
+      json(`${name} as ${field}`, chat, richChatsAround[field]?.(schema) ?? ''),
+    ),
+  );
   const addresses = ['%', '%zz', '%ff', '%00', '%2e%2e%2f%2e%2e%2fetc%2fpasswd', 'a'.repeat(8_000), '%F0%9F%98'];
   return [
     ...Object.entries(bodies).flatMap(([name, body]) => jsonPaths.map((path) => json(name, path, body))),
+    ...schemas,
+    json('1,000 tools', chat, chatWith('"x"', `"tools":[${tools}]`)),
     ...namelessForms(),
     ...addresses.map((text): MalformedRequest => ({
       name: text.slice(0, 40),
@@ -237,5 +336,5 @@ export function worstCases(): MalformedRequest[] {
 
 /** All cases in a fixed order. */
 export function malformedCorpus(): MalformedRequest[] {
-  return [...suiteCases(), ...naughtyCases(), ...cutForms(), ...numberCases()];
+  return [...suiteCases(), ...richChatCases(), ...responsesCases(), ...naughtyCases(), ...cutForms(), ...numberCases()];
 }

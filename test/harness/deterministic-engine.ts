@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { contextOverflow, PlatformError } from '#common';
 import type {
   TextEngineStats,
   GeneratedTokenLogprob,
@@ -90,6 +91,8 @@ export function parseDirectives(text: string): Directives {
   );
 }
 
+const noSchema = new PlatformError('INVALID_REQUEST', 'The deterministic engine keeps to no schema.');
+
 export class DeterministicEngine implements TextGenerationEngine {
   private readonly running = new Map<string, ActiveRequest>();
   private readonly waiting: TextGenerationRequest[] = [];
@@ -104,8 +107,10 @@ export class DeterministicEngine implements TextGenerationEngine {
 
   submit(request: TextGenerationRequest): void {
     // Its words fit no schema: a test of those needs the product's engine.
-    if (request.constraint !== undefined) throw new Error('the deterministic engine keeps to no schema');
-    this.waiting.push(request);
+    // What an echo writes is up to the test.
+    const isKept = request.constraint === undefined || parseDirectives(lastMessage(request)).echo !== undefined;
+    if (isKept) this.waiting.push(request);
+    else this.pendingEvents.push([request.id, { type: 'failed', error: noSchema.toWire(), usage: null }]);
     this.schedule(0);
   }
 
@@ -174,8 +179,10 @@ export class DeterministicEngine implements TextGenerationEngine {
     const directives = parseDirectives(lastMessage(request));
     const promptTokens = text.split(/\s+/).filter((word) => word !== '').length;
     if (promptTokens >= this.options.contextLength) {
-      const message = `This model's context is ${this.options.contextLength} tokens, and the messages are ${promptTokens} tokens.`;
-      const error = { code: 'TOO_MANY_TOKENS', message, param: 'messages' } as const;
+      const error = contextOverflow(this.options.contextLength, {
+        counted: String(promptTokens),
+        param: 'param' in request.prompt ? request.prompt.param : 'messages',
+      }).toWire();
       this.pendingEvents.push([request.id, { type: 'failed', error, usage: null }]);
       return;
     }
@@ -183,7 +190,9 @@ export class DeterministicEngine implements TextGenerationEngine {
     const choices = Array.from({ length: request.n }, (_, index) => choiceOf(request, { text, directives, index }));
     this.running.set(request.id, { request, directives, choices, promptTokens, generated: 0, nextStepAtMs: 0 });
     this.promptTotal += promptTokens;
-    this.pendingEvents.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens }]);
+    const { prompt } = request;
+    const reported = 'tokenIds' in prompt && prompt.reportsText === true ? { promptText: text } : {};
+    this.pendingEvents.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens, ...reported }]);
   }
 
   private advance(active: ActiveRequest, now: number): void {
@@ -256,11 +265,13 @@ export class DeterministicEngine implements TextGenerationEngine {
 
 function promptText({ prompt }: TextGenerationRequest): string {
   if ('text' in prompt) return prompt.text;
+  if ('tokenIds' in prompt) return prompt.tokenIds.join(' ');
   return prompt.messages.map((message) => `${message.role}: ${message.content}`).join('\n');
 }
 
 function lastMessage({ prompt }: TextGenerationRequest): string {
-  return 'text' in prompt ? prompt.text : (prompt.messages.at(-1)?.content ?? '');
+  if ('text' in prompt) return prompt.text;
+  return 'tokenIds' in prompt ? '' : (prompt.messages.at(-1)?.content ?? '');
 }
 
 function choiceOf(

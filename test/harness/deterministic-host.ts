@@ -12,7 +12,7 @@ serveModelHost(async ({ slots, contextLength, family, familyOptions }, sink) => 
   if (path === undefined) return { engine: new DeterministicEngine({ slots, contextLength, sink }), ...about };
   const journal = new EngineJournalWriter(path);
   const notesFolder = dirname(path);
-  if (family === 'kokoro') {
+  if (family === 'kokoro' || family === 'voice-cloning') {
     return { engine: journal.attach(new DeterministicSynthesizer(journal.watch(sink), notesFolder)), ...about };
   }
   if (family === 'stable-diffusion' || family === 'rife') {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EngineSink, EngineStats, TaskEngine, TaskRequest } from '#inference/host';
-import type { GenerateInput, InterpolateInput, RgbPixels } from '#inference/tasks';
+import type { GenerateInput, GenerateOutput, InterpolateInput, RgbPixels } from '#inference/tasks';
 
 /*
  * Test double of an image model: one colour from a hash of prompt and seed, or the first of two frames. `[[delay=MS]]`
@@ -14,7 +14,7 @@ export interface DeterministicImageGeneratorOptions {
 }
 
 /** Colour of the image for a prompt and a seed, the same on every machine. */
-export function deterministicColour({ prompt, seed }: Pick<GenerateInput, 'prompt' | 'seed'>): number[] {
+export function deterministicColour({ prompt, seed }: { prompt: string; seed: number }): number[] {
   return [...createHash('sha256').update(`${seed}/${prompt}`).digest().subarray(0, 3)];
 }
 
@@ -48,8 +48,9 @@ export class DeterministicImageGenerator implements TaskEngine {
     while (performance.now() < until && !this.cancelled.has(id)) await new Promise((resolve) => setTimeout(resolve, 5));
     this.steps += 1;
     if (this.cancelled.has(id)) return sink([[id, { type: 'task-finished', cancelled: true, output: null }]]);
-    const image = task === 'interpolate' ? (input as InterpolateInput).first : generated(input as GenerateInput);
-    sink([[id, { type: 'task-finished', cancelled: false, output: { image } }]]);
+    const output =
+      task === 'interpolate' ? { image: (input as InterpolateInput).first } : generated(input as GenerateInput);
+    sink([[id, { type: 'task-finished', cancelled: false, output }]]);
   }
 }
 
@@ -59,8 +60,10 @@ function delayOf(input: object): number | null {
   return said === undefined ? null : Number(said);
 }
 
-function generated(input: GenerateInput): RgbPixels {
-  const { width, height } = input;
-  const colour = deterministicColour(input);
+function generated({ prompt, seeds, width, height }: GenerateInput): GenerateOutput {
+  return { images: seeds.map((seed) => plainImage(width, height, deterministicColour({ prompt, seed }))) };
+}
+
+function plainImage(width: number, height: number, colour: number[]): RgbPixels {
   return { width, height, data: Uint8Array.from({ length: width * height * 3 }, (_, at) => colour[at % 3] ?? 0) };
 }

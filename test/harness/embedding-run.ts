@@ -35,14 +35,15 @@ export class EmbeddingRun {
 
   /** `onId` receives the id for cancelling. Rejects with `<code>: <message> (<param>)`. */
   embed(
-    texts: string[],
+    texts: string[] | { tokenIds: number[][] },
     dimensions: number | null = null,
     onId: (id: string) => void = () => undefined,
   ): Promise<EmbeddedTexts> {
     const id = `embedding-${++this.count}`;
     return new Promise((resolve, reject) => {
       this.open.set(id, { vectors: [], resolve, reject });
-      this.engine.submit({ id, task: 'embed', input: { texts, dimensions } });
+      const given = Array.isArray(texts) ? { texts } : { texts: [], ...texts };
+      this.engine.submit({ id, task: 'embed', input: { ...given, dimensions } });
       onId(id);
     });
   }

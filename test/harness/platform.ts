@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
-import { nanosPerUsd } from '#common';
+import { deriveKey, nanosPerUsd } from '#common';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import { ensureQueueRole } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
@@ -229,7 +229,12 @@ class RunningPlatform implements Platform {
 
   async start(name: PlatformProcess): Promise<void> {
     const role = roleOf(name);
-    const listening = role === 'api' && { HOST: this.site.address(name), PORT: String(this.ports.get(name)) };
+    const listening = role === 'api' && {
+      HOST: this.site.address(name),
+      PORT: String(this.ports.get(name)),
+      SLUICE_API_HEALTH_PORT: '0',
+      SLUICE_API_PUBLIC_HEALTH: 'true',
+    };
     this.processes.start(name, {
       ...this.environments?.[role],
       ...listening,
@@ -314,14 +319,25 @@ class RunningPlatform implements Platform {
   private async environmentOf(databaseUrl: string): Promise<Record<PlatformRole, Record<string, string>>> {
     const { secretKey } = this;
     const queueUrl = this.redisServer?.url ?? (await ensureQueueRole({ url: databaseUrl, secretKey }));
-    const queue = async (role: PlatformRole) => ({ SLUICE_QUEUE_URL: await this.wired(role, 'queue', queueUrl) });
+    const sealKey = deriveKey(secretKey, 'queue payloads').toString('hex');
+    const queue = async (role: PlatformRole) => ({
+      SLUICE_QUEUE_URL: await this.wired(role, 'queue', queueUrl),
+      SLUICE_QUEUE_KEY: sealKey,
+    });
     const database = async (role: PlatformRole) => ({ DATABASE_URL: await this.wired(role, 'database', databaseUrl) });
     const common = { SLUICE_HOME: this.home, LOG_LEVEL: 'info', ...this.options.env };
     const abuse: Record<string, string> = this.options.limits === 'contract' ? {} : { SLUICE_ABUSE_FAILURES: '0' };
+    // As in the images.
+    const allocator = {
+      MALLOC_ARENA_MAX: '2',
+      MALLOC_MMAP_THRESHOLD_: '65536',
+      MALLOC_TRIM_THRESHOLD_: '65536',
+    };
     const truth = { ...abuse, ...common, SLUICE_SECRET_KEY: secretKey };
     return {
-      api: { ...truth, ...(await queue('api')), ...(await database('api')) },
+      api: { ...allocator, ...truth, ...(await queue('api')), ...(await database('api')) },
       worker: {
+        ...allocator,
         ...(await queue('worker')),
         ...common,
         SLUICE_MODELS: this.modelIds.join(',') || 'none',

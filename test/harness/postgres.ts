@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { migrate } from '#platform/migrations';
@@ -31,7 +32,7 @@ export async function createDatabaseOn(serverUrl: string): Promise<TestDatabase>
   await runOnServer(serverUrl, 'CREATE DATABASE sluice');
   const url = withDatabase(serverUrl, 'sluice');
   await migrate({ url });
-  return { url, drop: () => runOnServer(serverUrl, 'DROP DATABASE IF EXISTS sluice WITH (FORCE)') };
+  return { url, drop: () => dropDatabase(serverUrl, 'sluice') };
 }
 
 async function createDatabase(from: string): Promise<TestDatabase> {
@@ -40,8 +41,27 @@ async function createDatabase(from: string): Promise<TestDatabase> {
   await runOnServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${from}`);
   return {
     url: withDatabase(serverUrl, name),
-    drop: () => runOnServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () => dropDatabase(serverUrl, name),
   };
+}
+
+/**
+ * Lets connections end that are being closed: terminated ones emit an error that nobody handles any more. Those that a
+ * test left open are terminated after a second.
+ */
+async function dropDatabase(serverUrl: string, name: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  try {
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      const { rowCount } = await client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [name]);
+      if (!rowCount) break;
+      await sleep(20);
+    }
+    await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  } finally {
+    await client.end();
+  }
 }
 
 /** The first caller creates the template; the final rename ensures that nobody copies an incomplete one. */

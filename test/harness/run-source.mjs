@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
@@ -42,8 +42,14 @@ async function compile({ fileName, text, cached }) {
   mkdirSync(cacheFolder, { recursive: true });
   // Renamed into place, because another process may read at any moment.
   const partial = `${cached}.${process.pid}`;
-  writeFileSync(partial, outputText);
-  renameSync(partial, cached);
+  try {
+    writeFileSync(partial, outputText);
+    renameSync(partial, cached);
+  } catch (error) {
+    // A sandboxed process may write no file.
+    if (error.code !== 'EFBIG') throw error;
+    rmSync(partial);
+  }
   return outputText;
 }
 

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 /** Node options for running the TypeScript sources of this checkout in forked processes of integration tests. */
@@ -10,4 +12,10 @@ export const runSourceArguments = [
 /** Path of a source file of this checkout, e.g. `apps/worker/src/main.ts`. */
 export function sourcePath(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}
+
+/** Runs a program without input once, so that its sources are compiled before a sandbox forbids it to write files. */
+export async function compileProgram(modulePath: string): Promise<void> {
+  const child = spawn(process.execPath, [...runSourceArguments, modulePath], { stdio: 'ignore' });
+  await once(child, 'exit');
 }

@@ -42,14 +42,19 @@ export interface TinyEncoderOptions {
 
 /** Converts the fixture into the folder like a pull, and returns the manifest. */
 export async function buildTinyEncoder(folder: string, options: TinyEncoderOptions = {}): Promise<ModelManifest> {
-  const inputFolder = `${folder}-input`;
-  await cp(tinyBertFolder, inputFolder, { recursive: true });
-  await rm(join(inputFolder, 'reference.json'));
-  await convertModel({ kind: 'bert', options: {}, inputFolder, outputFolder: folder });
-  await rm(inputFolder, { recursive: true });
+  await convertTinyEncoder(tinyBertFolder, folder);
   const manifest = tinyManifest(options);
   await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
   return manifest;
+}
+
+/** Converts the fixture of an encoder, without its reference values, into the folder. */
+export async function convertTinyEncoder(fixture: URL, folder: string): Promise<void> {
+  const inputFolder = `${folder}-input`;
+  await cp(fixture, inputFolder, { recursive: true });
+  await rm(join(inputFolder, 'reference.json'));
+  await convertModel({ kind: 'bert', options: {}, inputFolder, outputFolder: folder });
+  await rm(inputFolder, { recursive: true });
 }
 
 /** Installs it at `<home>/models/<id>`, with its `installed.json`. */

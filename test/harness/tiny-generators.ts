@@ -40,7 +40,10 @@ export async function installTinyMusicgen(home: string): Promise<ModelManifest> 
 }
 
 /** Videos of 1 or 2 seconds at 8 frames per second, 32 pixels on the short side, 0.05 USD per second. */
-export async function installTinyTextToVideo(home: string): Promise<ModelManifest> {
+export async function installTinyTextToVideo(
+  home: string,
+  { durations = ['1s', '2s', 'auto'] }: { durations?: string[] } = {},
+): Promise<ModelManifest> {
   return await installTiny(home, {
     manifest: {
       id: 'tiny-text-to-video',
@@ -52,7 +55,7 @@ export async function installTinyTextToVideo(home: string): Promise<ModelManifes
         model_type: 'text-to-video',
         aspect_ratios: ['16:9', '1:1'],
         resolutions: [],
-        durations: ['1s', '2s', 'auto'],
+        durations,
         audio: false,
         audio_configurable: false,
         prompt_character_limit: 100,

@@ -11,7 +11,9 @@ import { installFixture } from './install-fixture.js';
  */
 
 const price = { usd: 0.01, diem: 0.01 };
-const generators = new URL('../../libs/inference/src/families/stable-diffusion/__fixtures__/tiny', import.meta.url);
+/** Fixtures are not compiled: benches, which run from `dist`, read them from the sources. */
+const root = new URL(import.meta.url.includes('/dist/test/harness/') ? '../../../' : '../../', import.meta.url);
+const generators = new URL('libs/inference/src/families/stable-diffusion/__fixtures__/tiny', root);
 
 /** Installs all of them in the models folder of a worker, and returns their manifests. */
 export async function installTinyImages(home: string): Promise<ModelManifest[]> {
@@ -63,18 +65,39 @@ export async function installTinyImages(home: string): Promise<ModelManifest[]> 
       },
       folder: generators,
     }),
-    await installTiny(home, {
-      manifest: { id: 'nsfw-mobilenet', type: 'image', family: 'nsfw-mobilenet', internal: true },
-      graphs: { 'model.onnx': redClassifier() },
-    }),
+    await installTinySafety(home),
     await installTiny(home, {
       manifest: {
         id: 'tiny-painter',
         type: 'image',
         family: 'stable-diffusion',
         graphFile: 'unet/model.onnx',
-        constraints: { promptCharacterLimit: 100, steps: { default: 2, max: 400 }, widthHeightDivisor: 2 },
+        constraints: { promptCharacterLimit: 100, steps: { default: 2, max: 400 }, widthHeightDivisor: 4 },
         pricing: { generation: price, upscale: { '2x': price, '4x': price } },
+      },
+      folder: generators,
+    }),
+    // Draws 64 pixels a side, in batches of two, and upscales them.
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-drawer',
+        type: 'image',
+        family: 'stable-diffusion',
+        familyOptions: { batch: 2, strength: 0.5 },
+        graphFile: 'unet/model.onnx',
+        constraints: {
+          promptCharacterLimit: 100,
+          steps: { default: 2, max: 4 },
+          widthHeightDivisor: 2,
+          aspectRatios: ['1:1'],
+          resolutions: ['64', '256'],
+          defaultResolution: '256',
+        },
+        kindMembers: {
+          upscaling: { nativeSide: 64, model: 'tiny-upscaler' },
+          stylePresets: { 'Line Art': 'thin lines' },
+        },
+        pricing: { generation: price, upscale: { '2x': price, '4x': { usd: 0.02, diem: 0.02 } } },
       },
       folder: generators,
     }),
@@ -93,6 +116,57 @@ export async function installTinyImages(home: string): Promise<ModelManifest[]> 
       files: { 'vae_decoder/config.json': JSON.stringify({ block_out_channels: [4, 8, 8, 8, 8, 8] }) },
     }),
   ];
+}
+
+/** Installs the safety classifier, which takes red for adult. */
+export async function installTinySafety(home: string): Promise<ModelManifest> {
+  return await installTiny(home, {
+    manifest: {
+      id: 'nsfw-mobilenet',
+      type: 'image',
+      family: 'nsfw-mobilenet',
+      internal: true,
+      classifies: 'image',
+    },
+    graphs: { 'model.onnx': redClassifier() },
+  });
+}
+
+/** Installs a classifier that takes every text with one word for toxic. */
+export async function installTinyToxicity(home: string, word: string): Promise<ModelManifest> {
+  return await installTiny(home, {
+    manifest: {
+      id: 'tiny-toxicity',
+      type: 'embedding',
+      family: 'text-classification',
+      familyOptions: { labels: 'fine,toxic', maxTokens: 16 },
+      internal: true,
+      classifies: 'text',
+    },
+    graphs: { 'model.onnx': wordClassifier(5) },
+    files: { 'vocab.txt': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'a', word].join('\n') },
+  });
+}
+
+/**
+ * Installs an input adapter for images that finds one kind of object where an image is bright: its probability is the
+ * mean brightness.
+ */
+export async function installTinyDetector(
+  home: string,
+  { id = 'tiny-detector', kind = 18 }: { id?: string; kind?: number } = {},
+): Promise<ModelManifest> {
+  return await installTiny(home, {
+    manifest: {
+      id,
+      type: 'image',
+      family: 'coco-ssd',
+      internal: true,
+      adapts: 'image',
+      pricing: { per_image: { usd: 0.001, diem: 0.001 } },
+    },
+    graphs: { 'model.onnx': brightObject(kind) },
+  });
 }
 
 /** A model to install; omitted manifest fields have fixture defaults. */
@@ -180,5 +254,37 @@ function redClassifier(): OnnxGraph {
   const bias = graph.weight('bias', 'float32', [5], () => bytesOf(Float32Array.of(0, 0, 1, 0, 0)));
   graph.node('Add', [product, bias], {}, 'output');
   graph.output('output', 'float32', [1, 5]);
+  return graph.build();
+}
+
+/** Two logits: the second is high if one of the ids is there. */
+function wordClassifier(id: number): OnnxGraph {
+  const graph = new GraphBuilder('word-classifier');
+  const ids = graph.input('input_ids', 'int64', [1, 'tokens']);
+  graph.input('attention_mask', 'int64', [1, 'tokens']);
+  const found = graph.node('Cast', [graph.node('Equal', [ids, graph.integers([id])])], { to: 1 });
+  const any = graph.node('ReduceMax', [found], { axes: [1], keepdims: 1 });
+  const weight = (name: string, shape: number[], values: number[]): string =>
+    graph.weight(name, 'float32', shape, () => bytesOf(Float32Array.from(values)));
+  const product = graph.node('MatMul', [any, weight('weights', [1, 2], [-8, 8])]);
+  graph.node('Add', [product, weight('bias', [2], [4, -4])], {}, 'logits');
+  graph.output('logits', 'float32', [1, 2]);
+  return graph.build();
+}
+
+/** One anchor over the whole image, with one class as probable as the image is bright. */
+function brightObject(kind: number): OnnxGraph {
+  const graph = new GraphBuilder('bright-object');
+  const input = graph.input('input', 'float32', [1, 3, 'h', 'w']);
+  const weight = (name: string, values: number[]): string =>
+    graph.weight(name, 'float32', [1, 1, values.length], () => bytesOf(Float32Array.from(values)));
+  const mean = graph.node('Reshape', [graph.node('GlobalAveragePool', [input]), graph.integers([1, 3])]);
+  const grey = graph.node('ReduceMean', [mean], { keepdims: 1 });
+  const bright = graph.node('Mul', [graph.node('Add', [grey, graph.float(1)]), graph.float(0.5)]);
+  const onehot = Array.from({ length: 91 }, (_, index) => (index === kind ? 1 : 0));
+  graph.node('Mul', [bright, weight('class', onehot)], {}, 'scores');
+  graph.node('Identity', [weight('offsets', [0, 0, 0, 0])], {}, 'boxes');
+  graph.node('Identity', [weight('anchor', [0, 0, 1, 1])], {}, 'anchors');
+  for (const name of ['boxes', 'scores', 'anchors']) graph.output(name, 'float32', null);
   return graph.build();
 }

@@ -17,6 +17,8 @@ export interface TinyWhisperOptions {
 
 /** Text and timestamps that the tiny Whisper writes for every window. */
 export const tinyWhisperText = 'Once upon a time there was a river';
+/** What it writes as a translation with timestamps. */
+export const tinyWhisperTranslation = 'Long ago water ran here';
 export const tinyWhisperSeconds = 2;
 
 /**
@@ -26,7 +28,7 @@ export const tinyWhisperSeconds = 2;
  */
 export async function buildTinyWhisper(folder: string, options: TinyWhisperOptions = {}): Promise<ModelManifest> {
   const { id = 'tiny-whisper', voice = true } = options;
-  const tokens = tinyWhisperTokens(tinyWhisperText, tinyWhisperSeconds);
+  const tokens = tinyWhisperTokens(tinyWhisperText, tinyWhisperSeconds, tinyWhisperTranslation);
   await mkdir(join(folder, 'onnx'), { recursive: true });
   const graphs = {
     'onnx/encoder_model.onnx': tinyWhisperEncoder(),

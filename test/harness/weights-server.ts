@@ -164,25 +164,28 @@ export class WeightsServer {
     request: IncomingMessage,
     response: ServerResponse,
   ): void {
-    const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? '') ?? [];
+    const [, from, last] = /^bytes=(\d+)-(\d*)/.exec(request.headers.range ?? '') ?? [];
     const condition = request.headers['if-range'];
     const versions = this.versionsOf(etag);
     const isSame = !condition || condition === (versions['last-modified'] ?? versions['etag']);
-    const start = this.supportsRanges && from !== undefined && isSame ? Number(from) : 0;
+    const mayBePart = this.supportsRanges && from !== undefined && isSame;
+    const start = mayBePart ? Number(from) : 0;
+    const end = mayBePart && last ? Math.min(Number(last) + 1, content.length) : content.length;
     if (start > 0 && start >= content.length) return void response.writeHead(416).end();
-    const headers: Record<string, string | number> = { ...versions, 'content-length': content.length - start };
-    if (start > 0) headers['content-range'] = `bytes ${start}-${content.length - 1}/${content.length}`;
-    response.writeHead(start > 0 ? 206 : 200, headers);
+    const headers: Record<string, string | number> = { ...versions, 'content-length': end - start };
+    const isPart = start > 0 || (mayBePart && last !== '');
+    if (isPart) headers['content-range'] = `bytes ${start}-${end - 1}/${content.length}`;
+    response.writeHead(isPart ? 206 : 200, headers);
     const stall = this.stalls.get(path)?.shift();
     if (stall !== undefined) return void response.write(content.subarray(start, start + stall));
     const cut = this.cuts.get(path)?.shift();
-    const body = content.subarray(start, cut === undefined ? undefined : start + cut);
+    const body = content.subarray(start, cut === undefined ? end : start + cut);
     response.write(body, () => (cut === undefined ? response.end() : setTimeout(() => response.destroy(), cutDelayMs)));
   }
 }
 
 function isLarge(path: string): boolean {
-  return /\.(onnx|onnx_data|bin|gguf)$/.test(path);
+  return /\.(onnx|onnx_data|bin|gguf|safetensors)$/.test(path);
 }
 
 export function sha256(content: Buffer): string {

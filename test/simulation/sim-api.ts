@@ -1,12 +1,20 @@
 import { JobQuote, type ModelPrice, ReservationRefused, ReservationStep, SettlementStep } from '#billing';
 import { PlatformError } from '#common';
-import { AdmissionService, JobCloser, JobsRepository, JobsService, PayloadCipher, AbandonedAdmissions } from '#jobs';
+import {
+  AdmissionService,
+  JobCloser,
+  JobsRepository,
+  JobsService,
+  PayloadCipher,
+  AbandonedAdmissions,
+  ResultTickets,
+} from '#jobs';
 import { JobStream } from '#gateway';
 import { meterJob } from '#modalities';
 import { simChatJob } from './sim-job.js';
 import { silentLogger } from './silent-logger.js';
 import { lostAfterMs, modelId, type SimPlatform } from './sim-platform.js';
-import { quoteNano, type SimRequest } from './sim-request.js';
+import { quoteNano, type SimRequest, usageOf } from './sim-request.js';
 import { SimSlot } from './sim-reply-stream.js';
 import { SimProcess } from './world.js';
 
@@ -54,15 +62,17 @@ export class SimApi {
     const reservation = new ReservationStep();
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
     const common = { jobs, closer, transport, logger: silentLogger };
+    const tickets = new ResultTickets(secretKey);
     const pause = (milliseconds: number) => world.sleep(this.process, milliseconds);
     this.admission = new AdmissionService({
       ...common,
       abandonedAdmissions: new AbandonedAdmissions({ ...common, clock: world, pause }),
       cipher: new PayloadCipher(secretKey),
+      tickets,
       queueLimit: 1_000,
       steps: [plant?.reservation?.(reservation, prisma) ?? reservation],
     });
-    this.jobs = new JobsService({ jobs: this.repository, transport, logger: silentLogger });
+    this.jobs = new JobsService({ jobs: this.repository, tickets, transport, logger: silentLogger });
   }
 
   /** Runs one request from its admission to its last event; never rejects. */
@@ -120,6 +130,8 @@ export class SimApi {
   private async open(request: SimRequest, price: ModelPrice, maxTokens: number): Promise<void> {
     const { id: requestId, accountId, apiKeyId, kind } = request;
     request.quotedNano = quoteNano(maxTokens);
+    // The worker of this world does not clamp its output to what is paid for.
+    const bounds = usageOf(request.tokens);
     await this.admission.open({
       requestId,
       caller: { accountId, apiKeyId, kind: 'INFERENCE', tier: 'default', modelPrivacy: 'ALL', betaAccess: false },
@@ -128,7 +140,8 @@ export class SimApi {
       payload: { tokens: request.tokens },
       replyTo: kind === 'async' ? null : this.process.name,
       stream: kind === 'stream',
-      quote: new JobQuote(request.quotedNano, price),
+      bounds,
+      quote: new JobQuote(request.quotedNano, price, bounds),
     });
   }
 

@@ -8,6 +8,7 @@ import {
   JobResultProcessor,
   PayloadCipher,
   RequeueLostSweep,
+  ResultTickets,
   type Sweep,
 } from '#jobs';
 import { meterJob } from '#modalities';
@@ -41,7 +42,8 @@ export class SimOps {
     const jobs = plant?.jobs?.(repository) ?? repository;
     const settlement = new SettlementStep(meterJob);
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
-    this.results = new JobResultProcessor({ closer, logger: silentLogger });
+    const tickets = new ResultTickets(secretKey);
+    this.results = new JobResultProcessor({ closer, tickets, logger: silentLogger });
     const flow = new ResultBacklog(transport.results, { clock: world });
     const resultBacklog = () => flow.flows();
     const definitions = new Map([[simChatJob.modality, simChatJob]]);
@@ -52,6 +54,7 @@ export class SimOps {
         ...common,
         producer: transport.producer,
         cipher: new PayloadCipher(secretKey),
+        tickets,
         lostAfterMs: confirmMs ?? lostAfterMs,
         confirmMs: confirmMs ?? sweepIntervalMs,
       }),

@@ -249,9 +249,169 @@ def tiny_idefics3(target):
     write(folder, cases, "tiny-idefics3")
 
 
+def tiny_llava(target):
+    from transformers import CLIPImageProcessor, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
+
+    folder = os.path.join(target, "tiny-llava")
+    os.makedirs(os.path.join(folder, "onnx"))
+    torch.manual_seed(15)
+    tokenizer = tokenizer_of(["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<end_of_utterance>"], 320)
+    template = (
+        "{% for message in messages %}{{message['role'] | upper}}: {% for line in message['content'] %}{% if line['type'] == 'image' %}"
+        "{{ '<image>\n' }}{% else %}{{ line['text'] }}{% endif %}{% endfor %}<end_of_utterance>{% endfor %}"
+        "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}"
+    )
+    config = LlavaConfig(
+        vision_config={
+            "model_type": "clip_vision_model", "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "image_size": 32, "patch_size": 8, "projection_dim": 16,
+        },
+        text_config=small_llama(tokenizer),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"), image_seq_length=16, tie_word_embeddings=False, attn_implementation="eager",
+    )
+    model = LlavaForConditionalGeneration(config).eval()
+    spread(model, 0.3)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    images = CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
+    processor = LlavaProcessor(images, tokenizer, patch_size=8, vision_feature_select_strategy="default", num_additional_image_tokens=1)
+    save(folder, model, processor, template)
+    json.dump(
+        {"patch_size": 8, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1, "processor_class": "LlavaProcessor"},
+        open(os.path.join(folder, "processor_config.json"), "w"),
+    )
+
+    class Vision(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model.model
+
+        def forward(self, pixel_values):
+            states = self.model.vision_tower(pixel_values, output_hidden_states=True).hidden_states[config.vision_feature_layer]
+            return self.model.multi_modal_projector(states[:, 1:])
+
+    export(
+        Vision(), (torch.randn(1, 3, 32, 32),), os.path.join(folder, "onnx", "vision_encoder.onnx"), ["pixel_values"], ["image_features"],
+        {"pixel_values": {0: "batch"}, "image_features": {0: "batch"}},
+    )
+    export_embedding(folder, model.model.language_model.embed_tokens)
+    export_decoder(folder, Decoder(model.model.language_model, model.lm_head, 2), config.text_config)
+    cases = cases_of(model, processor, [
+        ([(80, 64)], ["What is in this picture?"]),
+        ([(201, 90)], ["Describe the image."]),
+        ([(67, 131), (64, 64)], ["The first shows a small boat on the river,", "and the second?"]),
+        ([], ["Hello, how are you?"]),
+    ], template, lambda inputs: sampled(inputs["pixel_values"]))
+    write(folder, cases, "tiny-llava")
+
+
+def small_llama(tokenizer):
+    return {
+        "model_type": "llama", "hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": len(tokenizer), "max_position_embeddings": 512, "rms_norm_eps": 1e-5,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+
+
+class ImagesOfQwen:
+    """What Qwen2VLProcessor does with images and text; the original also needs a processor of videos, and torchvision."""
+
+    def __init__(self, image_processor, tokenizer, merge):
+        self.image_processor, self.tokenizer, self.merge = image_processor, tokenizer, merge
+
+    def apply_chat_template(self, messages, **options):
+        return self.tokenizer.apply_chat_template(messages, tokenize=False, **options)
+
+    def __call__(self, text, images, return_tensors):
+        read = self.image_processor(images, return_tensors=return_tensors) if images else {}
+        texts = text[0].split("<|image_pad|>")
+        counts = [int(grid.prod()) // self.merge**2 for grid in read.get("image_grid_thw", [])]
+        expanded = texts[0] + "".join("<|image_pad|>" * count + rest for count, rest in zip(counts, texts[1:]))
+        return {**self.tokenizer([expanded], return_tensors=return_tensors), **read}
+
+
+def tiny_qwen2_vl(target):
+    from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration, Qwen2VLImageProcessor
+    from transformers.models.qwen2_vl.modeling_qwen2_vl import apply_rotary_pos_emb_vision
+
+    folder = os.path.join(target, "tiny-qwen2-vl")
+    os.makedirs(os.path.join(folder, "onnx"))
+    torch.manual_seed(16)
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>", "<end_of_utterance>"]
+    tokenizer = tokenizer_of(special)
+    template = (
+        "{% for message in messages %}<|im_start|>{{message['role']}}\n{% for line in message['content'] %}{% if line['type'] == 'image' %}"
+        "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ line['text'] }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    patch, merge, heads = 8, 2, 2
+    config = Qwen2VLConfig(
+        vision_config={
+            "depth": 2, "embed_dim": 16, "hidden_size": 24, "mlp_ratio": 2, "num_heads": heads, "patch_size": patch, "spatial_merge_size": merge,
+            "temporal_patch_size": 2, "in_channels": 3,
+        },
+        text_config={
+            **small_llama(tokenizer), "model_type": "qwen2_vl_text", "rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 1]},
+            "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id,
+        },
+        image_token_id=tokenizer.convert_tokens_to_ids("<|image_pad|>"), video_token_id=tokenizer.convert_tokens_to_ids("<|video_pad|>"),
+        vision_start_token_id=tokenizer.convert_tokens_to_ids("<|vision_start|>"), vision_end_token_id=tokenizer.convert_tokens_to_ids("<|vision_end|>"),
+        tie_word_embeddings=False, attn_implementation="eager",
+    )
+    model = Qwen2VLForConditionalGeneration(config).eval()
+    spread(model, 0.3)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    images = Qwen2VLImageProcessor(min_pixels=32 * 32, max_pixels=112 * 112, patch_size=patch, temporal_patch_size=2, merge_size=merge)
+    processor = ImagesOfQwen(images, tokenizer, merge)
+    save(folder, model, processor, template)
+
+    class Vision(torch.nn.Module):
+        """The encoder for one image of any size; the original reads the size from the grid in Python."""
+
+        def __init__(self):
+            super().__init__()
+            self.visual = model.model.visual
+
+        def forward(self, pixel_values, image_grid_thw):
+            visual, count = self.visual, pixel_values.shape[0]
+            index = torch.arange(count)
+            block, inner = index // merge**2, index % merge**2
+            columns = image_grid_thw[0, 2] // merge
+            places = torch.stack([block // columns * merge + inner // merge, block % columns * merge + inner % merge], dim=-1)
+            angles = (places[:, :, None] * visual.rotary_pos_emb.inv_freq).flatten(1)
+            angles = torch.cat((angles, angles), dim=-1)
+            states = visual.patch_embed(pixel_values)
+            for layer in visual.blocks:
+                query, key, value = layer.attn.qkv(layer.norm1(states)).reshape(count, 3, heads, -1).permute(1, 0, 2, 3).unbind(0)
+                query, key = apply_rotary_pos_emb_vision(query, key, angles.cos(), angles.sin())
+                weights = torch.einsum("qhd,khd->hqk", query, key) / query.shape[-1] ** 0.5
+                mixed = torch.einsum("hqk,khd->qhd", weights.softmax(-1), value).reshape(count, -1)
+                states = states + layer.attn.proj(mixed)
+                states = states + layer.mlp(layer.norm2(states))
+            return visual.merger(states)
+
+    grid = torch.tensor([[1, 4, 6]])
+    with torch.no_grad():
+        sample = torch.randn(24, 3 * 2 * patch * patch)
+        assert torch.allclose(Vision()(sample, grid), model.model.visual(sample, grid), atol=1e-5)
+    export(
+        Vision(), (sample, grid), os.path.join(folder, "onnx", "vision_encoder.onnx"), ["pixel_values", "image_grid_thw"], ["image_features"],
+        {"pixel_values": {0: "patches"}, "image_features": {0: "tokens"}},
+    )
+    export_embedding(folder, model.model.language_model.embed_tokens)
+    export_decoder(folder, Decoder(model.model.language_model, model.lm_head, 2, True), config.text_config)
+    cases = cases_of(model, processor, [
+        ([(80, 64)], ["What is in this picture?"]),
+        ([(300, 90)], ["Describe the image."]),
+        ([(67, 131), (24, 20)], ["The first", "and the second."]),
+        ([], ["Hello, how are you?"]),
+    ], template, lambda inputs: sampled(inputs["pixel_values"]))
+    write(folder, cases, "tiny-qwen2-vl")
+
+
 def main():
     target = sys.argv[1]
-    wanted = sys.argv[2:] or ["idefics3"]
+    wanted = sys.argv[2:] or ["idefics3", "llava", "qwen2-vl"]
     for name in wanted:
         shutil.rmtree(os.path.join(target, "tiny-" + name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_")](target)

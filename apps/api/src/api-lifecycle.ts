@@ -3,6 +3,7 @@ import { Inject, Injectable, type OnModuleDestroy, type OnModuleInit } from '@ne
 import { Drain } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
+import { IdleCollector } from '#platform/memory';
 import { QueueTransport } from '#queue';
 
 /**
@@ -12,6 +13,8 @@ import { QueueTransport } from '#queue';
  */
 @Injectable()
 export class ApiLifecycle implements OnModuleInit, OnModuleDestroy {
+  private readonly collector = new IdleCollector();
+
   constructor(
     @Inject(ApiConfig) private readonly config: ApiConfig,
     @Inject(QueueTransport) private readonly transport: QueueTransport,
@@ -26,9 +29,11 @@ export class ApiLifecycle implements OnModuleInit, OnModuleDestroy {
     const replyAddress = replies.address;
     // Workers cancel the jobs of a replica that falls silent.
     await membership.join(() => ({ processId, role: 'api', replyAddress, models: [] }));
+    this.collector.start();
   }
 
   async onModuleDestroy(): Promise<void> {
+    this.collector.stop();
     this.readiness.drain();
     await this.drain.drain(this.config.shutdownGraceMs);
   }

@@ -8,6 +8,8 @@ import type { ApiConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
 import { addDocumentation, buildDocument } from './documentation.js';
+import { BodyBudget } from './http/body-budget.js';
+import { BodyReader, minimumRate } from './http/body-reader.js';
 import { sendClientError, sendFrameworkError } from './http/client-error.js';
 import { addCompression } from './http/compression.js';
 import { corsOptions } from './http/cors.js';
@@ -53,10 +55,12 @@ export async function createApplication(config: ApiConfig, logger: Logger): Prom
   addFramingGuard(server);
   addSlowClientGuard(server, config.stalledMs);
   hooks.addAdmission(server);
-  addJsonParser(server);
-  addMultipartParser(server);
+  const bodies = new BodyReader(new BodyBudget(config.bodyBudget), minimumRate, hooks.addressOf);
+  bodies.attach(server);
+  addJsonParser(server, bodies);
+  addMultipartParser(server, bodies);
   await addCompression(server);
   if (config.corsOrigins.length > 0) app.enableCors(corsOptions(config.corsOrigins));
-  addDocumentation(server, () => buildDocument(app));
+  addDocumentation(server, () => buildDocument(app, version));
   return app;
 }

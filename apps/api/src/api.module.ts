@@ -4,10 +4,15 @@ import { KeyUsageReader } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
-import { GatewayModule, InputTranscriber, TextRewriter } from '#gateway';
-import { meterJob } from '#modalities';
+import { GatewayModule, TextRewriter } from '#gateway';
+import { ImageDescriber, InputTranscriber, TextEmbedder } from '#gateway/inputs';
+import { ImageClassifier, PromptTexts, TextClassifier } from '#gateway/moderation';
+import { meterJob, promptTexts } from '#modalities';
+import { EmbeddedTextClassifier, EmbeddingModule, InputTextEmbedder } from '#modalities/embedding/api';
+import { ImageModule, InputImageClassifier, InputImageDescriber } from '#modalities/image/api';
 import { RecordingTranscriber, TranscriptionModule } from '#modalities/transcription/api';
-import { MembershipOnlineModels, OnlineModels } from '#model-registry';
+import { MediaTools } from '#media';
+import { MembershipOnlineModels, OnlineModels, OutputFormats, WebProviders } from '#model-registry';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
@@ -23,11 +28,15 @@ import { LimitFacts } from '#rate-limit/api';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
+import { WebSearch } from '#web';
+import { WebModule } from '#web/nest';
 import { AccountLimitFacts } from './account-limit-facts.js';
 import { ApiLifecycle } from './api-lifecycle.js';
 import { ApiMetrics, countAffinity } from './api-metrics.js';
 import { createReadiness } from './api-readiness.js';
 import { ChatTextRewriter } from './chat-text-rewriter.js';
+import { MediaFormats } from './media-formats.js';
+import { ConfiguredWeb } from './configured-web.js';
 import { OperationsController } from './operations.controller.js';
 import { routeModules } from './route-modules.js';
 
@@ -37,20 +46,50 @@ const queryTimeoutMs = 10_000;
 /** Tells libraries what others know, which they may not import: abstract classes and their implementations. */
 @Global()
 @Module({
-  imports: [BillingModule, AccountsModule, ModelRegistryModule, GatewayModule, TranscriptionModule],
+  imports: [
+    BillingModule,
+    AccountsModule,
+    ModelRegistryModule,
+    GatewayModule,
+    EmbeddingModule,
+    ImageModule,
+    TranscriptionModule,
+    WebModule,
+  ],
   providers: [
     { provide: JobMeter, useValue: meterJob },
+    { provide: PromptTexts, useValue: { of: promptTexts } satisfies PromptTexts },
+    { provide: TextClassifier, useClass: EmbeddedTextClassifier },
+    { provide: ImageClassifier, useClass: InputImageClassifier },
     { provide: KeyUsageReader, useExisting: KeyUsageRepository },
     { provide: LimitFacts, useClass: AccountLimitFacts },
     { provide: TextRewriter, useClass: ChatTextRewriter },
+    { provide: ImageDescriber, useExisting: InputImageDescriber },
     { provide: InputTranscriber, useExisting: RecordingTranscriber },
+    { provide: TextEmbedder, useExisting: InputTextEmbedder },
     {
       provide: OnlineModels,
       inject: [QueueTransport],
       useFactory: ({ membership }: QueueTransport) => new MembershipOnlineModels(() => membership.list()),
     },
+    { provide: OutputFormats, inject: [MediaTools], useFactory: (tools: MediaTools) => new MediaFormats(tools) },
+    { provide: WebProviders, inject: [WebSearch], useFactory: (search: WebSearch) => new ConfiguredWeb(search) },
   ],
-  exports: [JobMeter, KeyUsageReader, LimitFacts, TextRewriter, InputTranscriber, OnlineModels],
+  exports: [
+    JobMeter,
+    PromptTexts,
+    TextClassifier,
+    ImageClassifier,
+    KeyUsageReader,
+    LimitFacts,
+    TextRewriter,
+    ImageDescriber,
+    InputTranscriber,
+    TextEmbedder,
+    OnlineModels,
+    OutputFormats,
+    WebProviders,
+  ],
 })
 class BindingsModule {}
 
@@ -70,7 +109,7 @@ export class ApiModule {
         ...routeModules,
         RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
       ],
-      controllers: [OperationsController],
+      controllers: config.publicHealth ? [OperationsController] : [],
       providers: [
         ApiLifecycle,
         ApiMetrics,
@@ -92,10 +131,11 @@ export class ApiModule {
   }
 }
 
-function transportOptions({ queueUrl: url, namespace, affinityMs: stickyMs }: ApiConfig, metrics: Metrics) {
+function transportOptions({ queueUrl: url, namespace, sealKeys, affinityMs: stickyMs }: ApiConfig, metrics: Metrics) {
   return {
     url,
     namespace,
+    sealKeys,
     clientName: 'api',
     ...(stickyMs > 0 && { affinity: { stickyMs, onDecision: countAffinity(metrics) } }),
   };

@@ -12,12 +12,22 @@ const usage: JobUsage = { ...noTokens };
 const said = (text: string, channel = 'content') => ({ type: 'text-delta', index: 0, channel, text });
 const done = { type: 'job-finished', usage };
 
-/** A platform whose default chat model returns these events. */
-async function rewrite(events: object[], changes: { offline?: boolean; refusal?: PlatformError } = {}) {
+interface Changes {
+  offline?: boolean;
+  /** No model has the trait. */
+  missing?: boolean;
+  refusal?: PlatformError;
+}
+
+/** A platform whose instructed chat model returns these events. */
+async function rewrite(events: object[], changes: Changes = {}) {
   const admitted: OpenRequest[] = [];
   const warnings: object[] = [];
   const models = {
-    resolve: async () => ({ manifest: exampleManifest({ id: 'chat' }), offline: changes.offline ?? false }),
+    resolve: async (name: string) => {
+      if (changes.missing || name !== 'instruct') throw new PlatformError('MODEL_NOT_FOUND', 'None.');
+      return { manifest: exampleManifest({ id: 'chat' }), offline: changes.offline ?? false };
+    },
   } as unknown as ModelResolver;
   const prices = {
     current: async () => ({ id: 7n, modelId: 'chat', pricing: { input: { usd: 1, diem: 1 } } }),
@@ -51,9 +61,11 @@ async function rewrite(events: object[], changes: { offline?: boolean; refusal?:
     reservedNano: 40n,
   };
   const logger = { warn: (context: object) => void warnings.push(context) };
-  const rewriter = new ChatTextRewriter(models, prices, budgets, runner, { site: 'TST' }, logger as never);
+  const config = { site: 'TST', secretKey: '5c'.repeat(32), prefixCacheScope: 'account' } as const;
+  const rewriter = new ChatTextRewriter(models, prices, budgets, runner, config, logger as never);
   const text = await rewriter.rewrite('a bird', options);
-  return { text, admitted, warnings };
+  const required = await rewriter.requireModel(options, 'enhance_prompt').catch((error: unknown) => error);
+  return { text, admitted, warnings, required };
 }
 
 describe('rewriting a text', () => {
@@ -63,7 +75,9 @@ describe('rewriting a text', () => {
     const [job] = admitted;
     expect(job).toMatchObject({ modelId: 'chat', deadlineMs: 1_000, replyTo: 'here', stream: false });
     expect(job?.requestId).toMatch(/-TST$/);
-    const { messages } = (job?.payload ?? {}) as ChatJobPayload;
+    const { messages, cacheScope } = (job?.payload ?? {}) as ChatJobPayload;
+    // Whether another account asked for the same image must not show.
+    expect(cacheScope).toMatch(/^[0-9a-f]{32}$/);
     expect(messages.map(({ content }) => content)).toEqual(['Rewrite it.', 'a bird']);
     const quote = job?.quote as JobQuote;
     expect([quote.amountNano, quote.price]).toEqual([40n, { id: 7n, modelId: 'chat', pricing: null }]);
@@ -71,10 +85,19 @@ describe('rewriting a text', () => {
 
   it('returns null when no chat model is online, the text is empty or the chat is refused', async () => {
     expect((await rewrite([], { offline: true })).text).toBeNull();
+    expect(await rewrite([], { missing: true })).toMatchObject({ text: null, warnings: [] });
     expect((await rewrite([said('  '), done])).text).toBeNull();
     const refusal = new PlatformError('MODEL_AT_CAPACITY', 'Full.');
     const refused = await rewrite([], { refusal });
     expect(refused.text).toBeNull();
     expect(refused.warnings).toEqual([{ error: refusal }]);
+  });
+
+  it('needs a served model that follows instructions', async () => {
+    expect((await rewrite([])).required).toBeUndefined();
+    for (const changes of [{ offline: true }, { missing: true }]) {
+      const { required } = await rewrite([], changes);
+      expect(required).toMatchObject({ code: 'INVALID_REQUEST', param: 'enhance_prompt' });
+    }
   });
 });

@@ -1,30 +1,41 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JobQuote, PriceList } from '#billing';
-import { newRequestId } from '#common';
+import { PriceList } from '#billing';
+import { PlatformError } from '#common';
 import { JobRunner, ModelResolver, type RewriteOptions, StoreBudgets, TextRewriter } from '#gateway';
-import { type ChatEvent, chatJob, type ChatJobPayload } from '#modalities/chat/contract';
+import { CacheScopes, writeFreely } from '#modalities/chat/api';
+import type { ResolvedModel } from '#model-registry';
+import { instructionTrait } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 
-const defaultModel = 'default';
 /** The text has to fit into a header, too. */
 const maxTokens = 256;
 
 /**
- * Rewrites a text with the default chat model. The job is free: the request it is for charges it with its own work. Here
- * and not in a slice, because slices do not know each other: images ask, chat answers.
+ * Rewrites a text with the best chat model that follows instructions. The job is free: the request it is for charges it
+ * with its own work. Here and not in a slice, because slices do not know each other: images ask, chat answers.
  */
 @Injectable()
 export class ChatTextRewriter extends TextRewriter {
+  private readonly cacheScopes: CacheScopes;
+
   constructor(
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
     @Inject(PriceList) private readonly prices: Pick<PriceList, 'current'>,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site' | 'secretKey' | 'prefixCacheScope'>,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {
     super();
+    this.cacheScopes = new CacheScopes(config);
+  }
+
+  async requireModel(requester: Pick<RewriteOptions, 'caller' | 'headers'>, param: string): Promise<void> {
+    const found = await this.find(requester);
+    if (found !== null && !found.offline) return;
+    const message = `${param} needs a chat model with the trait \`${instructionTrait}\`; none is served.`;
+    throw new PlatformError('INVALID_REQUEST', message, param);
   }
 
   /** Null, too, when the job is late and when the model says nothing. */
@@ -37,40 +48,39 @@ export class ChatTextRewriter extends TextRewriter {
     }
   }
 
+  /** Null if no model has the trait. */
+  private async find({ headers, caller }: Pick<RewriteOptions, 'caller' | 'headers'>): Promise<ResolvedModel | null> {
+    return await this.models.resolve(instructionTrait, 'text', { headers, caller }).catch((error: unknown) => {
+      if (error instanceof PlatformError && error.code === 'MODEL_NOT_FOUND') return null;
+      throw error;
+    });
+  }
+
   private async run(
     text: string,
     { instruction, caller, headers, disconnected, deadlineMs, reservedNano }: RewriteOptions,
   ): Promise<string | null> {
-    const { manifest, offline } = await this.models.resolve(defaultModel, 'text', { headers, caller });
-    if (offline) return null;
+    const found = await this.find({ headers, caller });
+    if (found === null || found.offline) return null;
+    const { manifest } = found;
     const price = await this.budgets.of(undefined).within(this.prices.current(manifest.id));
-    const payload: ChatJobPayload = {
-      messages: [
-        { role: 'system', content: instruction },
-        { role: 'user', content: text },
-      ],
-      sampling: { temperature: 0.7 },
-      n: 1,
-      maxTokens: Math.min(maxTokens, manifest.maxCompletionTokens ?? maxTokens),
-      stop: [],
-      stopTokenIds: [],
-      topLogprobs: null,
-      enableThinking: false,
-      stripThinking: true,
-    };
-    const job = {
-      requestId: newRequestId(this.config.site),
+    const written = await writeFreely(this.runner, {
+      manifest,
+      instruction,
+      text,
+      settings: {
+        sampling: { temperature: 0.7 },
+        maxTokens: Math.min(maxTokens, manifest.maxCompletionTokens ?? maxTokens),
+        cacheScope: this.cacheScopes.labelOf(caller),
+        // The instruction is the platform's own; the text is the caller's.
+        platformCharacters: instruction.length,
+      },
+      price,
+      reservedNano,
+      site: this.config.site,
       caller,
-      definition: chatJob,
-      modelId: manifest.id,
-      payload,
-      quote: new JobQuote(reservedNano, { ...price, pricing: null }),
       deadlineMs,
       disconnected,
-    };
-    let written = '';
-    await this.runner.run<ChatEvent>(job, (event) => {
-      if (event.type === 'text-delta' && event.channel === 'content') written += event.text;
     });
     return written.trim() === '' ? null : written.trim();
   }

@@ -11,14 +11,48 @@ const load = createRequire(import.meta.url);
 const basePath = '/api/v1';
 const open = { config: { access: 'public' } satisfies RouteSettings };
 
-/** Builds the OpenAPI document of every route under the base path from the DTOs. */
-export function buildDocument(app: INestApplication): OpenAPIObject {
+/** The groups of operations, in the order of the document. */
+const tags: Record<string, string> = {
+  Chat: 'Complete conversations, whole or streamed, with tools, structured output, files, images and audio.',
+  Completions: 'Continue plain texts, for clients that bring their own templates.',
+  'Responses (Alpha)': 'The same conversations in the format of the Responses API.',
+  Embeddings: 'Turn texts into vectors for search and comparison.',
+  Rerank: 'Order documents by their relevance to a query.',
+  Moderation: 'Check texts against the content policy of the operator.',
+  Image: 'Generate, edit, upscale and cut out images.',
+  Audio: 'Everything that speaks, listens or makes music, at once or as queued jobs.',
+  Speech: 'Read texts aloud.',
+  Transcriptions: 'Turn recordings and videos into text, in their language or in English.',
+  Voices: 'Upload recordings of voices for models that clone them.',
+  Video: 'Generate, interpolate and upscale videos as queued jobs.',
+  Augment: 'Search the web, read pages and files, without a model.',
+  Models: 'Find models, their names, limits and prices.',
+  Characters: 'Find personas that chats can take on, and what accounts think of them.',
+  'API Keys': 'Manage the keys of an account and see their limits.',
+  Billing: 'See balances, charges and sums of usage.',
+};
+
+/** Paths in the order of their groups; those of a group keep theirs. */
+function byTag(left: PathItem, right: PathItem): number {
+  return positionOf(left) - positionOf(right);
+}
+
+function positionOf([, item]: PathItem): number {
+  const operations = Object.values(item as Record<string, { tags?: string[] }>);
+  const position = Object.keys(tags).indexOf(operations[0]?.tags?.[0] ?? '');
+  return position < 0 ? Infinity : position;
+}
+
+type PathItem = [path: string, item: OpenAPIObject['paths'][string]];
+
+/** Builds the OpenAPI document of every route under the base path from the DTOs; `version` is `x-service-version`. */
+export function buildDocument(app: INestApplication, version: string): OpenAPIObject {
   const description =
     'An OpenAI-compatible inference service on your own hardware. Point an OpenAI client at this base path.';
   const config = new DocumentBuilder()
     .setTitle('Sluice')
     .setDescription(description)
-    .setVersion('1')
+    .setVersion(version)
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer(basePath)
     .addBearerAuth(
@@ -27,10 +61,14 @@ export function buildDocument(app: INestApplication): OpenAPIObject {
       'BearerAuth',
     )
     .build();
+  const described = Object.entries(tags).map(([name, text]) => ({ name, description: text }));
   const document = SwaggerModule.createDocument(app, config, { autoTagControllers: false });
-  const paths = Object.entries(document.paths).filter(([path]) => path.startsWith(basePath));
+  const paths = Object.entries(document.paths)
+    .filter(([path]) => path.startsWith(basePath))
+    .toSorted(byTag);
   return {
     ...document,
+    tags: described,
     security: [{ BearerAuth: [] }],
     paths: Object.fromEntries(paths.map(([path, item]) => [path.slice(basePath.length), item])),
   };

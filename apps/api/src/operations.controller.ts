@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { Readiness } from '#platform/health';
 import { Metrics } from '#platform/metrics';
 
-/** Routes for operators and monitoring, outside the base path and without a key. */
+/** Routes of the health server on the public port, outside the base path and without a key: `SLUICE_API_PUBLIC_HEALTH`. */
 @Controller()
 @ApiExcludeController()
 export class OperationsController {

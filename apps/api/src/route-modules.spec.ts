@@ -41,26 +41,45 @@ describe('the routes', () => {
     expect(billed.map(([name]) => name).toSorted()).toMatchInlineSnapshot(`
       [
         "AudioController.queue",
+        "AugmentController.parse",
+        "AugmentController.scrape",
+        "AugmentController.search",
         "ChatController.complete",
+        "CompletionsController.complete",
         "EditImageController.edit",
         "EditImageController.multiEdit",
         "EditImageController.removeBackground",
         "EditImageController.upscale",
         "EmbeddingController.embed",
+        "GenerateImageController.editAsOpenai",
         "GenerateImageController.generate",
         "GenerateImageController.generateSimply",
+        "GenerateImageController.vary",
+        "RerankController.rerank",
+        "RerankController.rerankNested",
         "ResponsesController.create",
         "SpeechController.speak",
         "TranscriptionController.transcribe",
         "TranscriptionController.transcribeVideo",
+        "TranscriptionController.translate",
         "VideoController.queue",
         "VoicesController.create",
       ]
     `);
   });
 
-  it.each(billed)('%s applies the limits of its model and requires a key', (_name, route) => {
+  const runsModel = ([name]: (typeof billed)[number]): boolean => !name.startsWith('AugmentController.');
+
+  it.each(billed.filter(runsModel))('%s applies the limits of its model and requires a key', (_name, route) => {
     expect(route.limitedByModel).toBe(true);
     expect([undefined, 'inference']).toContain(route.access);
   });
+
+  it.each(billed.filter((route) => !runsModel(route)))(
+    '%s is held to the limit of requests without a model and requires a key',
+    (_name, route) => {
+      expect(route.limitedByModel).toBeUndefined();
+      expect([undefined, 'inference']).toContain(route.access);
+    },
+  );
 });

@@ -1,12 +1,14 @@
 import type { Type } from '@nestjs/common';
 import { AccountsApiModule } from '#accounts/api';
 import { BillingApiModule } from '#billing/api';
+import { CharactersApiModule } from '#characters/api';
 import { GatewayModule } from '#gateway';
 import type { ControllersOf } from '#modalities';
 import { AudioModule } from '#modalities/audio/api';
 import { ChatModule } from '#modalities/chat/api';
 import { EmbeddingModule } from '#modalities/embedding/api';
 import { ImageModule } from '#modalities/image/api';
+import { RerankModule } from '#modalities/rerank/api';
 import { SpeechModule } from '#modalities/speech/api';
 import { TranscriptionModule } from '#modalities/transcription/api';
 import { VideoModule } from '#modalities/video/api';
@@ -19,6 +21,7 @@ const sliceModules = {
   chat: ChatModule,
   embedding: EmbeddingModule,
   image: ImageModule,
+  rerank: RerankModule,
   speech: SpeechModule,
   transcription: TranscriptionModule,
   video: VideoModule,
@@ -27,6 +30,7 @@ const sliceModules = {
 /** Every module whose controllers are under `/api/v1`. */
 export const routeModules: Type<object>[] = [
   ModelsApiModule,
+  CharactersApiModule,
   RateLimitsApiModule,
   AccountsApiModule,
   BillingApiModule,

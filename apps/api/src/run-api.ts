@@ -1,6 +1,7 @@
 import type { ApiConfig } from '#platform/config';
-import { Readiness } from '#platform/health';
+import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger, NestLogger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { stopSignal } from '#platform/nest';
 import { createApplication } from './api-server.js';
 
@@ -12,13 +13,22 @@ export async function runApi(config: ApiConfig): Promise<void> {
   await app.listen(config.port, config.host);
   const address = await app.getUrl();
   logger.info({ address }, `listening on ${address}`);
+  const readiness = app.get(Readiness);
+  const health = await startHealthServer({
+    host: config.healthHost,
+    port: config.healthPort,
+    readiness,
+    metrics: app.get(Metrics),
+  });
+  logger.info({ port: health.port }, `api serves health and metrics on port ${health.port}`);
   // Logs what is not ready yet for an operator who starts this by hand; no probe may ask for a while.
-  await app.get(Readiness).report();
+  await readiness.report();
   const signal = await stopSignal();
   logger.info(
     { signal, graceMs: config.shutdownGraceMs },
     'draining: new requests are rejected, open requests may finish',
   );
   await app.close();
+  await health.close();
   logger.info('api stopped');
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
+import type { CharacterDocuments, CharactersService } from '#characters';
 import { isProcessAlive, PlatformError } from '#common';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
@@ -41,12 +42,28 @@ export class CliContext {
   }
 
   get sources(): SourceSettings {
-    return { hubEndpoint: this.config.hubEndpoint, hubToken: this.config.hubToken };
+    const { hubEndpoint, hubToken, pinnedModelsOnly: pinnedOnly } = this.config;
+    return { hubEndpoint, hubToken, pinnedOnly };
   }
 
   /** Progress bars on stderr; stdout holds only the requested output. */
   progress(): ProgressReporter {
     return createProgressReporter({ stream: this.stderr });
+  }
+
+  /** Names the usual next command, on stderr, so that scripts read only the result. */
+  next(command: string): void {
+    this.stderr.write(`next: ${command}\n`);
+  }
+
+  /** What happens meanwhile, also on stderr. */
+  note(text: string): void {
+    this.stderr.write(`${text}\n`);
+  }
+
+  /** The same context, whose output goes to stderr: for a command that is a step of another. */
+  aside(): CliContext {
+    return new CliContext(this.config, { stdout: this.stderr, stderr: this.stderr, signal: this.signal });
   }
 
   /** Also on stderr. */
@@ -78,6 +95,18 @@ export class CliContext {
     const prisma = await this.requireDatabase();
     const { AccountsService } = await import('#accounts');
     return new AccountsService(prisma);
+  }
+
+  async requireCharacters(): Promise<CharactersService> {
+    const prisma = await this.requireDatabase();
+    const { CharactersService } = await import('#characters');
+    return new CharactersService(prisma);
+  }
+
+  async requireDocuments(): Promise<CharacterDocuments> {
+    const prisma = await this.requireDatabase();
+    const { CharacterDocuments } = await import('#characters');
+    return new CharacterDocuments(prisma);
   }
 
   /** Base URL of the API that `npm start` runs for this home; null when it does not run. */

@@ -3,14 +3,22 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AccountsService } from '#accounts';
+import { JobQuote, ReservationStep } from '#billing';
+import { newRequestId, noTokens } from '#common';
 import { bundledManifestFolder, listedManifests, loadManifestFolder } from '#model-registry/manifest';
 import { CliConfig, parseConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, createTestDatabase, type TestDatabase } from '#test/postgres';
 import { exampleManifest } from '#test/example-manifest';
+import { copyTinyDecoder } from '#test/tiny-decoders';
+import { tinyBertFolder } from '#test/tiny-encoder';
 import { installTinyModel } from '#test/tiny-models';
+import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { WeightsServer } from '#test/weights-server';
 import { CliContext } from './cli-context.js';
 import { runCommand } from './run-command.js';
@@ -65,6 +73,26 @@ async function runMain(line: string[]): Promise<{ code: number; stdout: string; 
   }
 }
 
+/** Admits a request that reserves 1 USD; charges it unless the amount is null. */
+async function holdAndCharge(accountId: string, apiKeyId: string, amountNano: bigint | null): Promise<void> {
+  const prisma = new PrismaService({ url: database.url, poolSize: 1 });
+  const requestId = newRequestId('TST');
+  await prisma.$executeRaw`
+    INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
+    VALUES (${requestId}, ${accountId}::uuid, ${apiKeyId}::uuid, 'chat', 'tiny', now())`;
+  const quote = new JobQuote(1_000_000_000n, { id: 1n, modelId: 'tiny', pricing: null }, noTokens);
+  const job = { requestId, accountId, apiKeyId, modelId: 'tiny' };
+  expect(await new ReservationStep().admit(prisma, [{ job, quote }])).toEqual([null]);
+  if (amountNano !== null) {
+    const lines = [
+      { sku: 'tiny-llm-output-mtoken', units: '0.0015', unitPriceNano: '500000000000', amountNano: String(amountNano) },
+    ];
+    await prisma.$executeRaw`SELECT ledger_close(${requestId}, 1, 'settled', ${JSON.stringify(lines)}::jsonb)`;
+    await prisma.$executeRaw`UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId}`;
+  }
+  await prisma.$disconnect();
+}
+
 const withoutDatabase = { DATABASE_URL: '' };
 
 describe('sluice models', () => {
@@ -84,7 +112,7 @@ describe('sluice models', () => {
     expect(existsSync(join(home, 'models', 'tiny-chat', 'onnx', 'model_q4.onnx'))).toBe(true);
     expect(await runJson('models', 'pull', 'tiny-chat')).toMatchObject({ models: [{ status: 'present' }] });
 
-    expect(await run(['models', 'list'])).toMatch(/tiny-chat +text +XS +[\d.]+ kB +unknown/);
+    expect(await run(['models', 'list'])).toMatch(/tiny-chat +text +XS +[\d.]+ kB +pinned +unknown/);
     expect(await run(['models', 'offline', 'tiny-chat'])).toContain('taken offline');
     expect(await run(['models', 'list'])).toMatch(/tiny-chat .*taken offline/);
     expect(await runJson('models', 'show', 'tiny-chat')).toMatchObject({ disabled: true, registered: true });
@@ -93,6 +121,17 @@ describe('sluice models', () => {
     expect(await runJson('models', 'remove', 'tiny-chat')).toMatchObject({ filesRemoved: true, unregistered: true });
     expect(existsSync(join(home, 'models', 'tiny-chat'))).toBe(false);
     await expect(run(['models', 'show', 'tiny-chat'])).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+  });
+
+  it.each([
+    ['an encoder', tinyBertFolder, { type: 'embedding', kindMembers: { maxInputTokens: 128 } }],
+    ['a reranker', tinyRerankerFolder('tiny-bert-reranker'), { type: 'rerank', kindMembers: { maxInputTokens: 260 } }],
+  ])('adds %s from the folder of its weights', async (_name, folder, expected) => {
+    const added = await runJson('models', 'add', fileURLToPath(folder), '--id', 'own', '--pull');
+    const manifest = { ...expected, converter: { kind: 'bert' } };
+    expect(added).toMatchObject({ id: 'own', pulled: true, manifest });
+    expect(existsSync(join(home, 'models', 'own', 'model.onnx'))).toBe(true);
+    await run(['models', 'remove', 'own']);
   });
 
   it('prints a manifest to edit without changing anything', async () => {
@@ -104,6 +143,24 @@ describe('sluice models', () => {
     expect(await runJson('models', 'add', path)).toMatchObject({ id: 'mine', changed: true });
     expect(await runJson('models', 'add', path)).toMatchObject({ id: 'mine', changed: false });
     await run(['models', 'remove', 'mine']);
+  });
+
+  it('installs a folder of safetensors, and nothing of a damaged one', async () => {
+    const source = join(home, 'Tiny-Own');
+    await mkdir(source);
+    await copyTinyDecoder('qwen3', source);
+    const text = await run(['models', 'add', source, '--dry-run'], withoutDatabase);
+    expect(text).toMatch(/id: tiny-own[^]*kind: safetensors/);
+    await run(['models', 'add', source, '--pull']);
+    expect(existsSync(join(home, 'models', 'tiny-own', 'model.onnx'))).toBe(true);
+    await run(['models', 'remove', 'tiny-own']);
+    const weights = join(source, 'model.safetensors');
+    const content = await readFile(weights);
+    content.writeFloatLE(NaN, content.length - 4);
+    await writeFile(weights, content);
+    const damaged = run(['models', 'add', source], withoutDatabase);
+    await expect(damaged).rejects.toThrow(/model\.safetensors cannot be converted: value \d+ of model\.\S+ is NaN/);
+    expect(existsSync(join(home, 'models', 'tiny-own'))).toBe(false);
   });
 
   it('resolves relative file sources against the manifest', async () => {
@@ -159,7 +216,9 @@ describe('sluice models', () => {
 
   it.each([
     [['add', 'hf:owner/none'], 'hf:owner/none'],
-    [['add', 'https://example.org/model.onnx'], 'There is no file'],
+    [['add', 'https://example.org/model.onnx'], 'is no .gguf file'],
+    [['add', './nothing.gguf'], 'There is no file or folder ./nothing.gguf. A source is'],
+    [['add', import.meta.dirname], 'holds no graph such as'],
     [['add', 'hf:owner/Tiny-Chat-ONNX', '--tier', 'XXL'], '--tier must be'],
     [['add', 'hf:owner/Tiny-Chat-ONNX', '--input-price', 'cheap'], '--input-price must be'],
     [['pull', 'nothing-like-this'], 'No model or set is called "nothing-like-this"'],
@@ -181,8 +240,8 @@ describe('sluice models', () => {
   it('finds the database of the running installation through its home', async () => {
     const runtime = { databaseUrl: database.url, baseUrl: 'http://127.0.0.1:9/api/v1', pid: process.pid };
     await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
-    await run(['models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--id', 'by-home'], withoutDatabase);
-    expect(await run(['models', 'list'], withoutDatabase)).toMatch(/by-home +text +XS +– +unknown/);
+    await run(['models', 'add', 'hf:owner/Tiny-Chat-ONNX', '--id', 'by-home', '--register'], withoutDatabase);
+    expect(await run(['models', 'list'], withoutDatabase)).toMatch(/by-home +text +XS +– +pinned +unknown/);
     await run(['models', 'remove', 'by-home'], withoutDatabase);
   });
 
@@ -239,6 +298,114 @@ describe('sluice keys and accounts', () => {
     expect(await runJson('accounts', 'show', String(id))).toMatchObject({ betaAccess: false });
   });
 
+  it('finds, renames, suspends, resumes and closes accounts', async () => {
+    const { id } = await runJson('accounts', 'create', 'Looked For');
+    const made = await runJson('keys', 'create', '--account', String(id));
+    const key = String(made['key']);
+    const found = async (text: string) => (await runJson('accounts', 'find', text))['accounts'];
+    for (const text of ['looked f', String(id).slice(0, 13), key.slice(-6), key]) {
+      expect(await found(text), text).toMatchObject([{ id, state: 'active' }]);
+    }
+    expect(await found('100%')).toEqual([]);
+    expect(await runJson('accounts', 'rename', String(id), ' New Name ')).toEqual({ id, name: 'New Name' });
+    const prisma = new PrismaService({ url: database.url, poolSize: 1 });
+    const accounts = new AccountsService(prisma);
+    expect(await accounts.authenticate(key)).toMatchObject({ accountId: id });
+    expect(await runJson('accounts', 'suspend', String(id))).toEqual({ id, state: 'suspended' });
+    accounts.forgetKeys();
+    const suspended = { code: 'UNAUTHORIZED', message: expect.stringContaining('is suspended') as string };
+    await expect(accounts.authenticate(key)).rejects.toMatchObject(suspended);
+    expect(await run(['accounts', 'show', String(id)])).toContain('New Name\nsuspended\n');
+    await run(['accounts', 'resume', String(id)]);
+    accounts.forgetKeys();
+    expect(await accounts.authenticate(key)).toMatchObject({ accountId: id });
+    await run(['credits', 'grant', '2', '--account', String(id)]);
+    expect(await runMain(['accounts', 'close', String(id)])).toEqual({
+      code: 0,
+      stdout: `${String(id)}: closed, 1 keys revoked, 2.000000 USD left\n`,
+      stderr: `next: sluice credits revoke 2.000000 --account ${String(id)}, after a refund\n`,
+    });
+    accounts.forgetKeys();
+    await expect(accounts.authenticate(key)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED_INACTIVE_KEY' });
+    for (const line of [['resume'], ['close'], ['beta']]) {
+      await expect(run(['accounts', ...line, String(id)])).rejects.toThrow('Closing is final');
+    }
+    await expect(run(['keys', 'create', '--account', String(id)])).rejects.toThrow('Closing is final');
+    await prisma.$disconnect();
+  });
+
+  it('does not close an account whose requests are open', async () => {
+    const { id } = await runJson('accounts', 'create', 'busy');
+    await run(['credits', 'grant', '2', '--account', String(id)]);
+    const { id: apiKeyId } = await runJson('keys', 'create', '--account', String(id));
+    await holdAndCharge(String(id), String(apiKeyId), null);
+    await expect(run(['accounts', 'close', String(id)])).rejects.toThrow(
+      /reserve 1\.000000\. Run sluice accounts suspend/,
+    );
+    expect(await runJson('accounts', 'show', String(id))).toMatchObject({ state: 'active' });
+  });
+
+  it('deletes an account without money, keeps its ledger and forgets whose it was', async () => {
+    const { id } = await runJson('accounts', 'create', 'Jane of Example Street');
+    const account = String(id);
+    await run(['credits', 'grant', '2', '--account', account]);
+    const { id: apiKeyId } = await runJson('keys', 'create', '--account', account, '--description', 'of Jane');
+    await expect(run(['accounts', 'delete', account])).rejects.toThrow(
+      `The account has 2.000000 USD left. Refund it, run sluice credits revoke 2.000000 --account ${account}`,
+    );
+    const prisma = new PrismaService({ url: database.url, poolSize: 1 });
+    await prisma.wallet.create({ data: { address: `0x${'a1'.repeat(20)}`, accountId: account } });
+    await run(['credits', 'revoke', '2', '--account', account]);
+    const name = `deleted-${account.slice(0, 8)}`;
+    expect(await runJson('accounts', 'delete', account)).toEqual({ id, state: 'closed', name, revokedKeys: 1 });
+    expect(await runJson('accounts', 'show', account)).toMatchObject({ name, state: 'closed' });
+    const kept = await Promise.all([
+      prisma.wallet.count({ where: { accountId: account } }),
+      prisma.ledgerTransaction.count({ where: { accountId: account } }),
+      prisma.apiKey.count({ where: { id: String(apiKeyId), description: '', revokedAt: { not: null } } }),
+    ]);
+    expect(kept).toEqual([0, 2, 1]);
+    expect(await runJson('ledger', 'verify')).toMatchObject({ consistent: true });
+    await prisma.$disconnect();
+  });
+
+  it('does not delete an account whose requests are open', async () => {
+    const { id } = await runJson('accounts', 'create', 'busy too');
+    await run(['credits', 'grant', '2', '--account', String(id)]);
+    const { id: apiKeyId } = await runJson('keys', 'create', '--account', String(id));
+    await holdAndCharge(String(id), String(apiKeyId), null);
+    await expect(run(['accounts', 'delete', String(id)])).rejects.toThrow(/reserve 1\.000000\..*delete it then/);
+    expect(await runJson('accounts', 'show', String(id))).toMatchObject({ name: 'busy too', state: 'active' });
+  });
+
+  it('changes the limits of a key', async () => {
+    const { id } = await runJson('accounts', 'create', 'changed');
+    const { id: keyId } = await runJson('keys', 'create', '--account', String(id), '--limit-usd', '3');
+    const set = (...options: string[]) => run(['keys', 'set-limits', String(keyId), ...options]);
+    expect(await set('--limit-diem', '1', '--limit-period', 'MONTH')).toContain(
+      '3.000000 USD, 1.000000 DIEM per month',
+    );
+    expect(await set('--limit-usd', 'none')).toContain(`${String(keyId)}: 1.000000 DIEM per month`);
+    await expect(set()).rejects.toThrow('Name --limit-usd');
+    await expect(set('--limit-usd', '-1')).rejects.toThrow('--limit-usd must be a decimal');
+    await run(['keys', 'revoke', String(keyId)]);
+    await expect(set('--limit-usd', '1')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('shows what an account used, by model, key and day', async () => {
+    const { id } = await runJson('accounts', 'create', 'user');
+    const of = ['--account', String(id)];
+    await run(['credits', 'grant', '2', ...of]);
+    const { id: apiKeyId } = await runJson('keys', 'create', '--description', 'app', ...of);
+    expect(await run(['usage', ...of])).toContain('nothing was used');
+    await holdAndCharge(String(id), String(apiKeyId), 750_000_000n);
+    expect(await run(['usage', ...of])).toMatch(/^tiny +1500 \S+ +0\.750000 +0\.000000$/m);
+    expect(await run(['usage', '--by', 'key', ...of])).toMatch(/^app +1500 +0\.750000/m);
+    expect(await run(['usage', '--by', 'day', '--days', '2', ...of])).toMatch(/^\d{4}-\d\d-\d\d +0\.750000/m);
+    expect(await runJson('usage', ...of)).toMatchObject({ byModel: [{ modelName: 'tiny', usdNano: '750000000' }] });
+    await expect(run(['usage', '--days', '91', ...of])).rejects.toThrow('--days must be');
+  });
+
   it('sets the tier of accounts', async () => {
     const { id, tier } = await runJson('accounts', 'create', 'friend', '--tier', 'partner');
     expect(tier).toBe('partner');
@@ -265,6 +432,11 @@ describe('sluice keys and accounts', () => {
     [['accounts', 'show', 'nobody'], 'There is no account nobody'],
     [['accounts', 'set-tier', 'nobody', 'partner'], 'There is no account nobody'],
     [['accounts', 'beta', 'nobody'], 'There is no account nobody'],
+    ...['rename', 'suspend', 'resume', 'close', 'delete'].map((name): [string[], string] => [
+      ['accounts', name, 'nobody', ...(name === 'rename' ? ['x'] : [])],
+      'There is no account nobody',
+    ]),
+    [['accounts', 'rename', 'nobody', ' '], 'The name must have'],
     [['accounts', 'set-tier', 'nobody', 'gold'], 'The tier must be one of'],
   ])('refuses %j', async (line, message) => {
     await runJson('accounts', 'create', 'first');

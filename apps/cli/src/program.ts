@@ -1,12 +1,15 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/account-commands.js';
 import { addKeyCommands } from './accounts/key-commands.js';
+import { addCharacterCommands } from './characters/character-commands.js';
 import type { CliContext } from './cli-context.js';
 import { addMigrateCommand } from './database/migrate-command.js';
 import { addDoctorCommand } from './doctor/doctor-command.js';
 import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
+import { addSearchCommands } from './search/search-commands.js';
+import { addPoolCommands } from './pools/pool-commands.js';
 
 /** The complete command line. Each group registers its own commands. */
 export function createProgram(context: CliContext): Command {
@@ -19,8 +22,11 @@ export function createProgram(context: CliContext): Command {
   addModelCommands(program, context);
   addAccountCommands(program, context);
   addKeyCommands(program, context);
+  addCharacterCommands(program, context);
   addMoneyCommands(program, context);
   addLimitCommands(program, context);
+  addSearchCommands(program, context);
+  addPoolCommands(program, context);
   addDoctorCommand(program, context);
   return program;
 }

@@ -1,10 +1,12 @@
 import { CommanderError } from 'commander';
 import { PlatformError } from '#common';
+import { connectionFailure } from '#platform/logging';
 
 /** Reports on stderr (or as JSON on stdout) why a command failed and returns the exit code. */
-export function reportFailure(error: unknown, asJson: boolean): number {
+export function reportFailure(given: unknown, asJson: boolean): number {
   // Commander prints its own errors; help and version are not errors.
-  if (error instanceof CommanderError) return error.exitCode;
+  if (given instanceof CommanderError) return given.exitCode;
+  const error = connectionFailure(given) ?? given;
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof PlatformError ? error.code : 'UNKNOWN_ERROR';
   if (asJson) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);

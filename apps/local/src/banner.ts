@@ -1,15 +1,24 @@
 import type { BootstrapKeys } from '#accounts';
 import type { ModelManifest } from '#model-registry/manifest';
+import { formatBytes } from '#model-store';
 
 export interface BannerOptions {
   baseUrl: string;
   /** Null except at the first start. */
   keys: BootstrapKeys | null;
+  /** Where the keys are instead, if the output is no terminal. */
+  keysFile: string | null;
   wanted: ModelManifest[];
+  /** Those of them that are not installed yet, in the order of their pulls. */
+  coming: ModelManifest[];
 }
 
-/** Builds the output of `npm start` once the API is ready. The keys appear only at the first start. */
-export function printBanner({ baseUrl, keys, wanted }: BannerOptions): string {
+/**
+ * Builds the output of `npm start` once the API is ready. The keys appear only at the first start, and only in a
+ * terminal: whatever else takes the output may keep it.
+ */
+export function printBanner({ baseUrl, keys: newKeys, keysFile, wanted, coming }: BannerOptions): string {
+  const keys = keysFile === null ? newKeys : null;
   const model = exampleModel(wanted);
   const key = keys?.inferenceKey ?? '$SLUICE_API_KEY';
   const lines = [
@@ -27,9 +36,33 @@ export function printBanner({ baseUrl, keys, wanted }: BannerOptions): string {
       'The keys are shown only once.',
     );
   }
+  if (keysFile !== null)
+    lines.push(`  Keys            ${keysFile}`, '', 'Keep the keys elsewhere, then delete the file.');
   lines.push('', 'Try it:', '', ...curlExample(baseUrl, key, model), '', ...clientExample(baseUrl, key, model), '');
-  lines.push('A model is available once it is pulled and loaded. Ctrl-C stops everything.', '');
+  lines.push(...describeModels(coming), 'Ctrl-C stops everything.', '');
   return lines.join('\n');
+}
+
+const maxWidth = 100;
+
+/** Says what is still being pulled, and how to get the rest. */
+function describeModels(coming: readonly ModelManifest[]): string[] {
+  const rest = 'More models: npx sluice models pull media';
+  if (coming.length === 0) return [`All models of this start are installed. ${rest}`];
+  const names = coming.map(({ id, installedBytes: bytes }) =>
+    bytes === undefined ? id : `${id} (${formatBytes(bytes)})`,
+  );
+  const lines = ['Still coming, in this order; each is available once it is pulled and loaded:', ''];
+  let line = '';
+  for (const [index, name] of names.entries()) {
+    const word = index + 1 < names.length ? `${name}, ` : name;
+    if (line.length + word.length > maxWidth) {
+      lines.push(`  ${line.trimEnd()}`);
+      line = '';
+    }
+    line += word;
+  }
+  return [...lines, `  ${line}`, '', rest];
 }
 
 function exampleModel(wanted: ModelManifest[]): string {

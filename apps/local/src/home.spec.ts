@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHome, readSecretKey, writeRuntimeFile } from './home.js';
+import { openHome, readSecretKey, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { StartRefusal } from './start-refusal.js';
 
 describe('the home', () => {
@@ -35,8 +35,19 @@ describe('the home', () => {
     expect(String(refusal)).toMatch(/cannot be used \(ENOTDIR.*SLUICE_HOME=/);
   });
 
+  it('writes the keys of the first start, readable only by its owner', async () => {
+    const file = await writeFirstKeys(home, { adminKey: 'slk_admin', inferenceKey: 'slk_inference' });
+    expect(await readFile(file, 'utf8')).toMatch(/slk_admin\n.*slk_inference\n/);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
   it('writes the state file for the command line, readable only by its owner', async () => {
-    const runtime = { databaseUrl: 'postgresql://u:p@127.0.0.1:1/db', baseUrl: 'http://127.0.0.1:3000/api/v1', pid: 7 };
+    const runtime = {
+      databaseUrl: 'postgresql://u:p@127.0.0.1:1/db',
+      baseUrl: 'http://127.0.0.1:3000/api/v1',
+      healthUrl: 'http://127.0.0.1:3003',
+      pid: 7,
+    };
     await writeRuntimeFile(home, runtime);
     const file = join(home, 'runtime.json');
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(runtime);

@@ -8,6 +8,7 @@ import { StartRefusal } from './start-refusal.js';
  *
  * - `local.lock`: lock of the running instance
  * - `secret.key`: encrypts payloads at rest; without it open jobs are lost
+ * - `first-keys.txt`: the keys of the first start, if its output was no terminal
  * - `runtime.json`: while running, the addresses of database and API for the command line
  * - `postgres/`: the embedded database
  * - `models/`, `downloads/`: see libs/model-store/src/layout.ts
@@ -17,6 +18,8 @@ import { StartRefusal } from './start-refusal.js';
 export interface RuntimeFile {
   databaseUrl: string;
   baseUrl: string;
+  /** Health and metrics of the api. */
+  healthUrl: string;
   pid: number;
 }
 
@@ -52,6 +55,16 @@ export async function readSecretKey(home: string): Promise<string> {
 
 export async function writeRuntimeFile(home: string, runtime: RuntimeFile): Promise<void> {
   await writePrivate(join(home, 'runtime.json'), `${JSON.stringify(runtime, null, 2)}\n`);
+}
+
+/** Writes the keys of the first start for its owner; returns the path. */
+export async function writeFirstKeys(
+  home: string,
+  { adminKey, inferenceKey }: { adminKey: string; inferenceKey: string },
+): Promise<string> {
+  const file = join(home, 'first-keys.txt');
+  await writePrivate(file, `Admin key       ${adminKey}\nInference key   ${inferenceKey}\n`);
+  return file;
 }
 
 export async function removeRuntimeFile(home: string): Promise<void> {

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { AccountsService, type BootstrapKeys } from '#accounts';
 import { LedgerService } from '#billing';
+import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
 import { parseNanos } from '#common';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import {
@@ -21,7 +24,7 @@ export interface PreparedDatabase {
 }
 
 /**
- * Seeds the database of a new installation with the first account and the bundled models. `warn` reports manifests that
+ * Seeds the database of a new installation with the first account, the bundled models and characters. `warn` reports manifests that
  * are skipped because they are invalid.
  */
 export async function prepareDatabase(
@@ -32,6 +35,7 @@ export async function prepareDatabase(
   const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 2 });
   try {
     const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models, warn);
+    await installBundled(prisma, await loadCharacterFolder(bundledCharacterFolder()));
     const accounts = new AccountsService(prisma);
     const keys = await accounts.bootstrap(config.bootstrapKeys);
     await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.firstCreditUsd);
@@ -39,6 +43,16 @@ export async function prepareDatabase(
   } finally {
     await prisma.$disconnect();
   }
+}
+
+/**
+ * Checks the names of models before a new home is created. Later starts check them in the database, which knows the
+ * models that an operator added.
+ */
+export async function checkModelNames({ home, databaseUrl, models }: LocalConfig): Promise<void> {
+  if (databaseUrl !== undefined || existsSync(join(home, 'postgres'))) return;
+  const bundled = await loadManifestFolder(bundledManifestFolder(), () => undefined);
+  selectNamed(bundled, models);
 }
 
 /** Runs at every start, in case an earlier one failed; the reference makes it count once. */
@@ -59,7 +73,6 @@ async function registerModels(
   names: string[],
   warn: (text: string) => void,
 ): Promise<ModelManifest[]> {
-  const selection = names.filter((name) => name !== 'all').join(',');
   const bundled = await loadManifestFolder(bundledManifestFolder(), ({ message }) =>
     warn(`models/${message} It is skipped; all other models are registered.`),
   );
@@ -67,11 +80,15 @@ async function registerModels(
   for (const { manifest } of await registry.inventory()) {
     if (!known.has(manifest.id)) known.set(manifest.id, manifest);
   }
+  const wanted = selectNamed([...known.values()], names);
+  const wantedBundled = wanted.filter((manifest) => bundled.includes(manifest)).map(({ id }) => id);
+  await registry.upsert(listedManifests(bundled, wantedBundled.join(',')));
+  return wanted;
+}
+
+function selectNamed(manifests: readonly ModelManifest[], names: readonly string[]): ModelManifest[] {
   try {
-    const wanted = selectManifests([...known.values()], selection);
-    const wantedBundled = wanted.filter((manifest) => bundled.includes(manifest)).map(({ id }) => id);
-    await registry.upsert(listedManifests(bundled, wantedBundled.join(',')));
-    return wanted;
+    return selectManifests(manifests, names.filter((name) => name !== 'all').join(','));
   } catch (error) {
     throw new StartRefusal(`SLUICE_MODELS: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -1,11 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { childEnvironment } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
+import { copyTinyDecoder } from '#test/tiny-decoders';
+import { ggufFile } from '#test/tiny-models/source-formats';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 
 const project = join(import.meta.dirname, '..', '..', '..');
 
@@ -99,16 +104,26 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
   const get = (path: string, key?: string) =>
     fetch(`http://127.0.0.1:${port}${path}`, { headers: key ? { authorization: `Bearer ${key}` } : {} });
 
+  const healthUrl = async () =>
+    (JSON.parse(await readFile(join(home, 'runtime.json'), 'utf8')) as { healthUrl: string }).healthUrl;
+
   const creditOf = async (adminKey = '') =>
     ((await (await get('/api/v1/billing/balance', adminKey)).json()) as { balances: { usd: number } }).balances.usd;
 
   it('shows its keys once, serves, stops cleanly and restarts with its existing data', async () => {
     const first = start();
     await first.says('Sluice is ready');
-    const adminKey = /Admin key\s+(slk_\S+)/.exec(first.output)?.[1];
+    // The output is a pipe, which may end in a file: the keys are not in it.
+    expect(first.output).not.toContain('slk_');
+    const keysFile = join(home, 'first-keys.txt');
+    expect(first.output).toContain(keysFile);
+    expect((await stat(keysFile)).mode & 0o777).toBe(0o600);
+    const adminKey = /Admin key\s+(slk_\S+)/.exec(await readFile(keysFile, 'utf8'))?.[1];
     expect(adminKey).toBeDefined();
-    expect((await get('/health/ready')).status).toBe(200);
     const runtime = JSON.parse(await readFile(join(home, 'runtime.json'), 'utf8')) as Record<string, unknown>;
+    expect((await fetch(`${await healthUrl()}/health/ready`)).status).toBe(200);
+    expect((await get('/health/ready')).status).toBe(404);
+    expect((await get('/metrics')).status).toBe(404);
     expect(runtime).toMatchObject({ baseUrl: `http://127.0.0.1:${port}/api/v1`, pid: first.pid });
     expect(await creditOf(adminKey)).toBe(100);
     const children = [...(await childrenOf(first.pid)).values()];
@@ -135,8 +150,9 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       SLUICE_BOOTSTRAP_INFERENCE_KEY: 'slk_inference-key-of-my-own-choice',
     });
     await run.says('Sluice is ready');
-    expect(run.output).toContain('slk_admin-key-of-my-own-choice');
-    expect(run.output).toContain('slk_inference-key-of-my-own-choice');
+    const keys = await readFile(join(home, 'first-keys.txt'), 'utf8');
+    expect(keys).toContain('slk_admin-key-of-my-own-choice');
+    expect(keys).toContain('slk_inference-key-of-my-own-choice');
     expect(await creditOf('slk_admin-key-of-my-own-choice')).toBe(0);
   });
 
@@ -158,7 +174,9 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     await run.says('api ended (SIGKILL); it starts again in 0.5 s');
     await expect.poll(async () => (await childrenOf(run.pid)).get('api') ?? 0, { timeout: 30_000 }).not.toBe(before);
     await expect
-      .poll(async () => (await get('/health/ready').catch(() => null))?.status, { timeout: 60_000 })
+      .poll(async () => (await fetch(`${await healthUrl()}/health/ready`).catch(() => null))?.status, {
+        timeout: 60_000,
+      })
       .toBe(200);
   });
 
@@ -179,9 +197,61 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(run.output).toContain('LOG_LEVEL is "loud"');
   });
 
-  it('lists the available models when an unknown one is requested', async () => {
+  it('serves a GGUF file, and safetensors, after one command each', async () => {
+    const file = join(folder, 'own-model.gguf');
+    await writeFile(file, await ggufFile(tinyDecoder('llama', 1)));
+    const run = start();
+    await run.says('Sluice is ready');
+    const add = (...source: string[]) =>
+      promisify(execFile)(
+        process.execPath,
+        [join(project, 'dist', 'apps', 'cli', 'src', 'main.js'), 'models', 'add', ...source],
+        { env: childEnvironment({ SLUICE_HOME: home, DATABASE_URL: null, REDIS_URL: null }) },
+      );
+    const { stdout } = await add(file, '--weights', 'int8');
+    expect(stdout).toContain('own-model: serving');
+    const [, key] = /Inference key\s+(slk_\S+)/.exec(await readFile(join(home, 'first-keys.txt'), 'utf8')) ?? [];
+    const { data } = (await (await get('/api/v1/models', key)).json()) as {
+      data: { id: string; model_spec: object }[];
+    };
+    expect(data.find(({ id }) => id === 'own-model')?.model_spec).toMatchObject({
+      offline: false,
+      capabilities: { quantization: 'int8' },
+    });
+
+    const source = join(folder, 'own-folder');
+    await mkdir(source);
+    await copyTinyDecoder('llama', source);
+    const added = await add(source);
+    expect(added.stderr).toContain('own-folder: llama, 0.0 M parameters, safetensors with BF16; served as float32');
+    expect(added.stdout).toContain('own-folder: serving');
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'own-folder',
+        temperature: 0,
+        max_completion_tokens: 4,
+        messages: [{ role: 'user', content: 'How are you today?' }],
+      }),
+    });
+    expect(await response.json()).toMatchObject({
+      choices: [{ message: { role: 'assistant' } }],
+      // The folder's own template: <|user|>How are you today?<|end|><|assistant|>
+      usage: { prompt_tokens: 13 },
+    });
+  });
+
+  it('lists the available models when an unknown one is requested, before anything is created', async () => {
+    const misspelled = start({ SLUICE_MODELS: 'storys-15m' });
+    expect(await misspelled.ended).toBe(1);
+    expect(misspelled.output).toContain(
+      'SLUICE_MODELS: No model or set is called "storys-15m". Did you mean stories-15m?',
+    );
+    expect(misspelled.output.trim().split('\n')).toHaveLength(1);
     const run = start({ SLUICE_MODELS: 'no-such-model' });
     expect(await run.ended).toBe(1);
+    expect(existsSync(home)).toBe(false);
     expect(run.output).toMatch(/SLUICE_MODELS: No model or set is called "no-such-model". There are: .*stories-15m/);
   });
 });

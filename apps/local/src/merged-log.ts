@@ -7,6 +7,11 @@ export class MergedLog {
 
   constructor(private readonly stream: NodeJS.WriteStream = process.stdout) {}
 
+  /** Whether a person reads this output, and nothing keeps it. */
+  get isTerminal(): boolean {
+    return this.stream.isTTY;
+  }
+
   /** A line from a child's stdout or stderr. */
   child(source: string, line: string): void {
     if (line.trim() !== '') this.print(readableLine(source, line));
@@ -25,7 +30,7 @@ export class MergedLog {
 
   /** Creates a reporter of pulls. From the first progress until it is closed, lines appear above its bars. */
   progress(): ProgressReporter {
-    const reporter = createProgressReporter({ stream: this.stream });
+    const reporter = createProgressReporter({ stream: this.stream, lines: 'notes' });
     return {
       update: (progress) => {
         this.reporter ??= reporter;

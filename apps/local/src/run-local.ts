@@ -1,10 +1,13 @@
+import { inPullOrder, listInstalledModels } from '#model-store';
 import type { LocalConfig } from '#platform/config';
+import { freePort } from '#platform/embedded-postgres';
+import { connectionFailure } from '#platform/logging';
 import { ensureQueueRole } from '#platform/migrations';
-import { openHome, readSecretKey, removeRuntimeFile, writeRuntimeFile } from './home.js';
+import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
 import { choosePort, originOf } from './listen-address.js';
 import { type LocalDatabase, openDatabase } from './local-database.js';
-import { prepareDatabase } from './local-registry.js';
+import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
 import { Services, untilReady } from './services.js';
 import { pullStarterModels } from './starter-models.js';
@@ -17,13 +20,14 @@ export async function runLocal(config: LocalConfig): Promise<number> {
   const log = new MergedLog();
   const stop = new StopRequest(log);
   try {
+    await checkModelNames(config);
     await openHome(config.home);
     await withHome(config.home, log, stop.signal, () => runLocked(config, log, stop));
     return 0;
   } catch (error) {
     if (stop.signal.aborted) return 0;
-    const expected = error instanceof StartRefusal;
-    process.stderr.write(`${error instanceof Error ? (expected ? error.message : error.stack) : String(error)}\n`);
+    const refusal = error instanceof StartRefusal ? error : connectionFailure(error);
+    process.stderr.write(`${refusal?.message ?? (error instanceof Error ? error.stack : String(error))}\n`);
     return 1;
   } finally {
     stop.dispose();
@@ -56,17 +60,22 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
   // The last step that can fail, because the keys it creates are shown only once.
   const { keys, wanted } = await prepareDatabase(database.url, config, (text) => log.note(text));
-  const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port });
+  const keysFile = keys === null || log.isTerminal ? null : await writeFirstKeys(config.home, keys);
+  const healthPort = await freePort();
+  const healthUrl = `http://127.0.0.1:${healthPort}`;
+  const services = new Services({ config, log, databaseUrl: database.url, queueUrl, secretKey, port, healthPort });
   stop.onSecond(() => services.kill());
   const origin = originOf(config.host, port);
   const baseUrl = `${origin}/api/v1`;
-  await writeRuntimeFile(config.home, { databaseUrl: database.url, baseUrl, pid: process.pid });
+  await writeRuntimeFile(config.home, { databaseUrl: database.url, baseUrl, healthUrl, pid: process.pid });
   services.start();
+  const installed = new Set((await listInstalledModels(config.home)).map(({ manifest }) => manifest.id));
+  const coming = inPullOrder(wanted).filter(({ id }) => !installed.has(id));
   const pulling = pullStarterModels(wanted, config, log, stop.signal);
   try {
-    await untilReady(origin, stop.signal).then(
-      () => log.print(printBanner({ baseUrl, keys, wanted })),
-      () => printKeysOnAbort(keys, log),
+    await untilReady(healthUrl, stop.signal).then(
+      () => log.print(printBanner({ baseUrl, keys, keysFile, wanted, coming })),
+      () => printKeysOnAbort(keysFile === null ? keys : null, log),
     );
     await stop.requested;
   } finally {

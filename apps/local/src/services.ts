@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { deriveKey } from '#common';
 import { childEnvironment, type LocalConfig } from '#platform/config';
 import { ChildService } from './child-service.js';
 import type { MergedLog } from './merged-log.js';
@@ -11,6 +12,8 @@ export interface ServicesOptions {
   queueUrl: string | null;
   secretKey: string;
   port: number;
+  /** Port of the api's health and metrics, on this machine alone. */
+  healthPort: number;
 }
 
 const graceMs = 10_000;
@@ -42,33 +45,54 @@ export class Services {
   }
 }
 
+/**
+ * Settings of glibc's allocator, as in the image: buffers of bodies and media are mapped one by one, so that their memory
+ * returns to the system when they are freed. Others ignore them.
+ */
+const returningMemory = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+  MALLOC_TRIM_THRESHOLD_: '65536',
+};
+
+/** Only the api searches the web. */
+const withoutSearchKeys = { SLUICE_BRAVE_SEARCH_KEY: null, SLUICE_TAVILY_KEY: null, SLUICE_SERPER_KEY: null };
+
 /** Workers get no database password and no secret key, and only this process creates accounts. */
 function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops', NodeJS.ProcessEnv> {
-  const { config, databaseUrl, queueUrl, secretKey, port } = options;
+  const { config, databaseUrl, queueUrl, secretKey, port, healthPort } = options;
   const sharedEnvironment: Record<string, string | null> = {
     SLUICE_HOME: config.home,
     SLUICE_BOOTSTRAP_ADMIN_KEY: null,
     SLUICE_BOOTSTRAP_INFERENCE_KEY: null,
     ...(queueUrl === null ? {} : { SLUICE_QUEUE_URL: queueUrl }),
+    SLUICE_QUEUE_KEY: deriveKey(secretKey, 'queue payloads').toString('hex'),
   };
   const trustedEnvironment = { ...sharedEnvironment, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
   const grace = { SLUICE_SHUTDOWN_GRACE_MS: String(graceMs), SLUICE_DRAIN_MS: String(graceMs) };
   return {
     api: childEnvironment(
-      { ...trustedEnvironment, HOST: config.host, PORT: String(port) },
-      { ...grace, SLUICE_BETA_MODELS: 'true' },
+      {
+        ...trustedEnvironment,
+        HOST: config.host,
+        PORT: String(port),
+        SLUICE_API_HEALTH_HOST: '127.0.0.1',
+        SLUICE_API_HEALTH_PORT: String(healthPort),
+      },
+      { ...grace, ...returningMemory, SLUICE_BETA_MODELS: 'true' },
     ),
     worker: childEnvironment(
       {
         ...sharedEnvironment,
+        ...withoutSearchKeys,
         DATABASE_URL: null,
         SLUICE_SECRET_KEY: null,
         // Pulled models are served whatever the pools.
         SLUICE_MODELS: config.models.join(',') || 'none',
       },
-      { ...grace, SLUICE_WORKER_PORT: '0', SLUICE_POOL: 'local' },
+      { ...grace, ...returningMemory, SLUICE_WORKER_PORT: '0', SLUICE_POOL: 'local' },
     ),
-    ops: childEnvironment(trustedEnvironment, { SLUICE_OPS_PORT: '0' }),
+    ops: childEnvironment({ ...trustedEnvironment, ...withoutSearchKeys }, { SLUICE_OPS_PORT: '0' }),
   };
 }
 

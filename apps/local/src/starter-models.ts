@@ -21,7 +21,11 @@ export async function pullStarterModels(
       manifests,
       reporter,
       signal,
-      sources: { hubEndpoint: config.hubEndpoint, hubToken: config.hubToken },
+      sources: {
+        hubEndpoint: config.hubEndpoint,
+        hubToken: config.hubToken,
+        pinnedOnly: config.pinnedModelsOnly,
+      },
     });
     reporter.close();
     const failed = results.filter(({ status }) => status === 'failed').map(({ modelId }) => modelId);

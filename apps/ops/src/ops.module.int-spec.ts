@@ -32,7 +32,8 @@ describe('ops', () => {
   });
 
   function build(settings: Partial<OpsConfig>) {
-    const base = { databaseUrl: database.url, homePath: home, namespace: 'ops', secretKey: '5c'.repeat(32) };
+    const keys = { secretKey: '5c'.repeat(32), previousSecretKeys: [] };
+    const base = { databaseUrl: database.url, homePath: home, namespace: 'ops', ...keys };
     const config = Object.assign(new OpsConfig(), { ...base, lostAfterMs: 100, ledgerVerifyMs: 0 }, settings);
     return Test.createTestingModule({ imports: [OpsModule.forRoot(config, logger)] })
       .overrideProvider(Metrics)
@@ -102,6 +103,8 @@ describe('ops', () => {
     const result = (requestId: string): JobResult => ({
       requestId,
       attempt: 1,
+      modality: 'chat',
+      modelId: 'm',
       retries: 0,
       status: 'succeeded',
       error: null,

@@ -49,7 +49,12 @@ export class OpsModule {
         CatalogModule,
         QueueModule.forRootAsync({
           inject: [OpsConfig],
-          useFactory: ({ queueUrl: url, namespace }: OpsConfig) => ({ url, namespace, clientName: 'ops' }),
+          useFactory: ({ queueUrl: url, namespace, sealKeys }: OpsConfig) => ({
+            url,
+            namespace,
+            sealKeys,
+            clientName: 'ops',
+          }),
         }),
         BillingModule,
         StorageModule,

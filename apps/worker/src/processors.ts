@@ -4,6 +4,7 @@ import { AudioProcessor } from '#modalities/audio/worker';
 import { ChatImageReader, ChatProcessor } from '#modalities/chat/worker';
 import { EmbeddingProcessor } from '#modalities/embedding/worker';
 import { ImageProcessor } from '#modalities/image/worker';
+import { RerankProcessor } from '#modalities/rerank/worker';
 import { SpeechProcessor } from '#modalities/speech/worker';
 import { TranscriptionProcessor } from '#modalities/transcription/worker';
 import { VideoProcessor } from '#modalities/video/worker';
@@ -44,6 +45,7 @@ export const processors = {
   chat: ({ runner, artifacts }) => new ChatProcessor(runner, new ChatImageReader(artifacts)),
   embedding: ({ runner }) => new EmbeddingProcessor(runner),
   image: (parts) => new ImageProcessor(parts),
+  rerank: ({ runner }) => new RerankProcessor(runner),
   speech: (parts) => new SpeechProcessor(parts),
   transcription: (parts) => new TranscriptionProcessor(parts),
   video: (parts) => new VideoProcessor(parts),

@@ -3,6 +3,7 @@ import { MediaTools } from '#media';
 import { childEnvironment, type WorkerConfig } from '#platform/config';
 import { logReadiness, Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
+import { IdleCollector } from '#platform/memory';
 import { Metrics, registerBusLag, registerQueueFailures } from '#platform/metrics';
 import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
@@ -19,9 +20,16 @@ export interface WorkerOverrides {
   timings?: Partial<HostTimings>;
 }
 
-/** A host only computes; it gets no queue or storage credentials. */
+/**
+ * A host only computes; it gets no queue or storage credentials. Nor the allocator settings of the worker, by which every
+ * large buffer is mapped anew: graphs allocate many per step.
+ */
 const withheldFromHosts = {
+  MALLOC_ARENA_MAX: null,
+  MALLOC_MMAP_THRESHOLD_: null,
+  MALLOC_TRIM_THRESHOLD_: null,
   SLUICE_QUEUE_URL: null,
+  SLUICE_QUEUE_KEY: null,
   REDIS_URL: null,
   SLUICE_S3_ACCESS_KEY_ID: null,
   SLUICE_S3_SECRET_ACCESS_KEY: null,
@@ -33,6 +41,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const transport = await createTransport({
     url: config.queueUrl,
     namespace: config.namespace,
+    sealKeys: config.sealKeys,
     clientName: 'worker',
     warn: (message, error) => logger.warn({ error }, message),
   });
@@ -80,10 +89,13 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics, isAlive });
   logger.info({ port: http.port }, `worker ${worker.processId} serves health and metrics on port ${http.port}`);
   await worker.start();
+  const collector = new IdleCollector();
+  collector.start();
 
   const signal = await stopSignal();
   logger.info({ signal, drainMs: config.drainMs }, 'draining: no new jobs, running ones may finish');
   readiness.drain();
+  collector.stop();
   await worker.stop(config.drainMs);
   await transport.close();
   await artifacts.close();

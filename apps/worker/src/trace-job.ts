@@ -8,7 +8,7 @@ interface JobTraceDependencies {
   logger: Logger;
 }
 
-/** Runs a job in a span of the trace in its envelope and logs its start and end with the request id. */
+/** Runs a job in a span of the trace in its envelope and logs its start and end with the request id, and why a model failed. */
 export async function traceJob(
   { tracing, logger }: JobTraceDependencies,
   job: RunningJob,
@@ -26,9 +26,10 @@ export async function traceJob(
     logEnd({ cancelled: report.cancelled, ms: ms() });
     return report;
   } catch (error) {
-    const { code } = PlatformError.from(error, 'INFERENCE_FAILED');
+    const { code, reason } = PlatformError.from(error, 'INFERENCE_FAILED');
     tracing.end(requestId, { error: code });
     logEnd({ code, ms: ms() });
+    if (reason !== undefined) logger.warn({ requestId, modality, model, attempt, code, reason }, `${model} failed`);
     throw error;
   }
 }

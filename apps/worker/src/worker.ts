@@ -12,6 +12,8 @@ import type { HelperHosts } from './processors.js';
 import { Backlog } from './residency/backlog.js';
 import { DesiredModels } from './residency/desired-models.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
+import { guardedHost, HostMemoryGuard } from './residency/host-memory-guard.js';
+import { LinuxMemoryReader } from './residency/memory-reader.js';
 import { type MachineMemory, LocalMachineMemory } from './residency/machine-memory.js';
 import { ModelResidency } from './residency/model-residency.js';
 import { WantedModels } from './residency/wanted-models.js';
@@ -57,6 +59,7 @@ export class Worker {
   private readonly desired: DesiredModels;
   private readonly wantedModels: WantedModels;
   private readonly backlog: Backlog;
+  private readonly memoryGuard: HostMemoryGuard;
   private readonly served = new Map<string, ServedModel>();
   private readonly reported = new Set<string>();
   private scanTimer: NodeJS.Timeout | null = null;
@@ -86,6 +89,12 @@ export class Worker {
       },
     });
     this.backlog = new Backlog(transport.producer);
+    this.memoryGuard = new HostMemoryGuard({
+      hosts: () => this.models.map(guardedHost),
+      budgetBytes: () => residency.budget.cpu ?? Infinity,
+      reader: new LinuxMemoryReader(),
+      logger,
+    });
     this.wantedModels = new WantedModels({
       names,
       desired: this.desired,
@@ -118,6 +127,7 @@ export class Worker {
       ...workerHeartbeat(this, this.options.pools ?? []),
     }));
     this.desired.start();
+    this.memoryGuard.start();
     await this.scan();
     this.scanLater();
   }
@@ -128,6 +138,7 @@ export class Worker {
    */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
+    this.memoryGuard.stop();
     this.desired.stop();
     if (this.scanTimer !== null) clearTimeout(this.scanTimer);
     await this.scanning;

@@ -1,6 +1,14 @@
 import { isUuid } from '#common';
 import type { PrismaService } from '#platform/prisma';
-import type { Account, AccountTier, ApiKeyKind, ApiKeyRecord, KeySettings, ModelPrivacy } from './api-key.js';
+import type {
+  Account,
+  AccountState,
+  AccountTier,
+  ApiKeyKind,
+  ApiKeyRecord,
+  KeySettings,
+  ModelPrivacy,
+} from './api-key.js';
 
 /** A key as authentication needs it. Expiry and revocation are decided by the clock of the database. */
 export interface KeyLookup {
@@ -10,6 +18,7 @@ export interface KeyLookup {
   tier: AccountTier;
   modelPrivacy: ModelPrivacy;
   betaAccess: boolean;
+  accountState: AccountState;
   active: boolean;
   /** Ms until it expires; null: never. */
   expiresInMs: number | null;
@@ -29,6 +38,7 @@ interface LookupRow {
   tier: AccountTier;
   model_privacy: ModelPrivacy;
   beta_access: boolean;
+  state: AccountState;
   active: boolean;
   expires_in_ms: number | null;
 }
@@ -36,7 +46,7 @@ interface LookupRow {
 // Any process may start first: they queue for this lock, and all but one find the account already created.
 const bootstrapLock = 72707371;
 
-const accountColumns = { id: true, name: true, tier: true, betaAccess: true, createdAt: true } as const;
+const accountColumns = { id: true, name: true, tier: true, betaAccess: true, state: true, createdAt: true } as const;
 
 export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -45,7 +55,8 @@ export class AccountsRepository {
     // SQL: every request authenticates by this one statement, and the database's clock decides what has expired.
     const rows = await this.prisma.$queryRaw<LookupRow[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
-             a.beta_access, k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
+             a.beta_access, a.state::text AS state,
+             k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
              (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS expires_in_ms
         FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ${keyHash}`;
     const row = rows[0];
@@ -57,6 +68,7 @@ export class AccountsRepository {
       tier: row.tier,
       modelPrivacy: row.model_privacy,
       betaAccess: row.beta_access,
+      accountState: row.state,
       active: row.active,
       expiresInMs: row.expires_in_ms,
     };
@@ -77,6 +89,14 @@ export class AccountsRepository {
   async listKeys(accountId?: string): Promise<ApiKeyRecord[]> {
     const where = accountId === undefined ? {} : { accountId };
     return this.prisma.apiKey.findMany({ where, omit: { keyHash: true }, orderBy: { createdAt: 'asc' } });
+  }
+
+  /** Returns null when there is no such key, or it was revoked. */
+  async updateKey(id: string, changes: Partial<KeySettings>): Promise<ApiKeyRecord | null> {
+    if (!isUuid(id)) return null;
+    const where = { id, revokedAt: null };
+    const [changed] = await this.prisma.apiKey.updateManyAndReturn({ where, data: changes, omit: { keyHash: true } });
+    return changed ?? null;
   }
 
   /** Returns false when there is no such key, or it was already revoked. */
@@ -101,18 +121,52 @@ export class AccountsRepository {
     return this.prisma.account.findUnique({ where: { id }, select: accountColumns });
   }
 
-  /** Returns false when there is no such account. */
-  async setTier(id: string, tier: AccountTier): Promise<boolean> {
+  /** Returns accounts whose name contains the text in any case, whose id begins with it, or that own a key that ends in it. */
+  async searchAccounts(text: string): Promise<Account[]> {
+    // SQL: Prisma cannot compare the beginning of a UUID.
+    const rows = await this.prisma.$queryRaw<{ id: string }[]>`
+      SELECT id::text AS id FROM accounts a
+       WHERE strpos(lower(name), lower(${text})) > 0 OR starts_with(id::text, lower(${text}))
+          OR EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = a.id AND k.last6 = right(${text}, 6))`;
+    const where = { id: { in: rows.map(({ id }) => id) } };
+    return this.prisma.account.findMany({ where, select: accountColumns, orderBy: { createdAt: 'asc' } });
+  }
+
+  /** Returns false when there is no such account, or it is closed. */
+  async updateAccount(
+    id: string,
+    changes: Partial<Pick<Account, 'name' | 'tier' | 'betaAccess' | 'state'>>,
+  ): Promise<boolean> {
     if (!isUuid(id)) return false;
-    const { count } = await this.prisma.account.updateMany({ where: { id }, data: { tier } });
+    const where = { id, state: { not: 'closed' as const } };
+    const { count } = await this.prisma.account.updateMany({ where, data: changes });
     return count > 0;
   }
 
-  /** Returns false when there is no such account. */
-  async setBetaAccess(id: string, betaAccess: boolean): Promise<boolean> {
-    if (!isUuid(id)) return false;
-    const { count } = await this.prisma.account.updateMany({ where: { id }, data: { betaAccess } });
-    return count > 0;
+  /** Closes the account and revokes its keys; returns their number. */
+  async closeAccount(id: string): Promise<number> {
+    const [, { count }] = await this.prisma.$transaction([
+      this.prisma.account.update({ where: { id }, data: { state: 'closed' } }),
+      this.prisma.apiKey.updateMany({ where: { accountId: id, revokedAt: null }, data: { revokedAt: new Date() } }),
+    ]);
+    return count;
+  }
+
+  /**
+   * Closes the account and removes what tells who owned it: names, wallets, stored responses and voices. Its rows of the
+   * ledger stay. Returns the number of keys that were revoked.
+   */
+  async eraseAccount(id: string, pseudonym: string): Promise<number> {
+    const accountId = id;
+    const [, { count }] = await this.prisma.$transaction([
+      this.prisma.account.update({ where: { id }, data: { state: 'closed', name: pseudonym } }),
+      this.prisma.apiKey.updateMany({ where: { accountId, revokedAt: null }, data: { revokedAt: new Date() } }),
+      this.prisma.apiKey.updateMany({ where: { accountId }, data: { description: '' } }),
+      this.prisma.wallet.deleteMany({ where: { accountId } }),
+      this.prisma.responseState.deleteMany({ where: { accountId } }),
+      this.prisma.clonedVoice.deleteMany({ where: { accountId } }),
+    ]);
+    return count;
   }
 
   /** Creates the first account with its keys, unless any account exists; resolves to its id, or null. */

@@ -53,13 +53,17 @@ export class AccountsService {
 
   /**
    * Returns the caller behind a bearer token (without `Bearer `). Rejects with `AUTHENTICATION_FAILED` for an unknown
-   * key and `AUTHENTICATION_FAILED_INACTIVE_KEY` for a revoked or expired one. A revocation takes effect within 5 s.
+   * key, `AUTHENTICATION_FAILED_INACTIVE_KEY` for a revoked or expired one, and `UNAUTHORIZED` for one of a suspended
+   * account. A change takes effect within 5 s.
    */
   async authenticate(bearer: string): Promise<Caller> {
     const key = looksLikeApiKey(bearer) ? await this.keys.find(hashApiKey(bearer)) : null;
     if (key === null) throw new PlatformError('AUTHENTICATION_FAILED', 'The API key is not valid.');
     if (!key.active) {
       throw new PlatformError('AUTHENTICATION_FAILED_INACTIVE_KEY', 'The API key was revoked or has expired.');
+    }
+    if (key.accountState !== 'active') {
+      throw new PlatformError('UNAUTHORIZED', `The account of this API key is ${key.accountState}. Ask the operator.`);
     }
     const { accountId, id, kind, tier, modelPrivacy, betaAccess } = key;
     return { accountId, apiKeyId: id, kind, tier, modelPrivacy, betaAccess };
@@ -76,6 +80,17 @@ export class AccountsService {
   /** Returns all keys, revoked ones included, oldest first; of one account when it is named. */
   async listKeys(accountId?: string): Promise<ApiKeyRecord[]> {
     return this.repository.listKeys(accountId);
+  }
+
+  /** Changes the spending limits of a key that is not revoked. Rejects with `NOT_FOUND`. */
+  async changeKey(
+    id: string,
+    changes: Partial<Pick<KeySettings, 'limitUsdNano' | 'limitDiemNano' | 'limitPeriod'>>,
+  ): Promise<ApiKeyRecord> {
+    const record = await this.repository.updateKey(id, changes);
+    if (record === null) throw new PlatformError('NOT_FOUND', `There is no valid key with the id ${id}.`);
+    this.forgetKeys();
+    return record;
   }
 
   /** Returns false when there is no such key, or it was already revoked. */
@@ -106,16 +121,57 @@ export class AccountsService {
     return account;
   }
 
-  /** Reaches every replica within 5 s. Rejects with `NOT_FOUND`. */
-  async setTier(id: string, tier: AccountTier): Promise<void> {
-    if (!(await this.repository.setTier(id, tier))) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
-    this.forgetKeys();
+  /** By a part of the name, the beginning of the id, or the end of a key; oldest first. */
+  async searchAccounts(text: string): Promise<Account[]> {
+    return this.repository.searchAccounts(text);
   }
 
-  /** Grants or withdraws access to models in closed beta. Reaches every replica within 5 s. Rejects with `NOT_FOUND`. */
+  async renameAccount(id: string, name: string): Promise<void> {
+    return this.change(id, { name });
+  }
+
+  /** Reaches every replica within 5 s, like the other changes. */
+  async setTier(id: string, tier: AccountTier): Promise<void> {
+    return this.change(id, { tier });
+  }
+
+  /** Grants or withdraws access to models in closed beta. */
   async setBetaAccess(id: string, betaAccess: boolean): Promise<void> {
-    const found = await this.repository.setBetaAccess(id, betaAccess);
-    if (!found) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
+    return this.change(id, { betaAccess });
+  }
+
+  /** Refuses the account's keys until it is resumed; running requests end normally. */
+  async setSuspended(id: string, suspended: boolean): Promise<void> {
+    return this.change(id, { state: suspended ? 'suspended' : 'active' });
+  }
+
+  /** Revokes all keys of the account for good and returns how many there were; its ledger stays. */
+  async closeAccount(id: string): Promise<number> {
+    const account = await this.findAccount(id);
+    if (account.state === 'closed') throw closed(id);
+    const revokedKeys = await this.repository.closeAccount(id);
+    this.forgetKeys();
+    return revokedKeys;
+  }
+
+  /**
+   * Closes an account, also a closed one, and replaces its name by a pseudonym. Its ledger stays, because money is not
+   * forgotten. Returns how many keys were revoked.
+   */
+  async deleteAccount(id: string): Promise<{ revokedKeys: number; name: string }> {
+    await this.findAccount(id);
+    const name = `deleted-${id.slice(0, 8)}`;
+    const revokedKeys = await this.repository.eraseAccount(id, name);
+    this.forgetKeys();
+    return { revokedKeys, name };
+  }
+
+  /** Rejects with `NOT_FOUND`, and with `INVALID_REQUEST` for a closed account. */
+  private async change(id: string, changes: Parameters<AccountsRepository['updateAccount']>[1]): Promise<void> {
+    if (!(await this.repository.updateAccount(id, changes))) {
+      await this.findAccount(id);
+      throw closed(id);
+    }
     this.forgetKeys();
   }
 
@@ -139,6 +195,10 @@ export class AccountsService {
     if (key?.active) void this.repository.touchKey(key.id).catch(() => undefined);
     return key;
   }
+}
+
+function closed(id: string): PlatformError {
+  return new PlatformError('INVALID_REQUEST', `The account ${id} is closed. Closing is final.`);
 }
 
 function firstKey(key: string, kind: ApiKeyKind) {

@@ -7,12 +7,16 @@ export type ApiKeyKind = 'INFERENCE' | 'ADMIN';
 /** The rate limit tier of an account. */
 export type AccountTier = 'default' | 'partner';
 
+/** The keys of a suspended account are refused until it is resumed; those of a closed one are revoked. */
+export type AccountState = 'active' | 'suspended' | 'closed';
+
 export interface Account {
   id: string;
   name: string;
   tier: AccountTier;
   /** May use models in closed beta. */
   betaAccess: boolean;
+  state: AccountState;
   createdAt: Date;
 }
 

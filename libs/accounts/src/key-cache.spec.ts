@@ -10,6 +10,7 @@ const active: KeyLookup = {
   tier: 'default',
   modelPrivacy: 'ALL',
   betaAccess: false,
+  accountState: 'active',
   active: true,
   expiresInMs: null,
 };

@@ -1,5 +1,5 @@
 export { SettlementStep } from './closing.step.js';
-export { JobQuote, ReservationRefused } from './job-quote.js';
+export { JobQuote } from './job-quote.js';
 export { LedgerWatch } from './ledger-watch.js';
 export { isConsistent, LedgerService } from './ledger.service.js';
 export type { CreditKind, VerifyReport } from './ledger.repository.js';
@@ -7,6 +7,7 @@ export type { ModelPrice } from './model-price.js';
 export { MoneyMetrics } from './money.metrics.js';
 export { PriceList } from './price-list.js';
 export { RecentBalances } from './recent-balances.js';
+export { ReservationRefused } from './reservation-refused.js';
 export { ReservationStep } from './reservation.step.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';

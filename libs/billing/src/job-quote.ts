@@ -1,4 +1,4 @@
-import { type ErrorCode, type NanoUsd, PlatformError } from '#common';
+import type { JobUsage, NanoUsd } from '#common';
 import type { ModelPrice } from './model-price.js';
 
 /** What a reservation needs to know about its job. */
@@ -24,6 +24,8 @@ export class JobQuote {
   constructor(
     readonly amountNano: NanoUsd,
     readonly price: ModelPrice,
+    /** The usage that costs this at most; a job that reports more is refused. */
+    readonly bounds: Readonly<Pick<JobUsage, 'promptTokens' | 'completionTokens' | 'units'>>,
   ) {}
 
   /** DIEM in the reservation, which pay first; the rest of a charge is bundled credits and USD. */
@@ -34,29 +36,3 @@ export class JobQuote {
 }
 
 export type RefusedResult = 'insufficient_balance' | 'key_usd_limit' | 'key_diem_limit';
-
-const refusals: Record<RefusedResult, { code: ErrorCode; message: string }> = {
-  insufficient_balance: {
-    code: 'INSUFFICIENT_BALANCE',
-    message: 'The balance does not cover this request. Add credit, or ask for less.',
-  },
-  key_usd_limit: {
-    code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED',
-    message: 'The USD spend limit of this API key does not cover this request.',
-  },
-  key_diem_limit: {
-    code: 'API_KEY_DIEM_SPEND_LIMIT_EXCEEDED',
-    message: 'The DIEM spend limit of this API key does not cover this request.',
-  },
-};
-
-/** Signals a request that cannot be paid; says how much could be reserved, so that a smaller request can be tried. */
-export class ReservationRefused extends PlatformError {
-  constructor(
-    result: RefusedResult,
-    readonly grantableNano: NanoUsd,
-  ) {
-    const { code, message } = refusals[result];
-    super(code, message);
-  }
-}

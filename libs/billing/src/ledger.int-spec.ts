@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Currency, nanosPerUsd, newRequestId } from '#common';
+import { type Currency, nanosPerUsd, newRequestId, noTokens } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -10,6 +10,7 @@ import { JobQuote } from './job-quote.js';
 import { type CloseResult, LedgerRepository, type Reserved } from './ledger.repository.js';
 import { LedgerService } from './ledger.service.js';
 import { PriceList } from './price-list.js';
+import { ReservationStep } from './reservation.step.js';
 
 const usd = (amount: number): bigint => (BigInt(Math.round(amount * 1_000)) * nanosPerUsd) / 1_000n;
 
@@ -69,7 +70,7 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
       await transaction.$executeRaw`
         INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
         VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', 'm', now()) ON CONFLICT DO NOTHING`;
-      const options = { job, quote: new JobQuote(amountNano, price) };
+      const options = { job, quote: new JobQuote(amountNano, price, noTokens) };
       const [answer] = await new LedgerRepository(transaction).reserve([options]);
       reserved = answer ?? expect.fail('the ledger did not answer');
       if (reserved.result !== 'reserved' && reserved.result !== 'repeated') throw new Error('refused');
@@ -295,6 +296,33 @@ describe('key limits', () => {
     expect(job.result).toBe('reserved');
     await close(job.requestId, [usd(5)]);
     expect(await open(1n, { apiKeyId: noUsd })).toMatchObject({ result: 'key_usd_limit' });
+  });
+
+  it.each([
+    ['EPOCH', 'per UTC day', /resets at \d{4}-\d\d-\d\dT00:00:00\.000Z/],
+    ['MONTH', 'per UTC month', /resets at \d{4}-\d\d-01T00:00:00\.000Z/],
+    ['LIFETIME', 'in all', /does not reset/],
+  ])('%s: a refusal says the limit, its use, the request and the reset', async (period, name, reset) => {
+    await give('USD', usd(10));
+    const limited = await newKey({ usd: usd(2), period });
+    const job = { requestId: 'TST-refused', accountId: account, apiKeyId: limited, modelId: 'm' };
+    const first = await open(usd(1.5), { apiKeyId: limited });
+    await close(first.requestId, [usd(1)]);
+    await open(usd(0.25), { apiKeyId: limited });
+    const quote = new JobQuote(usd(3), { id: 1n, modelId: 'm', pricing: null }, noTokens);
+    const [refusal] = await new ReservationStep().admit(prisma, [{ job, quote }]);
+    expect(refusal).toMatchObject({ code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED', grantableNano: usd(0.75) });
+    expect(refusal?.message).toContain(`is 2.000000 USD ${name}, of which 1.250000 is spent or reserved.`);
+    expect(refusal?.message).toContain('needs up to 3.000000.');
+    expect(refusal?.message).toMatch(reset);
+  });
+
+  it('a refusal by the balance says what is there', async () => {
+    await give('USD', usd(1));
+    const job = { requestId: 'TST-poor', accountId: account, apiKeyId: key, modelId: 'm' };
+    const quote = new JobQuote(usd(3), { id: 1n, modelId: 'm', pricing: null }, noTokens);
+    const [refusal] = await new ReservationStep().admit(prisma, [{ job, quote }]);
+    expect(refusal?.message).toContain('needs up to 3.000000 USD or DIEM, and the balance has 1.000000.');
   });
 
   it.each([

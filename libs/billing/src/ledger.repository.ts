@@ -2,6 +2,8 @@ import { type Currency, isUuid, type NanoUsd } from '#common';
 import type { RawQueries } from '#platform/prisma';
 import type { ChargeLine, Pricing } from '#model-registry/manifest';
 import type { BalanceBefore, JobQuote, RefusedResult, ReservableJob } from './job-quote.js';
+import type { KeyStanding } from './reservation-refused.js';
+import { KeyUsageRepository } from './usage/key-usage.repository.js';
 import { verifyStatement } from './verify.sql.repository.js';
 
 export type CreditKind = 'top_up' | 'grant' | 'revoke';
@@ -148,6 +150,26 @@ export class LedgerRepository {
     return requests.map(({ job }) => reservedOf(one(answers.get(job.requestId))));
   }
 
+  /** Returns the limits of a key beside what counts against them; null for an unknown key. */
+  async keyStanding(apiKeyId: string): Promise<KeyStanding | null> {
+    const [row] = await this.queries.$queryRaw<(KeyStanding & { heldUsdNano: NanoUsd; heldDiemNano: NanoUsd })[]>`
+      SELECT k.limit_usd_nano AS "limitUsdNano", k.limit_diem_nano AS "limitDiemNano",
+             k.limit_period::text AS "limitPeriod", COALESCE(s.held_usd_nano, 0) AS "heldUsdNano",
+             COALESCE(s.held_diem_nano, 0) AS "heldDiemNano",
+             CASE k.limit_period WHEN 'LIFETIME' THEN NULL
+               WHEN 'MONTH' THEN (date_trunc('month', ledger_today()) + interval '1 month')::timestamp AT TIME ZONE 'UTC'
+               ELSE (ledger_today() + 1)::timestamp AT TIME ZONE 'UTC' END AS "resetsAt"
+        FROM api_keys k LEFT JOIN key_spend s ON s.api_key_id = k.id WHERE k.id = ${apiKeyId}::uuid`;
+    const spending = (await new KeyUsageRepository(this.queries).usageOfKeys([apiKeyId])).get(apiKeyId);
+    if (row === undefined || spending === undefined) return null;
+    const { heldUsdNano, heldDiemNano, ...limits } = row;
+    return {
+      ...limits,
+      usedUsdNano: spending.periodUsdNano + heldUsdNano,
+      usedDiemNano: spending.periodDiemNano + heldDiemNano,
+    };
+  }
+
   /** Settles the reservations that come with lines, and releases the others, in account order. */
   async close(closings: readonly ReservationClosing[]): Promise<Closed[]> {
     const given = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
@@ -258,7 +280,7 @@ export class LedgerRepository {
 }
 
 function amountsOf({ amountNano, price }: JobQuote) {
-  return { amountNano: String(amountNano), priceId: String(price.id), price: price.pricing };
+  return { amountNano: String(amountNano), priceId: price.id === null ? null : String(price.id), price: price.pricing };
 }
 
 function reservedOf(row: ReservedRow): Reserved {

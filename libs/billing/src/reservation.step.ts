@@ -1,7 +1,8 @@
 import { Injectable } from '#platform/injection';
 import type { RawQueries } from '#platform/prisma';
-import { JobQuote, type ReservableJob, ReservationRefused } from './job-quote.js';
+import { JobQuote, type ReservableJob } from './job-quote.js';
 import { LedgerRepository } from './ledger.repository.js';
+import { ReservationRefused } from './reservation-refused.js';
 
 /**
  * Reserves the worst case in the transaction that admits the job: no job exists without its reservation, and no
@@ -18,11 +19,22 @@ export class ReservationStep {
       if (!(quote instanceof JobQuote)) throw new Error(`The job ${job.requestId} came without a quote.`);
       return { job, quote };
     });
-    const reserved = await new LedgerRepository(transaction).reserve(requests);
-    return reserved.map(({ result, grantableNano, balanceBefore }, position) => {
-      const quote = requests[position]?.quote;
-      if (quote) quote.balanceBefore = balanceBefore;
-      return result === 'reserved' || result === 'repeated' ? null : new ReservationRefused(result, grantableNano);
-    });
+    const ledger = new LedgerRepository(transaction);
+    const answers: (ReservationRefused | null)[] = [];
+    const reserved = await ledger.reserve(requests);
+    for (const [position, { job, quote }] of requests.entries()) {
+      const { result, grantableNano, balanceBefore } = reserved[position] ?? unanswered(job);
+      quote.balanceBefore = balanceBefore;
+      if (result === 'reserved' || result === 'repeated') answers.push(null);
+      else {
+        const key = result === 'insufficient_balance' ? null : await ledger.keyStanding(job.apiKeyId);
+        answers.push(new ReservationRefused({ result, askedNano: quote.amountNano, grantableNano, key }));
+      }
+    }
+    return answers;
   }
+}
+
+function unanswered({ requestId }: ReservableJob): never {
+  throw new Error(`The ledger did not answer for the job ${requestId}.`);
 }

@@ -1,6 +1,7 @@
 export * from './characters.js';
 export * from './clock.js';
 export * from './derived-key.js';
+export * from './errors/context-overflow.js';
 export * from './errors/error-table.js';
 export * from './errors/platform-error.js';
 export * from './float16.js';

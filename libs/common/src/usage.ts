@@ -3,6 +3,8 @@ export interface TokenUsage {
   promptTokens: number;
   /** Prompt tokens found in a cached prefix. */
   cachedTokens: number;
+  /** Prompt tokens that were computed for a part of the prompt that is to be cached. Absent: none. */
+  cacheWriteTokens?: number;
   completionTokens: number;
   /** Completion tokens that were reasoning. */
   reasoningTokens: number;

@@ -2,5 +2,7 @@ export {
   DocumentExtractor,
   type DocumentExtractorOptions,
   type ExtractionOrder,
+  type PageOrder,
 } from './extractor/document-extractor.js';
+export type { ExtractedPage, PageLink, PageMetadata } from './page.js';
 export type { ExtractorProgram } from './extractor/extractor-program.js';

@@ -69,6 +69,7 @@ describe('Egress', () => {
     expect(await read('/image')).toEqual({
       url: 'http://public.example/image',
       contentType: 'image/png',
+      charset: '',
       bytes: Buffer.from('image'),
     });
     expect(dialed).toEqual([{ address, family: 4, port: 80, serverName: null }]);

@@ -47,10 +47,10 @@ export class Egress {
 
   /** Returns the whole content. */
   async read(request: RemoteRequest): Promise<RemoteFile> {
-    const { url, contentType, body } = await this.open(request);
+    const { url, contentType, charset, body } = await this.open(request);
     const parts: Buffer[] = [];
     for await (const part of body as AsyncIterable<Buffer>) parts.push(part);
-    return { url, contentType, bytes: Buffer.concat(parts) };
+    return { url, contentType, charset, bytes: Buffer.concat(parts) };
   }
 
   /** Returns the content as a stream. */
@@ -71,7 +71,9 @@ export class Egress {
     request: RemoteRequest,
     signal: AbortSignal,
   ): Promise<{ url: URL; response: Dispatcher.ResponseData }> {
-    const { param = null, maxRedirects = defaultRedirects } = request;
+    const { param = null, json } = request;
+    // A body must not reach another host than the one it was meant for.
+    const maxRedirects = json === undefined ? (request.maxRedirects ?? defaultRedirects) : 0;
     let url = parseRemoteUrl(request.url, param);
     for (let hop = 0; ; hop += 1) {
       const response = await this.ask(url, request, signal);
@@ -105,9 +107,18 @@ export class Egress {
       maxHeaderSize: 16_384,
       keepAliveTimeout: 1,
     });
-    const headers = { 'user-agent': 'sluice', accept: '*/*', ...request.headers, 'accept-encoding': 'identity' };
+    const { json } = request;
+    const type = json === undefined ? {} : { 'content-type': 'application/json' };
+    const headers = {
+      'user-agent': 'sluice',
+      accept: '*/*',
+      ...request.headers,
+      ...type,
+      'accept-encoding': 'identity',
+    };
+    const message = json === undefined ? ({ method: 'GET' } as const) : postOf(json);
     try {
-      const response = await send(url, { dispatcher: agent, headers, signal, method: 'GET' });
+      const response = await send(url, { dispatcher: agent, headers, signal, ...message });
       // An aborted body emits an error that may have no other listener.
       response.body.on('error', () => undefined).once('close', () => void agent.destroy());
       return response;
@@ -149,6 +160,10 @@ export class Egress {
     }
     throw failure;
   }
+}
+
+function postOf(json: object): { method: 'POST'; body: string } {
+  return { method: 'POST', body: JSON.stringify(json) };
 }
 
 /** Turns failures into an error for the client; an abort rethrows its reason. */

@@ -12,9 +12,20 @@ export interface RemoteRequest {
   maxRedirects?: number;
   /** Sent with every request; nothing from the client's own request. */
   headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON with POST, to services that the operator named; only without redirects. Default: GET. */
+  json?: object;
   /** Field to name in errors. */
   param?: string;
   signal?: AbortSignal;
+}
+
+/** Cause of the error for a response with another status than 200. */
+export class RemoteStatus extends Error {
+  override readonly name = 'RemoteStatus';
+
+  constructor(readonly status: number) {
+    super(`status ${status}`);
+  }
 }
 
 export interface RemoteStream {
@@ -22,6 +33,8 @@ export interface RemoteStream {
   url: string;
   /** Lower case, without parameters; empty if the server sends none. */
   contentType: string;
+  /** Encoding named with the content type, in lower case; empty if there is none. */
+  charset: string;
   /** Length announced by the server; null without one. */
   totalBytes: number | null;
   /** Fails with a `PlatformError` when it breaks off or grows too large. Destroy it to stop early. */
@@ -31,5 +44,7 @@ export interface RemoteStream {
 export interface RemoteFile {
   url: string;
   contentType: string;
+  /** As in `RemoteStream`. */
+  charset: string;
   bytes: Buffer;
 }

@@ -2,15 +2,21 @@ import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/comm
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AccountsModule } from '#accounts/nest';
 import { BillingModule } from '#billing/nest';
+import { DocumentsModule } from '#documents/nest';
 import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
 import { AdmissionModule } from '#jobs/nest';
 import { MediaModule } from '#media/nest';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
+import { WatchedFile } from '#platform/files';
+import { Logger } from '#platform/logging';
 import { QueueTransport } from '#queue';
 import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
+import { WebModule } from '#web/nest';
+import { AugmentController } from './augment/augment.controller.js';
+import { DirectRequests } from './augment/direct-requests.js';
 import { AccessGuard } from './access/access.guard.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { RouteTable } from './errors/route-table.js';
@@ -22,12 +28,18 @@ import { DownloadUrls } from './media/download-urls.js';
 import { DownloadController } from './media/download.controller.js';
 import { MediaArtifacts } from './media/media-artifacts.js';
 import { QueuedMedia } from './media/queued-media.js';
+import { TextClassifier } from './moderation/classifiers.js';
+import { ContentPolicy } from './moderation/content-policy.js';
+import { ModerationController } from './moderation/moderation.controller.js';
+import { parsePolicy } from './moderation/policy-file.js';
+import { PromptTexts } from './moderation/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
 import { ModelResolver } from './pipeline/model-resolver.js';
 import { RequestPipeline } from './pipeline/request-pipeline.js';
 import { StoreBudgets } from './pipeline/store-budgets.js';
+import { ResponseStore } from './responses/response-store.js';
 
 /** The requests in flight and what each may still wait for the stores; admission asks for the latter. */
 @Global()
@@ -45,6 +57,18 @@ import { StoreBudgets } from './pipeline/store-budgets.js';
 })
 export class RequestStateModule {}
 
+/** Rejects, naming the file, if the policy cannot be used: a typing error must not switch it off. */
+async function openPolicy(
+  { contentPolicyFile: path }: ApiConfig,
+  texts: PromptTexts,
+  classifier: TextClassifier,
+  logger: Logger,
+): Promise<ContentPolicy> {
+  const onProblem = (error: unknown) => logger.error({ error }, 'the changed content policy cannot be used');
+  const file = path === undefined ? null : await WatchedFile.open({ path, parse: parsePolicy, onProblem });
+  return new ContentPolicy(file, texts, classifier);
+}
+
 /** The path of a request: hooks before the body is read, then guard, interceptor and filter of every route. */
 @Module({
   imports: [
@@ -57,8 +81,10 @@ export class RequestStateModule {}
     StorageModule,
     MediaModule,
     EgressModule,
+    DocumentsModule,
+    WebModule,
   ],
-  controllers: [DownloadController],
+  controllers: [DownloadController, ModerationController, AugmentController],
   providers: [
     RouteTable,
     RequestHooks,
@@ -66,10 +92,17 @@ export class RequestStateModule {}
     ModelResolver,
     JobRunner,
     RequestPipeline,
+    DirectRequests,
     QueuedMedia,
     MediaArtifacts,
     AudioRelays,
     DownloadUrls,
+    ResponseStore,
+    {
+      provide: ContentPolicy,
+      inject: [ApiConfig, PromptTexts, TextClassifier, Logger],
+      useFactory: openPolicy,
+    },
     {
       provide: ModelAvailabilityWatcher,
       inject: [QueueTransport],
@@ -84,10 +117,12 @@ export class RequestStateModule {}
     ModelResolver,
     JobRunner,
     RequestPipeline,
+    ContentPolicy,
     QueuedMedia,
     MediaArtifacts,
     AudioRelays,
     DownloadUrls,
+    ResponseStore,
     MediaModule,
   ],
 })

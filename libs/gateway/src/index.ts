@@ -3,8 +3,8 @@ export { errorResponse, openaiError } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
 export { bodyLimitBytes } from './http/body-limits.js';
 export { RequestHooks } from './http/request-hooks.js';
-export { InputTranscriber, type InputTranscription, type RecordingInput } from './inputs/input-transcriber.js';
 export { securityHeaders } from './http/response-headers.js';
+export { requireRunFits, type RunDemand } from './limits/run-limit.js';
 export { DownloadUrls } from './media/download-urls.js';
 export { AudioRelays } from './media/audio-relays.js';
 export { MediaArtifacts, type MediaInputReader, type StoredImage } from './media/media-artifacts.js';
@@ -13,10 +13,15 @@ export { QueuedMedia } from './media/queued-media.js';
 export { admitAffordable } from './pipeline/affordable-admission.js';
 export { Drain } from './pipeline/drain.js';
 export type { HttpExchange } from './pipeline/http-exchange.js';
-export { JobRunner } from './pipeline/job-runner.js';
+export { JobRunner, type StartedJob } from './pipeline/job-runner.js';
 export { ClientDisconnectedError, JobStream } from './pipeline/job-stream.js';
 export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './pipeline/model-fields.js';
-export { collectEvents, type LimitedModelRequest, type ModelRequest } from './pipeline/model-request.js';
+export {
+  collectEvents,
+  type LimitedModelRequest,
+  type ModelRequest,
+  type OrderPreparation,
+} from './pipeline/model-request.js';
 export { ModelResolver } from './pipeline/model-resolver.js';
 export { ModelRoute } from './pipeline/model-route.js';
 export { deprecationHeaders, replacementHeaders } from './pipeline/request-headers.js';

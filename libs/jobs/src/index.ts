@@ -1,7 +1,9 @@
 export { AbandonedAdmissions } from './admission/abandoned-admissions.js';
 export { AdmissionService, type OpenRequest } from './admission/admission.service.js';
+export type { JobPreparation } from './admission/job-preparation.js';
 export { PayloadCipher } from './admission/payload-cipher.js';
 export { RequestBudgets } from './admission/request-budgets.js';
+export { type Delivered, DirectJobs } from './direct/direct-jobs.js';
 export { type KeyedRequest } from './idempotency/idempotency.repository.js';
 export { IdempotencyService, type KeyOpening } from './idempotency/idempotency.service.js';
 export { type ClaimEnding, KeyClaim } from './idempotency/key-claim.js';
@@ -20,3 +22,5 @@ export { FailAbandonedSweep } from './recovery/fail-abandoned.sweep.js';
 export { RequeueLostSweep } from './recovery/requeue-lost.sweep.js';
 export { ResultBacklog } from './recovery/result-backlog.js';
 export type { Sweep } from './recovery/sweep.js';
+export { ResponseStates } from './response-states/response-states.js';
+export { ResultTickets } from './tickets/result-tickets.js';

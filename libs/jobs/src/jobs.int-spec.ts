@@ -1,4 +1,3 @@
-import { IsString } from 'class-validator';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -15,6 +14,7 @@ import {
   type RunningJob,
 } from '#queue';
 import { TokenReservation } from '#rate-limit';
+import { type EchoPayload, echoJob } from '#test/echo-job';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
 import { AdmissionService, type OpenRequest } from './admission/admission.service.js';
@@ -24,6 +24,7 @@ import { JobsRepository } from './lifecycle/jobs.repository.js';
 import { JobsService } from './lifecycle/jobs.service.js';
 import { JobResultProcessor } from './lifecycle/job-result.processor.js';
 import { PayloadCipher } from './admission/payload-cipher.js';
+import { ResultTickets } from './tickets/result-tickets.js';
 import {
   ExpireOverdueSweep,
   FailAbandonedSweep,
@@ -32,25 +33,13 @@ import {
   RequeueLostSweep,
 } from './recovery/index.js';
 
-class EchoPayload {
-  @IsString() text!: string;
-}
-
-class EchoResult {}
-
-const echoJob = defineJob({
-  modality: 'echo',
-  payload: EchoPayload,
-  result: EchoResult,
-  policy: { attempts: 1, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 0, concurrency: 4 },
-});
-
 /** The queue itself retries it, twice. */
 const waitingJob = defineJob({ ...echoJob, policy: { ...echoJob.policy, attempts: 3 } });
 
 const definitions = new Map([['echo', echoJob]]);
 const logger = createLogger('test', { level: 'silent' });
 const secretKey = '5c'.repeat(32);
+const tickets = new ResultTickets(secretKey);
 const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: 5, reasoningTokens: 0 };
 
 interface Row {
@@ -120,6 +109,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       jobs,
       closer: new JobCloser(jobs, options.closing),
       cipher: new PayloadCipher(secretKey),
+      tickets,
       transport: options.over ?? transport,
       logger,
       queueLimit: options.queueLimit ?? 1_000,
@@ -134,6 +124,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       definition: echoJob,
       modelId: `model-${Math.random().toString(36).slice(2)}`,
       payload: { text: 'hello' },
+      bounds: usage,
       replyTo: null,
       stream: false,
       ...overrides,
@@ -162,31 +153,26 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     closing: ClosingStep[] = [],
     heard: (result: JobResult) => void = () => undefined,
   ): Promise<JobResultProcessor> {
-    const processor = new JobResultProcessor({ closer: new JobCloser(jobs, closing), logger });
+    const processor = new JobResultProcessor({ closer: new JobCloser(jobs, closing), tickets, logger });
     processors.push(await transport.results.process((each) => (heard(each), processor.process(each))));
     return processor;
   }
 
-  const result = (requestId: string, overrides: Partial<JobResult> = {}): JobResult => ({
-    requestId,
-    attempt: 1,
-    retries: 0,
-    status: 'succeeded',
-    error: null,
-    usage,
-    executionMs: 12,
-    finishedAtMs: Date.now(),
-    ...overrides,
-  });
+  const result = (requestId: string, overrides: Partial<JobResult> = {}): JobResult => {
+    const { modality } = echoJob;
+    const base = { requestId, attempt: 1, modality, modelId: 'any', retries: 0, error: null, usage, executionMs: 12 };
+    return tickets.sign({ ...base, status: 'succeeded', finishedAtMs: Date.now(), ...overrides }, usage);
+  };
 
   const processor = (closing: ClosingStep[] = []) =>
-    new JobResultProcessor({ closer: new JobCloser(jobs, closing), logger });
+    new JobResultProcessor({ closer: new JobCloser(jobs, closing), tickets, logger });
 
   const requeue = (given: Partial<RequeueLostOptions> = {}) =>
     new RequeueLostSweep({
       jobs,
       producer: transport.producer,
       cipher: new PayloadCipher(secretKey),
+      tickets,
       definitions,
       logger,
       lostAfterMs: 0,
@@ -289,7 +275,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request();
     await admission().open(opened);
     await processResults();
-    await new JobsService({ jobs, transport, logger }).cancel(opened.requestId);
+    await new JobsService({ jobs, tickets, transport, logger }).cancel(opened.requestId);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
     expect(await row(opened.requestId)).toMatchObject({
       completion_tokens: 0,
@@ -315,7 +301,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const cancelBus = { cancel: async (requestId: string) => void cancelled.push(requestId) };
     const full = { results: { value: results }, cancelBus: { value: cancelBus } };
     const over = Object.create(transport, full) as QueueTransport;
-    await new JobsService({ jobs, transport: over, logger }).cancel(opened.requestId);
+    await new JobsService({ jobs, tickets, transport: over, logger }).cancel(opened.requestId);
     // After the two that failed, and after the late one.
     expect(cancelled).toEqual(Array(3).fill(opened.requestId));
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
@@ -334,14 +320,14 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const stalledConsumers = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
     // Whichever rejects first must be this call, and nothing behind it.
     await expect(
-      new JobsService({ jobs, transport: stalledConsumers, logger }).cancel(opened.requestId),
+      new JobsService({ jobs, tickets, transport: stalledConsumers, logger }).cancel(opened.requestId),
     ).rejects.toThrow('away');
     await transport.cancelBus.cancel(opened.requestId);
   });
 
   it('notifies the worker when a running job is cancelled', async () => {
     const opened = request();
-    const service = new JobsService({ jobs, transport, logger });
+    const service = new JobsService({ jobs, tickets, transport, logger });
     await consume(opened.modelId, async (job) => {
       service.markStarted(opened.requestId);
       await new Promise<void>((resolve) => job.signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -360,7 +346,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request();
     await admission().open(opened);
     await processor().process(result(opened.requestId));
-    const service = new JobsService({ jobs, transport, logger });
+    const service = new JobsService({ jobs, tickets, transport, logger });
     await service.cancel(opened.requestId);
     await service.cancel('no-such-request');
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded' });
@@ -538,6 +524,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       jobs: stalledConsumers,
       closer,
       cipher,
+      tickets,
       transport,
       logger,
       queueLimit: 1_000,
@@ -569,6 +556,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       jobs: stalledConsumers,
       closer: new JobCloser(jobs),
       cipher: new PayloadCipher(secretKey),
+      tickets,
       transport,
       logger,
     };
@@ -589,7 +577,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     slow.transaction = (work) => held.then(() => jobs.transaction(work));
     const closer = new JobCloser(jobs);
     const cipher = new PayloadCipher(secretKey);
-    const common = { jobs: slow, closer, cipher, transport, logger, queueLimit: 1_000 };
+    const common = { jobs: slow, closer, cipher, tickets, transport, logger, queueLimit: 1_000 };
     // Long enough that the transaction begins within it on a busy machine, too.
     const service = new AdmissionService({ ...common, budgetOf: () => new StoreBudget(500) });
     await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
@@ -609,7 +597,15 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const open = async (name: string, transaction: JobsRepository['transaction'], steps: AdmissionStep[] = []) => {
       const repository = Object.assign(Object.create(jobs) as JobsRepository, { transaction });
       const closer = new JobCloser(jobs, [], [note]);
-      const common = { jobs: repository, closer, cipher: new PayloadCipher(secretKey), transport, logger, steps };
+      const common = {
+        jobs: repository,
+        closer,
+        cipher: new PayloadCipher(secretKey),
+        tickets,
+        transport,
+        logger,
+        steps,
+      };
       const tokens = reservation(name);
       const opened = request({ tokenReservation: tokens });
       await new AdmissionService({ ...common, queueLimit: 1_000 }).open(opened).catch(() => undefined);

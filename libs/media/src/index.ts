@@ -19,6 +19,7 @@ export { type ImageHeader, type ImageLimits, readImageHeader } from './image/ima
 export { imageContentTypes, type Pixels } from './image/pixels.js';
 export { containerNamed, type MediaContainer, sniffContainer } from './tools/containers.js';
 export type { MediaSource } from './tools/media-source.js';
-export { MediaTools } from './tools/media-tools.js';
+export { MediaTools, type MediaToolsOptions } from './tools/media-tools.js';
 export { probeVideo, readFrames, type VideoProbe } from './video/read-frames.js';
+export { sampleFrames } from './video/sample-frames.js';
 export { writeVideo } from './video/write-video.js';

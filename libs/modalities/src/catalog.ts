@@ -1,4 +1,4 @@
-import type { JobDefinition } from '#queue';
+import { directModality, type JobDefinition } from '#queue';
 import type { JobUsage } from '#common';
 import {
   type BillableUnit,
@@ -12,9 +12,11 @@ import { audioJob, audioUnits } from '#modalities/audio/contract';
 import { chatJob, chatUnits } from '#modalities/chat/contract';
 import { embeddingJob, embeddingUnits } from '#modalities/embedding/contract';
 import { imageJob, imageUnits } from '#modalities/image/contract';
+import { rerankJob, rerankUnits } from '#modalities/rerank/contract';
 import { speechJob, speechUnits } from '#modalities/speech/contract';
 import { transcriptionJob, transcriptionUnits } from '#modalities/transcription/contract';
 import { videoJob, videoUnits } from '#modalities/video/contract';
+import { type PromptText, promptTextsOf } from './prompt-texts.js';
 
 /**
  * Every kind of job. A new slice is a folder and a line here; the compiler then asks both sides for their part:
@@ -26,6 +28,7 @@ export const catalog = {
   chat: chatJob,
   embedding: embeddingJob,
   image: imageJob,
+  rerank: rerankJob,
   speech: speechJob,
   transcription: transcriptionJob,
   video: videoJob,
@@ -47,6 +50,7 @@ const meters: Record<ModalityName, (usage: JobUsage, pricing: Pricing | null) =>
   chat: chatUnits,
   embedding: embeddingUnits,
   image: imageUnits,
+  rerank: rerankUnits,
   speech: speechUnits,
   transcription: transcriptionUnits,
   video: videoUnits,
@@ -55,7 +59,25 @@ const meters: Record<ModalityName, (usage: JobUsage, pricing: Pricing | null) =>
 /** Returns the charge lines of a job, by the meter of its slice. */
 export function meterJob({ modality, modelId, usage, pricing }: MeteredUsage): ChargeLine[] {
   // A row of a removed slice can still be closed, but its prices are unknown.
-  return isModality(modality) ? chargeLines(modelId, meters[modality](usage, pricing), pricing) : [];
+  if (isModality(modality)) return chargeLines(modelId, meters[modality](usage, pricing), pricing);
+  return modality === directModality ? chargeLines(modelId, directUnits(usage), pricing) : [];
+}
+
+/** A direct job counts requests by what answered them. */
+function directUnits({ units = {} }: JobUsage): BillableUnit[] {
+  return Object.entries(units).map(([name, count]) => ({
+    sku: `${name}-request`,
+    price: `per_request.${name}`,
+    measure: 'piece',
+    count,
+  }));
+}
+
+const textsOf: Record<ModalityName, (payload: never) => PromptText[]> = promptTextsOf;
+
+/** Returns the texts of a job that a content policy has to see. */
+export function promptTexts(modality: string, payload: object): PromptText[] {
+  return isModality(modality) ? textsOf[modality](payload as never) : [];
 }
 
 /** Requires one processor per slice, and no other. */
@@ -68,6 +90,7 @@ export type ControllersOf<Controller> = { readonly [Name in ModalityName]: Contr
 const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   text: ['chat'],
   embedding: ['embedding'],
+  rerank: ['rerank'],
   image: ['image'],
   upscale: ['image'],
   inpaint: ['image'],
@@ -77,8 +100,9 @@ const modalitiesByType: Readonly<Record<ModelType, readonly ModalityName[]>> = {
   video: ['video'],
 };
 
-export function modalitiesOf({ type, internal }: ModelManifest): readonly ModalityName[] {
-  return internal ? [] : modalitiesByType[type];
+/** Internal models have no queue of their own, except those that turn inputs into text or classify them. */
+export function modalitiesOf({ type, internal, adapts, classifies }: ModelManifest): readonly ModalityName[] {
+  return internal && adapts === undefined && classifies === undefined ? [] : modalitiesByType[type];
 }
 
 export function isModality(name: string): name is ModalityName {

@@ -1,7 +1,11 @@
+export { builtMembers } from './manifest/built-capabilities.js';
 export type { ModelPlacement, WorkerState } from './placement/placement.js';
 export { PlacementPublisher } from './placement/placement-publisher.js';
 export { PlacementRepository } from './placement/placement.repository.js';
 export { PlacementService } from './placement/placement.service.js';
+export { parseModelName } from './registry/model-name.js';
 export { ModelRegistryService } from './registry/model-registry.service.js';
 export { MembershipOnlineModels, noOnlineModels, OnlineModels } from './registry/online-models.js';
+export { OutputFormats } from './registry/output-formats.js';
 export type { ResolvedModel, ResolveRequest } from './registry/resolve-model.js';
+export { WebProviders } from './registry/web-providers.js';

@@ -19,7 +19,7 @@ describe('draftManifest', () => {
       'onnx/model.onnx': Buffer.from('a larger graph'),
       'index.js': Buffer.from('throw new Error("never run")'),
     });
-    const manifest = await draftManifest('npm:@team/tiny-onnx@2.0.0', { npm: { registry: server.url } });
+    const { manifest } = await draftManifest('npm:@team/tiny-onnx@2.0.0', { npm: { registry: server.url } });
     expect(manifest).toMatchObject({
       id: 'tiny',
       graphFile: 'onnx/model_quantized.onnx',
@@ -54,7 +54,9 @@ describe('draftManifest', () => {
       'onnx/model.onnx': graph,
       ...(generation === null ? {} : { 'generation_config.json': Buffer.from(JSON.stringify(generation)) }),
     });
-    const { constraints } = await draftManifest('npm:sampled@1.0.0', { npm: { registry: server.url } });
+    const {
+      manifest: { constraints },
+    } = await draftManifest('npm:sampled@1.0.0', { npm: { registry: server.url } });
     const expected = Object.entries(sampling).map(([name, value]) => [name, { default: value }]);
     expect(constraints).toEqual(Object.fromEntries(expected));
   });
@@ -65,7 +67,7 @@ describe('draftManifest', () => {
     server.addRepository('team/tiny', 'c'.repeat(40), files);
     server.addRepository('team/plain', 'd'.repeat(40), { 'config.json': config, 'onnx/model.onnx': graph });
     const temperatureOf = async (name: string): Promise<unknown> =>
-      (await draftManifest(`hf:team/${name}@main`, { hubEndpoint: server.url })).constraints?.['temperature'];
+      (await draftManifest(`hf:team/${name}@main`, { hubEndpoint: server.url })).manifest.constraints?.['temperature'];
     expect(await temperatureOf('tiny')).toEqual({ default: 0.6 });
     expect(await temperatureOf('plain')).toEqual({ default: 1 });
   });
@@ -89,7 +91,7 @@ describe('draftManifest', () => {
     await server.addPackage('encoder', '1.0.0', files);
     const fromHub = await draftManifest('hf:team/encoder@main', { hubEndpoint: server.url });
     const fromPackage = await draftManifest('npm:encoder@1.0.0', { npm: { registry: server.url } });
-    for (const manifest of [fromHub, fromPackage]) {
+    for (const { manifest } of [fromHub, fromPackage]) {
       expect(manifest).toMatchObject({
         type: 'embedding',
         family: 'text-embedding',
@@ -104,6 +106,65 @@ describe('draftManifest', () => {
         'tokenizer.json',
       ]);
     }
+  });
+
+  it('drafts an encoder from its weights, with its prefixes and the lengths of its vectors', async () => {
+    const prompts = { query: 'search_query: ', document: 'search_document: ', clustering: 'clustering: ' };
+    const encoder = {
+      ...{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], n_embd: 64, n_positions: 2_048 },
+      ...{ torch_dtype: 'float16', matryoshka_dimensions: [32, 16] },
+    };
+    server.addRepository('team/weights', 'a'.repeat(40), {
+      'config.json': Buffer.from(JSON.stringify(encoder)),
+      'config_sentence_transformers.json': Buffer.from(JSON.stringify({ prompts })),
+      'tokenizer.json': Buffer.from('{}'),
+      '1_Pooling/config.json': Buffer.from('{}'),
+      'model.safetensors': graph,
+      'pytorch_model.bin': graph,
+      'README.md': Buffer.from('#'),
+    });
+    const { manifest, facts } = await draftManifest('hf:team/weights', { hubEndpoint: server.url });
+    expect(manifest).toMatchObject({
+      type: 'embedding',
+      family: 'text-embedding',
+      familyOptions: { queryPrefix: 'search_query: ', documentPrefix: 'search_document: ' },
+      converter: { kind: 'bert' },
+      graphFile: 'model.onnx',
+      kindMembers: {
+        embeddingDimensions: 64,
+        maxInputTokens: 2_048,
+        supportsCustomDimensions: true,
+        matryoshkaDimensions: [32, 16],
+      },
+    });
+    expect(manifest.sources[0]?.files.map(({ path }) => path).toSorted()).toEqual([
+      '1_Pooling/config.json',
+      'config.json',
+      'config_sentence_transformers.json',
+      'model.safetensors',
+      'tokenizer.json',
+    ]);
+    expect(facts.summary).toBe('nomic_bert, safetensors, served as float32');
+  });
+
+  it.each([
+    ['onnx/model.onnx', { kind: 'none' }],
+    ['model.safetensors', { kind: 'bert' }],
+  ])('drafts a classifier with one class as a reranker, from %s', async (file, converter) => {
+    const reranker = {
+      ...{ model_type: 'xlm-roberta', architectures: ['XLMRobertaForSequenceClassification'] },
+      ...{ hidden_size: 8, max_position_embeddings: 514, id2label: { 0: 'LABEL_0' } },
+    };
+    const files = { 'config.json': Buffer.from(JSON.stringify(reranker)), 'tokenizer.json': Buffer.from('{}') };
+    server.addRepository('team/reranker', 'b'.repeat(40), { ...files, [file]: graph });
+    const options = { inputPriceUsd: 0.5 };
+    const { manifest } = await draftManifest('hf:team/reranker', { hubEndpoint: server.url }, options);
+    expect(manifest).toMatchObject({
+      ...{ type: 'rerank', family: 'cross-encoder', converter, graphFile: file.replace('safetensors', 'onnx') },
+      kindMembers: { maxInputTokens: 512 },
+      pricing: { input: { usd: 0.5, diem: 0.5 } },
+    });
+    expect(manifest.pricing).not.toHaveProperty('output');
   });
 
   it.each([
@@ -128,7 +189,7 @@ describe('draftManifest', () => {
   it.each(['LlamaForCausalLM', 'GPT2LMHeadModel'])('treats a %s as a decoder', async (architecture) => {
     const decoder = Buffer.from(JSON.stringify({ architectures: [architecture] }));
     await server.addPackage('decoder', '1.0.0', { 'config.json': decoder, 'onnx/model.onnx': graph });
-    const drafted = await draftManifest('npm:decoder@1.0.0', { npm: { registry: server.url } });
+    const { manifest: drafted } = await draftManifest('npm:decoder@1.0.0', { npm: { registry: server.url } });
     expect(drafted).toMatchObject({ type: 'text', family: 'decoder' });
   });
 
@@ -139,6 +200,6 @@ describe('draftManifest', () => {
     await expect(draftManifest('npm:plain@1.0.0', settings)).rejects.toThrow(/npm:plain@1\.0\.0 holds no graph/);
     await expect(draftManifest('npm:bare@1.0.0', settings)).rejects.toThrow(/no readable config\.json/);
     await expect(draftManifest('npm:missing@1.0.0', settings)).rejects.toThrow(/did not answer for missing@1\.0\.0/);
-    await expect(draftManifest('file:/weights', settings)).rejects.toThrow(/only hf: and npm:/);
+    await expect(draftManifest('file:/weights', settings)).rejects.toThrow('There is no file or folder /weights');
   });
 });

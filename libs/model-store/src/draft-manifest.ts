@@ -1,4 +1,11 @@
-import { type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
+import { basename } from 'node:path';
+import { instructionTrait, type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
+import { PlatformError } from '#common';
+import type { WeightFormat } from './convert/conversion-options.js';
+import { convertedEncoderBytes } from './source/encoder-weights.js';
+import { convertedBytes, type GgufDescription } from './source/gguf-description.js';
+import { storedBytes } from './source/safetensors-description.js';
+import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
 import type { SourceSettings } from './source/source-settings.js';
 
 /** Operator settings for a model without a manifest. */
@@ -9,59 +16,204 @@ export interface DraftOptions {
   /** USD per million tokens. */
   inputPriceUsd?: number;
   outputPriceUsd?: number;
+  /** Of a GGUF file or safetensors; default: the precision of the file. */
+  weights?: WeightFormat;
+  /** Of a GGUF file or safetensors; default: the model's own, at most 8,192. */
+  contextLength?: number;
 }
 
 /** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
 const defaultContextLimit = 8_192;
 
+/** A manifest for review, and what it was drafted from. */
+export interface Draft {
+  manifest: ModelManifest;
+  facts: DraftFacts;
+}
+
+export interface DraftFacts {
+  /** Such as `llama, 1.1 B parameters, GGUF with Q4_K, Q6_K`. */
+  summary: string;
+  /** Size of the files after installation. */
+  weightsBytes: number;
+  /** Memory for the keys and values of one token; null if the source does not say. */
+  cacheBytesPerToken: number | null;
+  /** Tokens that all requests together can keep. */
+  cacheTokens: number;
+}
+
 /**
- * Drafts a manifest for a text or embedding model on the hub or in a package. It is a starting point for the operator.
- * Prices are those given (default 0). The context is that of `config.json`, at most 8,192 tokens. The sampling is that
- * of `generation_config.json`.
+ * Drafts a manifest for a text, embedding or rerank model. It is a starting point for the operator. Prices are those given
+ * (default 0). The context is the model's own, at most 8,192 tokens. The sampling is that of `generation_config.json`.
+ * A GGUF file or safetensors become weights of the same precision unless `weights` is given.
  */
-export async function draftManifest(
-  uri: string,
-  settings: SourceSettings,
-  options: DraftOptions = {},
-): Promise<ModelManifest> {
+export async function draftManifest(uri: string, settings: SourceSettings, options: DraftOptions = {}): Promise<Draft> {
   const { describeSource } = await import('./source/describe-source.js');
   const found = await describeSource(uri, settings);
-  const contextLength = Math.min(Number(found.config['max_position_embeddings'] ?? 2_048), defaultContextLimit);
-  const bytes = found.source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
-  const pricing = { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) };
+  if (found.format === 'gguf') return draftGguf(uri, found, options);
+  if (found.format === 'safetensors') return draftCheckpoint(uri, found, options);
+  if (options.weights !== undefined) {
+    const kinds = 'GGUF files and safetensors';
+    throw new PlatformError('INVALID_REQUEST', `--weights is for ${kinds}; ${uri} holds an ONNX graph.`);
+  }
+  return draftGraph(uri, found, options);
+}
+
+/** Requests of a drafted chat model that decode together. */
+const draftSlots = 8;
+
+function draftGraph(uri: string, found: GraphDescription, options: DraftOptions): Draft {
+  const { max_position_embeddings: positions, n_positions: named } = found.config;
+  const contextLength = Math.min(Number(positions ?? named ?? 2_048), defaultContextLimit);
+  const bytes = found.converts
+    ? convertedEncoderBytes(found.source.files, found.config)
+    : found.source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const quantization = quantizationOf(found.graphFile);
   const draft = {
-    id: options.id ?? toId(found.name),
-    name: options.name ?? found.name,
+    ...commonFields(uri, found.name, { bytes, license: found.license }, options),
+    sources: [found.source],
+    converter: { kind: found.converts ? 'bert' : 'none' },
+    graphFile: found.graphFile,
+  };
+  const decoder = {
+    ...decoderFields(contextLength, found.name),
+    capabilities: { supportsLogProbs: true, quantization },
+    constraints: constraintsOf(found.generation),
+  };
+  const texts = { slots: encoderSlots, capabilities: { quantization } };
+  const members = encoderMembers(found.config, contextLength);
+  const prefixes = prefixesOf(found.prompts ?? {});
+  const kinds = {
+    decoder,
+    encoder: {
+      type: 'embedding',
+      family: 'text-embedding',
+      ...texts,
+      ...(Object.keys(prefixes).length > 0 && { familyOptions: prefixes }),
+      kindMembers: members,
+    },
+    'cross-encoder': {
+      type: 'rerank',
+      family: 'cross-encoder',
+      ...texts,
+      pricing: { input: draft.pricing.input },
+      kindMembers: { maxInputTokens: members.maxInputTokens },
+    },
+  };
+  const manifest = validateManifest({ ...draft, ...kinds[found.kind] }, uri);
+  const type = typeof found.config['model_type'] === 'string' ? `${found.config['model_type']}, ` : '';
+  return {
+    manifest,
+    facts: {
+      summary: `${type}${found.converts ? 'safetensors, served as float32' : `ONNX graph ${found.graphFile}`}`,
+      weightsBytes: bytes,
+      cacheBytesPerToken: null,
+      cacheTokens: found.kind === 'decoder' ? draftSlots * contextLength : 0,
+    },
+  };
+}
+
+const quantizationOfWeights = { int4: 'int4', int8: 'int8', 'int8-channel': 'int8', float32: 'not-available' } as const;
+
+function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, options: DraftOptions): Draft {
+  const contextLength = Math.min(gguf.contextLength, options.contextLength ?? defaultContextLimit);
+  const weights = options.weights ?? gguf.weights;
+  const bytes = convertedBytes(gguf, { weights, contextLength });
+  const manifest = validateManifest(
+    {
+      ...commonFields(uri, gguf.title ?? name, { bytes, license: gguf.license }, { id: toId(name), ...options }),
+      sources: [source],
+      converter: { kind: 'gguf', options: { weights, contextLength } },
+      graphFile: 'model.onnx',
+      ...decoderFields(contextLength, `${name} ${gguf.title ?? ''}`),
+      capabilities: { supportsLogProbs: true, quantization: quantizationOfWeights[weights] },
+      constraints: constraintsOf({}),
+    },
+    uri,
+  );
+  const kind = `GGUF with ${gguf.stored}`;
+  return { manifest, facts: decoderFacts(gguf, { kind, weights, bytes, contextLength }) };
+}
+
+/** Packed layers keep their 4 bits unless other weights are wanted, and nothing else is rounded. */
+function draftCheckpoint(uri: string, found: CheckpointDescription, options: DraftOptions): Draft {
+  const { checkpoint, name, source } = found;
+  const contextLength = Math.min(checkpoint.contextLength, options.contextLength ?? defaultContextLimit);
+  const weights = options.weights ?? checkpoint.weights;
+  const bytes = storedBytes(checkpoint, { weights: options.weights, contextLength });
+  const manifest = validateManifest(
+    {
+      ...commonFields(uri, name, { bytes, license: checkpoint.license }, options),
+      sources: [source],
+      converter: { kind: 'safetensors', options: { weights: options.weights ?? 'stored', contextLength } },
+      graphFile: 'model.onnx',
+      ...decoderFields(contextLength, name),
+      capabilities: { supportsLogProbs: true, quantization: quantizationOfWeights[weights] },
+      constraints: constraintsOf(checkpoint.generation),
+    },
+    uri,
+  );
+  const kind = `safetensors with ${checkpoint.stored}`;
+  return { manifest, facts: decoderFacts(checkpoint, { kind, weights, bytes, contextLength }) };
+}
+
+interface ServedAs {
+  kind: string;
+  weights: WeightFormat;
+  bytes: number;
+  contextLength: number;
+}
+
+function decoderFacts(found: GgufDescription, { kind, weights, bytes, contextLength }: ServedAs): DraftFacts {
+  const { parameters: count } = found;
+  const parameters = count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(1)} B`;
+  const template = found.hasChatTemplate ? '' : ', no chat template';
+  return {
+    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${weights}`,
+    weightsBytes: bytes,
+    cacheBytesPerToken: found.cacheBytesPerToken,
+    cacheTokens: draftSlots * contextLength,
+  };
+}
+
+function commonFields(
+  uri: string,
+  name: string,
+  { bytes, license }: { bytes: number; license: string | null },
+  options: DraftOptions,
+) {
+  return {
+    id: options.id ?? toId(name),
+    name: options.name ?? name,
     description: '',
     created: Math.floor(Date.now() / 1_000),
     ownedBy: 'sluice',
     modelSource: pageOf(uri),
-    license: found.license ?? 'unknown',
+    license: license ?? 'unknown',
     tier: options.tier ?? tierOf(bytes),
     privacy: 'private',
-    sources: [found.source],
-    converter: { kind: 'none' },
-    graphFile: found.graphFile,
     installedBytes: bytes,
-    pricing,
+    pricing: { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) },
   };
-  const decoder = {
+}
+
+function decoderFields(contextLength: number, names: string) {
+  return {
     type: 'text',
     family: 'decoder',
     contextLength,
     maxCompletionTokens: contextLength,
-    capabilities: { supportsLogProbs: true, quantization },
-    constraints: constraintsOf(found.generation),
+    slots: draftSlots,
+    ...(followsInstructions(names) ? { traits: { [instructionTrait]: draftRank } } : {}),
   };
-  const encoder = {
-    type: 'embedding',
-    family: 'text-embedding',
-    slots: encoderSlots,
-    capabilities: { quantization },
-    kindMembers: encoderMembers(found.config, contextLength),
-  };
-  return validateManifest({ ...draft, ...(found.kind === 'encoder' ? encoder : decoder) }, uri);
+}
+
+/** Rank of a new model: an operator who adds one prefers it to the bundled models. */
+const draftRank = 20;
+
+/** Publishers say so in the name, and nowhere else that can be relied on. */
+function followsInstructions(name: string): boolean {
+  return /(?:^|[^a-z])(?:instruct|chat|it)(?:[^a-z]|$)/i.test(name);
 }
 
 /** Number of requests whose texts may share a batch. */
@@ -70,14 +222,29 @@ const encoderSlots = 64;
 /** Model types whose positions start after the padding id (RoBERTa and similar). */
 const offsetTypes = ['roberta', 'xlm-roberta', 'camembert', 'mpnet'];
 
-function encoderMembers(config: Record<string, unknown>, positions: number): object {
+function encoderMembers(config: Record<string, unknown>, positions: number) {
   const offset = offsetTypes.includes(String(config['model_type'])) ? 2 : 0;
+  const dimensions = [config['hidden_size'], config['n_embd'], config['dim']].find((size) => typeof size === 'number');
+  const { matryoshka_dimensions: listed, is_matryoshka: isFree } = config;
+  const matryoshka = Array.isArray(listed) ? listed.filter((size) => Number.isInteger(size)) : [];
   return {
-    embeddingDimensions: numberOr(config['hidden_size'], numberOr(config['dim'], 0)),
+    embeddingDimensions: numberOr(dimensions, 0),
     maxInputTokens: positions - offset,
     // Only models that were trained for it keep their quality.
-    supportsCustomDimensions: false,
+    supportsCustomDimensions: matryoshka.length > 0 || isFree === true,
+    ...(matryoshka.length > 0 && { matryoshkaDimensions: matryoshka }),
   };
+}
+
+/** What the authors put in front of queries and documents, under the names that they give these kinds of texts. */
+function prefixesOf(prompts: Record<string, unknown>): Record<string, string> {
+  const find = (...names: string[]): unknown => names.map((name) => prompts[name]).find((text) => text !== undefined);
+  const found = {
+    queryPrefix: find('query', 'search_query', 'retrieval.query'),
+    documentPrefix: find('document', 'passage', 'search_document', 'retrieval.passage'),
+  };
+  const texts = Object.entries(found).filter(([, text]) => typeof text === 'string' && text !== '');
+  return Object.fromEntries(texts) as Record<string, string>;
 }
 
 /**
@@ -123,6 +290,8 @@ function quantizationOf(graphFile: string): ModelManifest['capabilities']['quant
 }
 
 function pageOf(uri: string): string {
-  const [, scheme, name] = /^(hf|npm):(.+?)(?:@[^@/]*)?$/.exec(uri) ?? [];
+  const [, scheme, name] = /^(hf|npm):(.+?)(?:@[^@/:]*)?(?::.*)?$/.exec(uri) ?? [];
+  // The folders of this machine are nobody's business.
+  if (scheme === undefined) return uri.startsWith('file:') ? `file:${basename(uri)}` : uri;
   return scheme === 'hf' ? `https://huggingface.co/${name}` : `https://www.npmjs.com/package/${name}`;
 }

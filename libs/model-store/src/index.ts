@@ -1,6 +1,6 @@
 export { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
 export { type ProgressReporter, silentReporter } from './pull/progress.js';
-export { pullModels, type PullResult } from './pull/pull-models.js';
+export { inPullOrder, pullModels, type PullResult } from './pull/pull-models.js';
 export type { SourceSettings } from './source/source-settings.js';
 export {
   type DecoderOptions,
@@ -13,10 +13,12 @@ export {
   weightNames,
   type WeightSource,
 } from './convert/decoder/index.js';
+export { type WeightFormat, weightFormats } from './convert/conversion-options.js';
 export { convertModel } from './convert/index.js';
 export { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from './onnx/index.js';
 export { type InstalledModel, listInstalledModels, readInstalledModel } from './installed-models.js';
 export { createProgressReporter, formatBytes } from './pull/progress-reporter.js';
 export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
-export { draftManifest } from './draft-manifest.js';
+export { type Draft, type DraftFacts, draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
+export { unpinnedSources } from './source/pinned-source.js';

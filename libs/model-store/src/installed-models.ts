@@ -34,8 +34,10 @@ export async function readInstalledModel(home: string, modelId: string): Promise
 }
 
 /** Returns true if this release installed the model from these sources and no file has changed its size since. */
-export async function isIntact({ record, folder }: InstalledModel, manifest: ModelManifest): Promise<boolean> {
-  if (record.fingerprint !== fingerprintManifest(manifest)) return false;
+export async function isIntact(installed: InstalledModel, manifest: ModelManifest): Promise<boolean> {
+  const { record, folder } = installed;
+  // The stored manifest is compared, since earlier releases computed the recorded fingerprint differently.
+  if (fingerprintManifest(installed.manifest) !== fingerprintManifest(manifest)) return false;
   if (!isCurrentConversion(manifest.converter.kind, record.converter)) return false;
   for (const file of record.files) {
     const path = join(folder, file.path);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { containedPath } from './contained-path.js';
 
 /*
  * Folder layout of installed models. A model is complete when its folder exists: pulls and conversions work in a
@@ -15,7 +16,7 @@ export function modelsFolder(home: string): string {
 }
 
 export function modelFolder(home: string, modelId: string): string {
-  return join(modelsFolder(home), modelId);
+  return containedPath(modelsFolder(home), modelId);
 }
 
 export function downloadsFolder(home: string): string {
@@ -24,22 +25,17 @@ export function downloadsFolder(home: string): string {
 
 /** Working folder of a pull; the same for every try, so that the next one resumes. */
 export function partialModelFolder(home: string, modelId: string): string {
-  return join(modelsFolder(home), `.partial-${modelId}`);
+  return containedPath(modelsFolder(home), `.partial-${modelId}`);
 }
 
 /** Lock of the process that installs or removes the model. */
 export function modelLockFile(home: string, modelId: string): string {
-  return join(modelsFolder(home), `.lock-${modelId}`);
+  return containedPath(modelsFolder(home), `.lock-${modelId}`);
 }
 
 /** Content of `installed.json`. */
 export interface InstalledRecord {
   modelId: string;
-  /**
-   * Fingerprint of the manifest's sources and converter (`fingerprintManifest`); a different one requires a new
-   * installation.
-   */
-  fingerprint?: string;
   /** ISO. */
   installedAt: string;
   converter: string;

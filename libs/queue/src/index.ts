@@ -13,8 +13,9 @@ export type {
   WorkerHeartbeat,
 } from './heartbeats/heartbeat.js';
 export { refusalOf } from './jobs/delivery-checks.js';
-export { type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
+export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
 export { JobResultHandler } from './jobs/job-result-handler.js';
+export { findExcess, type UsageBounds } from './jobs/usage-bounds.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';
 export {
   type AffinityDecision,

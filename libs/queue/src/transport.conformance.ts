@@ -8,6 +8,7 @@ import { describeJobResults } from './conformance/job-results.conformance.js';
 import { describePlacements } from './conformance/placements.conformance.js';
 import { describeMembership } from './conformance/membership.conformance.js';
 import { describeProgress } from './conformance/progress.conformance.js';
+import { describeSealing } from './conformance/sealing.conformance.js';
 import { type ConformanceStore, World } from './conformance/fixture.conformance.js';
 
 /** Proves that a store keeps every promise of `transport.ts`. */
@@ -33,5 +34,6 @@ const topics = [
   describeProgress,
   describePlacements,
   describeJobResults,
+  describeSealing,
   describeOutages,
 ];

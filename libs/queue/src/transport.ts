@@ -1,6 +1,7 @@
 import type { PlatformError, JobUsage, WireError } from '#common';
 import type { PlacementBus } from './heartbeats/desired-placements.js';
 import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
+import type { ResultProof } from './jobs/result-ticket.js';
 import type { ClusterMembership } from './heartbeats/heartbeat.js';
 
 /*
@@ -16,6 +17,11 @@ export interface TransportOptions {
   namespace: string;
   /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
   clientName: string;
+  /**
+   * Keys of 64 hex digits for payloads and replies: the first seals, all open. `<model>:<key>` opens the jobs of one model
+   * alone. None: they are stored as they are.
+   */
+  sealKeys?: readonly string[];
   /** Receives warnings for operators: lost connections, a server set up to lose jobs. Default: the log. */
   warn?: (message: string, error?: unknown) => void;
   /** Timing of heartbeats; tests shorten it. */
@@ -170,6 +176,8 @@ export interface JobResult {
   requestId: string;
   /** The attempt of the envelope: the row accepts the result of its current attempt and of no other. */
   attempt: number;
+  modality: string;
+  modelId: string;
   /** How often the queue itself retried this attempt before it ended. */
   retries: number;
   status: 'succeeded' | 'failed' | 'cancelled';
@@ -180,6 +188,8 @@ export interface JobResult {
   artifacts?: readonly string[];
   /** Ms since the epoch by the worker's clock; for display only. */
   finishedAtMs: number;
+  /** That the reporter had the job's ticket. Absent: it had none, and the result does not count. */
+  proof?: ResultProof;
 }
 
 /** Waiting results, by names of their batches: a batch keeps its name until everything in it is processed. */

@@ -57,6 +57,17 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
 }
 
 describe('RateLimiter', () => {
+  it('never names a wait longer than the window, although a slot leaves later than that', async () => {
+    const { limiter, told } = setUp();
+    const granted = await limiter.admitModel(caller, { ...small, tokens: { min: 5, max: 5 } });
+    expect(granted.headers['x-ratelimit-reset-tokens']).toBe('60');
+    const late = { requestsResetMs: 60_500, tokensResetMs: 60_500 };
+    told.states = [{ ...late, lacking: 'tokens', waitMs: 60_500 }];
+    const refused = await limiter.admitModel(caller, { ...small, tokens: { min: 5, max: 5 } });
+    expect(refused.refusal?.retry).toEqual({ afterSeconds: 60 });
+    expect(refused.headers['x-ratelimit-reset-tokens']).toBe('60');
+  });
+
   it('asks for the windows that have a limit, in one order, and no others', async () => {
     const plain = setUp();
     await plain.limiter.admitModel(caller, { ...small, tokens: { min: 1, max: 1 } });
@@ -91,7 +102,7 @@ describe('RateLimiter', () => {
       'x-ratelimit-reset-requests': '1795000002',
       'x-ratelimit-remaining-tokens': '748500',
       // The first tokens of the window: they leave with their slot.
-      'x-ratelimit-reset-tokens': '61',
+      'x-ratelimit-reset-tokens': '60',
     });
     expect(decision).toMatchObject({ refusal: null, tokens: 500, reservation: { slot, tokens: 500 } });
   });
@@ -117,6 +128,40 @@ describe('RateLimiter', () => {
     expect(headers['x-ratelimit-type']).toBe('user');
     expect(refused).toEqual(['user_tokens']);
     expect(await written()).toEqual([{ ...caller, modelId: 'm', type: 'TPM', atMs: nowMs }]);
+  });
+
+  it('remembers what no request of the key could pass, and asks no store about it', async () => {
+    const { limiter, told, refused } = setUp({
+      overrides: [{ accountId: null, apiKeyId: 'k', target: '*', requests: 5, tokens: null }],
+    });
+    expect(await limiter.blocked(caller)).toBeNull();
+    told.states = [{}, { requests: 5, lacking: 'requests', waitMs: 60_000 }];
+    await limiter.admitModel(caller, small);
+    const decision = await limiter.blocked(caller);
+    expect(decision?.refusal).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', retry: { afterSeconds: 5 } });
+    expect(decision?.headers).toMatchObject({ 'x-ratelimit-type': 'api_key' });
+    expect(refused).toEqual(['api_key_requests', 'api_key_requests']);
+    expect(await limiter.blocked({ ...caller, apiKeyId: 'other' })).toBeNull();
+  });
+
+  it('remembers nothing of one model, nor of tokens: the next request may be another', async () => {
+    const { limiter, told } = setUp({
+      overrides: [{ accountId: null, apiKeyId: 'k', target: '*', requests: 5, tokens: 9 }],
+    });
+    told.states = [{ requests: 75, lacking: 'requests', waitMs: 60_000 }];
+    await limiter.admitModel(caller, small);
+    told.states = [{}, { tokens: 9, lacking: 'tokens', waitMs: 60_000 }];
+    await limiter.admitModel(caller, { ...small, tokens: { min: 4, max: 4 } });
+    expect(await limiter.blocked(caller)).toBeNull();
+  });
+
+  it('forgets a refusal when its wait is over', async () => {
+    const { limiter, told } = setUp({
+      overrides: [{ accountId: null, apiKeyId: 'k', target: '*', requests: 5, tokens: null }],
+    });
+    told.states = [{}, { requests: 5, lacking: 'requests', waitMs: 20 }];
+    await limiter.admitModel(caller, small);
+    await expect.poll(() => limiter.blocked(caller)).toBeNull();
   });
 
   it('names the limit with the longest wait, and how long that is', async () => {

@@ -59,8 +59,20 @@ interface Window {
 
 const unlimited: LimitDecision = { headers: {}, refusal: null, tokens: Infinity, reservation: null };
 
+/** Maximum time for which a refusal is remembered, in ms: an operator may raise the limit meanwhile. */
+const maxRememberedMs = 5_000;
+
+/** A refusal that holds for every request of a key, or of all keys. */
+interface RememberedRefusal {
+  untilMs: number;
+  decision: (leftMs: number) => LimitDecision;
+}
+
 /** Checks every request against the limits of its account, its key and the installation, in one step. */
 export class RateLimiter {
+  /** By key window; those of the installation's window. */
+  private readonly refused = new Map<string, RememberedRefusal>();
+
   constructor(private readonly options: RateLimiterOptions) {}
 
   /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
@@ -80,10 +92,13 @@ export class RateLimiter {
     return await this.admit(caller, null, windowsOf(page, caller, own));
   }
 
-  /** Returns the refusal for a caller known to be blocked; null for all others. */
+  /**
+   * Returns the refusal for a caller known to be blocked, or refused lately for whatever it would send; null for all
+   * others. Asks no store, so that such requests cost nothing before their body is read.
+   */
   async blocked(caller: LimitedCaller): Promise<LimitDecision | null> {
     const block = this.options.enabled ? this.options.guard.block(guardOfKey(caller.apiKeyId)) : null;
-    if (block === null) return null;
+    if (block === null) return this.refusedLately(keyWindow(caller)) ?? this.refusedLately(installationWindow);
     return this.turnAway((await this.options.limitConfig.page()).ofPlainRequests(caller.accountId), block);
   }
 
@@ -164,12 +179,38 @@ export class RateLimiter {
       type: kind === 'requests' ? 'RPM' : 'TPM',
       atMs: answer.nowMs,
     });
-    return {
-      headers: limitHeaders(measured, answer.nowMs, { scope, limits, state }),
-      refusal: refusedByWindow({ scope, kind, limits, waitMs, tokens, modelId }),
+    const headers = limitHeaders(measured, answer.nowMs, { scope, limits, state });
+    const decision = (leftMs: number | null): LimitDecision => ({
+      headers,
+      refusal: refusedByWindow({ scope, kind, limits, waitMs: leftMs, tokens, modelId }),
       tokens: 0,
       reservation: null,
-    };
+    });
+    if (scope !== 'user' && kind === 'requests' && waitMs !== null) {
+      this.remember(scope === 'global' ? installationWindow : keyWindow({ apiKeyId }), waitMs, (leftMs) => {
+        this.options.onRefused(`${scope}_${kind}`);
+        return decision(leftMs);
+      });
+    }
+    return decision(waitMs);
+  }
+
+  private refusedLately(windowKey: string): LimitDecision | null {
+    const remembered = this.refused.get(windowKey);
+    if (remembered === undefined) return null;
+    const leftMs = remembered.untilMs - performance.now();
+    if (leftMs <= 0) {
+      this.refused.delete(windowKey);
+      return null;
+    }
+    return remembered.decision(leftMs);
+  }
+
+  /** Windows of a model are not remembered: the next request may name another. */
+  private remember(windowKey: string, waitMs: number, decision: (leftMs: number) => LimitDecision): void {
+    const nowMs = performance.now();
+    for (const [key, { untilMs }] of this.refused) if (untilMs <= nowMs) this.refused.delete(key);
+    this.refused.set(windowKey, { untilMs: nowMs + Math.min(waitMs, maxRememberedMs), decision });
   }
 
   private turnAway(limits: Limits, { leftMs, endsAtMs }: Block): LimitDecision {
@@ -208,14 +249,25 @@ function isHopeless({ limits, state }: Pick<MeasuredWindow, 'limits' | 'state'>,
 function stateAfter({ granted, states, slot, nowMs }: TakeAnswer, index: number, tokens: number): WindowState {
   const before = states[index];
   if (before === undefined) throw new Error('The store left a window out.');
-  if (!granted) return before;
+  if (!granted) return withinWindow(before);
   // What was taken first is now the oldest.
   const leavesMs = msUntilSlotLeaves(slot, nowMs, minuteWindow);
-  return {
+  return withinWindow({
     ...before,
     requests: before.requests + 1,
     tokens: before.tokens + tokens,
     requestsResetMs: before.requestsResetMs || leavesMs,
     tokensResetMs: before.tokensResetMs || (tokens > 0 ? leavesMs : 0),
+  });
+}
+
+/** A slot leaves up to its own length after the window. Clients are told the window, never more. */
+function withinWindow(state: WindowState): WindowState {
+  const { lengthMs } = minuteWindow;
+  return {
+    ...state,
+    waitMs: Math.min(state.waitMs, lengthMs),
+    requestsResetMs: Math.min(state.requestsResetMs, lengthMs),
+    tokensResetMs: Math.min(state.tokensResetMs, lengthMs),
   };
 }

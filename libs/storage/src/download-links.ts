@@ -14,32 +14,34 @@ export interface LinkTarget {
  * ones, across restarts; a link ends with its artifact. The database knows whether it was revoked or used up.
  */
 export class DownloadLinks {
-  private readonly key: Buffer;
+  private readonly keys: readonly Buffer[];
 
-  /** `secretKey`: the installation's key, 64 hex digits. */
+  /** One key of 64 hex digits, or several: the first signs, all are accepted. */
   constructor(
-    secretKey: string,
+    secretKeys: string | readonly string[],
     private readonly clock: Clock = systemClock,
   ) {
-    this.key = deriveKey(secretKey, 'download links');
+    this.keys = [secretKeys].flat().map((secretKey) => deriveKey(secretKey, 'download links'));
   }
 
   /** Returns the last part of the link's path. */
   tokenFor(artifactId: string): string {
-    return `${artifactId}.${this.sign(artifactId)}`;
+    const [signature = ''] = this.signaturesOf(artifactId);
+    return `${artifactId}.${signature}`;
   }
 
   /** Throws `MEDIA_NOT_FOUND` for an invalid token, `MEDIA_EXPIRED` for an expired one. */
   read(token: string): LinkTarget {
     const [, artifactId = '', signature = ''] = /^([^.]{1,64})\.([A-Za-z0-9_-]{43})$/.exec(token) ?? [];
     const parsed = parseArtifactId(artifactId);
-    if (parsed === null || !isEqual(signature, this.sign(artifactId))) throw mediaNotFound();
+    if (parsed === null || !this.signaturesOf(artifactId).some((expected) => isEqual(signature, expected)))
+      throw mediaNotFound();
     if (parsed.expiresAtMs <= this.clock.nowMs()) throw new PlatformError('MEDIA_EXPIRED', 'This link has expired.');
     return { artifactId, expiresAtMs: parsed.expiresAtMs };
   }
 
-  private sign(artifactId: string): string {
-    return createHmac('sha256', this.key).update(artifactId).digest('base64url');
+  private signaturesOf(artifactId: string): string[] {
+    return this.keys.map((key) => createHmac('sha256', key).update(artifactId).digest('base64url'));
   }
 }
 

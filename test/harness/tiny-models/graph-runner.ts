@@ -53,6 +53,7 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
         input_ids: int64(tokenIds, [1, tokenIds.length]),
         past_lens: int64([cache.length], [1]),
         last_index: int64([tokenIds.length - 1], [1]),
+        wanted_ids: int64([0], [1, 1]),
       };
       cacheNames(layers).forEach((name, index) => {
         const buffer = cache.buffers[index] ?? new Float32Array(rowSize);

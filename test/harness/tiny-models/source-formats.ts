@@ -50,7 +50,7 @@ function llama2cTokenizer(decoder: TinyDecoder): Buffer {
   return Buffer.concat([longest, ...entries]);
 }
 
-const partNames: Record<LayerPart, string> = {
+const partNames: Partial<Record<LayerPart, string>> = {
   attention_norm: 'attn_norm',
   query: 'attn_q',
   key: 'attn_k',
@@ -168,7 +168,7 @@ async function ggufTensors({ shape, weights }: TinyDecoder, interleaved: boolean
   const headNorms: LayerPart[] = ['query_norm', 'key_norm'];
   for (let layer = 0; layer < layers; layer++) {
     for (const part of Object.keys(partNames) as LayerPart[]) {
-      if (headNorms.includes(part) && !shape.queryKeyNorm) continue;
+      if (headNorms.includes(part) && shape.queryKeyNorm === 'none') continue;
       const name = `blk.${layer}.${partNames[part]}`;
       const weight = weightNames.layer(layer, part);
       const values = interleaved
@@ -216,4 +216,24 @@ function interleavedRows(values: Float32Array, columns: number, headSize: number
     result.set(values.subarray(row * columns, (row + 1) * columns), target * columns);
   }
   return result;
+}
+
+export interface StoredBytes {
+  dtype: string;
+  shape: number[];
+  bytes: Buffer;
+}
+
+/** A `.safetensors` file with the tensors one after another. */
+export function safetensorsFile(tensors: Record<string, StoredBytes>): Buffer {
+  let end = 0;
+  const list = Object.entries(tensors).map(([name, { dtype, shape, bytes }]) => {
+    const start = end;
+    end += bytes.length;
+    return [name, { dtype, shape, data_offsets: [start, end] }];
+  });
+  const header = Buffer.from(JSON.stringify(Object.fromEntries(list)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([length, header, ...Object.values(tensors).map(({ bytes }) => bytes)]);
 }

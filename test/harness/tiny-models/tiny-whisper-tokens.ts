@@ -10,21 +10,33 @@ export interface TinyWhisperTokens {
 }
 
 const timestamps = 1_501;
-const heads = ['<|startoftranscript|>', '<|en|>', '<|de|>', '<|transcribe|>', '<|startofprev|>', '<|nospeech|>'];
+const heads = [
+  '<|startoftranscript|>',
+  '<|en|>',
+  '<|de|>',
+  '<|translate|>',
+  '<|transcribe|>',
+  '<|startofprev|>',
+  '<|nospeech|>',
+];
 
 /**
  * The byte-level tokenizer with Whisper's special tokens and one token per word of `text`. Every token has one
- * successor: from the start to English, the words, their end time, and the end.
+ * successor: from the start to English, the words, their end time, and the end. The task of translation leads to the
+ * words of `translation`, where timestamps are written. No word is in both.
  */
-export function tinyWhisperTokens(text: string, seconds: number): TinyWhisperTokens {
+export function tinyWhisperTokens(text: string, seconds: number, translation: string): TinyWhisperTokens {
   const base = byteLevelTokenizer();
-  const words = text.split(' ').map((word, index) => ({ content: ` ${word}`, id: base.vocabularySize + index }));
-  const start = base.vocabularySize + words.length;
+  const tokensOf = (from: number, words: string[]) =>
+    words.map((word, index) => ({ content: ` ${word}`, id: base.vocabularySize + from + index }));
+  const words = tokensOf(0, text.split(' '));
+  const translated = tokensOf(words.length, translation.split(' '));
+  const start = base.vocabularySize + words.length + translated.length;
   const times = Array.from({ length: timestamps }, (_, index) => `<|${(index * 0.02).toFixed(2)}|>`);
   const marks = ['<|endoftext|>', ...heads, '<|notimestamps|>', ...times];
   const idOf = (mark: string): number => start + marks.indexOf(mark);
   const added = [
-    ...words.map((word) => ({ ...word, special: false })),
+    ...[...words, ...translated].map((word) => ({ ...word, special: false })),
     ...marks.map((content, index) => ({ content, id: start + index, special: true })),
   ].map((token) => ({ ...token, single_word: false, lstrip: false, rstrip: false, normalized: false }));
   const vocabularySize = start + marks.length;
@@ -32,7 +44,11 @@ export function tinyWhisperTokens(text: string, seconds: number): TinyWhisperTok
   const next = Array.from({ length: vocabularySize }, () => endOfText);
   const chain = ['<|startoftranscript|>', '<|en|>', '<|transcribe|>', '<|0.00|>'].map(idOf);
   const path = [...chain, ...words.map(({ id }) => id), idOf(`<|${seconds.toFixed(2)}|>`), endOfText];
-  for (const [index, token] of path.entries()) next[token] = path[index + 1] ?? endOfText;
+  const translationStart = ['<|translate|>', '<|0.02|>'].map(idOf);
+  const translationPath = [...translationStart, ...translated.map(({ id }) => id), idOf(`<|${seconds.toFixed(2)}|>`)];
+  for (const steps of [path, translationPath]) {
+    for (const [index, token] of steps.slice(0, -1).entries()) next[token] = steps[index + 1] ?? endOfText;
+  }
   next[idOf('<|notimestamps|>')] = words[0]?.id ?? endOfText;
   const model = base.tokenizerJson.model as { vocab: Record<string, number> };
   // The special tokens of the base would be mistaken for Whisper's end.

@@ -21,6 +21,7 @@ export const configOfComponent: Record<string, ConfigClass> = {
 const samples: Record<string, string> = {
   DATABASE_URL: 'postgresql://user:password@host:5432/database',
   REDIS_URL: 'redis://host:6379',
+  SLUICE_QUEUE_KEY: 'cd'.repeat(32),
   SLUICE_SECRET_KEY: 'ab'.repeat(32),
   SLUICE_S3_ACCESS_KEY_ID: 'id',
   SLUICE_S3_SECRET_ACCESS_KEY: 'secret',
@@ -67,16 +68,16 @@ function refused(environment: Record<string, string>, configClass: ConfigClass):
   }
 }
 
-/** Every process of the overlay with the environment errors that `judge` returns. */
+/** Every process of the overlay with the environment errors that `problemsOf` returns. */
 function findEnvironmentErrors(
   manifests: readonly Manifest[],
-  safetyClassifier: (environment: Record<string, string>, configClass: ConfigClass) => string[],
+  problemsOf: (environment: Record<string, string>, configClass: ConfigClass) => string[],
 ): string[] {
   return workloadsOf(manifests).flatMap(({ id, component, containers }) => {
     const configClass = component === undefined ? undefined : configOfComponent[component];
     if (configClass === undefined) return component === undefined ? [] : [`${id}: component ${component} is unknown`];
     return containers.flatMap((container) =>
-      safetyClassifier(environmentOf(container, manifests), configClass).map(
+      problemsOf(environmentOf(container, manifests), configClass).map(
         (problem) => `${id}/${container.name}: ${problem}`,
       ),
     );

@@ -123,4 +123,23 @@ export const networkPolicies: Policy[] = [
     },
     plant: (manifests) => (named(manifests, 'NetworkPolicy', /^metrics$/).spec!.ingress![0]!.ports = [{ port: 3000 }]),
   },
+  {
+    name: 'shows health and metrics of the API on a port that callers do not reach',
+    violations: (manifests) => {
+      const opened = ofKind(manifests, 'NetworkPolicy')
+        .filter(({ metadata }) => metadata.name === 'api')
+        .flatMap(({ spec }) => (spec?.ingress ?? []).flatMap((rule) => rule.ports ?? []))
+        .map(({ port }) => port);
+      return workloadsOf(manifests)
+        .filter(({ component }) => component === 'api')
+        .filter(({ containers }) => {
+          const [{ ports = [], livenessProbe, env = [] } = {}] = containers;
+          const probed = ports.find(({ name }) => name === livenessProbe?.httpGet?.port)?.containerPort;
+          const isPublic = env.some(({ name, value }) => name === 'SLUICE_API_PUBLIC_HEALTH' && value === 'true');
+          return probed === undefined || opened.includes(probed) || isPublic;
+        })
+        .map(({ id }) => id);
+    },
+    plant: (manifests) => named(manifests, 'NetworkPolicy', /^api$/).spec!.ingress![0]!.ports!.push({ port: 3003 }),
+  },
 ];

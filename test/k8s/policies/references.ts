@@ -2,11 +2,14 @@ import { type Manifest, ofKind, type PodSpec, type Workload, workloadsOf } from 
 import type { Policy } from '../policy.js';
 import { firstContainer, firstWorkload } from './planting.js';
 
+const pools = ['text', 'embedding', 'image', 'audio', 'video'];
+
 /** Secrets that a production cluster must provide, with their keys; `docs/kubernetes.md` lists them. */
 export const secrets: Record<string, string[]> = {
   'sluice-database': ['url', 'password'],
-  'sluice-queue': ['url'],
+  'sluice-queue': ['url', 'key'],
   'sluice-payloads': ['key'],
+  ...Object.fromEntries(pools.map((pool) => [`sluice-queue-${pool}`, ['url', 'key']])),
   'sluice-artifacts': ['access-key-id', 'secret-access-key'],
 };
 

@@ -1,13 +1,17 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import { BodyBudget } from './body-budget.js';
+import { BodyReader } from './body-reader.js';
 import { addJsonParser } from './json.parser.js';
 
+const unlimited = { processBytes: Infinity, addressBytes: Infinity, keyBytes: Infinity };
+const bodies = new BodyReader(new BodyBudget(unlimited));
 let server: FastifyInstance;
 
 beforeAll(() => {
   server = fastify();
-  addJsonParser(server);
+  addJsonParser(server, bodies);
   server.setErrorHandler((error, _request, reply) => {
     const { code, param } = PlatformError.from(error);
     return reply.status(400).send({ code, param });

@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { fingerprintBody } from '#platform/idempotency';
-import { parseJsonBody } from '#platform/json';
+import { JsonParser } from '#platform/json';
 import { bodyLimitBytes } from '#gateway';
+import type { BodyReader } from './body-reader.js';
 
 /** Charsets that decode as UTF-8 without changing a character. */
 const readableCharsets = new Set(['utf-8', 'utf8', 'us-ascii']);
@@ -29,7 +31,7 @@ function isBodiless({ method, headers }: FastifyRequest): boolean {
  * Accepts only JSON in UTF-8; any other content type is a 415. Bodies sent to unknown routes are not read, so that the
  * 404 is reported first. An empty DELETE body counts as none.
  */
-export function addJsonParser(server: FastifyInstance): void {
+export function addJsonParser(server: FastifyInstance, bodies: BodyReader): void {
   server.addHook('onRequest', (request, _reply, done) => {
     // Nothing is parsed without a content type.
     if (isBodiless(request)) delete request.headers['content-type'];
@@ -39,18 +41,17 @@ export function addJsonParser(server: FastifyInstance): void {
     if (request.is404) throw new PlatformError('NOT_FOUND', 'There is nothing at this address.');
   });
   server.removeAllContentTypeParsers();
-  const settings = { parseAs: 'buffer', bodyLimit: bodyLimitBytes } as const;
+  const json = new JsonParser();
+  server.addHook('onClose', async () => await json.close());
   for (const contentType of ['application/json', /^application\/[\w.+-]+\+json/]) {
-    server.addContentTypeParser<Buffer>(contentType, settings, (request, body, done) => {
-      try {
-        // Also empty when no length was announced.
-        if (request.method === 'DELETE' && body.length === 0) return done(null, undefined);
-        refuseUnreadable(request);
-        fingerprintBody(request, body);
-        done(null, parseJsonBody(body));
-      } catch (error) {
-        done(PlatformError.from(error));
-      }
+    server.addContentTypeParser(contentType, async (request: FastifyRequest, payload: IncomingMessage) => {
+      if (request.method !== 'DELETE') refuseUnreadable(request);
+      const body = await bodies.read(request, payload, request.routeOptions.bodyLimit ?? bodyLimitBytes);
+      // Also empty when no length was announced.
+      if (request.method === 'DELETE' && body.length === 0) return undefined;
+      refuseUnreadable(request);
+      fingerprintBody(request, body);
+      return await json.parse(body);
     });
   }
 }

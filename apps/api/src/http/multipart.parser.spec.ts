@@ -13,6 +13,8 @@ import {
   UploadedFile,
 } from '#platform/http';
 import { RequestFingerprint } from '#platform/idempotency';
+import { BodyBudget } from './body-budget.js';
+import { BodyReader } from './body-reader.js';
 import { addJsonParser } from './json.parser.js';
 import { addMultipartParser } from './multipart.parser.js';
 
@@ -36,6 +38,8 @@ class ImageRequest {
   images?: UploadedFile[];
 }
 
+const unlimited = { processBytes: Infinity, addressBytes: Infinity, keyBytes: Infinity };
+const bodies = new BodyReader(new BodyBudget(unlimited));
 const limits: MultipartLimits = { maxFileBytes: 1_000, maxFiles: 3 };
 
 describe('forms', () => {
@@ -48,8 +52,8 @@ describe('forms', () => {
     server.addHook('onRequest', async (request) => {
       request.fingerprint = new RequestFingerprint('key');
     });
-    addJsonParser(server);
-    addMultipartParser(server);
+    addJsonParser(server, bodies);
+    addMultipartParser(server, bodies);
     server.setErrorHandler((error, _request, reply) => {
       const { code, message, param } = PlatformError.from(error);
       void reply.status(400).send({ code, message, param });

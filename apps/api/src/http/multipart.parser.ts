@@ -1,9 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyHeaders } from '@fastify/busboy';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { FormBody, type MultipartLimits, type RouteSettings, UploadedFile } from '#platform/http';
 import { fingerprintBody } from '#platform/idempotency';
 import { textProblem } from '#platform/json';
+import type { BodyReader } from './body-reader.js';
 
 /** Maximum size of a form on any route, in bytes: three images and their fields. */
 const maxBytes = 80 * 1024 * 1024;
@@ -31,24 +33,18 @@ function tooLarge(problem: string): PlatformError {
  * Parses forms on `@Multipart` routes only; other routes reject them by their headers. The whole form is read before
  * the handler runs, so that it counts as one body for an `Idempotency-Key`.
  */
-export function addMultipartParser(server: FastifyInstance): void {
+export function addMultipartParser(server: FastifyInstance, bodies: BodyReader): void {
   server.addHook('preParsing', async (request) => {
     if (request.is404) return;
     const limits = limitsOf(request);
     if (isForm(request)) checkHead(request, limits);
     else if (limits?.only === true && request.headers['content-type'] !== undefined) throw notAForm();
   });
-  const settings = { parseAs: 'buffer', bodyLimit: maxBytes } as const;
-  server.addContentTypeParser<Buffer>(
-    'multipart/form-data',
-    settings,
-    async (request: FastifyRequest, body: Buffer) => {
-      const limits = limitsOf(request);
-      if (limits === undefined) throw notJson();
-      if (body.length > bytesAllowed(limits)) throw tooLarge(`The body is larger than ${bytesAllowed(limits)} bytes.`);
-      return await parseForm(request, body, limits);
-    },
-  );
+  server.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, payload: IncomingMessage) => {
+    const limits = limitsOf(request);
+    if (limits === undefined) throw notJson();
+    return await parseForm(request, await bodies.read(request, payload, bytesAllowed(limits)), limits);
+  });
 }
 
 function checkHead({ headers }: FastifyRequest, limits: MultipartLimits | undefined): void {

@@ -2,6 +2,8 @@ import { type Command, Option } from 'commander';
 import type { AccountTier } from '#accounts';
 import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
+import { addAccountStateCommands } from './account-state-commands.js';
+import { accountTable } from './account-table.js';
 import { showAccount } from './show-account.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
@@ -27,6 +29,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .description('show an account and its balance; default: the first account')
     .option(...jsonFlag)
     .action((id: string | undefined, options: { json?: boolean }) => showAccount(context, id, options));
+  addAccountStateCommands(accounts, context);
   accounts
     .command('set-tier <id> <tier>')
     .description(`set the rate-limit tier of an account (${tiers.join(', ')}); takes effect within 5 s`)
@@ -59,6 +62,7 @@ async function createAccount(
   const account = await (await context.requireAccounts()).createAccount(name, tier);
   if (json) return context.output.json(account);
   context.output.line(account.id);
+  context.next(`sluice keys create --account ${account.id}, and sluice credits grant <amount> --account ${account.id}`);
 }
 
 async function listAccounts(
@@ -68,8 +72,7 @@ async function listAccounts(
   const all = await (await context.requireAccounts()).listAccounts();
   const accounts = all.filter((account) => tier === undefined || account.tier === tier);
   if (json) return context.output.json({ accounts });
-  const rows = accounts.map((account) => [account.id, account.tier, account.createdAt.toISOString(), account.name]);
-  context.output.table(['ID', 'TIER', 'CREATED', 'NAME'], rows);
+  accountTable(context, accounts);
 }
 
 async function setTier(

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { ApiKeyKind, ApiKeyRecord, LimitPeriod, ModelPrivacy } from '#accounts';
-import { formatNanos, type NanoUsd, nanosOf, parseNanos, PlatformError } from '#common';
+import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
+import { addKeyLimitCommand, limitOf, limitsOf } from './key-limits.js';
 
 interface CreateKeyOptions {
   kind: string;
@@ -52,6 +53,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .option('--account <id>', 'only keys of this account')
     .option(...jsonFlag)
     .action((options: { account?: string; json?: boolean }) => listKeys(context, options));
+  addKeyLimitCommand(keys, context);
   keys
     .command('revoke <id>')
     .description('revoke a key; takes effect within 5 s')
@@ -74,9 +76,11 @@ async function createKey(context: CliContext, options: CreateKeyOptions): Promis
   const accountId = options.account ?? (await accounts.listAccounts())[0]?.id;
   if (accountId === undefined) throw invalid('There is no account yet. Create one with: sluice accounts create <name>');
   const account = await accounts.findAccount(accountId);
+  if (account.state === 'closed') throw invalid(`The account ${account.id} is closed. Closing is final.`);
   const { key, record } = await accounts.createKey({ accountId: account.id, ...settings });
   if (options.json) return context.output.json({ key, ...record });
   context.output.line(key);
+  context.next(`sluice keys set-limits ${record.id} --limit-usd <amount>, or sluice keys revoke ${record.id}`);
 }
 
 async function listKeys(context: CliContext, options: { account?: string; json?: boolean }): Promise<void> {
@@ -113,16 +117,6 @@ function stateOf({ revokedAt, expiresAt }: ApiKeyRecord): string {
   return expiresAt.getTime() <= Date.now() ? 'expired' : `until ${expiresAt.toISOString()}`;
 }
 
-const periodNames: Record<LimitPeriod, string> = { EPOCH: 'per day', MONTH: 'per month', LIFETIME: 'in all' };
-
-function limitsOf({ limitUsdNano, limitDiemNano, limitPeriod }: ApiKeyRecord): string {
-  const limits = [
-    limitUsdNano === null ? [] : `${formatNanos(limitUsdNano)} USD`,
-    limitDiemNano === null ? [] : `${formatNanos(limitDiemNano)} DIEM`,
-  ].flat();
-  return limits.length === 0 ? '–' : `${limits.join(', ')} ${periodNames[limitPeriod]}`;
-}
-
 function kindOf(text: string): ApiKeyKind {
   const kind = text.toUpperCase();
   if (kind !== 'INFERENCE' && kind !== 'ADMIN') throw invalid('--kind must be INFERENCE or ADMIN.');
@@ -132,14 +126,6 @@ function kindOf(text: string): ApiKeyKind {
 function descriptionOf(text = ''): string {
   if ([...text].length <= longestDescription) return text;
   throw invalid(`--description must have at most ${longestDescription} characters.`);
-}
-
-async function limitOf(option: string, text: string | undefined): Promise<NanoUsd | null> {
-  if (text === undefined) return null;
-  const { largestLimit, storedLimit } = await import('#accounts');
-  const limit = parseNanos(text);
-  if (limit !== null && limit >= 0n && limit <= nanosOf(largestLimit)) return storedLimit(limit);
-  throw invalid(`${option} must be a decimal from 0 to ${largestLimit}, such as 12.5.`);
 }
 
 async function expiryOf(text: string | undefined): Promise<Date | null> {

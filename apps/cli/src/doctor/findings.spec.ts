@@ -57,9 +57,9 @@ describe('doctor findings', () => {
   });
 
   it('name missing tools and models that cannot fit', () => {
-    const machine = { ...healthy.machine, memoryBytes: 2 ** 29, tools: [{ name: 'ffprobe', version: null }] };
+    const machine = { ...healthy.machine, memoryBytes: 2 ** 29, tools: [{ name: 'ffmpeg', version: null }] };
     expect(collectFindings({ ...healthy, machine })).toEqual([
-      'ffprobe is missing: audio and video are not served. Install ffmpeg.',
+      'ffmpeg is missing and the bundled one does not run here: audio and video are not served. Install ffmpeg.',
       'small is larger than the memory of this machine.',
     ]);
   });

@@ -10,7 +10,10 @@ export function collectFindings({ machine, runtime, providers, models }: Diagnos
   if (!isUsable('cpu')) findings.push('The runtime does not compute even on the CPU: run `npm ci` again.');
   if (isWanted('cuda') && !isUsable('cuda')) findings.push(...withoutCuda({ machine, runtime }));
   for (const { name, version } of machine.tools) {
-    if (version === null) findings.push(`${name} is missing: audio and video are not served. Install ffmpeg.`);
+    if (version === null)
+      findings.push(
+        `${name} is missing and the bundled one does not run here: audio and video are not served. Install ffmpeg.`,
+      );
   }
   for (const { id, bytes } of models) {
     if (bytes > machine.memoryBytes) findings.push(`${id} is larger than the memory of this machine.`);

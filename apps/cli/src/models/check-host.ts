@@ -1,6 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { PlatformError } from '#common';
-import { forkHost, hostLoadOptions, type HostLoadOptions, HostSupervisor } from '#inference/host';
+import {
+  forkHost,
+  hostLoadOptions,
+  type HostLoadOptions,
+  HostSupervisor,
+  type TaskOptions,
+  type TaskRequest,
+} from '#inference/host';
 import type { InstalledModel } from '#model-store';
 
 /** How to load the model for a check. */
@@ -31,6 +38,36 @@ export async function withCheckHost<Result>(
   } finally {
     await host.drain(0);
   }
+}
+
+/** How a model was loaded for a check. */
+export interface LoadFacts {
+  provider: string;
+  /** Why the model runs slower than possible; null when it does not. */
+  note: string | null;
+  loadMs: number;
+}
+
+export function loadFacts({ report }: HostSupervisor): LoadFacts {
+  const { provider = 'cpu', providerNote: note = null, loadMs = 0 } = report ?? {};
+  return { provider, note, loadMs };
+}
+
+export function describeLoad(id: string, { provider, note, loadMs }: LoadFacts): string {
+  return `${id} on ${provider}${note === null ? '' : ` (${note})`}, loaded in ${Math.round(loadMs)} ms`;
+}
+
+/** Runs one task, and returns its output with the seconds that it took. Throws `JOB_CANCELLED` if it was interrupted. */
+export async function timeTask(
+  host: HostSupervisor,
+  request: Pick<TaskRequest, 'task' | 'input'>,
+  options: TaskOptions,
+): Promise<{ output: object; seconds: number }> {
+  const startMs = performance.now();
+  const { cancelled, output } = await host.runTask({ id: 'check', ...request }, options);
+  const seconds = (performance.now() - startMs) / 1_000;
+  if (cancelled || output === null) throw new PlatformError('JOB_CANCELLED', 'The check was interrupted.');
+  return { output, seconds };
 }
 
 /** Throws `INVALID_REQUEST` naming the option. */

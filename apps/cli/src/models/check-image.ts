@@ -2,6 +2,7 @@ import { PlatformError } from '#common';
 import type { HostSupervisor } from '#inference/host';
 import type {
   GenerateInput,
+  GenerateOutput,
   InpaintInput,
   MatteInput,
   MatteOutput,
@@ -97,6 +98,11 @@ function meanInterval(times: readonly number[]): number | null {
 
 /** The cutout keeps its colours; the matte becomes the alpha channel. */
 function imageOf(input: object, output: object): Pixels {
+  if ('images' in output) {
+    const [image] = (output as GenerateOutput).images;
+    if (image === undefined) throw new PlatformError('INFERENCE_FAILED', 'The model returned no image.');
+    return { ...image, channels: 3 };
+  }
   if (!('alpha' in output)) return { ...(output as ImageOutput).image, channels: 3 };
   const { width, height, alpha } = output as MatteOutput;
   const { image } = input as { image: RgbPixels };
@@ -107,18 +113,21 @@ function imageOf(input: object, output: object): Pixels {
   return { width, height, channels: 4, data };
 }
 
-function generateInput({ constraints, familyOptions }: InstalledModel['manifest'], prompt: string): GenerateInput {
+function generateInput(manifest: InstalledModel['manifest'], prompt: string): GenerateInput {
+  const { constraints, familyOptions, kindMembers } = manifest;
+  const { nativeSide: drawnSide = generatedSide } = (kindMembers?.['upscaling'] ?? {}) as { nativeSide?: number };
   const bounds = (constraints as { steps?: { default?: number } } | undefined)?.steps;
   const guidance = familyOptions?.guidance;
   return {
     prompt,
     negativePrompt: '',
-    width: generatedSide,
-    height: generatedSide,
+    width: drawnSide,
+    height: drawnSide,
     steps: bounds?.default ?? 20,
     guidance: typeof guidance === 'number' ? guidance : 7.5,
-    seed,
+    seeds: [seed],
     image: null,
     strength: 1,
+    mask: null,
   };
 }

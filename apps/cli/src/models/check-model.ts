@@ -5,6 +5,7 @@ import { checkVideo, videoFamily } from './check-video.js';
 import type { CheckOptions } from './check-host.js';
 import { checkMusic } from './check-music.js';
 import { checkImage, isImageFamily } from './check-image.js';
+import { checkRerank } from './check-rerank.js';
 import { checkText } from './check-text.js';
 import { findKnownModel } from './known-models.js';
 
@@ -20,9 +21,10 @@ export async function checkModel(context: CliContext, name: string, options: Che
   }
   if (manifest.type === 'text') return await checkText(context, installed, options);
   if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
+  if (manifest.type === 'rerank') return await checkRerank(context, installed, options);
   if (manifest.type === 'music') return await checkMusic(context, installed, options);
   if (manifest.family === videoFamily) return await checkVideo(context, installed, options);
   if (isImageFamily(manifest.family)) return await checkImage(context, installed, options);
-  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, image, music and text-to-video models can.`;
+  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, rerank, image, music and text-to-video models can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }

@@ -11,8 +11,8 @@ interface CheckResult {
   promptTokens: number;
   completionTokens: number;
   firstTokenMs: number;
-  /** Tokens per second between the first and the last token. */
-  tokensPerSecond: number;
+  /** Tokens per second between the first and the last piece of text; null if all came in one. */
+  tokensPerSecond: number | null;
   text: string;
 }
 
@@ -26,7 +26,8 @@ export async function checkText(context: CliContext, model: InstalledModel, opti
   output.line('\n');
   output.line(`${model.manifest.id} on ${result.provider}, loaded in ${Math.round(result.loadMs)} ms`);
   output.line(`first token after ${Math.round(result.firstTokenMs)} ms (${result.promptTokens} prompt tokens)`);
-  output.line(`${result.completionTokens} tokens at ${result.tokensPerSecond.toFixed(1)} tokens/s`);
+  const speed = result.tokensPerSecond === null ? '' : ` at ${result.tokensPerSecond.toFixed(1)} tokens/s`;
+  output.line(`${result.completionTokens} tokens${speed}`);
 }
 
 async function run(
@@ -35,27 +36,28 @@ async function run(
 ): Promise<Omit<CheckResult, 'id'>> {
   const startMs = performance.now();
   let firstMs: number | null = null;
+  let lastMs = startMs;
   let text = '';
   const { usage } = await host.run(options.request, {
     signal: options.signal,
     onEvents: (events) => {
       for (const event of events) {
         if (event.type !== 'text-delta') continue;
-        firstMs ??= performance.now();
+        lastMs = performance.now();
+        firstMs ??= lastMs;
         text += event.text;
         options.onText(event.text);
       }
     },
   });
-  const endMs = performance.now();
-  const decodeMs = endMs - (firstMs ?? startMs);
+  const decodeMs = lastMs - (firstMs ?? lastMs);
   return {
     provider: host.report?.provider ?? 'cpu',
     loadMs: host.report?.loadMs ?? 0,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
-    firstTokenMs: (firstMs ?? endMs) - startMs,
-    tokensPerSecond: decodeMs > 0 ? (Math.max(usage.completionTokens - 1, 0) * 1_000) / decodeMs : 0,
+    firstTokenMs: (firstMs ?? performance.now()) - startMs,
+    tokensPerSecond: decodeMs > 0 ? ((usage.completionTokens - 1) * 1_000) / decodeMs : null,
     text,
   };
 }

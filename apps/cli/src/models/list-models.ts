@@ -1,4 +1,4 @@
-import { formatBytes } from '#model-store';
+import { formatBytes, unpinnedSources } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { findKnownModels, installedBytes, type KnownModel } from './known-models.js';
 import { fetchOnlineStates, type OnlineState } from './online-state.js';
@@ -9,12 +9,13 @@ export async function listModels(context: CliContext, { json }: { json?: boolean
   const models = known.map((model) => describeModel(model, stateOf(model.manifest.id)));
   if (json) return context.output.json({ models });
   context.output.table(
-    ['ID', 'TYPE', 'TIER', 'INSTALLED', 'STATE', 'SETS', 'ALSO CALLED'],
+    ['ID', 'TYPE', 'TIER', 'INSTALLED', 'SOURCE', 'STATE', 'SETS', 'ALSO CALLED'],
     models.map((model) => [
       model.id,
       model.type,
       model.tier,
       model.installedBytes === null ? '–' : formatBytes(model.installedBytes),
+      model.verified ? 'pinned' : 'unverified',
       model.disabled ? 'taken offline' : model.registered === false ? 'not registered' : model.state,
       model.sets.join(', ') || '–',
       [...model.aliases, ...model.traits].join(', ') || '–',
@@ -29,6 +30,7 @@ function describeModel({ manifest, registered, disabled, installed }: KnownModel
     name,
     type,
     tier,
+    verified: unpinnedSources(manifest).length === 0,
     sets,
     aliases,
     traits: Object.keys(traits),

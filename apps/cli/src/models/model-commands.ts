@@ -41,7 +41,7 @@ function addReadingCommands(models: Command, context: CliContext): void {
 function addWeightCommands(models: Command, context: CliContext): void {
   models
     .command('pull [names...]')
-    .description('download, verify, convert and install models: ids or sets; default: the set "starter"')
+    .description('download, verify, convert and install models: ids, sets or manifest files; default: "starter"')
     .option(...jsonFlag)
     .action(async (names: string[], options: JsonOption) =>
       (await import('./pull-command.js')).pullCommand(context, names, options),
@@ -63,13 +63,20 @@ function addWeightCommands(models: Command, context: CliContext): void {
 function addRegistryCommands(models: Command, context: CliContext): void {
   models
     .command('add <source>')
-    .description('register a model: a manifest file, hf:<owner>/<repository>[@revision] or npm:<package>@<version>')
+    .description(
+      'add a model: a .gguf file, a folder, hf:<owner>/<repository>[@revision][:file.gguf], npm:<package>@<version> or ' +
+        'https:<url>.gguf is inspected, installed, tried, placed and served; a manifest (.yaml) is registered',
+    )
     .option('--id <id>', 'model id (not with a manifest file)')
     .option('--name <name>', 'display name (not with a manifest file)')
     .option('--tier <tier>', 'rate-limit tier: XS, S, M or L (not with a manifest file)')
     .option('--input-price <usd>', 'USD per million input tokens (not with a manifest file)')
     .option('--output-price <usd>', 'USD per million output tokens (not with a manifest file)')
-    .option('--pull', 'install it at once')
+    .option('--weights <format>', 'of GGUF or safetensors: int4, int8, int8-channel or float32; default: their own')
+    .option('--context <tokens>', "of GGUF or safetensors: context length; default: the model's, at most 8192")
+    .option('--pool <pool>', 'pool whose workers serve it; default: the one of npm start, if that runs here')
+    .option('--register', 'only register it')
+    .option('--pull', 'only register and install it')
     .option('--dry-run', 'print the manifest and change nothing')
     .option(...jsonFlag)
     .action(async (source: string, options: AddOptions) =>

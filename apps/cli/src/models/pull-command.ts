@@ -2,19 +2,28 @@ import { PlatformError } from '#common';
 import { type ModelManifest, selectManifests } from '#model-registry/manifest';
 import { pullModels, type PullResult } from '#model-store';
 import type { CliContext } from '../cli-context.js';
+import { readManifestFile } from './manifest-file.js';
 import { findKnownModels } from './known-models.js';
 
 export async function pullCommand(context: CliContext, names: string[], { json }: { json?: boolean }): Promise<void> {
   const known = (await findKnownModels(context)).map(({ manifest }) => manifest);
   const words = names.flatMap((name) => name.split(',')).map((word) => word.trim());
+  // Also without a database, as in a container that only prepares a disk.
+  const files = words.filter((word) => /\.ya?ml$/i.test(word));
+  const given = await Promise.all(files.map((path) => readManifestFile(path)));
+  if (files.length > 0 && files.length === words.length) return await pullAndPrint(context, given, json);
   // Same meaning as in `SLUICE_MODELS`, whose value containers pass on: neither pulls files.
-  const wanted = words.filter((word) => word !== 'all' && word !== 'none');
-  const selected = selectManifests(known, words.length > 0 ? wanted.join(',') : 'starter');
+  const wanted = words.filter((word) => word !== 'all' && word !== 'none' && !files.includes(word));
+  const selected = [...selectManifests(known, words.length > 0 ? wanted.join(',') : 'starter'), ...given];
   if (selected.length === 0) {
     if (wanted.length === words.length) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
     if (json) return context.output.json({ models: [] });
     return context.output.line('nothing to pull: "all" means what is installed, "none" means nothing');
   }
+  await pullAndPrint(context, selected, json);
+}
+
+async function pullAndPrint(context: CliContext, selected: ModelManifest[], json = false): Promise<void> {
   const results = await pullManifests(context, selected);
   if (json) context.output.json({ models: results.map(describeResult) });
   else for (const result of results) context.output.line(sentenceOf(result));

@@ -4,6 +4,7 @@ import { currencies, type Currency, type NanoUsd, parseNanos, PlatformError } fr
 import type { CliContext } from '../cli-context.js';
 import { requireLedger, resolveAccount } from './require-ledger.js';
 import { showLedger } from './show-ledger.js';
+import { addUsageCommand } from './usage-command.js';
 import { verifyLedger } from './verify-ledger.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
@@ -18,10 +19,11 @@ interface CreditOptions {
   json?: boolean;
 }
 
-/** `sluice ledger …`, `sluice credits …` and `sluice diem …`. */
+/** `sluice ledger …`, `sluice credits …`, `sluice usage` and `sluice diem …`. */
 export function addMoneyCommands(program: Command, context: CliContext): void {
   addLedgerCommands(program, context);
   addCreditCommands(program, context);
+  addUsageCommand(program, context);
   program
     .command('diem')
     .description('manage stakes and their daily allowance')

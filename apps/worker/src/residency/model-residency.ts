@@ -40,6 +40,8 @@ export class ModelResidency {
   private readonly unservedAtMs = new Map<string, number>();
   /** Measured sizes of models when they were last loaded here, by version. */
   private readonly sizes = new Map<string, DeviceBytes>();
+  /** The smallest of them, by version: a host keeps memory of past requests for later ones. */
+  private readonly idleSizes = new Map<string, DeviceBytes>();
   private readonly evictions = new Map<string, number>();
   private readonly warned = new Set<string>();
   private modelsWithoutReplica: ModelWithoutReplica[] = [];
@@ -132,6 +134,21 @@ export class ModelResidency {
     return this.sizes.get(keyOf(served.model)) ?? null;
   }
 
+  /**
+   * Memory on a device that a request to one of the loaded models may take: what the others leave of the budget, without
+   * what it needs itself when idle. Null while that is unknown.
+   */
+  availableTo(
+    served: ServedModel,
+    { loaded, device }: { loaded: readonly ServedModel[]; device: string },
+  ): number | null {
+    const budget = this.budget[device];
+    const idle = this.idleSizes.get(keyOf(served.model))?.[device];
+    if (budget === undefined || idle === undefined) return null;
+    const others = loaded.filter((each) => each !== served).map((each) => this.memoryOf(each)?.[device] ?? 0);
+    return Math.max(0, budget - idle - others.reduce((sum, bytes) => sum + bytes, 0));
+  }
+
   private async readBudgets(): Promise<DeviceBytes> {
     const budgets = await this.options.machine.budgets();
     const isNews = JSON.stringify(budgets) !== JSON.stringify(this.budgets);
@@ -147,7 +164,9 @@ export class ModelResidency {
       if (host.state !== 'ready' || host.report === null) continue;
       const { provider, residentBytes } = host.report;
       const size = await this.options.machine.measure({ pid: host.pid, provider, residentBytes });
-      if (size !== null) this.sizes.set(keyOf(model), size);
+      if (size === null) continue;
+      this.sizes.set(keyOf(model), size);
+      this.idleSizes.set(keyOf(model), smaller(size, this.idleSizes.get(keyOf(model))));
     }
   }
 
@@ -206,6 +225,12 @@ function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): ModelWi
 function unreadable({ manifest: { id } }: InstalledModel, error: unknown): ModelWithoutReplica {
   const detail = error instanceof Error ? error.message : String(error);
   return { modelId: id, cause: 'not-installed', reason: `${id} is not loaded: its folder cannot be read (${detail})` };
+}
+
+function smaller(size: DeviceBytes, known: DeviceBytes = size): DeviceBytes {
+  return Object.fromEntries(
+    Object.entries(size).map(([device, bytes]) => [device, Math.min(bytes, known[device] ?? bytes)]),
+  );
 }
 
 function keyOf({ manifest, version }: InstalledModel): string {

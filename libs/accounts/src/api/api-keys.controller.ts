@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Query, Req } from '@nestjs/common';
-import { ApiBody, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { Access, ApiErrors, callerOf } from '#platform/http';
@@ -19,11 +19,11 @@ import { settingsChanges, settingsOf } from './key-settings.normalizer.js';
 const createExamples = {
   plain: { summary: 'A key without limits', value: { apiKeyType: 'INFERENCE', description: 'Batch jobs' } },
   limited: {
-    summary: 'A key that may spend 5 USD a day until the end of January',
+    summary: 'A key that may spend 5 USD a day, until a date',
     value: {
       apiKeyType: 'INFERENCE',
       description: 'Trial',
-      expiresAt: '2027-01-31',
+      expiresAt: '2099-12-31',
       consumptionLimit: { usd: 5 },
       limitPeriod: 'EPOCH',
     },
@@ -44,9 +44,13 @@ export class ApiKeysController {
 
   @Get()
   @Access('admin')
-  @ApiOperation({ operationId: 'getApiKeys', summary: 'List the keys of the account' })
+  @ApiOperation({
+    operationId: 'getApiKeys',
+    summary: 'List the keys of the account',
+    description: 'Every key that works, with its limits and usage. The key itself is shown only when it is created.',
+  })
   @ApiOkResponse({ type: KeyListResponse })
-  @ApiErrors('standard', [401, 403, 500])
+  @ApiErrors('standard', [401, 403, 429, 500])
   async list(@Req() request: FastifyRequest): Promise<KeyListResponse> {
     const keys = await this.keys.list(callerOf(request).accountId);
     return { object: 'list', data: keys.map(presentKey) };
@@ -54,9 +58,14 @@ export class ApiKeysController {
 
   @Get(':id')
   @Access('admin')
-  @ApiOperation({ operationId: 'getApiKeyById', summary: 'Show a key' })
+  @ApiOperation({
+    operationId: 'getApiKeyById',
+    summary: 'Show a key',
+    description: 'One key of the account by its id, with its limits and usage.',
+  })
+  @ApiParam({ name: 'id', type: String, example: '0197a3c2-5b1e-7c40-9a63-2f8d1c0b7e54' })
   @ApiOkResponse({ type: KeyDataResponse })
-  @ApiErrors('standard', [401, 403, 404, 500])
+  @ApiErrors('standard', [401, 403, 404, 429, 500])
   async find(@Req() request: FastifyRequest, @Param('id') id: string): Promise<KeyDataResponse> {
     return { data: presentKey(await this.keys.find(callerOf(request).accountId, id)) };
   }
@@ -64,7 +73,11 @@ export class ApiKeysController {
   @Post()
   @HttpCode(200)
   @Access('admin')
-  @ApiOperation({ operationId: 'createApiKey', summary: 'Create a key' })
+  @ApiOperation({
+    operationId: 'createApiKey',
+    summary: 'Create a key',
+    description: 'Returns a new key, which is shown this once. Limits of spending and an expiry are optional.',
+  })
   @ApiBody({ type: CreateApiKeyRequest, examples: createExamples })
   @ApiOkResponse({ type: CreatedKeyDataResponse })
   @ApiErrors('standard', [400, 401, 403, 415, 429, 500])
@@ -76,10 +89,14 @@ export class ApiKeysController {
 
   @Patch()
   @Access('admin')
-  @ApiOperation({ operationId: 'updateApiKey', summary: 'Change a key' })
+  @ApiOperation({
+    operationId: 'updateApiKey',
+    summary: 'Change a key',
+    description: 'Changes what the body names; the rest stays. Null removes a limit.',
+  })
   @ApiBody({ type: UpdateApiKeyRequest, examples: updateExamples })
   @ApiOkResponse({ type: ChangedKeyDataResponse })
-  @ApiErrors('standard', [400, 401, 403, 415, 500])
+  @ApiErrors('standard', [400, 401, 403, 415, 429, 500])
   async update(@Req() request: FastifyRequest, @Body() body: unknown): Promise<ChangedKeyDataResponse> {
     const wire = validateWire(UpdateApiKeyRequest, withLimit(body));
     const record = await this.keys.update(callerOf(request).accountId, wire.id, settingsChanges(wire));
@@ -88,10 +105,20 @@ export class ApiKeysController {
 
   @Delete()
   @Access('admin')
-  @ApiOperation({ operationId: 'deleteApiKey', summary: 'Revoke a key; takes effect within 5 s' })
-  @ApiQuery({ name: 'id', required: false, type: 'string', description: 'Which key.' })
+  @ApiOperation({
+    operationId: 'deleteApiKey',
+    summary: 'Revoke a key',
+    description: 'The key stops working within 5 seconds. Its charges stay in the history.',
+  })
+  @ApiQuery({
+    name: 'id',
+    required: false,
+    type: 'string',
+    description: 'Which key.',
+    example: '0197a3c2-5b1e-7c40-9a63-2f8d1c0b7e54',
+  })
   @ApiOkResponse({ type: DeletedKeyResponse })
-  @ApiErrors('standard', [400, 401, 403, 500])
+  @ApiErrors('standard', [400, 401, 403, 429, 500])
   async delete(@Req() request: FastifyRequest, @Query('id') id: unknown): Promise<DeletedKeyResponse> {
     if (typeof id !== 'string' || id === '') {
       const message = 'id is required, once.';

@@ -30,8 +30,14 @@ export class Web3KeysController {
 
   @Get()
   @Access('anonymous')
-  @ApiOperation({ operationId: 'getApiKeyGenerateWeb3Key', summary: 'Get a token for a wallet to sign', security: [] })
+  @ApiOperation({
+    operationId: 'getApiKeyGenerateWeb3Key',
+    summary: 'Get a token for a wallet to sign',
+    description: 'A token for the `POST` of the same path. It works once, for some minutes.',
+    security: [],
+  })
   @ApiOkResponse({ type: Web3TokenDataResponse })
+  @ApiErrors('standard', [429, 500])
   token(): Web3TokenDataResponse {
     return { success: true, data: { token: this.keys.token() } };
   }
@@ -42,6 +48,8 @@ export class Web3KeysController {
   @ApiOperation({
     operationId: 'postApiKeyGenerateWeb3Key',
     summary: 'Create a key for the wallet that signed the token',
+    description:
+      'Checks the signature of an Ethereum wallet and returns a key of its account, which is created if need be.',
     security: [],
   })
   @ApiBody({ type: CreateWeb3KeyRequest, examples: createExamples })

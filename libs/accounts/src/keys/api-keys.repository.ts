@@ -1,5 +1,5 @@
 import type { Prisma, PrismaService } from '#platform/prisma';
-import type { ApiKeyRecord, KeySettings } from '../api-key.js';
+import type { AccountState, ApiKeyRecord, KeySettings } from '../api-key.js';
 import type { NewKey } from '../accounts.repository.js';
 
 export interface KeyCounts {
@@ -68,10 +68,15 @@ export class ApiKeysRepository {
     return this.prisma.$transaction(run, transactionLimits);
   }
 
-  /** Waits for concurrent key creation of the account: the counts then hold until the transaction ends. */
-  async lockAccount(transaction: Transaction, accountId: string): Promise<void> {
+  /**
+   * Waits for concurrent key creation of the account: the counts then hold until the transaction ends. Returns the
+   * state of the account.
+   */
+  async lockAccount(transaction: Transaction, accountId: string): Promise<AccountState> {
     // SQL: Prisma has no row locks. Weaker than FOR UPDATE: requests of the account insert rows that refer to it meanwhile.
-    await transaction.$queryRaw`SELECT 1 FROM accounts WHERE id = ${accountId}::uuid FOR NO KEY UPDATE`;
+    const [account] = await transaction.$queryRaw<{ state: AccountState }[]>`
+      SELECT state::text AS state FROM accounts WHERE id = ${accountId}::uuid FOR NO KEY UPDATE`;
+    return account?.state ?? 'closed';
   }
 
   async count(transaction: Transaction, accountId: string, perMinute: number): Promise<KeyCounts> {

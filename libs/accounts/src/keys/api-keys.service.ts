@@ -50,7 +50,7 @@ export class ApiKeysService {
   }
 
   /**
-   * Rejects with `RATE_LIMIT_EXCEEDED` after 20 keys in a minute, and with `INVALID_REQUEST` at 500 active keys. Both
+   * Rejects with `UNAUTHORIZED` for an account that is not active, with `RATE_LIMIT_EXCEEDED` after 20 keys in a minute, and with `INVALID_REQUEST` at 500 active keys. Both
    * are counted under a lock, so concurrent requests cannot exceed them.
    */
   async create(accountId: string, kind: ApiKeyKind, settings: KeySettings): Promise<CreatedKey> {
@@ -64,7 +64,8 @@ export class ApiKeysService {
     kind: ApiKeyKind,
     settings: KeySettings,
   ): Promise<CreatedKey> {
-    await this.repository.lockAccount(transaction, accountId);
+    const state = await this.repository.lockAccount(transaction, accountId);
+    if (state !== 'active') throw new PlatformError('UNAUTHORIZED', `The account is ${state}. Ask the operator.`);
     const { waitSeconds, active } = await this.repository.count(transaction, accountId, maxPerMinute);
     if (waitSeconds > 0) throw tooFast(waitSeconds);
     if (active >= maxActive) throw tooMany();

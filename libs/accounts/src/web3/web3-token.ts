@@ -69,10 +69,10 @@ export function readWeb3Token(key: Buffer, token: string, nowMs: number): Web3To
   if (alg !== 'HS256' || given.length !== expected.length || !timingSafeEqual(given, expected)) {
     throw refuse('The signature of the token is not ours.');
   }
-  return safetyClassifier(claims, nowMs);
+  return checkedToken(claims, nowMs);
 }
 
-function safetyClassifier({ iss, aud, jti, exp }: Claims, nowMs: number): Web3Token {
+function checkedToken({ iss, aud, jti, exp }: Claims, nowMs: number): Web3Token {
   if (iss !== issuer || aud !== audience || typeof jti !== 'string' || typeof exp !== 'number') {
     throw refuse('The claims of the token are not those of a token for API keys.');
   }

@@ -40,9 +40,13 @@ export class BillingController {
 
   @Get('balance')
   @Access('admin')
-  @ApiOperation({ operationId: 'getBillingBalance', summary: 'Show what the account can spend' })
+  @ApiOperation({
+    operationId: 'getBillingBalance',
+    summary: 'Show what the account can spend',
+    description: 'The balance in each currency, without what running requests have reserved.',
+  })
   @ApiOkResponse({ type: BalanceResponse })
-  @ApiErrors('standard', [401, 403, 500])
+  @ApiErrors('standard', [401, 403, 429, 500])
   async balance(@Req() request: FastifyRequest): Promise<BalanceResponse> {
     return presentBalance(await this.ledger.balance(callerOf(request).accountId));
   }
@@ -50,7 +54,13 @@ export class BillingController {
   @Get('usage')
   @Access('anonymous')
   @Retired()
-  @ApiOperation({ operationId: 'getBillingUsage', summary: 'Gone', deprecated: true, security: [] })
+  @ApiOperation({
+    operationId: 'getBillingUsage',
+    summary: 'Gone',
+    description: 'Always 410: use `GET /billing/usage-history`.',
+    deprecated: true,
+    security: [],
+  })
   @ApiResponse({ status: 410, description: 'Always; `Link` names the successor.', headers: farewellHeaders })
   @ApiErrors('standard', [410])
   usage(@Res({ passthrough: true }) reply: FastifyReply): never {
@@ -86,7 +96,11 @@ export class BillingController {
 
   @Get('usage-analytics')
   @Access('admin')
-  @ApiOperation({ operationId: 'getBillingUsageAnalytics', summary: 'Aggregate usage by day, model and key' })
+  @ApiOperation({
+    operationId: 'getBillingUsageAnalytics',
+    summary: 'Aggregate usage by day, model and key',
+    description: 'Sums of charges over at most 90 days, for charts: by day, by model and by key.',
+  })
   @ApiQuery({
     name: 'lookback',
     required: false,
@@ -96,7 +110,7 @@ export class BillingController {
   @ApiQuery({ name: 'startDate', required: false, schema: day, description: 'First day (UTC), with `endDate`.' })
   @ApiQuery({ name: 'endDate', required: false, schema: day, description: 'Last day (UTC), with `startDate`.' })
   @ApiOkResponse({ type: UsageAnalyticsResponse })
-  @ApiErrors('standard', [400, 401, 403, 500, 504])
+  @ApiErrors('standard', [400, 401, 403, 429, 500, 504])
   async usageAnalytics(@Req() request: FastifyRequest, @Query() query: unknown): Promise<UsageAnalyticsResponse> {
     const { days, lookback } = readAnalyticsQuery(query, Date.now());
     return presentAnalytics(lookback, await this.analytics.analyse(callerOf(request).accountId, days));

@@ -47,6 +47,6 @@ export function UsageHistoryDocument(): MethodDecorator {
         'text/csv': { schema: { type: 'string' } },
       },
     }),
-    ApiErrors('standard', [400, 401, 403, 500]),
+    ApiErrors('standard', [400, 401, 403, 429, 500]),
   );
 }

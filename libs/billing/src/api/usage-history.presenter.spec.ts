@@ -12,6 +12,7 @@ const entry: UsageEntry = {
   currency: 'BUNDLED',
   note: '',
   requestId: '8f3a-SLC',
+  responseId: null,
   executionMs: 840,
   promptTokens: 0,
   completionTokens: null,
@@ -35,6 +36,12 @@ describe('a line of the usage history', () => {
       },
     });
     expect(presentUsage({ ...entry, requestId: null }).inferenceDetails).toBeNull();
+  });
+
+  it('names the id that the caller saw in the body', () => {
+    const chat = { ...entry, responseId: 'chatcmpl-8f3a-SLC' };
+    expect(presentUsage(chat).inferenceDetails?.requestId).toBe('chatcmpl-8f3a-SLC');
+    expect(usageCsv([chat])).toContain(',chatcmpl-8f3a-SLC,840,');
   });
 
   it('is a line of CSV in the order of the JSON, quoted where necessary', () => {

@@ -8,7 +8,8 @@ const plainNote = 'API inference';
 
 /** Returns one line as JSON. */
 export function presentUsage(entry: UsageEntry): UsageEntryResponse {
-  const { requestId, executionMs, promptTokens, completionTokens } = entry;
+  const { executionMs, promptTokens, completionTokens } = entry;
+  const requestId = shownId(entry);
   return {
     timestamp: entry.createdAt.toISOString(),
     sku: entry.sku,
@@ -20,6 +21,11 @@ export function presentUsage(entry: UsageEntry): UsageEntryResponse {
     inferenceDetails:
       requestId === null ? null : { requestId, inferenceExecutionTime: executionMs, promptTokens, completionTokens },
   };
+}
+
+/** The id that the caller knows: that of the response's body, such as `chatcmpl-…`, else the request id. */
+function shownId({ responseId, requestId }: UsageEntry): string | null {
+  return responseId ?? requestId;
 }
 
 const columns = [
@@ -52,7 +58,7 @@ function row(entry: UsageEntry): string {
     formatNanos(entry.amountNano, decimals),
     wireCurrencies[entry.currency],
     entry.note || plainNote,
-    entry.requestId,
+    shownId(entry),
     entry.executionMs,
     entry.promptTokens,
     entry.completionTokens,

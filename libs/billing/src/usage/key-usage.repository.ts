@@ -1,6 +1,6 @@
 import type { NanoUsd } from '#common';
-import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
+import { Inject, Injectable } from '#platform/injection';
+import { PrismaService, type RawQueries } from '#platform/prisma';
 
 /** The charges of a key; bundled credits count as USD. */
 export interface KeySpending {
@@ -16,12 +16,12 @@ export interface KeySpending {
 @Injectable()
 export class KeyUsageRepository {
   // SQL: the windows of many keys are summed in one statement, by the day of the ledger.
-  constructor(private readonly prisma: PrismaService) {}
+  constructor(@Inject(PrismaService) private readonly queries: RawQueries) {}
 
   /** By key id. Unknown keys are absent. */
   async usageOfKeys(keyIds: readonly string[]): Promise<Map<string, KeySpending>> {
     if (keyIds.length === 0) return new Map();
-    const rows = await this.prisma.$queryRaw<(KeySpending & { id: string })[]>`
+    const rows = await this.queries.$queryRaw<(KeySpending & { id: string })[]>`
       SELECT k.id::text AS id, days.usd AS "sevenDaysUsdNano", days.diem AS "sevenDaysDiemNano",
              CASE k.limit_period WHEN 'LIFETIME' THEN COALESCE(s.lifetime_usd_nano, 0)
                WHEN 'MONTH' THEN CASE WHEN s.month_start = date_trunc('month', ledger_today())::date

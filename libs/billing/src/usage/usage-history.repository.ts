@@ -15,6 +15,8 @@ export interface UsageEntry {
   currency: Currency;
   note: string;
   requestId: string | null;
+  /** The id that the caller saw in the body; null where it is the request id. */
+  responseId: string | null;
   executionMs: number | null;
   promptTokens: number | null;
   completionTokens: number | null;
@@ -54,7 +56,7 @@ export class UsageHistoryRepository {
       )
       SELECT page.id AS "entryId", page.created_at AS "createdAt", page.sku, page.units::text AS units,
              page.unit_price_nano AS "unitPriceNano", page.amount_nano AS "amountNano", page.currency::text AS currency,
-             t.note, t.request_id AS "requestId", j.execution_ms AS "executionMs", j.prompt_tokens AS "promptTokens",
+             t.note, t.request_id AS "requestId", j.response_id AS "responseId", j.execution_ms AS "executionMs", j.prompt_tokens AS "promptTokens",
              j.completion_tokens AS "completionTokens"
         FROM page JOIN ledger_transactions t ON t.id = page.transaction_id
         LEFT JOIN jobs j ON j.request_id = t.request_id

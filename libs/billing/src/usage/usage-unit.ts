@@ -17,6 +17,7 @@ const modelTypes: Record<string, AnalyticsModelType> = {
 const unitTypes: Record<string, UnitType> = {
   text: 'tokens',
   embedding: 'tokens',
+  rerank: 'tokens',
   image: 'images',
   inpaint: 'images',
   upscale: 'images',
@@ -36,6 +37,8 @@ const units: Record<string, { unitType: UnitType; scale: number }> = {
   character: { unitType: 'chars', scale: 1 },
   second: { unitType: 'seconds', scale: 1 },
   minute: { unitType: 'minutes', scale: 1 },
+  // Searches of a chat have no unit in analytics, only a price: they count as no tokens.
+  request: { unitType: 'tokens', scale: 0 },
 };
 
 /** Returns null for types that have no analytics name. */
@@ -49,7 +52,7 @@ export function unitOf(sku: string, modelType: string | undefined): { unitType: 
   return units[word] ?? { unitType: unitTypes[modelType ?? ''] ?? 'tokens', scale: 1 };
 }
 
-const families = new Set(['llm', 'embedding', 'image', 'tts', 'asr', 'music', 'video']);
+const families = new Set(['llm', 'embedding', 'rerank', 'image', 'tts', 'asr', 'music', 'video']);
 
 /** Returns the part of a SKU besides model, family and unit: `input` of `some-model-llm-input-mtoken`. */
 export function partOf(sku: string, modelId: string): string {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Currency, nanosPerUsd, newRequestId } from '#common';
+import { type Currency, nanosPerUsd, newRequestId, noTokens } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -79,7 +79,7 @@ async function pay(lines: ChargeLine[], { modelId = 'm', apiKeyId = key } = {}):
       INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at, state, prompt_tokens,
                         completion_tokens, execution_ms)
       VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', ${modelId}, now(), 'queued', 3, 0, 12)`;
-    const quote = new JobQuote(total, { id: 1n, modelId, pricing: null });
+    const quote = new JobQuote(total, { id: 1n, modelId, pricing: null }, noTokens);
     await new LedgerRepository(transaction).reserve([{ job, quote }]);
   }, limits);
   await prisma.$transaction(async (transaction) => {

@@ -1,10 +1,12 @@
 import { type ErrorCode, isErrorCode } from './error-table.js';
 
-/** An error as it crosses processes: never a class, always these three fields. */
+/** An error as it crosses processes: never a class. */
 export interface WireError {
   code: ErrorCode;
   message: string;
   param?: string | null;
+  /** What went wrong inside, for the log of an operator only. Holds nothing of a request. */
+  reason?: string;
 }
 
 /** One validation issue: where in the body, and what is wrong. */
@@ -28,24 +30,29 @@ export class PlatformError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly param: string | null = null,
-    options: { cause?: unknown; issues?: ErrorIssue[]; retry?: RetryAdvice } = {},
+    options: { cause?: unknown; issues?: ErrorIssue[]; retry?: RetryAdvice; reason?: string } = {},
   ) {
     super(message, { cause: options.cause });
     this.issues = options.issues;
     this.retry = options.retry;
+    this.reason = options.reason;
   }
 
   readonly issues: ErrorIssue[] | undefined;
   /** Set when known; otherwise the error table says when a retry can succeed. */
   readonly retry: RetryAdvice | undefined;
+  /** What went wrong inside, for the log of an operator only. Holds nothing of a request. */
+  readonly reason: string | undefined;
 
   toWire(): WireError {
-    return { code: this.code, message: this.message, param: this.param };
+    const { code, message, param, reason } = this;
+    return { code, message, param, ...(reason !== undefined && { reason }) };
   }
 
   static fromWire(wire: WireError): PlatformError {
     const code = isErrorCode(wire.code) ? wire.code : 'UNKNOWN_ERROR';
-    return new PlatformError(code, wire.message, wire.param ?? null);
+    const { message, param = null, reason } = wire;
+    return new PlatformError(code, message, param, { ...(reason !== undefined && { reason }) });
   }
 
   /** Converts any thrown value to a PlatformError. Other errors become `UNKNOWN_ERROR` without their text. */

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { pdfFile } from '#test/pdf-file';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { compileProgram, runSourceArguments, sourcePath } from '#test/run-source';
 import { seededRandom } from '#test/seeded-random';
 import { docxFile } from '#test/zip-file';
 import { DocumentExtractor, type DocumentExtractorOptions } from './document-extractor.js';
@@ -20,6 +20,8 @@ const order = { owner: 'account', param: 'file' };
 const text = { ...order, bytes: Buffer.from('hello') };
 
 describe('DocumentExtractor', () => {
+  beforeAll(() => compileProgram(program.modulePath));
+
   it('extracts text in a process of its own', async () => {
     expect(await extractor().extract(text)).toEqual({ format: 'text', text: 'hello', isTruncated: false });
     const pdf = { ...order, bytes: pdfFile(['one', 'two']) };

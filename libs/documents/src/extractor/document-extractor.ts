@@ -1,8 +1,11 @@
 import { PlatformError } from '#common';
+import { Sandbox } from '#platform/sandbox';
 import type { DocumentHints, ExtractedText } from '../document.js';
+import type { ExtractedPage, PageHints } from '../page.js';
 import { defaultLimits, type DocumentLimits } from '../document-limits.js';
 import { DocumentFault } from '../document-fault.js';
-import { ExtractionProcess, ExtractorLost, type ProcessLimits } from './extraction-process.js';
+import { type Extraction, ExtractionProcess, ExtractorLost, type ProcessLimits } from './extraction-process.js';
+import type { OrderHead } from './extraction-protocol.js';
 import { ExtractionSlots, type SlotLimits } from './extraction-slots.js';
 import { type ExtractorProgram, extractorProgram } from './extractor-program.js';
 
@@ -29,15 +32,23 @@ export interface DocumentExtractorOptions {
   slots?: Partial<SlotLimits>;
 }
 
-export interface ExtractionOrder extends Partial<DocumentHints> {
+interface FileOrder {
   bytes: Buffer;
   /** Whose file it is: an account gets one extractor at a time. */
   owner: string;
   /** Field to name in errors. */
   param: string;
+  signal?: AbortSignal;
+}
+
+export interface ExtractionOrder extends FileOrder, Partial<DocumentHints> {
   /** A longer text is cut off. Default: that of the extractor. */
   maxCharacters?: number;
-  signal?: AbortSignal;
+}
+
+export interface PageOrder extends FileOrder, PageHints {
+  /** Longer content is cut off. Default: that of the extractor. */
+  maxCharacters?: number;
 }
 
 /** Extracts the text of files of clients, each in a process of its own. */
@@ -62,12 +73,24 @@ export class DocumentExtractor {
   async extract({ bytes, owner, param, signal, ...order }: ExtractionOrder): Promise<ExtractedText> {
     const { filename = '', contentType = '', maxCharacters = this.limits.maxCharacters } = order;
     const limits = { ...this.limits, maxCharacters };
-    const work = (): Promise<ExtractedText> =>
-      new ExtractionProcess(this.program, this.processLimits).extract(
-        { hints: { filename, contentType }, limits },
-        bytes,
-        signal,
-      );
+    const head = { hints: { filename, contentType }, limits };
+    return (await this.run(head, { bytes, owner, param, signal })) as ExtractedText;
+  }
+
+  /** Turns a page into Markdown. Rejects as `extract` does. */
+  async extractPage({ bytes, owner, param, signal, ...order }: PageOrder): Promise<ExtractedPage> {
+    const { url, charset, maxCharacters = this.limits.maxCharacters } = order;
+    const hints = { filename: '', contentType: '' };
+    const head = { hints, limits: { ...this.limits, maxCharacters }, page: { url, charset } };
+    const { text, isTruncated } = await this.run(head, { bytes, owner, param, signal });
+    return { ...(JSON.parse(text) as Omit<ExtractedPage, 'isTruncated'>), isTruncated };
+  }
+
+  private async run(head: OrderHead, { bytes, owner, param, signal }: FileOrder): Promise<Extraction> {
+    const work = async (): Promise<Extraction> => {
+      const extraction = new ExtractionProcess(this.program, this.processLimits, await Sandbox.find());
+      return await extraction.extract(head, bytes, signal);
+    };
     try {
       return await this.slots.run(owner, work, signal);
     } catch (error) {

@@ -38,6 +38,12 @@ async function extract(): Promise<void> {
   const { body } = order;
   const head = order.head as OrderHead;
   try {
+    if (head.page !== undefined) {
+      // The other formats must not pay for the packages of pages.
+      const { extractPage } = await import('../formats/page.js');
+      const { isTruncated, ...page } = await extractPage(body, head.page, head.limits.maxCharacters);
+      await report({ format: 'page', isTruncated }, JSON.stringify(page));
+    }
     const { text, ...rest } = await extractDocument(body, head.hints, head.limits);
     await report(rest, text);
   } catch (error) {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { toolEnvironment } from '#platform/config';
-import type { ExtractedText } from '../document.js';
+import type { Sandbox } from '#platform/sandbox';
 import { DocumentFault } from '../document-fault.js';
 import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import type { ExtractorProgram } from './extractor-program.js';
@@ -11,8 +11,15 @@ const mebibyte = 1024 * 1024;
 const watchMs = 50;
 const pageBytes = 4096;
 const maxHeadBytes = 4096;
+/** Links, title and metadata of a page. */
+const maxPageBytes = 8 * mebibyte;
 /** A character takes at most three bytes in UTF-8. */
 const bytesPerCharacter = 3;
+/** Stacks of threads and reserved heaps, which count before they are used. */
+const reservedBytes = 512 * mebibyte;
+/** The program and a thread that collects its garbage. */
+const processors = 2;
+const openFiles = 256;
 /** How V8 ends a process whose heap is full, and the kernel one whose stack is. */
 const crashSignals: readonly string[] = ['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'];
 
@@ -23,6 +30,9 @@ export interface ProcessLimits {
   /** All memory of the process; watched on Linux. */
   maxResidentBytes: number;
 }
+
+/** A report without a fault. */
+export type Extraction = Exclude<ReportHead, { fault: string }> & { text: string };
 
 /** The extractor could not start or was killed from outside, which says nothing about its file. */
 export class ExtractorLost extends Error {
@@ -41,9 +51,17 @@ export class ExtractionProcess {
   constructor(
     { modulePath, nodeArguments }: ExtractorProgram,
     private readonly limits: ProcessLimits,
+    sandbox: Sandbox,
   ) {
     const heap = `--max-old-space-size=${Math.floor(limits.maxHeapBytes / mebibyte)}`;
-    this.child = spawn(process.execPath, [heap, ...nodeArguments, modulePath], {
+    const command = { program: process.execPath, args: [heap, ...nodeArguments, modulePath] };
+    const { program, args } = sandbox.command(command, {
+      memoryBytes: limits.maxResidentBytes + reservedBytes,
+      cpuSeconds: Math.ceil(limits.timeoutMs / 1_000) * processors,
+      fileBytes: 0,
+      openFiles,
+    });
+    this.child = spawn(program, args, {
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
       env: toolEnvironment(),
     });
@@ -53,7 +71,7 @@ export class ExtractionProcess {
    * Rejects with `DocumentFault` for what is wrong with the file, `ExtractorLost`, or the signal's reason. The process
    * has ended then.
    */
-  async extract(head: OrderHead, bytes: Buffer, signal?: AbortSignal): Promise<ExtractedText> {
+  async extract(head: OrderHead, bytes: Buffer, signal?: AbortSignal): Promise<Extraction> {
     const onAbort = (): void => this.kill(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
     const timeout = setTimeout(() => this.kill(new DocumentFault('takes too long to read')), this.limits.timeoutMs);
     const watch = setInterval(() => void this.checkMemory(), watchMs);
@@ -61,7 +79,11 @@ export class ExtractionProcess {
     if (signal?.aborted) onAbort();
     try {
       const ended = this.end();
-      this.receive(maxHeadBytes + head.limits.maxCharacters * bytesPerCharacter);
+      // JSON escapes a character by at most six bytes.
+      const perCharacter = head.page === undefined ? bytesPerCharacter : 2 * bytesPerCharacter;
+      this.receive(
+        (head.page === undefined ? 0 : maxPageBytes) + maxHeadBytes + head.limits.maxCharacters * perCharacter,
+      );
       this.send(framed(head), bytes);
       return this.result(await ended);
     } finally {
@@ -99,7 +121,7 @@ export class ExtractionProcess {
     });
   }
 
-  private result(signal: string | null): ExtractedText {
+  private result(signal: string | null): Extraction {
     if (this.killedFor !== null) throw this.killedFor;
     const output = Buffer.concat(this.parts);
     const report = unframed(output.subarray(startMarkBytes));

@@ -1,5 +1,6 @@
 import type { DocumentFormat, DocumentHints } from '../document.js';
 import type { DocumentLimits } from '../document-limits.js';
+import type { PageHints } from '../page.js';
 
 /*
  * The extractor reads one order from its standard input and writes one report to its output pipe: a length of four
@@ -11,10 +12,12 @@ import type { DocumentLimits } from '../document-limits.js';
 export interface OrderHead {
   hints: DocumentHints;
   limits: DocumentLimits;
+  /** Set for a page, whose report is its JSON. */
+  page?: PageHints;
 }
 
 /** Head of a report; the text follows, unless there is a fault. */
-export type ReportHead = { format: DocumentFormat; isTruncated: boolean } | { fault: string };
+export type ReportHead = { format: DocumentFormat | 'page'; isTruncated: boolean } | { fault: string };
 
 const lengthBytes = 4;
 

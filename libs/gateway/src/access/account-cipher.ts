@@ -1,13 +1,13 @@
-import { deriveKey } from '#common';
+import type { SecretKeys } from '#platform/encryption';
 import { PayloadCipher } from '#jobs';
 
 /** Encrypts texts that a client keeps and sends back without being able to read or change them. Bound to the account. */
 export class AccountCipher {
   private readonly cipher: PayloadCipher;
 
-  /** `secretKey` is 64 hex digits; `purpose` separates the texts of one feature from those of another. */
-  constructor(secretKey: string, purpose: string) {
-    this.cipher = new PayloadCipher(deriveKey(secretKey, purpose).toString('hex'));
+  /** `purpose` separates the texts of one feature from those of another. */
+  constructor(secretKeys: SecretKeys, purpose: string) {
+    this.cipher = new PayloadCipher(secretKeys, purpose);
   }
 
   seal(accountId: string, text: string): string {

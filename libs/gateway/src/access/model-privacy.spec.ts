@@ -3,7 +3,7 @@ import type { Caller } from '#accounts';
 import type { ModelManifest } from '#model-registry/manifest';
 import { assertModelPrivacy } from './model-privacy.js';
 
-function safetyClassifier(modelPrivacy: string, type: string, privacy: string): () => void {
+function checking(modelPrivacy: string, type: string, privacy: string): () => void {
   const caller = { modelPrivacy } as Caller;
   return () => assertModelPrivacy(caller, { id: 'a-model', type, privacy } as ModelManifest);
 }
@@ -16,7 +16,7 @@ describe('assertModelPrivacy', () => {
     ['PRIVATE_TEXT', 'image', 'anonymized'],
     ['PRIVATE_ONLY', 'video', 'private'],
   ])('allows a key with %s to call a model of type %s that is %s', (policy, type, privacy) => {
-    expect(safetyClassifier(policy, type, privacy)).not.toThrow();
+    expect(checking(policy, type, privacy)).not.toThrow();
   });
 
   it.each([
@@ -25,6 +25,6 @@ describe('assertModelPrivacy', () => {
     ['PRIVATE_ONLY', 'text'],
     ['PRIVATE_ONLY', 'image'],
   ])('rejects, for a key with %s, another model of type %s and names the policy', (policy, type) => {
-    expect(safetyClassifier(policy, type, 'anonymized')).toThrow(`is ${policy}; the model a-model`);
+    expect(checking(policy, type, 'anonymized')).toThrow(`is ${policy}; the model a-model`);
   });
 });

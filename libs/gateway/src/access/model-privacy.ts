@@ -2,7 +2,7 @@ import type { Caller } from '#accounts';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 
-const textTypes: readonly string[] = ['text', 'embedding'];
+const textTypes: readonly string[] = ['text', 'embedding', 'rerank'];
 
 /** Throws `UNAUTHORIZED`, naming the policy, when a key may not call a model that is not private. */
 export function assertModelPrivacy({ modelPrivacy }: Caller, { id, type, privacy }: ModelManifest): void {

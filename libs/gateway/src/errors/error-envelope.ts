@@ -7,16 +7,32 @@ export interface ErrorResponse {
   body: object;
 }
 
-/** Paths that exist in OpenAI's API. Their clients expect its error object. */
-const openaiPaths = [
-  '/api/v1/chat/completions',
-  '/api/v1/responses',
-  '/api/v1/embeddings',
-  '/api/v1/images/generations',
-  '/api/v1/audio/speech',
-  '/api/v1/audio/transcriptions',
-  '/api/v1/models',
+const basePath = '/api/v1/';
+
+/** Routes that exist in OpenAI's API, or in servers that add some to it. Their clients expect its error object. */
+const openaiRoutes = [
+  'chat/completions',
+  'completions',
+  'responses',
+  'embeddings',
+  'images/generations',
+  'images/edits',
+  'images/variations',
+  'audio/speech',
+  'audio/transcriptions',
+  'audio/translations',
+  'models',
+  'moderations',
+  'rerank',
+  'v2/rerank',
 ];
+
+/** First parts of the paths of OpenAI's API: its clients ask for more of them than exist here. */
+const openaiNamespaces = new Set([
+  ...openaiRoutes.map((route) => route.split('/', 1)[0]),
+  ...['assistants', 'batches', 'containers', 'conversations', 'evals', 'files', 'fine_tuning', 'organization'],
+  ...['realtime', 'threads', 'uploads', 'vector_stores', 'videos'],
+]);
 
 /** Maps internal codes to the public code that describes what the client sees. Internal codes are never sent. */
 const publicCodes: Partial<Record<ErrorCode, ErrorCode>> = {
@@ -24,9 +40,20 @@ const publicCodes: Partial<Record<ErrorCode, ErrorCode>> = {
   JOB_CANCELLED: 'SERVICE_UNAVAILABLE',
 };
 
-export function isOpenaiPath(url: string): boolean {
+function pathBelowBase(url: string): string | null {
   const path = url.split('?', 1)[0] ?? '';
-  return openaiPaths.some((known) => path === known || path.startsWith(`${known}/`));
+  return path.startsWith(basePath) ? path.slice(basePath.length) : null;
+}
+
+/** Whether a route, or the path of one, is also in OpenAI's API. */
+export function isOpenaiPath(url: string): boolean {
+  const path = pathBelowBase(url);
+  return path !== null && openaiRoutes.some((known) => path === known || path.startsWith(`${known}/`));
+}
+
+/** Whether a path at which there is nothing is one that only clients of OpenAI's API ask for. */
+export function isOpenaiNamespace(url: string): boolean {
+  return openaiNamespaces.has(pathBelowBase(url)?.split('/', 1)[0] ?? '');
 }
 
 /** Builds `details`: issues under `_errors`, nested by field. */
@@ -76,14 +103,19 @@ export function errorFrame(error: PlatformError): { error: object; issues?: Erro
   return { error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) };
 }
 
-/** Builds the error response in the envelope of the route `url`, or of the path when no route matched. */
-export function errorResponse(error: PlatformError, url: string): ErrorResponse {
+/** Builds the error response in the envelope of the route `url`. `isUnknown`: there is no such route. */
+export function errorResponse(
+  error: PlatformError,
+  url: string,
+  { isUnknown = false }: { isUnknown?: boolean } = {},
+): ErrorResponse {
   const code = publicCodes[error.code] ?? error.code;
   const status = errorEntry(code).status ?? 500;
   const { issues } = error;
   const more = issues === undefined ? {} : { details: detailsOf(issues), issues };
-  const body = isOpenaiPath(url)
-    ? { error: openaiError(error), ...more }
-    : { error: error.message, code: openaiError(error).code, ...more };
+  const body =
+    isOpenaiPath(url) || (isUnknown && isOpenaiNamespace(url))
+      ? { error: openaiError(error), ...more }
+      : { error: error.message, code: openaiError(error).code, ...more };
   return { status, headers: headersOf(error, code), body };
 }

@@ -51,6 +51,12 @@ describe('ErrorFilter', () => {
     ['/api/v1/models/%2e', '/api/v1/models/:id', true],
     ['/%61pi/v1/billing/balance', '/api/v1/billing/balance', false],
     ['/api/v1/models/no/such', null, true],
+    ['/api/v1/fine_tuning/jobs', null, true],
+    ['/api/v1/files', null, true],
+    ['/api/v1/images/nothing?x=1', null, true],
+    ['/api/v1/audio/nothing', null, true],
+    ['/api/v1/audio/voices', '/api/v1/audio/voices', false],
+    ['/api/v1/billing/nothing', null, false],
     ['/nothing', null, false],
   ])('responds to %s in the envelope of the matched route', (url, route, isOpenai) => {
     const { body } = caught(new PlatformError('INVALID_REQUEST', 'No.'), { url, route });

@@ -43,7 +43,9 @@ export class ErrorFilter implements ExceptionFilter {
     }
     // Uses the matched route, since `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it uses the
     // path.
-    const { status, headers, body } = errorResponse(error, request.routeOptions.url ?? request.url);
+    const url = request.routeOptions.url ?? request.url;
+    const isUnknown = request.is404 && this.routes.methodsOf(request.url).length === 0;
+    const { status, headers, body } = errorResponse(error, url, { isUnknown });
     void reply.status(status).headers({ ...headers, 'x-service-host-name': hostname() });
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);

@@ -1,7 +1,7 @@
 import fastify from 'fastify';
 import { expect, it } from 'vitest';
 import type { RouteSettings } from '#platform/http';
-import { addBodyLimits, bodyLimitBytes, smallBodyLimitBytes } from './body-limits.js';
+import { addBodyLimits, anonymousBodyLimitBytes, bodyLimitBytes, smallBodyLimitBytes } from './body-limits.js';
 
 it('allows large bodies on billed, multipart and large-body routes only', async () => {
   const server = fastify({ bodyLimit: bodyLimitBytes });
@@ -15,6 +15,8 @@ it('allows large bodies on billed, multipart and large-body routes only', async 
     '/form': { multipart: { maxFiles: 1, maxFileBytes: 1 } },
     '/large': { largeBody: true },
     '/keys': {},
+    '/anonymous': { access: 'anonymous' },
+    '/public': { access: 'public' },
   };
   for (const [url, config] of Object.entries(settings))
     server.post(url, { config: { ...config } }, (request) => request.body);
@@ -23,6 +25,8 @@ it('allows large bodies on billed, multipart and large-body routes only', async 
     '/form': undefined,
     '/large': undefined,
     '/keys': smallBodyLimitBytes,
+    '/anonymous': anonymousBodyLimitBytes,
+    '/public': anonymousBodyLimitBytes,
   });
   const payload = JSON.stringify('x'.repeat(smallBodyLimitBytes));
   const headers = { 'content-type': 'application/json' };

@@ -7,10 +7,14 @@ export const bodyLimitBytes = 35 * 1024 * 1024;
 /** Maximum size of a JSON body on routes without images, audio or long texts (keys, quotes, ids), in bytes. */
 export const smallBodyLimitBytes = 1024 * 1024;
 
+/** Maximum size of a JSON body on routes that need no key, in bytes. */
+export const anonymousBodyLimitBytes = 64 * 1024;
+
 /** Sets the body limit of every route registered later. Multipart routes have their own limits. */
 export function addBodyLimits(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
-    const { billed, largeBody, multipart } = (route.config ?? {}) as RouteSettings;
-    if (billed !== true && largeBody !== true && multipart === undefined) route.bodyLimit = smallBodyLimitBytes;
+    const { access, billed, largeBody, multipart } = (route.config ?? {}) as RouteSettings;
+    if (access === 'anonymous' || access === 'public') route.bodyLimit = anonymousBodyLimitBytes;
+    else if (billed !== true && largeBody !== true && multipart === undefined) route.bodyLimit = smallBodyLimitBytes;
   });
 }

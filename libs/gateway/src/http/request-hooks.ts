@@ -7,6 +7,7 @@ import { Metrics } from '#platform/metrics';
 import { Tracing } from '#platform/tracing';
 import { RateLimiter } from '#rate-limit';
 import { addAuthentication } from '../access/authentication.js';
+import { callerAddress } from '../access/caller-address.js';
 import { RouteTable } from '../errors/route-table.js';
 import { addResponseRecording } from '../idempotency/idempotency.interceptor.js';
 import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
@@ -42,6 +43,9 @@ export class RequestHooks {
     addResponseHeaders(server, version);
     addRequestTracking(server, { drain, budgets, metrics, tracing, logger });
   }
+
+  /** Returns the address that limits count a client by. */
+  readonly addressOf = callerAddress;
 
   /** Who calls, whether the limits let the request pass, and whether its response is recorded. */
   addAdmission(server: FastifyInstance): void {

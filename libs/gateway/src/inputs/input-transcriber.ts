@@ -1,14 +1,13 @@
-import type { NanoUsd } from '#common';
 import type { MediaContainer } from '#media';
+import type { ArtifactRecord } from '#storage';
 import type { ModelRequest } from '../pipeline/model-request.js';
+import type { InputWork } from './input-work.js';
 
-/** Sound that a request holds: the bytes of a recording, or the URL of a video. */
+/** Sound that a request holds: the bytes of a recording, or a video that is stored. */
 export interface RecordingInput {
-  source: { bytes: Buffer } | { url: string };
+  source: { bytes: Buffer } | { stored: ArtifactRecord };
   /** Containers that it may have. */
   containers: readonly MediaContainer[];
-  /** Content types that a URL may answer with, such as `video/*`. Absent: any. */
-  contentTypes?: readonly string[];
   /** A video without a sound track counts as silent; a recording without one is refused. */
   kind: 'recording' | 'video';
   /** Field to name in errors. */
@@ -19,20 +18,10 @@ export interface RecordingInput {
   deadlineMs: number;
 }
 
-/** A stored and checked recording that can be transcribed. Nothing was charged yet. */
-export interface InputTranscription {
+/** The transcription of a stored and checked recording; its result is empty if nobody speaks. */
+export interface InputTranscription extends InputWork<string> {
   /** Maximum seconds that are charged. */
   seconds: number;
-  /** Worst-case price of the transcription. */
-  amountNano: NanoUsd;
-  /** Applies the limits of the model. Rejects as `ModelRequest.limit` does. */
-  limit(): Promise<void>;
-  /**
-   * Transcribes the recording, after `limit`; empty if nobody speaks. `reservedNano` is reserved, at least `amountNano`,
-   * and only the transcription is charged. Rejects as `LimitedModelRequest.start` and `StartedJob.follow` do, with
-   * `INVALID_AUDIO_FORMAT` for a damaged recording and with `INFERENCE_FAILED` if the model fails.
-   */
-  run(reservedNano: NanoUsd): Promise<string>;
 }
 
 /**
@@ -42,7 +31,7 @@ export interface InputTranscription {
 export abstract class InputTranscriber {
   /**
    * Stores and measures a recording. `model` comes from `RequestPipeline.openInput`. Rejects with
-   * `INVALID_AUDIO_FORMAT`, `INVALID_VIDEO_FORMAT` or `PAYLOAD_TOO_LARGE`, naming the field, and as `Egress.open` does.
+   * `INVALID_AUDIO_FORMAT`, `INVALID_VIDEO_FORMAT` or `PAYLOAD_TOO_LARGE`, naming the field.
    */
   abstract prepare(model: ModelRequest, recording: RecordingInput): Promise<InputTranscription>;
 }

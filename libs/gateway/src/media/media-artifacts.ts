@@ -10,6 +10,8 @@ import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 /** An image in the storage. */
 export interface StoredImage {
   artifactId: string;
+  /** Of its bytes, in hex. */
+  sha256: string;
   header: ImageHeader;
 }
 
@@ -85,7 +87,8 @@ export class MediaInputReader {
     return await this.unlessDisconnected(async () => {
       const bytes = await this.bytesOf(source, from);
       const header = await readImageHeader(bytes, { ...limits, param: from.param, maxBytes: from.maxBytes });
-      return { artifactId: (await this.store(bytes, from)).id, header };
+      const { id: artifactId, sha256 } = await this.store(bytes, from);
+      return { artifactId, sha256, header };
     });
   }
 

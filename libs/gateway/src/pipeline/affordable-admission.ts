@@ -1,9 +1,11 @@
 import { JobQuote, type ModelPrice, ReservationRefused } from '#billing';
 import type { NanoUsd } from '#common';
+import type { UsageBounds } from '#queue';
 
-/** A payload and its worst-case cost. */
+/** A payload, the most it can use, and what that costs. */
 export interface QuotedPayload<Payload extends object> {
   payload: Payload;
+  bounds: UsageBounds;
   amountNano: NanoUsd;
 }
 
@@ -22,14 +24,14 @@ const maxTries = 4;
  * refusal if nothing is affordable.
  */
 export async function admitAffordable<Payload extends object>(
-  { payload, amountNano, shrink }: AffordablePayload<Payload>,
+  { payload, bounds, amountNano, shrink }: AffordablePayload<Payload>,
   price: ModelPrice,
   admit: (payload: Payload, quote: JobQuote) => Promise<unknown>,
   onQuote: (quote: JobQuote) => void,
 ): Promise<JobQuote> {
-  let tried: QuotedPayload<Payload> = { payload, amountNano };
+  let tried: QuotedPayload<Payload> = { payload, bounds, amountNano };
   for (let left = maxTries; ; left -= 1) {
-    const quote = new JobQuote(tried.amountNano, price);
+    const quote = new JobQuote(tried.amountNano, price, tried.bounds);
     try {
       await admit(tried.payload, quote);
       return quote;

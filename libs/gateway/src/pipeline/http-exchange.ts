@@ -1,10 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { SseWriter } from '#platform/http';
 import { disconnectSignal } from '../http/disconnect-signal.js';
 
 /** One request and the response to it. */
 export class HttpExchange {
   /** Aborts when the client disconnects before the response is out. */
   readonly disconnected: AbortSignal;
+  /** Keeps the connection alive while a streamed request is prepared. Null: nothing was prepared. */
+  preparing: SseWriter | null = null;
+  private checks = 0;
   private readonly cleanups: (() => Promise<void>)[] = [];
 
   constructor(readonly reply: FastifyReply) {
@@ -13,6 +17,11 @@ export class HttpExchange {
 
   get request(): FastifyRequest {
     return this.reply.request;
+  }
+
+  /** Position of the next job that checks an input of this request, from 1. */
+  nextCheck(): number {
+    return ++this.checks;
   }
 
   /** Calls `cleanup` when the handler has ended, whether it failed or not. */

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
-import type { JobUsage } from '#common';
-import { AdmissionService, JobsService, type OpenRequest } from '#jobs';
+import { type JobUsage, PlatformError } from '#common';
+import { AdmissionService, type JobPreparation, JobsService, type OpenRequest } from '#jobs';
 import { Logger } from '#platform/logging';
 import { QueueTransport, type ReplyEvent } from '#queue';
 import { Drain } from './drain.js';
-import { JobStream, type JobRun } from './job-stream.js';
+import { ClientDisconnectedError, JobStream, type JobRun } from './job-stream.js';
 import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
 import { StoreBudgets } from './store-budgets.js';
 
@@ -39,6 +39,18 @@ export interface JobToStart {
   onStarted?: (run: JobRun) => void;
 }
 
+/** Work on a payload between the admission of its job and the queue. */
+export interface PayloadPreparation {
+  /** Maximum time it takes, in ms; it returns soon after `signal` aborts. */
+  maxMs: number;
+  /** The client's connection. */
+  disconnected: AbortSignal;
+  complete(signal: AbortSignal): Promise<object>;
+}
+
+/** A job to admit. */
+export type JobToAdmit = Omit<OpenRequest, 'preparation'> & { preparation?: PayloadPreparation };
+
 /** Admits jobs and connects this process to their events, their cancellation and their deadline. */
 @Injectable()
 export class JobRunner {
@@ -52,9 +64,13 @@ export class JobRunner {
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
-  /** Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, or `ReservationRefused` if the account cannot pay. */
-  async admit(request: OpenRequest): Promise<void> {
-    await this.admission.open(request);
+  /**
+   * Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, `ReservationRefused` if the account cannot pay, and as the
+   * preparation does; with `ClientDisconnectedError` for a client that left during it.
+   */
+  async admit({ preparation, ...request }: JobToAdmit): Promise<void> {
+    if (preparation === undefined) await this.admission.open(request);
+    else await this.admission.open({ ...request, preparation: this.untilStopped(preparation) });
   }
 
   /**
@@ -95,6 +111,20 @@ export class JobRunner {
       this.admit({ ...request, deadlineMs, replyTo, stream: false }),
     );
     return await started.follow(onEvent);
+  }
+
+  private untilStopped({ maxMs, disconnected, complete }: PayloadPreparation): JobPreparation {
+    const { expired } = this.drain;
+    return {
+      maxMs,
+      disconnected,
+      complete: async () => {
+        const payload = await complete(AbortSignal.any([disconnected, expired]));
+        if (disconnected.aborted) throw new ClientDisconnectedError();
+        if (expired.aborted) throw new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.');
+        return payload;
+      },
+    };
   }
 
   private controlsOf(requestId: string): { started(): void; ended(): void; cancel(): Promise<void> } {

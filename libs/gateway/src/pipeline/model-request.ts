@@ -5,8 +5,9 @@ import type { MediaDelivery, OpenRequest } from '#jobs';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
-import type { JobDefinition, ReplyEvent } from '#queue';
+import { findExcess, type JobDefinition, type ReplyEvent, type UsageBounds } from '#queue';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
+import type { ScreenedJob } from '../moderation/prompt-texts.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
@@ -20,6 +21,17 @@ export interface JobOrder<Payload extends object> extends AffordablePayload<Payl
   deadlineMs?: number;
   /** Identifies requests of one conversation. */
   affinity?: () => string;
+  /** The id in the response's body, if it is not the request id. */
+  responseId?: string;
+  /** Completes the payload after its worst case is reserved and before the queue gets it. */
+  preparation?: OrderPreparation<Payload>;
+}
+
+/** Work on an admitted payload, which may only make it cheaper. Returns soon after `signal` aborts. */
+export interface OrderPreparation<Payload> {
+  /** Maximum time it takes, in ms. */
+  maxMs: number;
+  complete(admitted: Payload, signal: AbortSignal): Promise<Payload>;
 }
 
 /** A running job and its reservation. */
@@ -31,15 +43,21 @@ export interface PaidJob<Event extends ReplyEvent> extends StartedJob<Event> {
 export interface RequestSteps {
   price(modelId: string, requestId: string): Promise<ModelPrice>;
   limit(http: HttpExchange, demand: ModelDemand): Promise<AdmittedUse>;
+  /** Rejects with `CONTENT_POLICY_VIOLATION` if the operator's policy does not allow the texts of a job. */
+  screen(job: ScreenedJob): Promise<void>;
   runner: JobRunner;
+  /** Does work in silence, during which a client that streams gets comments. */
+  keepAlive<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** A job that turns an input of a request into text for the model of the request. */
+/** A job that turns an input of a request into text for the model of the request, or that checks it. */
 export interface InputJob {
   /** Id of the job, from `inputJobId`. */
   id: string;
   /** Field to name where the model cannot take the input. */
   param: string;
+  /** What an operator does if no worker serves the model. */
+  need: string;
 }
 
 /** A request whose model is known. Only `limit` leads to a job, so nothing runs before its limits were checked. */
@@ -69,7 +87,12 @@ export class ModelRequest {
     const message = `No worker serves the model ${this.manifest.id} at the moment.`;
     throw this.input === null
       ? new PlatformError('MODEL_OFFLINE', message, 'model')
-      : new PlatformError('MODEL_OFFLINE', `${message} ${inputNeed(this.manifest)}`, this.input.param);
+      : new PlatformError('MODEL_OFFLINE', `${message} ${this.input.need}`, this.input.param);
+  }
+
+  /** Checks texts early, where something is charged before the job itself. Rejects as the steps' `screen` does. */
+  screen(job: ScreenedJob): Promise<void> {
+    return this.steps.screen(job);
   }
 
   /** Returns the model's current price, looked up once per request. Rejects with `SERVICE_UNAVAILABLE`. */
@@ -81,13 +104,20 @@ export class ModelRequest {
   /**
    * Applies the rate limits of a served model to a valid request and sets `x-ratelimit-*`. Rejects with
    * `MODEL_OFFLINE`, `RATE_LIMIT_EXCEEDED`, or `SERVICE_UNAVAILABLE` if the limits cannot be checked. `needsWorker:
-   * false` is for requests that no worker serves.
+   * false` is for requests that no worker serves, `isCounted: false` for checks of requests that were limited themselves.
    */
   async limit({
     tokens,
     needsWorker = true,
-  }: { tokens?: ModelDemand['tokens']; needsWorker?: boolean } = {}): Promise<LimitedModelRequest> {
+    isCounted = true,
+  }: {
+    tokens?: ModelDemand['tokens'];
+    needsWorker?: boolean;
+    isCounted?: boolean;
+  } = {}): Promise<LimitedModelRequest> {
     if (needsWorker) this.requireServed();
+    const uncounted = { tokens: 0, tokenReservation: null };
+    if (!isCounted) return new LimitedModelRequest(this.steps, this, uncounted, await this.price());
     const use = await this.steps.limit(this.http, { model: this.manifest, tokens, setsHeaders: this.input === null });
     return new LimitedModelRequest(this.steps, this, use, await this.price());
   }
@@ -124,7 +154,9 @@ export class LimitedModelRequest {
     const started = await this.steps.runner.start<Event>(job, async (replyTo) => {
       quote = await this.admit(order, { replyTo, stream, deadlineMs });
     });
-    return Object.assign(started, { quote });
+    const follow: typeof started.follow = async (onEvent, onRepeat) =>
+      requireWithin(quote.bounds, await started.follow(onEvent, onRepeat));
+    return { follow, quote };
   }
 
   /** Runs a job to its end and collects its events. Rejects as `start` and `StartedJob.follow` do. */
@@ -141,7 +173,7 @@ export class LimitedModelRequest {
     media: { delivery: MediaDelivery; inputArtifacts: readonly string[] },
   ): Promise<string> {
     const queueId = randomUUID();
-    await this.admit(order, { replyTo: null, stream: false, media: { queueId, ...media } });
+    await this.admit({ ...order, responseId: queueId }, { replyTo: null, stream: false, media: { queueId, ...media } });
     return queueId;
   }
 
@@ -149,8 +181,28 @@ export class LimitedModelRequest {
     order: JobOrder<Payload>,
     options: Pick<OpenRequest, 'replyTo' | 'stream' | 'media' | 'deadlineMs'>,
   ): Promise<JobQuote> {
-    const { request, reply } = this.model.http;
-    const { definition, deadlineMs, affinity } = order;
+    const { request, reply, disconnected } = this.model.http;
+    await this.steps.screen({ modality: order.definition.modality, payload: order.payload });
+    const { definition, deadlineMs, affinity, responseId, preparation } = order;
+    const setHeaders = (quote: JobQuote): void => {
+      if (this.model.input === null && !reply.raw.headersSent) void reply.headers(balanceHeaders(quote));
+    };
+    const prepared = (payload: Payload, quote: JobQuote) => ({
+      payload,
+      ...(preparation && {
+        preparation: {
+          maxMs: preparation.maxMs,
+          disconnected,
+          complete: async (signal: AbortSignal) => {
+            const complete = () => preparation.complete(payload, signal);
+            if (!options.stream) return await complete();
+            // Comments may begin the response.
+            setHeaders(quote);
+            return await this.steps.keepAlive(complete);
+          },
+        },
+      }),
+    });
     const job = {
       requestId: this.model.jobId,
       caller: callerOf(request),
@@ -158,21 +210,28 @@ export class LimitedModelRequest {
       modelId: this.model.manifest.id,
       deadlineMs,
       affinity,
+      responseId,
       tokenReservation: this.use.tokenReservation,
       ...options,
     };
     return await admitAffordable(
       order,
       this.price,
-      (payload, quote) => this.steps.runner.admit({ ...job, payload, quote }),
-      (quote) => this.model.input === null && void reply.headers(balanceHeaders(quote)),
+      (payload, quote) => this.steps.runner.admit({ ...job, ...prepared(payload, quote), bounds: quote.bounds, quote }),
+      setHeaders,
     );
   }
 }
 
-/** Says what an operator does about an input adapter that is not served. */
-export function inputNeed({ id }: Pick<ModelManifest, 'id'>): string {
-  return `It turns this input into text: install it with \`sluice models pull ${id}\`.`;
+/** What a worker reports must be possible, or its response is worth as little as its bill. */
+function requireWithin(bounds: UsageBounds, usage: JobUsage): JobUsage {
+  if (findExcess(usage, bounds) === null) return usage;
+  throw new PlatformError('INFERENCE_FAILED', 'The worker reported more usage than the request allows.');
+}
+
+/** Says what an operator does about a model that helps with an input, and is not served. */
+export function inputNeed(id: string, purpose: string): string {
+  return `It ${purpose}: install it with \`sluice models pull ${id}\`.`;
 }
 
 /** Collects the events of a job, from the start again if it restarts. */

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { ModelRegistryService, type ResolvedModel } from '#model-registry';
+import { ModelRegistryService, type ResolvedModel, type ResolveRequest } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Metrics } from '#platform/metrics';
@@ -34,10 +34,15 @@ export class ModelResolver {
    * The model of a type that a name means to the requester, also one that no worker serves. Rejects as
    * `ModelRegistryService.resolve` does, and with `UNAUTHORIZED` where the key may not call it (`modelPrivacy`).
    */
-  async resolve(name: string, type: ModelType, { id, headers, caller }: ModelRequester): Promise<ResolvedModel> {
+  async resolve(
+    name: string,
+    type: ModelType,
+    { id, headers, caller }: ModelRequester,
+    { isAdapter = false }: Pick<ResolveRequest, 'isAdapter'> = {},
+  ): Promise<ResolvedModel> {
     const region = regionOf(headers, this.config.regionHeader);
     const betaAccess = this.config.betaModels || (caller?.betaAccess ?? false);
-    const options = { name, type, allowOffline: true, betaAccess, region };
+    const options = { name, type, allowOffline: true, betaAccess, region, isAdapter };
     const resolved = await this.budgets.of(id).within(this.registry.resolve(options));
     if (caller !== null) assertModelPrivacy(caller, resolved.manifest);
     if (resolved.offline && !resolved.disabled) {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { ReservationRefused } from '#billing';
-import { PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
 import type { OpenRequest } from '#jobs';
 import type { ModelType } from '#model-registry/manifest';
 import { exampleManifest } from '#test/example-manifest';
@@ -15,11 +15,19 @@ interface Scene {
   /** Models by type; every other name is unknown. */
   known?: Partial<Record<ModelType, string[]>>;
   limitRefusal?: PlatformError;
+  /** What the content policy says; undefined: nothing. */
+  policyRefusal?: PlatformError;
   /** The result of each admission; null admits. */
   refusals?: (PlatformError | null)[];
 }
 
-function pipelineOn({ offline = false, known = { text: ['m', 'default'] }, limitRefusal, refusals = [] }: Scene = {}) {
+function pipelineOn({
+  offline = false,
+  known = { text: ['m', 'default'] },
+  limitRefusal,
+  policyRefusal,
+  refusals = [],
+}: Scene = {}) {
   const steps: string[] = [];
   const admitted: OpenRequest[] = [];
   const resolve = async (name: string, type: ModelType) => {
@@ -50,6 +58,12 @@ function pipelineOn({ offline = false, known = { text: ['m', 'default'] }, limit
     { admit } as never,
     new StoreBudgets(60_000),
     { keepAliveMs: 1_000, stalledMs: 1_000 },
+    {
+      screen: async ({ modality }: { modality: string }) => {
+        steps.push(`screen ${modality}`);
+        if (policyRefusal !== undefined) throw policyRefusal;
+      },
+    },
   );
   return { pipeline, steps, admitted };
 }
@@ -77,7 +91,7 @@ async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }
   const ended = await pipeline
     .handle(reply, async (http) => {
       const limited = await (await pipeline.open(http, name)).limit();
-      const order = { definition, payload: { size: 2 }, amountNano: 20n, ...(shrink && { shrink }) };
+      const order = { definition, payload: { size: 2 }, bounds: noTokens, amountNano: 20n, ...(shrink && { shrink }) };
       return { id: typeof (await limited.queue(order, media)) };
     })
     .then(() => null)
@@ -89,10 +103,15 @@ describe('a request', () => {
   it('passes every stage in order and sends what its handler returns', async () => {
     const { ended, steps, admitted, sent } = await queue({});
     expect(ended).toBeNull();
-    expect(steps).toEqual(['resolve text m', 'limit', 'price', 'admit']);
+    expect(steps).toEqual(['resolve text m', 'limit', 'price', 'screen chat', 'admit']);
     expect(admitted[0]).toMatchObject({ requestId: 'r', modelId: 'm', payload: { size: 2 }, replyTo: null, media });
     expect(sent).toMatchObject({ status: 200, body: { id: 'string' } });
     expect(sent.headers).toMatchObject({ 'x-service-model-id': 'm', 'x-ratelimit-limit-requests': '1' });
+  });
+
+  it('is not admitted if the content policy refuses its texts', async () => {
+    const policyRefusal = new PlatformError('CONTENT_POLICY_VIOLATION', 'No.', 'prompt');
+    expect(await queue({ policyRefusal })).toMatchObject({ ended: 'CONTENT_POLICY_VIOLATION', admitted: [] });
   });
 
   it('is not admitted beyond its limits or for a model that no worker serves', async () => {
@@ -115,9 +134,42 @@ describe('a request', () => {
     expect([ended, ...steps.slice(0, 2)]).toEqual([null, 'resolve music voice', 'resolve tts voice']);
   });
 
+  it('ends its stream with an error frame where it fails after comments kept it alive', async () => {
+    const { pipeline } = pipelineOn({});
+    const failing = async (started: boolean) => {
+      const { reply, sent } = exchangeOf();
+      const written: string[] = [];
+      const writer = {
+        started,
+        write: async (frames: string) => written.push(frames),
+        end: (how: string) => written.push(how),
+      };
+      const handled = pipeline.handle(reply, (http) => {
+        http.preparing = writer as never;
+        return Promise.reject(new PlatformError('MODEL_AT_CAPACITY', 'Too many wait.'));
+      });
+      return { handled, written, sent };
+    };
+    const late = await failing(true);
+    await late.handled;
+    expect(late.written).toEqual([
+      expect.stringMatching(/^data: \{"error":\{.*"code":"MODEL_AT_CAPACITY".*\}\n\n$/),
+      'failed',
+    ]);
+    expect(late.sent.body).toBeUndefined();
+    const early = await failing(false);
+    await expect(early.handled).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
+    expect(early.written).toEqual([]);
+  });
+
   it('is reduced until the balance covers it', async () => {
-    const refused = new ReservationRefused('insufficient_balance', 10n);
-    const shrink = (grantableNano: bigint) => ({ payload: { size: 1 }, amountNano: grantableNano });
+    const refused = new ReservationRefused({
+      result: 'insufficient_balance',
+      askedNano: 20n,
+      grantableNano: 10n,
+      key: null,
+    });
+    const shrink = (grantableNano: bigint) => ({ payload: { size: 1 }, bounds: noTokens, amountNano: grantableNano });
     const { ended, admitted } = await queue({ refusals: [refused] }, undefined, shrink as never);
     expect(ended).toBeNull();
     expect(admitted.map(({ payload }) => payload)).toEqual([{ size: 2 }, { size: 1 }]);
@@ -150,9 +202,9 @@ describe('an input job', () => {
     const { reply, sent } = exchangeOf();
     await pipeline.handle(reply, async (http) => {
       const limited = await (await pipeline.openInput(http, input)).limit();
-      await limited.queue({ definition, payload: {}, amountNano: 20n }, media);
+      await limited.queue({ definition, payload: {}, bounds: noTokens, amountNano: 20n }, media);
     });
-    expect(steps).toEqual(['resolve asr ears', 'limit', 'price', 'admit']);
+    expect(steps).toEqual(['resolve asr ears', 'limit', 'price', 'screen chat', 'admit']);
     expect(admitted[0]).toMatchObject({ requestId: 'r.2', modelId: 'ears' });
     expect(sent.headers).toEqual({});
   });

@@ -5,10 +5,13 @@ import { inputJobId, PlatformError } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
+import { SseWriter } from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import { RateLimiter } from '#rate-limit';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import { applyModelLimit } from '../limits/rate-limits.js';
+import type { CheckModel } from '../moderation/classifiers.js';
+import { ContentPolicy } from '../moderation/content-policy.js';
 import { HttpExchange } from './http-exchange.js';
 import { JobRunner, type StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';
@@ -16,7 +19,7 @@ import { inputNeed, ModelRequest, type RequestSteps } from './model-request.js';
 import { ModelResolver } from './model-resolver.js';
 import { modelHeaders } from './request-headers.js';
 import { StoreBudgets } from './store-budgets.js';
-import { type EventPresenter, streamEvents } from './stream-events.js';
+import { type EventPresenter, failStream, streamEvents } from './stream-events.js';
 
 /** Trait of the default model. */
 const defaultTrait = 'default';
@@ -58,6 +61,7 @@ export class RequestPipeline {
     @Inject(JobRunner) private readonly runner: JobRunner,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'keepAliveMs' | 'stalledMs'>,
+    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screen'>,
   ) {}
 
   /**
@@ -71,8 +75,10 @@ export class RequestPipeline {
       const body = await work(http);
       if (body !== undefined) void reply.send(body);
     } catch (error) {
-      if (!(error instanceof ClientDisconnectedError)) throw error;
-      reply.hijack();
+      if (error instanceof ClientDisconnectedError) reply.hijack();
+      // A comment was sent while the request was prepared: the status line is gone.
+      else if (http.preparing?.started) await failStream(http.preparing, error);
+      else throw error;
     } finally {
       await http.end();
     }
@@ -88,7 +94,7 @@ export class RequestPipeline {
       return this.resolve(http.request, defaultTrait, types);
     });
     void http.reply.headers(modelHeaders(resolved));
-    return new ModelRequest(this.steps(), http, resolved);
+    return new ModelRequest(this.steps(http), http, resolved);
   }
 
   /**
@@ -98,11 +104,37 @@ export class RequestPipeline {
    * does not have.
    */
   async openInput(http: HttpExchange, { id, type, param, position }: InputModel): Promise<ModelRequest> {
-    const resolved = await this.models.resolve(id, type, http.request).catch((error: unknown) => {
+    const need = inputNeed(id, 'turns this input into text');
+    const asAdapter = { isAdapter: true };
+    const resolved = await this.models.resolve(id, type, http.request, asAdapter).catch((error: unknown) => {
       if (!(error instanceof PlatformError) || !otherType.includes(error.code)) throw error;
-      throw new PlatformError('INVALID_REQUEST', `The model ${id} is not installed. ${inputNeed({ id })}`, param);
+      throw new PlatformError('INVALID_REQUEST', `The model ${id} is not installed. ${need}`, param);
     });
-    return new ModelRequest(this.steps(), http, resolved, { id: inputJobId(http.request.id, position), param });
+    return new ModelRequest(this.steps(http), http, resolved, {
+      id: inputJobId(http.request.id, position),
+      param,
+      need,
+    });
+  }
+
+  /**
+   * Resolves a model that classifies an input of a request. Its job is a request of its own, whose texts are not checked
+   * in turn. Rejects with `MODEL_OFFLINE` for a model that the registry does not have.
+   */
+  async openCheck(http: HttpExchange, { id: modelId, type, param }: CheckModel): Promise<ModelRequest> {
+    const need = inputNeed(modelId, 'checks this input');
+    const asAdapter = { isAdapter: true };
+    const resolved = await this.models.resolve(modelId, type, http.request, asAdapter).catch((error: unknown) => {
+      if (!(error instanceof PlatformError) || !otherType.includes(error.code)) throw error;
+      throw new PlatformError('MODEL_OFFLINE', `The model ${modelId} is not installed. ${need}`, param);
+    });
+    if (resolved.manifest.classifies === undefined) {
+      const message = `The model ${modelId} classifies nothing: the operator has to name another one in the content policy.`;
+      throw new PlatformError('SERVICE_UNAVAILABLE', message, param, { retry: 'never' });
+    }
+    const steps = { ...this.steps(http), screen: () => Promise.resolve() };
+    const id = inputJobId(http.request.id, `check${http.nextCheck()}`);
+    return new ModelRequest(steps, http, resolved, { id, param, need });
   }
 
   /** Applies the limits of a model to a request. Rejects with `RATE_LIMIT_EXCEEDED` and `SERVICE_UNAVAILABLE`. */
@@ -120,10 +152,25 @@ export class RequestPipeline {
     await streamEvents(reply, job, presenter, { keepAliveMs, stalledMs });
   }
 
-  private steps(): RequestSteps {
+  /** Sends comments to a client that streams while nothing else can be sent. */
+  private async keepAlive<Result>(http: HttpExchange, work: () => Promise<Result>): Promise<Result> {
+    const { keepAliveMs, stalledMs } = this.config;
+    const writer = new SseWriter(http.reply, { keepAliveMs, stalledMs });
+    http.preparing = writer;
+    writer.startKeepAlive();
+    try {
+      return await work();
+    } finally {
+      writer.stopKeepAlive();
+    }
+  }
+
+  private steps(http: HttpExchange): RequestSteps {
     return {
+      keepAlive: (work) => this.keepAlive(http, work),
       price: (modelId, requestId) => this.budgets.of(requestId).within(this.prices.current(modelId)),
       limit: (exchange, demand) => this.limit(exchange, demand),
+      screen: (job) => this.policy.screen(job, (model) => this.openCheck(http, model)),
       runner: this.runner,
     };
   }

@@ -10,7 +10,7 @@ import { ClientDisconnectedError } from './job-stream.js';
 export interface EventPresenter<Event extends ReplyEvent> {
   present(event: Event): string[];
   /** The chunks after the last event, before `[DONE]`. */
-  finish(usage: JobUsage): string[];
+  finish(usage: JobUsage): string[] | Promise<string[]>;
   /** The chunks of an error after part of the stream was sent; default: one with OpenAI's error object. */
   fail?(error: PlatformError): string[];
   /** The server-sent event of a chunk; default: its data alone. */
@@ -37,7 +37,7 @@ export async function streamEvents<Event extends ReplyEvent>(
   writer.startKeepAlive();
   try {
     const usage = await job.follow((event) => send(framed(presenter.present(event))));
-    await send(framed(presenter.finish(usage)) + sseData('[DONE]'));
+    await send(framed(await presenter.finish(usage)) + sseData('[DONE]'));
     writer.end();
   } catch (error) {
     const { started } = writer;
@@ -48,4 +48,10 @@ export async function streamEvents<Event extends ReplyEvent>(
     writer.end('failed');
     if (!started) throw error;
   }
+}
+
+/** Ends a stream that has no events yet with an error. */
+export async function failStream(writer: SseWriter, error: unknown): Promise<void> {
+  await writer.write(sseData(JSON.stringify(errorFrame(PlatformError.from(error)))));
+  writer.end('failed');
 }

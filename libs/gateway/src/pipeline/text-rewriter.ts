@@ -15,11 +15,17 @@ export interface RewriteOptions {
   reservedNano: NanoUsd;
 }
 
+/** Who asks for a rewriting: the client and its request's headers. */
+export type RewriteRequester = Pick<RewriteOptions, 'caller' | 'headers'>;
+
 /**
- * Rewrites texts with the default chat model. Abstract, because the slice that uses it may not depend on the chat
+ * Rewrites texts with a chat model that follows instructions. Abstract, because the slice that uses it may not depend on the chat
  * slice.
  */
 export abstract class TextRewriter {
+  /** Rejects with `INVALID_REQUEST` naming `param` if no served model follows instructions. */
+  abstract requireModel(requester: RewriteRequester, param: string): Promise<void>;
+
   /** Returns null if no such model is served or anything fails; never rejects. It is not charged by itself. */
   abstract rewrite(text: string, options: RewriteOptions): Promise<string | null>;
 }

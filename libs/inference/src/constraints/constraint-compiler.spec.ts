@@ -76,6 +76,27 @@ describe('ConstraintCompiler', () => {
     });
   });
 
+  it('runs one slice per turn of the event loop, however many compile at once', async () => {
+    const objects = 20;
+    const schemas = Array.from({ length: 8 }, (_, index) => ({
+      properties: Object.fromEntries(
+        Array.from({ length: objects }, (_value, member) => [`m${member}`, { minProperties: 0, title: `${index}` }]),
+      ),
+    }));
+    let turns = 0;
+    let isDone = false;
+    const turn = (): void => {
+      turns++;
+      if (!isDone) setImmediate(turn);
+    };
+    setImmediate(turn);
+    // Each slice ends with its first step, and each object takes a step.
+    const compiler = compilerWith({ budgetMs: 60_000, sliceMs: Number.MIN_VALUE });
+    await Promise.all(schemas.map((schema) => compiler.compile({ type: 'json-schema', schema, param: 'p' })));
+    isDone = true;
+    expect(turns).toBeGreaterThan(schemas.length * objects);
+  });
+
   it('compiles what is asked for twice once, and forgets what failed', async () => {
     const compiler = compilerWith();
     const ask = () => compiler.compile({ type: 'json-schema', schema: { type: 'array' }, param: 'p' });
@@ -84,6 +105,60 @@ describe('ConstraintCompiler', () => {
     for (let round = 0; round < 2; round++) {
       await expect(compiler.compile({ type: 'regex', pattern: '(', param: 'p' })).rejects.toThrow('not supported');
     }
+  });
+
+  it('follows references that double at every level once each', async () => {
+    const levels = Array.from({ length: 40 }, (_, level) => {
+      const next = { $ref: `#/$defs/d${level + 1}` };
+      return [`d${level}`, { allOf: [next, next, { maxLength: 100 - level }] }] as const;
+    });
+    const $defs = Object.fromEntries([...levels, ['d40', { type: 'string' }]]);
+    const schema = { $ref: '#/$defs/d0', $defs };
+    expect(await firstOf(compilerWith(), { type: 'json-schema', schema, param: 'p' })).toBe('\n\r "');
+  });
+
+  it('gives up at its budget within a single step', async () => {
+    const schemas = [
+      { enum: Array.from({ length: 20_000 }, (_, index) => `value ${index}`) },
+      { type: 'string', pattern: `^(${Array.from({ length: 300 }, (_, index) => `word${index}`).join('|')})$` },
+    ];
+    for (const schema of schemas) {
+      const compiled = compilerWith({ budgetMs: 0 }).compile({ type: 'json-schema', schema, param: 'p' });
+      await expect(compiled).rejects.toMatchObject({
+        message: expect.stringMatching(/^The schema is not supported at #.*: compiling takes too long\.$/),
+      });
+    }
+  });
+
+  it('bounds the memory of all constraints and their masks, and shares those used last', async () => {
+    const maxKeptBytes = 3 * 2 ** 20;
+    const compiler = compilerWith({ maxKeptBytes });
+    const schemaOf = (index: number) => ({
+      type: 'object',
+      properties: { [`name${index}`]: { type: 'string', minLength: 40 } },
+      required: [`name${index}`],
+    });
+    const compile = (index: number) => compiler.compile({ type: 'json-schema', schema: schemaOf(index), param: 'p' });
+    const first = await compile(0);
+    const firstBits = first.newMatcher([0]).allowed().bits;
+    let largest = 0;
+    for (let index = 1; index <= 120; index++) {
+      const matcher = (await compile(index)).newMatcher([0]);
+      for (const byte of Buffer.from(`{"name${index}":"some text of forty characters`)) {
+        matcher.allowed();
+        matcher.accept(byte + 1);
+      }
+      largest = Math.max(largest, compiler.keptBytes);
+    }
+    // States are made between two masks too.
+    expect(largest).toBeLessThanOrEqual(maxKeptBytes * 1.1);
+    // Not so low that nothing is kept.
+    expect(compiler.keptBytes).toBeGreaterThan(maxKeptBytes / 4);
+    const [last, lastAgain] = [await compile(120), await compile(120)];
+    expect(last.newMatcher([0]).allowed().bits).toBe(lastAgain.newMatcher([0]).allowed().bits);
+    expect((await compile(0)).newMatcher([0]).allowed().bits).not.toBe(firstBits);
+    // What a running request holds still works.
+    expect(first.newMatcher([0]).allowed().bits).toEqual(firstBits);
   });
 
   it('refuses what no token of the vocabulary can begin', async () => {

@@ -3,6 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '#common';
 import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
+import { takesTooLong, withDeadline } from './compile-deadline.js';
+import { WorkTimer } from './work-timer.js';
 import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
@@ -31,9 +33,20 @@ export interface ConstraintLimits {
   maxLength: number;
   /** Constraints kept for later requests. */
   maxKept: number;
+  /** Memory of those and of their masks. The one used last stays, however large. */
+  maxKeptBytes: number;
 }
 
-export const constraintLimits: ConstraintLimits = { budgetMs: 1_000, sliceMs: 4, maxLength: 1_000_000, maxKept: 64 };
+export const constraintLimits: ConstraintLimits = {
+  budgetMs: 1_000,
+  sliceMs: 4,
+  maxLength: 1_000_000,
+  maxKept: 64,
+  maxKeptBytes: 256 * 2 ** 20,
+};
+
+/** Measured memory of one unit of `TextAutomaton.size`: states, threads and expressions with their tables. */
+const bytesPerObject = 620;
 
 /** States and expressions beyond which a constraint is compiled anew by the next request, to drop what no text reaches again. */
 const maxKeptSize = 200_000;
@@ -41,27 +54,39 @@ const maxKeptSize = 200_000;
 interface Kept {
   compiled: Promise<{ automaton: TextAutomaton }>;
   automaton: TextAutomaton | null;
+  masks: MaskCache;
 }
 
 /**
  * Compiles the constraints of requests for one tokenizer, in slices between which the event loop turns: a slow schema
- * delays its own request. Keeps the most recently used ones.
+ * delays its own request. Keeps the most recently used ones with their masks.
  */
 export class ConstraintCompiler {
+  /** Least recently used first. */
   private readonly kept = new Map<string, Kept>();
-  private readonly masks: MaskCache;
   private readonly limits: ConstraintLimits;
+  /** The turn of the last slice. */
+  private turns: Promise<void> = Promise.resolve();
 
-  constructor(trie: TokenTrie, limits: Partial<ConstraintLimits> = {}) {
-    this.masks = new MaskCache(trie);
+  constructor(
+    private readonly trie: TokenTrie,
+    limits: Partial<ConstraintLimits> = {},
+  ) {
     this.limits = { ...constraintLimits, ...limits };
+  }
+
+  /** Memory of the kept constraints and their masks, about. */
+  get keptBytes(): number {
+    let bytes = 0;
+    for (const kept of this.kept.values()) bytes += memoryOf(kept);
+    return bytes;
   }
 
   /** Rejects with `INVALID_REQUEST` for what cannot be compiled, naming the construct. */
   async compile(constraint: OutputConstraint): Promise<CompiledConstraint> {
     try {
-      const { automaton } = await this.keptOrNew(constraint).compiled;
-      const { masks } = this;
+      const { compiled, masks } = this.keptOrNew(constraint);
+      const { automaton } = await compiled;
       if (new TokenMatcher(automaton, masks, []).isStuck()) {
         throw new ConstraintRefusal('no token of this model begins such a text');
       }
@@ -83,15 +108,25 @@ export class ConstraintCompiler {
     this.kept.delete(key);
     const kept = known && (known.automaton?.size ?? 0) <= maxKeptSize ? known : this.start(constraint, key);
     this.kept.set(key, kept);
-    if (this.kept.size > this.limits.maxKept) {
-      const [oldest] = this.kept.keys();
-      if (oldest !== undefined) this.kept.delete(oldest);
-    }
+    this.evict();
     return kept;
   }
 
+  /** Drops the least recently used ones. Running requests keep what they use until they end. */
+  private evict(): void {
+    const { maxKept, maxKeptBytes } = this.limits;
+    let bytes = this.keptBytes;
+    for (const [key, kept] of this.kept) {
+      if (this.kept.size <= 1 || (this.kept.size <= maxKept && bytes <= maxKeptBytes)) return;
+      this.kept.delete(key);
+      bytes -= memoryOf(kept);
+    }
+  }
+
   private start(constraint: OutputConstraint, key: string): Kept {
-    const kept: Kept = { automaton: null, compiled: this.run(constraint) };
+    // Texts reach new states, and need new masks, long after the constraint was compiled.
+    const masks = new MaskCache(this.trie, { onGrowth: () => this.evict() });
+    const kept: Kept = { automaton: null, compiled: this.run(constraint), masks };
     kept.compiled.then(
       ({ automaton }) => (kept.automaton = automaton),
       () => this.kept.get(key) === kept && this.kept.delete(key),
@@ -99,23 +134,35 @@ export class ConstraintCompiler {
     return kept;
   }
 
+  /** One slice per turn of the event loop, in the order of the compilations, however many there are. */
+  private nextTurn(): Promise<void> {
+    this.turns = this.turns.then(() => setImmediate());
+    return this.turns;
+  }
+
   private async run(constraint: OutputConstraint): Promise<{ automaton: TextAutomaton }> {
     // Behind the return of `compile`: the request must not wait in the turn that brought it.
-    await setImmediate();
+    await this.nextTurn();
     const work = automatonFor(constraint);
+    let pointer = '';
     for (let usedMs = 0; ;) {
-      const startedAt = performance.now();
-      for (let sliceMs = 0; sliceMs < this.limits.sliceMs; sliceMs = performance.now() - startedAt) {
-        const step = work.next();
+      const timer = new WorkTimer();
+      const limitMs = this.limits.budgetMs - usedMs;
+      do {
+        // A single step may be long, and every other request waits for it.
+        const step = withDeadline({ timer, limitMs, pointer }, () => work.next());
         if (step.done) return { automaton: step.value };
-        if (usedMs + sliceMs > this.limits.budgetMs) {
-          throw new ConstraintRefusal('compiling takes too long', step.value || '#');
-        }
-      }
-      usedMs += performance.now() - startedAt;
-      await setImmediate();
+        pointer = step.value;
+        if (timer.exceeds(limitMs)) throw takesTooLong(pointer);
+      } while (timer.elapsedMs < this.limits.sliceMs);
+      usedMs += timer.ms;
+      await this.nextTurn();
     }
   }
+}
+
+function memoryOf({ automaton, masks }: Kept): number {
+  return (automaton?.size ?? 0) * bytesPerObject + masks.bytes;
 }
 
 /** Yields the place that it has reached. */

@@ -1,4 +1,5 @@
 import { type Regex, RegexArena } from './regex.js';
+import { checkDeadline } from './compile-deadline.js';
 import { ConstraintRefusal } from './refusal.js';
 
 /** A part of a grammar. Nodes are made once, children first, and compared by identity. */
@@ -116,6 +117,7 @@ export class Grammar {
   private findNullable(): ReadonlySet<GrammarNode> {
     const found = new Set<GrammarNode>();
     const isNullable = (node: GrammarNode): boolean => {
+      checkDeadline();
       if (node.kind === 'sequence') return node.items.every((item) => found.has(item));
       if (node.kind === 'choice') return node.items.some((item) => found.has(item));
       if (node.kind === 'repeat') return node.min === 0 || found.has(node.body);
@@ -143,6 +145,7 @@ export class Grammar {
   }
 
   private answerFor(node: GrammarNode): boolean {
+    checkDeadline();
     switch (node.kind) {
       case 'lexeme':
         return this.arena.isLive(node.regex);
@@ -176,6 +179,7 @@ export class Grammar {
   }
 
   private add<Node extends GrammarNode>(node: Node): Node {
+    checkDeadline();
     if (this.nodes.length >= maxNodes) throw new ConstraintRefusal('the grammar is too large');
     this.nodes.push(node);
     return node;
@@ -201,6 +205,7 @@ function firstRules(start: GrammarNode, nullable: ReadonlySet<GrammarNode>): Gra
   const open = [start];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (seen.has(node)) continue;
+    checkDeadline();
     seen.add(node);
     if (node.kind === 'rule') rules.push(node);
     else if (node.kind === 'repeat') open.push(node.body);

@@ -1,3 +1,4 @@
+import { checkDeadline } from './compile-deadline.js';
 import { ConstraintRefusal } from './refusal.js';
 
 /*
@@ -207,6 +208,7 @@ export class RegexArena {
     const open = [start];
     for (let regex = open.pop(); regex !== undefined; regex = open.pop()) {
       for (const byte of this.classes.samples) {
+        checkDeadline();
         const next = this.derive(regex, byte);
         if (next === this.empty || next.isLive === false || cameFrom.has(next)) continue;
         cameFrom.set(next, regex);
@@ -292,6 +294,7 @@ export class RegexArena {
   }
 
   private make(key: string, kind: RegexKind, members: Partial<Regex>): Regex {
+    checkDeadline();
     const regex: Regex = {
       id: this.size++,
       kind,

@@ -1,34 +1,51 @@
 import { PlatformError } from '#common';
-import type { AllowedTokens, TokenConstraint } from '../sampling/token-constraint.js';
+import {
+  type AllowedTokens,
+  type MaskHistory,
+  maxFew,
+  newMaskHistory,
+  type TokenConstraint,
+} from '../sampling/token-constraint.js';
 import { ConstraintRefusal } from './refusal.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
+import { WorkTimer } from './work-timer.js';
 import type { TokenTrie } from './token-trie.js';
 
 /** How long one mask may take, in ms: it is computed between two steps, and every other request waits. */
 const maxMaskMs = 500;
 
+/** Default bound of one grammar's masks; those used last are kept in any case. */
+const defaultMaxBytes = 64 * 2 ** 20;
+const minKeptMasks = 16;
+
 /** Nodes of the trie between two looks at the clock. */
 const nodesPerCheck = 4_096;
+
+/** Maximum number of tokens outside of a mask that are listed. */
+const maxExcluded = 512;
 
 interface KnownMask {
   mask: Uint32Array;
   isEmpty: boolean;
   /** Whether every token with bytes may come next. */
   isFull: boolean;
+  few: number[] | null;
+  excluded: number[] | null;
+  history: MaskHistory;
 }
 
-/** Masks of one tokenizer, least recently used out first. */
+/** Masks of one grammar, least recently used out first. */
 export class MaskCache {
   private readonly known = new Map<TextState, KnownMask>();
-  private readonly maxEntries: number;
   private readonly path: (TextState | null)[] = [];
+  /** Memory of the masks. */
+  bytes = 0;
 
+  /** `onGrowth` is called behind each new mask. */
   constructor(
     readonly trie: TokenTrie,
-    maxBytes = 64 * 2 ** 20,
-  ) {
-    this.maxEntries = Math.max(16, Math.floor(maxBytes / Math.max(1, wordsOf(trie) * 4)));
-  }
+    private readonly options: { maxBytes?: number; onGrowth?: () => void } = {},
+  ) {}
 
   maskOf(automaton: TextAutomaton, state: TextState): KnownMask {
     // Tokens are shorter than this limit, so both states offer the same ones.
@@ -41,25 +58,33 @@ export class MaskCache {
     }
     const made = withinLimits(() => this.compute(automaton, key));
     this.known.set(key, made);
-    if (this.known.size > this.maxEntries) {
-      const [oldest] = this.known.keys();
-      if (oldest !== undefined) this.known.delete(oldest);
-    }
+    this.bytes += bytesOf(made);
+    this.shrink();
+    this.options.onGrowth?.();
     return made;
+  }
+
+  private shrink(): void {
+    const { maxBytes = defaultMaxBytes } = this.options;
+    for (const [key, mask] of this.known) {
+      if (this.bytes <= maxBytes || this.known.size <= minKeptMasks) return;
+      this.known.delete(key);
+      this.bytes -= bytesOf(mask);
+    }
   }
 
   private compute(automaton: TextAutomaton, start: TextState): KnownMask {
     const { bytes, depths, skips, firstTokens, tokens } = this.trie;
     const { path } = this;
     const mask = new Uint32Array(wordsOf(this.trie));
-    const deadline = performance.now() + maxMaskMs;
+    const timer = new WorkTimer();
     let count = 0;
     let untilCheck = nodesPerCheck;
     path[0] = start;
     for (let node = 0; node < bytes.length;) {
       if (--untilCheck === 0) {
         untilCheck = nodesPerCheck;
-        if (performance.now() > deadline) throw tooSlow();
+        if (timer.exceeds(maxMaskMs)) throw tooSlow();
       }
       const depth = depths[node] as number;
       const next = automaton.next(path[depth] as TextState, bytes[node] as number);
@@ -77,7 +102,15 @@ export class MaskCache {
       node++;
     }
     path.length = 0;
-    return { mask, isEmpty: count === 0, isFull: count === tokens.length };
+    const excluded = mask.length * 32 - count > maxExcluded ? null : idsOf(mask, false);
+    return {
+      mask,
+      isEmpty: count === 0,
+      isFull: count === tokens.length,
+      few: count > maxFew ? null : idsOf(mask, true),
+      excluded,
+      history: newMaskHistory({ isAlmostAll: excluded !== null }),
+    };
   }
 }
 
@@ -100,7 +133,7 @@ export class TokenMatcher implements TokenConstraint {
   }
 
   allowed(): AllowedTokens {
-    const { mask, isEmpty } = this.masks.maskOf(this.automaton, this.state);
+    const { mask, isEmpty, few, excluded, history } = this.masks.maskOf(this.automaton, this.state);
     const endings = this.state.isComplete ? this.endings : [];
     if (isEmpty && endings.length === 0) {
       throw new PlatformError(
@@ -108,7 +141,7 @@ export class TokenMatcher implements TokenConstraint {
         'No token of this model goes on with the text that the schema demands.',
       );
     }
-    return { bits: mask, endings };
+    return { bits: mask, endings, few, excluded: endings.length > 0 ? null : excluded, history };
   }
 
   isFinished(): boolean {
@@ -127,6 +160,21 @@ export class TokenMatcher implements TokenConstraint {
       this.state = next;
     }
   }
+}
+
+/** Ids whose bit is set, or is not, ascending. */
+function idsOf(mask: Uint32Array, isSet: boolean): number[] {
+  const ids: number[] = [];
+  for (let word = 0; word < mask.length; word++) {
+    const bits = (mask[word] as number) ^ (isSet ? 0 : -1);
+    for (let rest = bits; rest !== 0; rest &= rest - 1) ids.push((word << 5) + 31 - Math.clz32(rest & -rest));
+  }
+  return ids;
+}
+
+/** With an estimate for the objects around the arrays. */
+function bytesOf({ mask, few, excluded }: KnownMask): number {
+  return mask.byteLength + ((few?.length ?? 0) + (excluded?.length ?? 0)) * 8 + 400;
 }
 
 function wordsOf({ vocabularySize }: TokenTrie): number {

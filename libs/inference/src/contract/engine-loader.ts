@@ -1,3 +1,4 @@
+import type { RunShape } from '#platform/memory';
 import type { Engine, EngineSink } from './engine.js';
 import type { ReasoningFormat } from './reasoning-format.js';
 import type { TaskRequest } from './task.js';
@@ -42,6 +43,8 @@ export interface LoadedEngine {
   provider: string;
   providerNote: string | null;
   slots: number;
+  /** How the memory of a run grows with the size of its images. Absent: its inputs are bounded, or have none. */
+  run?: RunShape;
   /** Run before the host is ready, because the first run of a session is slow. */
   warmUp?: WarmUp;
 }

@@ -2,6 +2,8 @@ import { PlatformError } from '#common';
 
 /** Family names used in manifests, without importing the families. */
 export const familyNames = [
+  'coco-ssd',
+  'cross-encoder',
   'decoder',
   'esrgan',
   'kokoro',
@@ -10,8 +12,10 @@ export const familyNames = [
   'moonshine',
   'musicgen',
   'nsfw-mobilenet',
+  'pp-ocr',
   'rife',
   'stable-diffusion',
+  'text-classification',
   'text-embedding',
   'text-to-video-sd',
   'tiny-tts',

@@ -30,6 +30,8 @@ export interface PromptImage {
   /** Images with the same hash are the same image; at least 16 bytes in hexadecimal. */
   hash: string;
   pixels: RgbPixels;
+  /** A frame of a video: read as a whole, with as few tokens as the model can. */
+  isFrame?: boolean;
   /** Field of the caller's request, for refusals. */
   param: string;
 }
@@ -41,6 +43,8 @@ export interface ChatTemplateMessage {
   imagePositions?: number[];
   name?: string;
   reasoning_content?: string;
+  /** Where a part to cache ends in `content`, in UTF-16 units; no part of the template's message. */
+  cacheMark?: number;
   /** Calls of an assistant's message. */
   toolCalls?: ToolCall[];
   /** Of a message of role `tool`: the call it is the result of. */
@@ -61,10 +65,30 @@ export interface ChatPrompt {
   tools?: object[];
 }
 
+/** Text to continue unchanged: without a chat template, and with all of its output as text. */
+export type BarePrompt = (
+  | { /** The tokenizer adds BOS. */ text: string }
+  | {
+      /** Of the model's own tokenizer, BOS included; unknown ones are refused. */
+      tokenIds: number[];
+      /** Reports their text with `prompt-ready`. */
+      reportsText?: boolean;
+    }
+) & {
+  /** Field of the caller's request, for refusals; default `messages`. */
+  param?: string;
+};
+
 export interface TextGenerationRequest {
   id: string;
-  /** A conversation for the model's chat template, or text to continue unchanged (BOS added by the tokenizer). */
-  prompt: ChatPrompt | { text: string };
+  /** A conversation for the model's chat template, or text to continue. */
+  prompt: ChatPrompt | BarePrompt;
+  /** How long its cached prefix is kept before those of others, in ms; absent: as long as there is room. */
+  cacheMs?: number;
+  /** Requests of other scopes copy only the platform's own part of its cached prompt; absent: one scope for all. */
+  cacheScope?: string;
+  /** Leading characters of the first message that the platform wrote; default: none. */
+  platformCharacters?: number;
   n: number;
   sampling: SamplingOptions;
   /** Absent: up to the model's limit or the end of the context. */
@@ -108,7 +132,7 @@ export type TextGenerationEvent =
   /**
    * `opensThinking`: the chat template already opened a reasoning block, so the output begins inside it. `reasoning`: how
    * the model marks those blocks, if it is known to write any. `toolStyle`: how it writes calls, for a request with
-   * tools.
+   * tools. `promptText`: what the token ids of the prompt mean, if it was asked for.
    */
   | {
       type: 'prompt-ready';
@@ -117,6 +141,7 @@ export type TextGenerationEvent =
       opensThinking?: boolean;
       toolStyle?: ToolStyleName;
       reasoning?: ReasoningFormat;
+      promptText?: string;
     }
   | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
@@ -133,6 +158,10 @@ export interface TextEngineStats extends EngineStats {
   promptTokensTotal: number;
   cachedTokensTotal: number;
   generatedTokensTotal: number;
+}
+
+export function isBarePrompt(prompt: TextGenerationRequest['prompt']): prompt is BarePrompt {
+  return !('messages' in prompt);
 }
 
 /**

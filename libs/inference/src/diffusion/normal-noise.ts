@@ -22,3 +22,22 @@ export class NormalNoise {
     return values;
   }
 }
+
+/** Noise of several images, each from its own seed: an image gets the same noise in any batch. */
+export class BatchNoise {
+  private readonly sources: readonly NormalNoise[];
+
+  constructor(
+    seeds: readonly number[],
+    private readonly length: number,
+  ) {
+    this.sources = seeds.map((seed) => new NormalNoise(seed));
+  }
+
+  /** Draws the noise of all images, one after another. */
+  draw(): Float32Array {
+    const all = new Float32Array(this.sources.length * this.length);
+    this.sources.forEach((source, index) => all.set(source.draw(this.length), index * this.length));
+    return all;
+  }
+}

@@ -2,6 +2,7 @@ import { PlatformError } from '#common';
 import type { EncodedSentence } from '../text/sentence-tokenizer.js';
 import type { EmbeddingInput } from './embedding-task.js';
 import type { BatchRow } from './length-batcher.js';
+import { RowRequest } from './row-request.js';
 
 /** One text of a request, tokenized. */
 export interface EmbeddingRow extends BatchRow {
@@ -10,54 +11,47 @@ export interface EmbeddingRow extends BatchRow {
   readonly ids: Int32Array;
 }
 
-/** Number of texts tokenized before the next request gets its turn. */
-const textsPerTurn = 16;
+/** How a model reads its texts. */
+export interface SentenceReader {
+  tokenize: (text: string) => EncodedSentence;
+  /** Null unless the ids are what the model's tokenizer makes of a text. */
+  readIds: (ids: readonly number[]) => EncodedSentence | null;
+  maxTokens: number;
+}
 
-/** A request in progress in the engine. */
-export class EmbeddingRequest {
-  readonly rows: EmbeddingRow[] = [];
-  /** Rows in the running batch. */
-  inBatch = 0;
-  isCancelled = false;
-  computedTokens = 0;
-  private computedRows = 0;
-
+/** The texts of a request, or token ids that mean texts. */
+export class EmbeddingRequest extends RowRequest<EmbeddingRow> {
   constructor(
-    readonly id: string,
+    id: string,
     readonly input: EmbeddingInput,
-  ) {}
-
-  get isRead(): boolean {
-    return this.rows.length === this.input.texts.length;
+    private readonly reader: SentenceReader,
+  ) {
+    super(id, input.tokenIds?.length ?? input.texts.length);
   }
 
-  get isComputed(): boolean {
-    return this.computedRows === this.input.texts.length;
-  }
-
-  /** Tokenizes the next texts. Throws `TOO_MANY_TOKENS` naming the first text that is too long. */
-  readSome(tokenize: (text: string) => EncodedSentence, maxTokens: number): void {
-    const { texts } = this.input;
-    const end = Math.min(this.rows.length + textsPerTurn, texts.length);
-    for (let index = this.rows.length; index < end; index++) {
-      const encoded = tokenize(texts[index] ?? '');
-      if ('tooLong' in encoded) throw tooLong(index, texts.length, { tokens: encoded.tooLong, maxTokens });
-      const { ids } = encoded;
-      this.rows.push({ owner: this.id, index, ids, length: ids.length });
-    }
-  }
-
-  countComputed(rows: readonly EmbeddingRow[]): void {
-    this.computedRows += rows.length;
-    for (const { length } of rows) this.computedTokens += length;
+  /** Throws `TOO_MANY_TOKENS` for a text that is too long, `INVALID_REQUEST` for token ids of another tokenizer. */
+  protected readRow(index: number): EmbeddingRow {
+    const { input, reader, count } = this;
+    const given = input.tokenIds?.[index];
+    const encoded = given === undefined ? reader.tokenize(input.texts[index] ?? '') : reader.readIds(given);
+    if (encoded === null) throw foreignIds(index, count);
+    if ('tooLong' in encoded) throw tooLong(index, count, { tokens: encoded.tooLong, maxTokens: reader.maxTokens });
+    const { ids } = encoded;
+    return { owner: this.id, index, ids, length: ids.length };
   }
 }
 
 function tooLong(index: number, count: number, { tokens, maxTokens }: { tokens: string; maxTokens: number }) {
-  const which = count === 1 ? 'The input' : `The text at position ${index}`;
+  const which = count === 1 ? 'the input' : `the text at position ${index}`;
   return new PlatformError(
     'TOO_MANY_TOKENS',
-    `${which} has ${tokens} tokens; this model takes ${maxTokens}.`,
+    `This model's maximum context length is ${maxTokens} tokens. However, ${which} has ${tokens} tokens.`,
     count === 1 ? 'input' : `input[${index}]`,
   );
+}
+
+function foreignIds(index: number, count: number): PlatformError {
+  const param = count === 1 ? 'input' : `input[${index}]`;
+  const text = `${param} holds token ids that this model's tokenizer does not write. They mean other words to it: send texts.`;
+  return new PlatformError('INVALID_REQUEST', text, param);
 }

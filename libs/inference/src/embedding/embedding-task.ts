@@ -5,6 +5,8 @@ export const embeddingTask = 'embed';
 
 export interface EmbeddingInput {
   texts: string[];
+  /** Texts as ids of the model's own tokenizer, special tokens included; `texts` is then empty. */
+  tokenIds?: number[][];
   /** Length of the vectors; null for the model's own. Shorter vectors are truncated and normalised again. */
   dimensions: number | null;
 }

@@ -72,10 +72,24 @@ describe('EmbeddingEngine', () => {
     const { run, batches } = setUp();
     const long = [...Array.from({ length: 30 }, () => words(2)), words(51)];
     await expect(run.embed(long)).rejects.toThrow(
-      'TOO_MANY_TOKENS: The text at position 30 has 51 tokens; this model takes 50. (input[30])',
+      "TOO_MANY_TOKENS: This model's maximum context length is 50 tokens. However, the text at position 30 has 51 tokens. (input[30])",
     );
     expect(batches).toEqual([]);
-    await expect(run.embed([words(51)])).rejects.toThrow('The input has 51 tokens; this model takes 50. (input)');
+    await expect(run.embed([words(51)])).rejects.toThrow('the input has 51 tokens. (input)');
+  });
+
+  it('reads token ids where the model knows them as its own', async () => {
+    const readIds = (ids: readonly number[]) => (ids[0] === 7 ? { ids: Int32Array.from(ids) } : null);
+    const { run } = setUp({ readIds });
+    const { vectors, tokens } = await run.embed({
+      tokenIds: [
+        [7, 1],
+        [7, 1, 1],
+      ],
+    });
+    expect([vectors.map(([length]) => length), tokens]).toEqual([[2, 3], 5]);
+    await expect(run.embed({ tokenIds: [[7], [8]] })).rejects.toThrow(/^INVALID_REQUEST: .*\(input\[1\]\)$/);
+    await expect(setUp().run.embed({ tokenIds: [[7]] })).rejects.toThrow(/^INVALID_REQUEST: .*\(input\)$/);
   });
 
   it('ends a cancelled request with the vectors computed so far and skips the rest', async () => {

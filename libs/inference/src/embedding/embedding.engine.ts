@@ -1,18 +1,18 @@
-import { PlatformError, Histogram } from '#common';
-import { asRunFailure } from '../engines/device-failure.js';
+import { PlatformError } from '#common';
 import type { EngineSink } from '../contract/engine.js';
-import { type EngineStats, stepBounds } from '../contract/engine-stats.js';
-import type { TaskEngine, TaskEvent, TaskRequest } from '../contract/task.js';
 import type { EncodedSentence } from '../text/sentence-tokenizer.js';
 import { type EmbeddingInput, type EmbeddingPart, embeddingTask } from './embedding-task.js';
 import { EmbeddingRequest, type EmbeddingRow } from './embedding-request.js';
-import { type BatchLimits, LengthBatcher } from './length-batcher.js';
+import type { BatchLimits } from './length-batcher.js';
 import { shapeVector } from './pooling.js';
+import { RowEngine } from './row.engine.js';
 
 export interface EmbeddingEngineOptions {
   /** Returns one vector per row, in one run of the model. */
   encode: (rows: readonly Int32Array[]) => Promise<Float32Array[]>;
   tokenize: (text: string, limit: number) => EncodedSentence;
+  /** Reads texts that the client has tokenized; absent: none. */
+  readIds?: (ids: readonly number[], limit: number) => EncodedSentence | null;
   /** Longest text in tokens. */
   maxTokens: number;
   normalize: boolean;
@@ -24,171 +24,29 @@ export interface EmbeddingEngineOptions {
   onClose?: () => Promise<void>;
 }
 
-/** Time spent tokenizing between two runs, in ms: while a batch waits, and while none does. */
-const readingMs = { busy: 5, idle: 20 };
-
-/**
- * Embeds the texts of all queued requests together. A request is fully tokenized before its first row runs, so a text
- * that is too long costs nothing. Its rows then join rows of similar length from other requests, and their vectors are
- * sent as parts. Between two runs the engine yields to the event loop so that requests can be added and cancelled.
- */
-export class EmbeddingEngine implements TaskEngine {
-  private readonly requests = new Map<string, EmbeddingRequest>();
-  private readonly reading: EmbeddingRequest[] = [];
-  private readonly batcher: LengthBatcher<EmbeddingRow>;
-  private isWorking = false;
-  private idle: Promise<void> = Promise.resolve();
-  private isClosed = false;
-  private steps = 0;
-  private runMs = 0;
-  private readonly stepSeconds = new Histogram(stepBounds);
-
-  constructor(private readonly options: EmbeddingEngineOptions) {
-    this.batcher = new LengthBatcher(options.batch);
-  }
-
-  submit({ id, task, input }: TaskRequest): void {
-    if (this.isClosed) return this.send(id, failed(unloaded()));
-    if (task !== embeddingTask) {
-      return this.send(id, failed(new PlatformError('INVALID_MODEL', `This model does not support the task ${task}.`)));
-    }
-    const request = new EmbeddingRequest(id, input as EmbeddingInput);
-    this.requests.set(id, request);
-    this.reading.push(request);
-    if (!this.isWorking) this.idle = this.work();
-  }
-
-  cancel(id: string): void {
-    const request = this.requests.get(id);
-    if (request === undefined) return;
-    this.drop(request);
-    // The running batch is finished and counted before the task ends.
-    if (request.inBatch === 0) this.send(id, finished(request, true));
-    else request.isCancelled = true;
-  }
-
-  stats(): EngineStats {
-    const { slots } = this.options;
-    return {
-      slots,
-      running: this.requests.size,
-      waiting: this.batcher.size,
-      stepsTotal: this.steps,
-      runMsTotal: this.runMs,
-      stepSeconds: this.stepSeconds.read(),
+/** Embeds the texts of all queued requests together. */
+export class EmbeddingEngine extends RowEngine<EmbeddingRow, EmbeddingRequest> {
+  constructor(options: EmbeddingEngineOptions) {
+    const { encode, tokenize, readIds, maxTokens, normalize, batch, slots, sink, onClose } = options;
+    const reader = {
+      tokenize: (text: string) => tokenize(text, maxTokens),
+      readIds: (ids: readonly number[]) => readIds?.(ids, maxTokens) ?? null,
+      maxTokens,
     };
-  }
-
-  /** Fails queued requests; resolves when the session is released. */
-  async close(): Promise<void> {
-    this.isClosed = true;
-    for (const request of this.requests.values()) this.fail(request, unloaded());
-    await this.idle;
-    await this.options.onClose?.();
-  }
-
-  private async work(): Promise<void> {
-    this.isWorking = true;
-    while (this.reading.length > 0 || this.batcher.size > 0) {
-      await new Promise((resolve) => setImmediate(resolve));
-      this.read(this.batcher.size > 0 ? readingMs.busy : readingMs.idle);
-      const rows = this.batcher.next();
-      if (rows.length > 0) await this.run(rows);
-    }
-    // Runs in the same turn as the check above, so a later submit starts a new loop.
-    this.isWorking = false;
-  }
-
-  /** Tokenizes queued requests in turn until the time is used up. */
-  private read(milliseconds: number): void {
-    const until = performance.now() + milliseconds;
-    for (let request = this.reading.shift(); request !== undefined; request = this.reading.shift()) {
-      this.readSome(request);
-      if (performance.now() > until) return;
-    }
-  }
-
-  private readSome(request: EmbeddingRequest): void {
-    const { tokenize, maxTokens } = this.options;
-    try {
-      request.readSome((text) => tokenize(text, maxTokens), maxTokens);
-    } catch (error) {
-      return this.fail(request, error);
-    }
-    if (request.isRead) this.batcher.add(request.id, request.rows);
-    else this.reading.push(request);
-  }
-
-  private async run(rows: EmbeddingRow[]): Promise<void> {
-    const owners = this.ownersOf(rows);
-    for (const { request, own } of owners) request.inBatch = own.length;
-    const startedAt = performance.now();
-    try {
-      const vectors = await this.options.encode(rows.map(({ ids }) => ids));
-      this.count(startedAt);
-      const byRow = new Map(rows.map((row, index) => [row, vectors[index]]));
-      for (const { request, own } of owners) this.deliver(request, own, byRow);
-    } catch (error) {
-      this.count(startedAt);
-      for (const { request } of owners) this.fail(request, asRunFailure(error));
-    }
-  }
-
-  private ownersOf(rows: readonly EmbeddingRow[]): { request: EmbeddingRequest; own: EmbeddingRow[] }[] {
-    const ids = [...new Set(rows.map(({ owner }) => owner))];
-    return ids.flatMap((id) => {
-      const request = this.requests.get(id);
-      return request === undefined ? [] : [{ request, own: rows.filter(({ owner }) => owner === id) }];
+    super({
+      ...{ batch, slots, sink, onClose },
+      task: embeddingTask,
+      open: (id, input) => new EmbeddingRequest(id, input as EmbeddingInput, reader),
+      encode: (rows) => encode(rows.map(({ ids }) => ids)),
+      present: ({ input: { dimensions } }, computed) => {
+        const shaped = computed.map(({ values }) => shapeVector(values, { dimensions, normalize }));
+        if (!shaped.every(isFiniteVector)) {
+          throw new PlatformError('INFERENCE_FAILED', 'The model returned non-finite numbers for a text.');
+        }
+        const rows = computed.map(({ row }) => row);
+        return partOf(rows, shaped);
+      },
     });
-  }
-
-  private deliver(
-    request: EmbeddingRequest,
-    rows: EmbeddingRow[],
-    vectors: ReadonlyMap<EmbeddingRow, Float32Array | undefined>,
-  ): void {
-    request.inBatch = 0;
-    if (this.isClosed) return;
-    request.countComputed(rows);
-    if (request.isCancelled) return this.send(request.id, finished(request, true));
-    const { normalize } = this.options;
-    const { dimensions } = request.input;
-    const shaped = rows.map((row) => shapeVector(vectors.get(row) ?? new Float32Array(), { dimensions, normalize }));
-    if (!shaped.every(isFiniteVector)) {
-      return this.fail(
-        request,
-        new PlatformError('INFERENCE_FAILED', 'The model returned non-finite numbers for a text.'),
-      );
-    }
-    this.send(request.id, { type: 'task-part', part: partOf(rows, shaped) });
-    if (!request.isComputed) return;
-    this.drop(request);
-    this.send(request.id, finished(request, false));
-  }
-
-  private count(startedAt: number): void {
-    const ms = performance.now() - startedAt;
-    this.steps++;
-    this.runMs += ms;
-    this.stepSeconds.add(ms / 1_000);
-  }
-
-  private fail(request: EmbeddingRequest, error: unknown): void {
-    const isOpen = this.requests.has(request.id) || request.isCancelled;
-    this.drop(request);
-    request.isCancelled = false;
-    if (isOpen) this.send(request.id, failed(PlatformError.from(error, 'INFERENCE_FAILED')));
-  }
-
-  private drop(request: EmbeddingRequest): void {
-    this.requests.delete(request.id);
-    this.batcher.remove(request.id);
-    const position = this.reading.indexOf(request);
-    if (position >= 0) this.reading.splice(position, 1);
-  }
-
-  private send(id: string, event: TaskEvent): void {
-    this.options.sink([[id, event]]);
   }
 }
 
@@ -202,16 +60,4 @@ function partOf(rows: readonly EmbeddingRow[], vectors: readonly Float32Array[])
 
 function isFiniteVector(vector: Float32Array): boolean {
   return vector.length > 0 && vector.every(Number.isFinite);
-}
-
-function finished({ computedTokens }: EmbeddingRequest, cancelled: boolean): TaskEvent {
-  return { type: 'task-finished', cancelled, output: { tokens: computedTokens } };
-}
-
-function failed(error: PlatformError): TaskEvent {
-  return { type: 'failed', error: error.toWire(), usage: null };
-}
-
-function unloaded(): PlatformError {
-  return new PlatformError('MODEL_OFFLINE', 'The model was unloaded.');
 }

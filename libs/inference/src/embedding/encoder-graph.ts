@@ -33,11 +33,7 @@ export function inspectEncoder(
   { inputs, outputs }: Pick<GraphSession, 'inputs' | 'outputs'>,
   { wholeText }: { wholeText: boolean },
 ): EncoderGraph {
-  const known = inputs.map(describeInput);
-  for (const kind of ['ids', 'mask'] as const) {
-    if (!known.some((input) => input.kind === kind)) throw unfit(`it takes no ${nameOf(kind)}`);
-  }
-  const isFloat = ({ type }: TensorDescription) => type === 'float32' || type === 'float16';
+  const known = describeInputs(inputs);
   const ofRank = (rank: number) => outputs.filter((output) => isFloat(output) && output.shape.length === rank);
   const pick = (candidates: TensorDescription[], wanted: string[]) =>
     candidates.find(({ name }) => wanted.includes(name));
@@ -46,6 +42,33 @@ export function inspectEncoder(
   if (tokens !== undefined && !wholeText) return { inputs: known, output: tokens, granularity: 'tokens' };
   if (text !== undefined) return { inputs: known, output: text, granularity: 'text' };
   throw unfit(wholeText ? 'its layers behind the pooling are not in the graph' : 'it gives no vectors of tokens');
+}
+
+/** Finds the inputs of a cross-encoder and its output: one score per pair. Throws `INVALID_MODEL` otherwise. */
+export function inspectCrossEncoder({ inputs, outputs }: Pick<GraphSession, 'inputs' | 'outputs'>): {
+  inputs: EncoderInput[];
+  output: string;
+} {
+  const known = describeInputs(inputs);
+  const scores = outputs.find(({ name }) => name === 'logits') ?? outputs[0];
+  if (scores === undefined || !isFloat(scores)) throw unfit('it gives no scores');
+  const classes = scores.shape[1];
+  if (scores.shape.length > 2 || (typeof classes === 'number' && classes > 1)) {
+    throw unfit(`its output ${scores.name} is not one score per text`);
+  }
+  return { inputs: known, output: scores.name };
+}
+
+function isFloat({ type }: TensorDescription): boolean {
+  return type === 'float32' || type === 'float16';
+}
+
+function describeInputs(inputs: readonly TensorDescription[]): EncoderInput[] {
+  const known = inputs.map(describeInput);
+  for (const kind of ['ids', 'mask'] as const) {
+    if (!known.some((input) => input.kind === kind)) throw unfit(`it takes no ${nameOf(kind)}`);
+  }
+  return known;
 }
 
 function describeInput({ name, type }: TensorDescription): EncoderInput {

@@ -69,8 +69,8 @@ export class LengthBatcher<Row extends BatchRow> {
     let window: BatchWindow = { from: anchor, to: anchor + 1, tokens: this.lengthAt(anchor) };
     for (;;) {
       const { from, to, tokens } = window;
-      const shorter = this.safetyClassifier({ from: from - 1, to, tokens: tokens + this.lengthAt(from - 1) });
-      const longer = this.safetyClassifier({ from, to: to + 1, tokens: tokens + this.lengthAt(to) });
+      const shorter = this.withPadding({ from: from - 1, to, tokens: tokens + this.lengthAt(from - 1) });
+      const longer = this.withPadding({ from, to: to + 1, tokens: tokens + this.lengthAt(to) });
       const best = shorter !== null && (longer === null || shorter.padding <= longer.padding) ? shorter : longer;
       if (best === null) return [from, to];
       window = best.window;
@@ -78,7 +78,7 @@ export class LengthBatcher<Row extends BatchRow> {
   }
 
   /** Returns the padding of a window; null when it exceeds the limits. */
-  private safetyClassifier(window: BatchWindow): { window: BatchWindow; padding: number } | null {
+  private withPadding(window: BatchWindow): { window: BatchWindow; padding: number } | null {
     const { from, to, tokens } = window;
     if (from < 0 || to > this.rows.length || to - from > this.limits.rows) return null;
     const cells = this.lengthAt(to - 1) * (to - from);

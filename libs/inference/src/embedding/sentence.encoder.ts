@@ -1,7 +1,8 @@
 import { PlatformError } from '#common';
-import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
-import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
-import { type EncoderGraph, type EncoderInput, inspectEncoder } from './encoder-graph.js';
+import { floatsOf } from '../runtime/float-tensor.js';
+import type { GraphSession } from '../runtime/graph-session.js';
+import { encoderFeeds } from './encoder-feeds.js';
+import { type EncoderGraph, inspectEncoder } from './encoder-graph.js';
 import { cosine, poolTokens } from './pooling.js';
 import type { SentenceSettings } from './sentence-settings.js';
 
@@ -30,9 +31,9 @@ export class SentenceEncoder {
 
   /** Returns one vector per row, neither truncated nor normalised. Rejects with the runtime's error. */
   async encode(rows: readonly Int32Array[]): Promise<Float32Array[]> {
-    const longest = rows.reduce((max, row) => Math.max(max, row.length), 1);
     const { inputs, output, granularity } = this.graph;
-    const feeds = Object.fromEntries(inputs.map((input) => [input.name, this.feed(input, rows, longest)]));
+    const batch = rows.map((ids) => ({ ids }));
+    const { feeds, longest } = encoderFeeds(this.session, inputs, { rows: batch, padId: this.padId });
     const fetched = (await this.session.run(feeds, [output.name]))[output.name];
     if (fetched === undefined) throw new PlatformError('INFERENCE_FAILED', 'The model returned no vectors.');
     const data = floatsOf(fetched);
@@ -61,24 +62,4 @@ export class SentenceEncoder {
   async release(): Promise<void> {
     await this.session.release();
   }
-
-  private feed({ kind, type }: EncoderInput, rows: readonly Int32Array[], longest: number): GraphTensor {
-    const cells = new Int32Array(rows.length * longest).fill(kind === 'ids' ? this.padId : 0);
-    for (const [index, row] of rows.entries()) {
-      const start = index * longest;
-      if (kind === 'ids') cells.set(row, start);
-      else if (kind === 'mask') cells.fill(1, start, start + row.length);
-      else if (kind === 'positions') for (let token = 0; token < longest; token++) cells[start + token] = token;
-    }
-    const data = type === 'int64' ? BigInt64Array.from(cells, BigInt) : cells;
-    return this.session.tensor(type, data, [rows.length, longest]);
-  }
-}
-
-function floatsOf(tensor: GraphTensor): Float32Array {
-  if (tensor.data instanceof Float32Array) return tensor.data;
-  const bits = float16Bits(tensor);
-  const values = new Float32Array(bits.length);
-  float16ToFloat32(bits, values);
-  return values;
 }

@@ -1,6 +1,7 @@
 import type { TokenScore } from '../sampling/token-score.js';
 import type { Detokenizer, ReasoningScanner, StopMatcher, TextTokenizer } from '../text/index.js';
 import type { GeneratedTokenLogprob } from '../contract/text-generation.js';
+import type { CallBudget } from './call-budget.js';
 
 /** New text of a choice with its tokens. */
 export interface ChoiceDelta {
@@ -22,6 +23,8 @@ export interface ChoiceWriterDependencies {
   stopMatcher: StopMatcher;
   /** Finds the reasoning, in which stop strings are text like any other; null if there is none. */
   scanner?: ReasoningScanner | null;
+  /** Ends the text behind the last tool call that fits; null where there are no several calls. */
+  callBudget?: CallBudget | null;
   withLogprobs: boolean;
 }
 
@@ -30,6 +33,7 @@ export interface ChoiceWriterDependencies {
  * is counted once, in the delta that carries its text.
  */
 export class ChoiceWriter {
+  private tokens = 0;
   private waitingTokens = 0;
   private waitingLogprobs: WaitingLogprob[] = [];
   private decodedLength = 0;
@@ -40,6 +44,7 @@ export class ChoiceWriter {
 
   /** Returns the delta of one more token, null while its text is held back, and whether a stop string is complete. */
   push(tokenId: number, score: TokenScore | null): { delta: ChoiceDelta | null; stopped: boolean } {
+    this.tokens++;
     this.waitingTokens++;
     if (this.dependencies.withLogprobs && score !== null) this.addLogprob(tokenId, score);
     const decoded = this.dependencies.detokenizer.push(tokenId);
@@ -61,14 +66,20 @@ export class ChoiceWriter {
 
   private untilStop(decoded: string, isLast = false): { text: string; stopped: boolean } {
     const { scanner, stopMatcher } = this.dependencies;
-    if (!scanner) return stopMatcher.push(decoded);
+    if (!scanner) return this.untilLastCall(stopMatcher.push(decoded));
     let sent = '';
     for (const { kind, text } of [...scanner.push(decoded), ...(isLast ? scanner.flush() : [])]) {
-      const { text: safe, stopped } = kind === 'answer' ? stopMatcher.push(text) : { text, stopped: false };
+      const { text: safe, stopped } =
+        kind === 'answer' ? this.untilLastCall(stopMatcher.push(text)) : { text, stopped: false };
       sent += safe;
       if (stopped) return { text: sent, stopped };
     }
     return { text: sent, stopped: false };
+  }
+
+  private untilLastCall({ text, stopped }: { text: string; stopped: boolean }): { text: string; stopped: boolean } {
+    const isLast = this.dependencies.callBudget?.push(text, this.tokens) === true;
+    return { text, stopped: stopped || isLast };
   }
 
   private addLogprob(tokenId: number, score: TokenScore): void {

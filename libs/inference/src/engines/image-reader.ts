@@ -1,8 +1,14 @@
 import { PlatformError } from '#common';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
-import type { ChatPrompt, PromptImage, TextGenerationRequest } from '../contract/text-generation.js';
+import {
+  type ChatPrompt,
+  isBarePrompt,
+  type PromptImage,
+  type TextGenerationRequest,
+} from '../contract/text-generation.js';
 import type { RgbPixels } from '../images/pixel-grid.js';
 import type { MediaSpan, PromptMedia } from '../scheduler/prompt-media.js';
+import { rotaryPositions } from '../text/rotary-positions.js';
 import {
   buildImagePrompt,
   buildPrompt,
@@ -19,6 +25,8 @@ export interface ImageEncoder {
   /** Text of the token that stands for an image in the chat template and for one position of it in the prompt. */
   readonly placeholder: string;
   readonly imageTokenId: number;
+  /** Whether the decoder counts positions in time, height and width. */
+  readonly hasRotaryGrid: boolean;
   /** Returns how an image of this size stands in a prompt. Throws `PlatformError` for a size it cannot read. */
   layout(image: PromptImage): ImageLayout;
   /** Returns `[tokens, width]`. `isWanted` is asked between runs; false ends the work with an error. */
@@ -60,7 +68,7 @@ export class ImageReader {
     template: ChatTemplate | null,
     reasoning: ReasoningFormat | null,
   ): BuiltImagePrompt {
-    if ('text' in prompt) return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
+    if (isBarePrompt(prompt)) return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
     const { placeholder, imageTokenId } = this.encoder;
     const images = this.imagesOf(prompt);
     const layouts = images.map((image) => this.encoder.layout(image));
@@ -106,7 +114,8 @@ export class ImageReader {
         for (let index = 0; index < length; index++) keys[start + index] = keyOf(image.hash, offset + index);
       }
     }
-    return { spans, keys };
+    if (!this.encoder.hasRotaryGrid) return { spans, keys };
+    return { spans, keys, rotary: rotaryPositions(promptIds.length, placed) };
   }
 
   private async featuresOf(

@@ -138,7 +138,6 @@ export class QueuedTaskEngine implements TaskEngine {
   }
 
   private fail(id: string, error: unknown): void {
-    const failure = error instanceof PlatformError ? error : asRunFailure(error);
-    this.options.sink([[id, { type: 'failed', error: failure.toWire(), usage: null }]]);
+    this.options.sink([[id, { type: 'failed', error: asRunFailure(error).toWire(), usage: null }]]);
   }
 }

@@ -3,7 +3,7 @@ import type { CompiledConstraint } from '../constraints/constraint-compiler.js';
 import { ReasoningConstraint } from '../constraints/reasoning-constraint.js';
 import { ReasoningTokens } from '../constraints/reasoning-tokens.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
-import type { TextGenerationRequest } from '../contract/text-generation.js';
+import { isBarePrompt, type TextGenerationRequest } from '../contract/text-generation.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import { type GenerationConfig, ReasoningScanner, type TextTokenizer } from '../text/index.js';
 
@@ -28,7 +28,7 @@ export class ReasoningControl {
 
   /** Throws `INVALID_REQUEST` for a budget that this model's tokenizer cannot keep to. */
   planFor({ prompt }: TextGenerationRequest, { opensThinking }: { opensThinking: boolean }): ReasoningPlan | null {
-    if ('text' in prompt) return null;
+    if (isBarePrompt(prompt)) return null;
     if (prompt.thinkingBudget !== undefined && this.tokens === null) {
       throw new PlatformError('INVALID_REQUEST', 'This model cannot bound its reasoning.', 'reasoning_effort');
     }

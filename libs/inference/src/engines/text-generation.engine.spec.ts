@@ -97,6 +97,29 @@ describe('SchedulerTextEngine', () => {
     expect(texts).toEqual([['a'], ['bcd', 'choice-finished', 'finished']]);
   });
 
+  it('shares with other scopes only what the template and the platform wrote', () => {
+    const source = 'Helpful.{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[answer]';
+    const chat = new ChatTemplate(source, tokenizer.special);
+    const { engine, scheduler } = start(500, { template: chat });
+    const system = { role: 'system', content: 'Be kind.' };
+    const merged = { role: 'system', content: 'Be kind.\n\nMy secret.' };
+    const user = { role: 'user', content: 'Helpful.' };
+    const cases = [
+      { messages: [user], platformCharacters: undefined, shared: 'Helpful.[user]' },
+      { messages: [system, user], platformCharacters: undefined, shared: 'Helpful.[system]' },
+      { messages: [system, user], platformCharacters: 8, shared: 'Helpful.[system]Be kind.[user]' },
+      { messages: [merged, user], platformCharacters: 8, shared: 'Helpful.[system]Be kind.' },
+    ];
+    for (const [index, { messages, platformCharacters }] of cases.entries()) {
+      const members = { id: `r${index}`, prompt: { messages }, cacheScope: 'a', platformCharacters };
+      engine.submit(request('', members));
+    }
+    for (const [index, { shared }] of cases.entries()) {
+      const scope = scheduler.submitted[index]?.scope;
+      expect(scope).toEqual({ label: 'a', sharedTokens: idsOf(shared).length });
+    }
+  });
+
   it('sends one message per step, whatever events it has', () => {
     const { engine, scheduler, messages } = start();
     engine.submit(request('the river', { n: 2 }));
@@ -187,7 +210,7 @@ describe('SchedulerTextEngine', () => {
     engine.submit(request(prompt));
     await Promise.resolve();
     expect(messages[0]?.[0]?.[1]).toMatchObject({
-      error: { code: 'TOO_MANY_TOKENS', message: expect.stringContaining('are more than 1000 tokens') },
+      error: { code: 'TOO_MANY_TOKENS', message: expect.stringContaining('has more than 1000 tokens') },
     });
   });
 
@@ -302,6 +325,38 @@ describe('SchedulerTextEngine', () => {
       return [...(scheduler.submitted[0]?.promptIds ?? [])].filter((id) => id === withBos.bosTokenId).length;
     });
     expect(firstIds).toEqual([1, 0, 1]);
+  });
+
+  it('takes token ids as they are, and says what they mean if it is asked', () => {
+    const { engine, scheduler, events } = start();
+    const tokenIds = idsOf(' the river');
+    engine.submit(request('', { prompt: { tokenIds, reportsText: true } }));
+    engine.submit(request('', { id: 'r2', prompt: { tokenIds } }));
+    scheduler.step(([first, second]) => {
+      first?.listener.onPrompt(0);
+      second?.listener.onPrompt(0);
+    });
+    expect(scheduler.submitted.map(({ promptIds }) => [...promptIds])).toEqual([tokenIds, tokenIds]);
+    expect(events()).toEqual([
+      { type: 'prompt-ready', promptTokens: tokenIds.length, cachedTokens: 0, promptText: ' the river' },
+      { type: 'prompt-ready', promptTokens: tokenIds.length, cachedTokens: 0 },
+    ]);
+  });
+
+  it('refuses token ids that it does not have, or too many of them, by the caller’s field', async () => {
+    const { engine, events } = start(10);
+    const [known = 0] = idsOf('a');
+    engine.submit(request('', { prompt: { tokenIds: [known, 1_000_000], param: 'prompt[1]' } }));
+    engine.submit(request('', { id: 'r2', prompt: { tokenIds: Array(10).fill(known), param: 'prompt' } }));
+    engine.submit(request('', { id: 'r3', prompt: { text: 'a'.repeat(900), param: 'prompt' } }));
+    const begin = /^This model's maximum context length is 10 tokens\. However, the prompt has /;
+    await expect
+      .poll(() => events())
+      .toMatchObject([
+        { error: { code: 'INVALID_REQUEST', param: 'prompt[1]', message: expect.stringContaining('1000000') } },
+        { error: { code: 'TOO_MANY_TOKENS', param: 'prompt', message: expect.stringMatching(begin) } },
+        { error: { code: 'TOO_MANY_TOKENS', param: 'prompt', message: expect.stringMatching(begin) } },
+      ]);
   });
 
   it('starts an empty prompt with the end-of-text token if the model has no BOS', () => {

@@ -1,4 +1,4 @@
-import { noTokens, PlatformError } from '#common';
+import { contextOverflow, noTokens, PlatformError } from '#common';
 import { type CompiledConstraint, ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { buildTokenTrie } from '../constraints/token-trie.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
@@ -6,6 +6,7 @@ import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
 import type { PromptMedia } from '../scheduler/prompt-media.js';
+import { commonPrefix, minimumReuse, type PrefixScope } from '../scheduler/prefix-store.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
@@ -14,22 +15,26 @@ import {
   type ChatTemplate,
   type GenerationConfig,
   mergeSampling,
+  platformText,
   StopMatcher,
+  textToCache,
   type TextTokenizer,
 } from '../text/index.js';
+import { CallBudget } from './call-budget.js';
 import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
 import { ReasoningControl, type ReasoningPlan } from './reasoning-control.js';
 import { ToolControl } from './tool-control.js';
-import type {
-  TextEngineStats,
-  SamplingOptions,
-  TextGenerationEngine,
-  TextGenerationEvent,
-  TextGenerationRequest,
-  TextGenerationSink,
+import {
+  isBarePrompt,
+  type SamplingOptions,
+  type TextEngineStats,
+  type TextGenerationEngine,
+  type TextGenerationEvent,
+  type TextGenerationRequest,
+  type TextGenerationSink,
 } from '../contract/text-generation.js';
 
 /** Text processing of a model: everything between characters and token ids. */
@@ -63,6 +68,8 @@ interface ActiveRequest {
   opensThinking: boolean;
   promptTokens: number;
   cachedTokens: number | null;
+  /** Leading tokens of the prompt that are to be cached. */
+  tokensToCache: number;
   generatedTokens: number;
   sequenceIds: string[];
   openChoices: number;
@@ -76,6 +83,8 @@ interface ActiveRequest {
 interface PreparedPrompt {
   built: BuiltPrompt;
   promptIds: Int32Array;
+  tokensToCache: number;
+  scope: PrefixScope;
   maxNewTokens: number;
   /** Null: the text may be anything. */
   constraint: CompiledConstraint | null;
@@ -157,26 +166,44 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   private prepare(request: TextGenerationRequest): PreparedPrompt {
-    const { tokenizer } = this.options.text;
     const { contextLength } = this.options;
-    const { built, placeImages } = this.buildPrompt(request.prompt);
-    this.checkLength(Math.ceil(Buffer.byteLength(built.text) / tokenizer.longestTokenBytes), 'at least ');
-    const ids = tokenizer.encodeWithin(built.text, contextLength);
-    if (ids === null) throw this.tooLong(contextLength, 'more than ');
-    // A chat template writes its own BOS or deliberately none; only plain text gets the tokenizer's.
+    const { prompt } = request;
+    const { built, placeImages } = this.buildPrompt(prompt);
+    const param = promptParam(prompt);
     const isBare = built.kind === 'continuation';
-    const promptIds = this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids));
-    this.checkLength(promptIds.length, '');
+    const promptIds = 'tokenIds' in prompt ? this.givenIds(prompt.tokenIds, param) : this.encode(built, param);
+    this.checkLength(promptIds.length, { about: '', param });
     const maxOutput = contextLength - promptIds.length;
     return {
       built,
       promptIds,
+      tokensToCache: this.tokensToCache(request, promptIds, isBare),
+      scope: { label: request.cacheScope, sharedTokens: isBare ? 0 : this.sharedTokens(request, promptIds) },
       constraint: null,
       images: placeImages(promptIds),
       media: null,
       reasoning: this.reasoning?.planFor(request, built) ?? null,
       maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
     };
+  }
+
+  /** Returns how many leading tokens of a prompt its part to cache has; 0 for a part too short to be copied. */
+  private tokensToCache({ prompt }: TextGenerationRequest, promptIds: Int32Array, isBare: boolean): number {
+    const { template, tokenizer, images } = this.options.text;
+    const text = textToCache(prompt, template, { hasParts: images !== undefined });
+    if (text === '') return 0;
+    const ids = tokenizer.encodeWithin(text, promptIds.length) ?? [];
+    const length = commonPrefix(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids), promptIds, promptIds.length);
+    return length < minimumReuse ? 0 : length;
+  }
+
+  /** Returns how many leading tokens of a prompt are what the platform's own text alone is encoded to. */
+  private sharedTokens(request: TextGenerationRequest, promptIds: Int32Array): number {
+    const { template, tokenizer, images } = this.options.text;
+    if (template === null || request.cacheScope === undefined) return 0;
+    const text = platformText(request, template, { hasParts: images !== undefined });
+    const ids = Int32Array.from(tokenizer.encodeWithin(text, promptIds.length) ?? []);
+    return commonPrefix(ids, promptIds, promptIds.length);
   }
 
   private buildPrompt(prompt: TextGenerationRequest['prompt']) {
@@ -189,23 +216,40 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
   }
 
-  /** Requires room for one output token after the prompt. */
-  private checkLength(tokens: number, about: string): void {
-    if (tokens >= this.options.contextLength) throw this.tooLong(tokens, about);
+  private encode({ text, kind }: BuiltPrompt, param: string): Int32Array {
+    const { tokenizer } = this.options.text;
+    const { contextLength } = this.options;
+    const least = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
+    this.checkLength(least, { about: 'at least ', param });
+    const ids = tokenizer.encodeWithin(text, contextLength);
+    if (ids === null) throw this.tooLong(contextLength, { about: 'more than ', param });
+    // A chat template writes its own BOS or deliberately none; only plain text gets the tokenizer's.
+    const isBare = kind === 'continuation';
+    return this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids), param);
   }
 
-  private tooLong(tokens: number, about: string): PlatformError {
-    const { contextLength } = this.options;
-    const text = `This model's context is ${contextLength} tokens, and the messages are ${about}${tokens} tokens; at least one token must be left for the response.`;
-    return new PlatformError('TOO_MANY_TOKENS', text, 'messages');
+  private givenIds(ids: readonly number[], param: string): Int32Array {
+    const unknown = ids.find((id) => !this.options.text.tokenizer.has(id));
+    if (unknown === undefined) return this.withStart(Int32Array.from(ids), param);
+    const text = `${param} holds the token ${unknown}, which this model's tokenizer does not have.`;
+    throw new PlatformError('INVALID_REQUEST', text, param);
+  }
+
+  /** Requires room for one output token after the prompt. */
+  private checkLength(tokens: number, detail: { about: string; param: string }): void {
+    if (tokens >= this.options.contextLength) throw this.tooLong(tokens, detail);
+  }
+
+  private tooLong(tokens: number, { about, param }: { about: string; param: string }): PlatformError {
+    return contextOverflow(this.options.contextLength, { counted: `${about}${tokens}`, param });
   }
 
   /** Returns BOS for an empty prompt, or EOS if a model has no BOS, because it also marks the start of a text. */
-  private withStart(ids: Int32Array): Int32Array {
+  private withStart(ids: Int32Array, param: string): Int32Array {
     if (ids.length > 0) return ids;
     const { tokenizer } = this.options.text;
     const start = tokenizer.bosTokenId ?? tokenizer.eosTokenId;
-    if (start === null) throw new PlatformError('INVALID_REQUEST', 'The prompt is empty.', 'messages');
+    if (start === null) throw new PlatformError('INVALID_REQUEST', 'The prompt is empty.', param);
     return Int32Array.of(start);
   }
 
@@ -259,6 +303,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       opensThinking: prompt.built.opensThinking,
       promptTokens: prompt.promptIds.length,
       cachedTokens: null,
+      tokensToCache: prompt.tokensToCache,
       generatedTokens: 0,
       sequenceIds: indexes.map((index) => `${request.id}/${index}`),
       openChoices: request.n,
@@ -275,7 +320,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private sequenceOf(
     active: ActiveRequest,
-    { built, promptIds, maxNewTokens, constraint, reasoning, media }: PreparedPrompt,
+    { built, promptIds, scope, maxNewTokens, constraint, reasoning, media }: PreparedPrompt,
     { index, sampling }: { index: number; sampling: SamplingOptions },
   ): SequenceRequest {
     const { tokenizer, generation } = this.options.text;
@@ -285,12 +330,15 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       detokenizer: tokenizer.detokenizer({ stripLeadingSpaces: built.kind === 'answer' }),
       stopMatcher: new StopMatcher(request.stop),
       scanner: reasoning && this.reasoning?.scanner(reasoning),
+      callBudget: this.callBudgetOf(request, maxNewTokens),
       withLogprobs: request.topLogprobs !== null,
     });
     return {
       id: active.sequenceIds[index] ?? request.id,
       promptIds,
+      scope,
       media,
+      cacheMs: request.cacheMs,
       sampling,
       maxNewTokens,
       eosTokenIds: generation.eosTokenIds,
@@ -304,6 +352,11 @@ export class SchedulerTextEngine implements TextGenerationEngine {
         onFailure: (error) => this.choiceFailed(active, error),
       },
     };
+  }
+
+  private callBudgetOf({ tools: use }: TextGenerationRequest, maxTokens: number): CallBudget | null {
+    if (use?.isParallel !== true) return null;
+    return new CallBudget(maxTokens, { style: this.tools.styleName, tools: use.tools });
   }
 
   private constraintOf(
@@ -327,6 +380,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     if (active.cachedTokens !== null) return;
     active.cachedTokens = cachedTokens;
     const { promptTokens, opensThinking, request } = active;
+    const { prompt } = request;
     const reasoning = this.reasoning?.format;
     this.emit(active, {
       type: 'prompt-ready',
@@ -335,7 +389,12 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       ...(opensThinking ? { opensThinking } : {}),
       ...(reasoning === undefined ? {} : { reasoning }),
       ...(request.tools === undefined ? {} : { toolStyle: this.tools.styleName }),
+      ...('tokenIds' in prompt && prompt.reportsText === true ? { promptText: this.textOf(prompt.tokenIds) } : {}),
     });
+  }
+
+  private textOf(tokenIds: readonly number[]): string {
+    return this.options.text.tokenizer.decode(tokenIds, { stripLeadingSpaces: true });
   }
 
   private onTokenSampled(
@@ -375,10 +434,13 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     active.openChoices--;
     if (active.openChoices > 0) return;
     this.active.delete(active.request.id);
+    const { cachedTokens, tokensToCache } = active;
+    const cacheWriteTokens = cachedTokens === null ? 0 : Math.max(0, tokensToCache - cachedTokens);
     const usage = {
       // A prompt cancelled before it was computed is not charged.
-      promptTokens: active.cachedTokens === null ? 0 : active.promptTokens,
-      cachedTokens: active.cachedTokens ?? 0,
+      promptTokens: cachedTokens === null ? 0 : active.promptTokens,
+      cachedTokens: cachedTokens ?? 0,
+      ...(cacheWriteTokens > 0 ? { cacheWriteTokens } : {}),
       completionTokens: active.generatedTokens,
       reasoningTokens: 0,
     };
@@ -407,6 +469,11 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     } as const;
     queueMicrotask(() => this.options.sink([[id, failed]]));
   }
+}
+
+/** The caller's field that holds the prompt. */
+function promptParam(prompt: TextGenerationRequest['prompt']): string {
+  return isBarePrompt(prompt) ? (prompt.param ?? 'messages') : 'messages';
 }
 
 /** Derives the seed of each choice: the seed plus its index. */

@@ -95,7 +95,7 @@ describe('the tools of a prompt', () => {
   });
 
   it('are not mentioned to a model without a template', () => {
-    expect(promptOf(null, requestOf(conversation.slice(0, 2)))).toBe('Rome?');
+    expect(promptOf(null, requestOf(conversation.slice(0, 2)))).toBe('Be kind. Rome?');
   });
 
   it('are written in the style that the manifest names', () => {

@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { TextPart } from '../contract/output-region.js';
-import type { ChatPrompt, TextGenerationRequest } from '../contract/text-generation.js';
+import { type ChatPrompt, isBarePrompt, type TextGenerationRequest } from '../contract/text-generation.js';
 import type { ToolStyleName } from '../contract/tool-use.js';
 import type { ChatTemplate } from '../text/index.js';
 import { nativeMessages, templateTools, withDescription, writtenMessages } from '../tools/template-messages.js';
@@ -33,7 +33,7 @@ export class ToolControl {
   /** The request with messages and tools as the template takes them, and with the form of calls as its constraint. */
   apply(request: TextGenerationRequest): TextGenerationRequest {
     const { prompt, tools: use } = request;
-    if ('text' in prompt) return request;
+    if (isBarePrompt(prompt)) return request;
     const constraint = use === undefined ? request.constraint : this.constraint(request);
     return { ...request, prompt: this.prompt(prompt, use?.tools ?? []), constraint };
   }

@@ -1,4 +1,5 @@
 import type { WireError } from '#common';
+import type { RunShape } from '#platform/memory';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 import type { AnyEngineStats, EngineEvent, EngineRequest } from '../contract/engine.js';
 
@@ -26,6 +27,8 @@ export type HostMessage =
       loadMs: number;
       /** Requests run one at a time, so only the oldest can have caused the death of a host. */
       oneAtATime: boolean;
+      /** Memory of its runs; absent where it does not depend on the request. */
+      run?: RunShape;
     }
   | { type: 'load-failed'; error: WireError; detail: string }
   | { type: 'events'; events: [id: string, event: EngineEvent][] }

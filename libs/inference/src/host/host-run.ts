@@ -51,6 +51,13 @@ export abstract class HostRun<Result = unknown> {
     return this.isEnded ? 'ended' : 'run-again';
   }
 
+  /** Ends a run whose host was killed for its memory: a retry would need as much. */
+  exceededMemory(): void {
+    const message =
+      'This request needs more memory than is free for the model. Ask for less: smaller or fewer images, or a shorter input.';
+    this.fail(new PlatformError('INFERENCE_FAILED', message));
+  }
+
   /** Ends as cancelled with the result so far; for runs that are in no host. */
   cancelled(): void {
     this.finish(this.cancelledResult());

@@ -77,11 +77,25 @@ describe('the death of a host', () => {
       hosts.at(-1)?.die();
       await restarted;
     };
-    return { ask, die, finish: (id: string) => hosts.at(-1)?.finish(id) };
+    return { ask, die, finish: (id: string) => hosts.at(-1)?.finish(id), supervisor };
   }
 
   afterEach(async () => {
     await Promise.all(supervisors.splice(0).map((supervisor) => supervisor.drain(0)));
+  });
+
+  it('for its memory fails the running task at once, and runs the waiting ones again', async () => {
+    const { ask, finish, supervisor } = begin({ oneAtATime: true });
+    const [greedy, modest] = [ask('greedy'), ask('modest')];
+    const restarted = new Promise((resolve) => supervisor.onChange(({ state }) => state === 'ready' && resolve(null)));
+    supervisor.killForMemory('it uses 9 GB');
+    await expect(greedy).rejects.toMatchObject({
+      code: 'INFERENCE_FAILED',
+      message: expect.stringContaining('needs more memory') as string,
+    });
+    await restarted;
+    finish('modest#2');
+    expect(await modest).toMatchObject({ cancelled: false });
   });
 
   it('counts only for the running task if tasks run one at a time', async () => {

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import type { RunShape } from '#platform/memory';
 import type { AnyEngineStats, EngineEvent } from '../contract/engine.js';
 import type { TaskRequest } from '../contract/task.js';
 import type { TextGenerationRequest } from '../contract/text-generation.js';
@@ -66,6 +67,8 @@ export interface HostReport {
   stats: AnyEngineStats | null;
   residentBytes: number;
   loopLagMs: number;
+  /** Memory of its runs; null where it does not depend on the request. */
+  run: RunShape | null;
 }
 
 export interface HostStateChange {
@@ -217,6 +220,17 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     }
   }
 
+  /**
+   * Kills a host that uses too much memory. In a host that runs one request at a time, that request fails at once;
+   * elsewhere it cannot be told which one it was, and each is retried once.
+   */
+  killForMemory(reason: string): void {
+    const [oldest] = this.runs.values();
+    const isKnown = this.oneAtATime && this.currentState === 'ready' && oldest !== undefined;
+    if (isKnown) oldest.exceededMemory();
+    this.replace(reason, { isAnswered: isKnown });
+  }
+
   private submit(run: OpenRun): void {
     if (this.currentState !== 'ready' || this.host === null) return run.failAfter(this.timings.failoverWaitMs);
     run.submitted();
@@ -249,10 +263,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   }
 
   private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
-    const { provider, providerNote, slots, loadMs } = message;
+    const { provider, providerNote, slots, loadMs, run = null } = message;
     this.readyAtMs = performance.now();
     this.oneAtATime = message.oneAtATime;
-    this.lastReport = { provider, providerNote, slots, loadMs, stats: null, residentBytes: 0, loopLagMs: 0 };
+    this.lastReport = { provider, providerNote, slots, loadMs, stats: null, residentBytes: 0, loopLagMs: 0, run };
     if (this.currentState !== 'loading') return;
     this.enter('ready', null);
     this.watch(this.timings.silentAfterMs, 'silent for too long');
@@ -274,14 +288,14 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     for (const [id, list] of byRun) this.runs.get(id)?.accept(list);
   }
 
-  /** Kills an unusable host and handles it like a crash. */
-  private replace(reason: string): void {
+  /** Kills an unusable host and handles it like a crash. `isAnswered`: the run at fault has already ended. */
+  private replace(reason: string, { isAnswered = false } = {}): void {
     const host = this.host;
-    this.handleHostExit(reason);
+    this.handleHostExit(reason, { isAnswered });
     host?.kill();
   }
 
-  private handleHostExit(reason: string): void {
+  private handleHostExit(reason: string, { isAnswered = false } = {}): void {
     this.host = null;
     this.watch(null, '');
     if (this.currentState === 'draining' || this.currentState === 'gone') {
@@ -301,7 +315,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     const [oldest] = this.runs.values();
     for (const run of this.runs.values()) {
       // Runs are in submission order, which is the execution order of a host that runs one at a time.
-      const hadStarted = !this.oneAtATime || run === oldest;
+      const hadStarted = !this.oneAtATime || (run === oldest && !isAnswered);
       if (!wasReady || run.hostDied({ hadStarted }) === 'run-again') run.failAfter(this.timings.failoverWaitMs);
     }
     setTimeout(() => {

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PlatformError } from '#common';
 import { loadConfig, TracingConfig } from '#platform/config';
+import { IdleCollector } from '#platform/memory';
 import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../contract/engine.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
@@ -71,10 +72,11 @@ export class ModelHost {
       this.loaded = loaded;
       await this.warmUp(loaded);
       this.startBeating(loaded);
-      const { engine, provider, providerNote, slots } = loaded;
+      const { engine, provider, providerNote, slots, run } = loaded;
       const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
       const loadMs = performance.now() - startedAt;
-      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime });
+      const shape = run === undefined ? {} : { run };
+      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...shape });
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
       this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });
@@ -172,5 +174,6 @@ export function serveModelHost(loadEngine: EngineLoader): void {
       process.disconnect();
     },
   };
+  new IdleCollector().start();
   new ModelHost(channel, loadEngine, () => openTracing('sluice-model-host', loadConfig(TracingConfig))).start();
 }

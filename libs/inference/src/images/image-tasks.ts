@@ -49,7 +49,7 @@ export interface InterpolateInput {
   moment: number;
 }
 
-/** Task `generate`: an image from a prompt, optionally starting from an image. */
+/** Task `generate`: images from a prompt, optionally starting from an image. */
 export interface GenerateInput {
   prompt: string;
   negativePrompt: string;
@@ -59,9 +59,20 @@ export interface GenerateInput {
   steps: number;
   /** Guidance scale; 1 and less disable the comparison with the negative prompt. */
   guidance: number;
-  seed: number;
+  /**
+   * One image is generated per seed, in one run of the network each step: memory grows with their number. An image
+   * depends on its own seed only.
+   */
+  seeds: readonly number[];
   /** Image of the requested size to start from; null for none. */
   image: RgbPixels | null;
   /** Share of the given image to regenerate, above 0 and up to 1. */
   strength: number;
+  /** One byte per pixel of the given image: 0 is kept, anything else is regenerated. Null regenerates everything. */
+  mask: Uint8Array | null;
+}
+
+export interface GenerateOutput {
+  /** In the order of the seeds. */
+  images: RgbPixels[];
 }

@@ -13,7 +13,7 @@ import { type VoiceActivity, voiceFrameSamples } from './voice-activity.js';
 import { planWindow, type WindowPlan } from './window-planner.js';
 
 /** Speech of at most the model's maximum length. */
-export interface SpeechWindow extends Pick<RecognitionInput, 'prompt' | 'temperature' | 'timestamps'> {
+export interface SpeechWindow extends Pick<RecognitionInput, 'prompt' | 'temperature' | 'timestamps' | 'translate'> {
   samples: Float32Array;
   /** ISO 639-1, the client's language before the detected one; the first that the model supports is used. */
   languages: readonly string[];
@@ -79,6 +79,7 @@ export class BlockRecognizer {
       prompt: input.prompt,
       temperature: input.temperature,
       timestamps: input.timestamps,
+      translate: input.translate ?? false,
     };
     const speech = await this.model.recognize(window, context);
     return this.buildOutput(plan, speech, memory);

@@ -35,6 +35,8 @@ export interface RecognitionInput {
   /** 0 to 1. 0 and null take the likeliest text, with higher temperatures only where that fails. */
   temperature: number | null;
   timestamps: TimestampDetail;
+  /** True: the text is in English, whatever was spoken. Models that only transcribe refuse it. Absent: false. */
+  translate?: boolean;
   /** Memory of the previous block; null for the first. */
   memory: RecognitionMemory | null;
 }

@@ -43,7 +43,14 @@ describe('inspectDecoderGraph', () => {
       vocabularySize: 1000,
       topSize: 64,
       hasLogSumExp: true,
+      givesWanted: false,
     });
+  });
+
+  it('finds the logits of wanted tokens', () => {
+    const inputs = [...splitInputs, { name: 'wanted_ids', type: 'int64', shape: ['batch', 'wanted'] }];
+    const outputs = [...splitOutputs, { name: 'wanted_logits', type: 'float32', shape: ['batch', 'wanted'] }];
+    expect(inspectDecoderGraph(session(inputs, outputs))).toMatchObject({ kind: 'split', givesWanted: true });
   });
 
   it('accepts a split graph without top candidates', () => {

@@ -33,6 +33,8 @@ export interface SplitGraph extends DecoderGraphBase {
   /** Number of top logits selected by the graph; 0 without this output. */
   topSize: number;
   hasLogSumExp: boolean;
+  /** Returns the logits of tokens by their ids. */
+  givesWanted: boolean;
 }
 
 /**
@@ -45,6 +47,8 @@ export interface ConcatGraph extends DecoderGraphBase {
   inputIds: IntegerType;
   attentionMask: IntegerType | null;
   positionIds: IntegerType | null;
+  /** Whether every position has three numbers: time, height, width. */
+  hasMultimodalPositions: boolean;
   /** Input of merged exports that selects one of their two branches. */
   useCacheBranch: boolean;
   /** Name and rank of the input that limits logits to the last positions. */
@@ -83,7 +87,7 @@ function splitGraph(
   inputs: Descriptions,
   outputs: Descriptions,
 ): SplitGraph {
-  const known = new Set(['input_ids', 'past_lens', 'last_index']);
+  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids']);
   refuseUnknownInputs(inputs, known);
   if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
@@ -95,6 +99,7 @@ function splitGraph(
     caches: pasts.map(({ name }) => ({ past: name, present: null })),
     topSize: Number.isInteger(topSize) ? topSize : 0,
     hasLogSumExp: outputs.has('lse'),
+    givesWanted: inputs.has('wanted_ids') && outputs.has('wanted_logits'),
   };
 }
 
@@ -121,6 +126,7 @@ function concatGraph(
     inputIds: integerType(inputs.get('input_ids')) ?? 'int64',
     attentionMask: integerType(inputs.get('attention_mask')),
     positionIds: integerType(inputs.get('position_ids')),
+    hasMultimodalPositions: inputs.get('position_ids')?.shape.length === 3,
     useCacheBranch: inputs.has('use_cache_branch'),
     logitsToKeep: keep ? { name: keep.name, rank: keep.shape.length } : null,
   };

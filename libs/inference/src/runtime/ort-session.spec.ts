@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
 import { buildTinyModel } from '#test/tiny-models';
 import { OrtSession } from './ort-session.js';
 
@@ -45,6 +46,17 @@ describe('OrtSession', () => {
       await expect(failed).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
       await expect(failed).rejects.not.toThrow(folder);
     }
+  });
+
+  it('says why a run failed, for the log and across processes, and nothing about it to clients', async () => {
+    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const tokens = session.tensor('float32', new Float32Array(1), [1]);
+    const feeds = Object.fromEntries(session.inputs.map(({ name }) => [name, tokens]));
+    const failure = await session.run(feeds, ['lse']).catch((error: unknown) => error as PlatformError);
+    expect(failure).toMatchObject({ code: 'INFERENCE_FAILED', message: 'The service failed to answer this request.' });
+    const { reason } = PlatformError.fromWire((failure as PlatformError).toWire());
+    expect(reason).toMatch(/tensor/i);
+    await session.release();
   });
 
   it('returns only the fetched outputs', async () => {

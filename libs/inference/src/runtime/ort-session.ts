@@ -18,6 +18,11 @@ export interface OrtSessionOptions {
    * several sessions disables it, because spinning threads take CPU time from the next session.
    */
   spinning?: boolean;
+  /**
+   * Whether memory of a run is given back after it; default false, which is faster for the many small tensors of text.
+   * Graphs of images enable it: the arena would keep the memory of the largest image, and take up to twice as much.
+   */
+  returnsMemory?: boolean;
 }
 
 /**
@@ -78,10 +83,19 @@ export class OrtSession implements GraphSession {
     return new Tensor(type, data, dims);
   }
 
+  /** Rejects with `INFERENCE_FAILED` and the operator's reason, which names operators and shapes of the graph. */
   async run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>> {
-    if (!this.takesHalfFloats) return this.session.run(feeds as Record<string, Tensor>, fetches);
-    const readable = Object.entries(feeds).map(([name, tensor]) => [name, withReadableData(tensor)]);
-    return this.session.run(Object.fromEntries(readable) as Record<string, Tensor>, fetches);
+    try {
+      return await this.session.run(this.readable(feeds) as Record<string, Tensor>, fetches);
+    } catch (cause) {
+      const options = { cause, reason: plainReason(cause) };
+      throw new PlatformError('INFERENCE_FAILED', 'The service failed to answer this request.', null, options);
+    }
+  }
+
+  private readable(feeds: Record<string, GraphTensor>): Record<string, GraphTensor> {
+    if (!this.takesHalfFloats) return feeds;
+    return Object.fromEntries(Object.entries(feeds).map(([name, tensor]) => [name, withReadableData(tensor)]));
   }
 
   async release(): Promise<void> {
@@ -108,6 +122,7 @@ function sessionOptions(provider: string, options: OrtSessionOptions): Inference
     graphOptimizationLevel: 'all',
     // Shapes change from step to step, so a planned memory pattern never fits the next step.
     enableMemPattern: false,
+    ...(options.returnsMemory === true && { enableCpuMemArena: false }),
     logSeverityLevel: 4,
     ...(options.spinning === false && { extra: { session: { intra_op: { allow_spinning: '0' } } } }),
   };

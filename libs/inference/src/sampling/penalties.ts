@@ -31,15 +31,26 @@ export class Penalties {
 
   /** Changes `logits` in place; `restore` undoes it. */
   apply(logits: Float32Array): void {
-    const { frequency, presence, repetition } = this.strengths;
     this.originals.length = 0;
     for (const id of this.seen) {
       const original = logits[id] ?? -Infinity;
       this.originals.push(original);
-      const repeated = original > 0 ? original / repetition : original * repetition;
-      const count = this.outputCounts.get(id) ?? 0;
-      logits[id] = repeated - count * frequency - (count > 0 ? presence : 0);
+      logits[id] = this.lowered(id, original);
     }
+  }
+
+  /** Changes `logits` of the tokens `ids` in place. */
+  applyTo(logits: Float32Array, ids: readonly number[]): void {
+    ids.forEach((id, index) => {
+      if (this.seen.has(id)) logits[index] = this.lowered(id, logits[index] ?? -Infinity);
+    });
+  }
+
+  private lowered(id: number, original: number): number {
+    const { frequency, presence, repetition } = this.strengths;
+    const repeated = original > 0 ? original / repetition : original * repetition;
+    const count = this.outputCounts.get(id) ?? 0;
+    return repeated - count * frequency - (count > 0 ? presence : 0);
   }
 
   restore(logits: Float32Array): void {

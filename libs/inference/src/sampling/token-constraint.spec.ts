@@ -1,10 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { LogitsBatch } from './logits-batch.js';
+import { type LogitsBatch, logitsOfTokens } from './logits-batch.js';
 import { undecided } from './narrow-draw.js';
 import { referenceDistribution, referenceDraw } from './reference-sampler.js';
 import { Random } from './random.js';
-import { type AllowedTokens, isAllowed, maskedLogits, type TokenConstraint } from './token-constraint.js';
+import {
+  type AllowedTokens,
+  candidatesOf,
+  isAllowed,
+  maskedLogits,
+  maxFew,
+  newMaskHistory,
+  type TokenConstraint,
+} from './token-constraint.js';
 import { TokenSampler } from './token-sampler.js';
 import { scoreAllowedToken } from './token-score.js';
 
@@ -39,6 +47,22 @@ function batchOf(logits: Float32Array, all: boolean): LogitsBatch {
     vocabularySize: size,
   };
 }
+
+/** As a matcher says it: with lists of what is allowed and what is not. */
+function listed(ids: readonly number[], endings: readonly number[] = []): AllowedTokens {
+  const few = ids.length > maxFew ? null : ids.toSorted((left, right) => left - right);
+  const excluded = Array.from({ length: size }, (_, id) => id).filter((id) => !ids.includes(id));
+  return { ...allowedOf(ids, endings), few, excluded: endings.length > 0 ? null : excluded };
+}
+
+/** The graph's answer to a row that wants these tokens; the best 16 beside it. */
+function wantedBatch(logits: Float32Array, ids: readonly number[]): LogitsBatch {
+  const wanted = Float32Array.from([...ids, 0, 0], (id) => logits[id] ?? 0);
+  return { ...batchOf(logits, false), wanted, wantedSize: wanted.length };
+}
+
+const given = { topSize: 16, hasLogSumExp: true, givesWanted: true, vocabularySize: size };
+const noPrompt = new Int32Array(0);
 
 const rows = fc.record({
   logits: fc
@@ -102,6 +126,110 @@ describe('a constrained TokenSampler', () => {
       { numRuns: 1_000 },
     );
     expect(decided).toBeGreaterThan(50);
+  });
+
+  it('decides the same from the logits of few allowed tokens as from all logits, always', () => {
+    const penalties = fc.constantFrom({}, { presencePenalty: 1.2, frequencyPenalty: 0.3 }, { repetitionPenalty: 1.4 });
+    fc.assert(
+      fc.property(rows, settings, penalties, ({ logits, ids, endings }, sampling, penalty) => {
+        const allowed = listed(ids.slice(0, 60), endings);
+        const tokens = [false, true].map((isAll) => {
+          const sampler = new TokenSampler({ ...sampling, ...penalty }, noPrompt, constraintOf(allowed));
+          for (const id of ids.slice(0, 20)) sampler.accept(id);
+          expect(sampler.fullChance(given)).toBe(0);
+          const wanted = sampler.wantedIds(given);
+          expect(wanted.length).toBe(candidatesOf(allowed)?.length === 1 ? 0 : candidatesOf(allowed)?.length);
+          const few = isAll ? null : wantedBatch(logits, wanted);
+          // A nucleus that rounding leaves open is decided by all logits.
+          const token = sampler.sample(few ?? batchOf(logits, true), 0);
+          return token === undecided ? sampler.sample(batchOf(logits, true), 0) : token;
+        });
+        expect(tokens[0]).toBe(tokens[1]);
+        expect(isAllowed(allowed, tokens[0] ?? -1)).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('decides the same with the list of excluded tokens as without', () => {
+    let decided = 0;
+    fc.assert(
+      fc.property(rows, settings, fc.integer({ min: 150, max: 190 }), ({ logits }, sampling, count) => {
+        const ids = Array.from({ length: count }, (_, index) => (index * 7) % size);
+        const [plain, precise] = [allowedOf(ids), listed(ids)].map((allowed) => {
+          return new TokenSampler(sampling, noPrompt, constraintOf(allowed)).sample(batchOf(logits, true), 0);
+        });
+        expect(precise).toBe(plain);
+        decided++;
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(decided).toBe(1_000);
+  });
+
+  it('takes the only token without logits, and uses up its draw of the seed', () => {
+    const logits = Float32Array.from({ length: size }, (_, id) => Math.sin(id) * 3);
+    let allowed = listed([5]);
+    const constraint: TokenConstraint = { ...constraintOf(allowed), allowed: () => allowed };
+    const sampling = { temperature: 1, seed: 3 };
+    const sampler = new TokenSampler(sampling, noPrompt, constraint);
+    expect([sampler.wantedIds(given), sampler.fullChance(given)]).toEqual([[], 0]);
+    expect(sampler.sample(batchOf(logits, false), 0)).toBe(5);
+    sampler.accept(5);
+    allowed = listed([1, 2, 3, 4, 6, 7, 8]);
+    const random = new Random(3);
+    random.nextUnit();
+    const masked = Array.from(logits, (value, id) => (isAllowed(allowed, id) ? value : -Infinity));
+    const distribution = referenceDistribution(masked, { temperature: 1, topK: 0, topP: 1, minP: 0 });
+    expect(sampler.sample(wantedBatch(logits, sampler.wantedIds(given)), 0)).toBe(
+      referenceDraw(distribution, random.nextUnit()),
+    );
+  });
+
+  it('learns how often the best candidates decide for a mask, in all sequences that share it', () => {
+    const logits = Float32Array.from({ length: size }, (_, id) => -id);
+    const allowed = { ...allowedOf(Array.from({ length: 100 }, (_, id) => id)), history: { drawn: 1, greedy: 1 } };
+    for (let turn = 0; turn < 20; turn++) {
+      const sampler = new TokenSampler({ temperature: 0 }, noPrompt, constraintOf(allowed));
+      expect(sampler.sample(batchOf(logits, true), 0)).toBe(0);
+    }
+    const next = new TokenSampler({ temperature: 0 }, noPrompt, constraintOf(allowed));
+    expect(next.fullChance(given)).toBeLessThan(0.05);
+    // A draw also needs the weight of all others, and what it learns says nothing about greedy choices.
+    const drawn = () => new TokenSampler({ temperature: 1, seed: 1 }, noPrompt, constraintOf(allowed));
+    expect(drawn().fullChance({ ...given, hasLogSumExp: true })).toBe(1);
+    allowed.history.greedy = 0;
+    drawn().sample(
+      batchOf(
+        Float32Array.from({ length: size }, () => 0),
+        true,
+      ),
+      0,
+    );
+    expect(allowed.history.greedy).toBe(0);
+    expect(allowed.history.drawn).toBeLessThan(1);
+  });
+
+  it('expects sixteen greedy choices of nearly any token to need no other logits', () => {
+    const history = newMaskHistory({ isAlmostAll: true });
+    const allowed = { ...allowedOf(Array.from({ length: 180 }, (_, id) => id)), history };
+    const chance = new TokenSampler({ temperature: 0 }, noPrompt, constraintOf(allowed)).fullChance(given);
+    expect(chance * 16).toBeLessThan(0.05);
+    expect(newMaskHistory({ isAlmostAll: false }).greedy).toBeGreaterThan(history.greedy);
+  });
+
+  it('scores few allowed tokens by their own logits as by all', () => {
+    const logits = Float32Array.from({ length: size }, (_, id) => Math.sin(id) * 3);
+    const allowed = listed([3, 9, 27, 81], [100]);
+    const score = { tokenId: 27, alternatives: 3, allowed };
+    const fromFew = scoreAllowedToken(wantedBatch(logits, [3, 9, 27, 81, 100]), 0, score);
+    expect(fromFew).toEqual(scoreAllowedToken(batchOf(logits, true), 0, score));
+    const plain = scoreAllowedToken(batchOf(logits, true), 0, { ...score, allowed: allowedOf([3, 9, 27, 81], [100]) });
+    expect(fromFew.logprob).toBeCloseTo(plain.logprob, 10);
+    expect(fromFew.top.map(({ id }) => id)).toEqual(plain.top.map(({ id }) => id));
+    const only = scoreAllowedToken(batchOf(logits, false), 0, { tokenId: 4, alternatives: 2, allowed: listed([4]) });
+    expect(only).toEqual({ logprob: 0, top: [{ id: 4, logprob: 0 }] });
+    expect(logitsOfTokens(batchOf(logits, false), 0, [3])).toBeNull();
   });
 
   it('applies penalties to what is allowed, and leaves the logits of the batch as they were', () => {

@@ -6,6 +6,38 @@ export interface AllowedTokens {
   readonly bits: Uint32Array;
   /** Tokens that end the text; none while it is incomplete. */
   readonly endings: readonly number[];
+  /** All tokens of `bits`, ascending, where they are few. */
+  readonly few?: readonly number[] | null;
+  /** All tokens of the vocabulary that are not in `bits`, where they are few. */
+  readonly excluded?: readonly number[] | null;
+  /** What was learned about these tokens, in all sequences. */
+  readonly history?: MaskHistory;
+}
+
+/** How often the graph's best candidates did not decide among the tokens of one mask: 0 to 1, smoothed. */
+export interface MaskHistory {
+  /** Of draws, which also need the weight of all other tokens. */
+  drawn: number;
+  /** Of greedy choices, which only need one candidate that is allowed. */
+  greedy: number;
+}
+
+/** What greedy choices are expected to miss before any was made, as measured with small models; see bench/README.md. */
+const expectedGreedyMisses = { almostAll: 0.001, others: 0.03 };
+
+/** The history of a mask that was never used; nothing is known about draws. */
+export function newMaskHistory({ isAlmostAll }: { isAlmostAll: boolean }): MaskHistory {
+  return { drawn: 1, greedy: isAlmostAll ? expectedGreedyMisses.almostAll : expectedGreedyMisses.others };
+}
+
+/** Maximum number of allowed tokens whose logits are fetched one by one; no more than a draw can sort. */
+export const maxFew = 64;
+
+/** Returns the allowed tokens, each once, where they are few; else null. */
+export function candidatesOf({ bits, endings, few = null }: AllowedTokens): readonly number[] | null {
+  if (few === null || endings.length === 0) return few;
+  const all = [...few, ...endings.filter((id, index) => !hasBit(bits, id) && endings.indexOf(id) === index)];
+  return all.length > maxFew ? null : all;
 }
 
 /** Follows the text of one sequence and says which tokens may come next. Each sequence has its own. */
@@ -67,22 +99,32 @@ export function bestAllowed(logits: Float32Array, allowed: AllowedTokens): numbe
 
 /** Fills `into` with all allowed tokens, best first; false, and unfinished, if there are more than `limit`. */
 export function takeAllowed(logits: Float32Array, allowed: AllowedTokens, into: Candidates, limit: number): boolean {
-  const { ids, values } = into;
   into.count = 0;
   return forEachAllowed(logits.length, allowed, (id) => {
     if (into.count === limit) return false;
-    const value = logits[id] as number;
-    let position = into.count++;
-    const isBehind = (other: number): boolean =>
-      (values[other] as number) < value || (values[other] === value && (ids[other] as number) > id);
-    for (; position > 0 && isBehind(position - 1); position--) {
-      values[position] = values[position - 1] as number;
-      ids[position] = ids[position - 1] as number;
-    }
-    values[position] = value;
-    ids[position] = id;
+    insert(into, id, logits[id] as number);
     return true;
   });
+}
+
+/** Fills `into` with these tokens, best first; `values` are their logits. */
+export function takeFew(ids: readonly number[], values: Float32Array, into: Candidates): Candidates {
+  into.count = 0;
+  ids.forEach((id, index) => insert(into, id, values[index] as number));
+  return into;
+}
+
+function insert(into: Candidates, id: number, value: number): void {
+  const { ids, values } = into;
+  let position = into.count++;
+  const isBehind = (other: number): boolean =>
+    (values[other] as number) < value || (values[other] === value && (ids[other] as number) > id);
+  for (; position > 0 && isBehind(position - 1); position--) {
+    values[position] = values[position - 1] as number;
+    ids[position] = ids[position - 1] as number;
+  }
+  values[position] = value;
+  ids[position] = id;
 }
 
 /** Visits each allowed token once, until `visit` returns false, which is returned. */

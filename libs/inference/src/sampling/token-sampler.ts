@@ -2,21 +2,23 @@ import { PlatformError } from '#common';
 import type { SamplingOptions } from '../contract/text-generation.js';
 import { argmax, bestFewSize, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
 import { dynamicTemperature } from './dynamic-temperature.js';
-import type { LogitsBatch } from './logits-batch.js';
+import { type LogitsBatch, logitsOfTokens, rowLogits } from './logits-batch.js';
 import { candidateMass, drawFromBest, type DrawSettings, undecided } from './narrow-draw.js';
 import { Penalties } from './penalties.js';
 import { Random } from './random.js';
-import { noRest, restFromLogSumExp, totalMass } from './rest-mass.js';
+import { noRest, type RestMass, restFromLogSumExp, totalMass } from './rest-mass.js';
 import {
   allowedBy,
   type AllowedTokens,
   bestAllowed,
+  candidatesOf,
   isAllowed,
   maskedLogits,
+  newMaskHistory,
   takeAllowed,
+  takeFew,
   type TokenConstraint,
 } from './token-constraint.js';
-import { rowLogits } from './token-score.js';
 import { drawFromAll } from './wide-draw.js';
 
 /** Shared by all rows, because rows are sampled one after the other. */
@@ -26,6 +28,17 @@ const allowedScratch = newCandidates();
 
 /** Smoothing factor of the estimate `fullChance`. */
 const smoothing = 0.2;
+
+const noIds: readonly number[] = [];
+
+/** What the graph returns beside all logits. */
+export interface GivenLogits {
+  topSize: number;
+  hasLogSumExp: boolean;
+  /** Absent: it does not return the logits of tokens by their ids. */
+  givesWanted?: boolean;
+  vocabularySize?: number;
+}
 
 /**
  * Chooses the tokens of one sequence. The order of operations is that of vLLM and of transformers' logits processors
@@ -47,18 +60,17 @@ export class TokenSampler {
   private readonly random: Random;
   /** Draw of a token that is still undecided. */
   private pendingUnit: number | null = null;
-  private missRate: number;
-  /** Whether the last token was chosen among some only. */
-  private isMasked: boolean;
+  private missRate = 0;
+  /** Of masks that keep no history of their own. */
+  private readonly ownHistory = newMaskHistory({ isAlmostAll: false });
+  /** What may come next; undefined: not asked yet. */
+  private allowed: AllowedTokens | null | undefined = undefined;
 
   constructor(
     sampling: SamplingOptions,
     promptIds: Int32Array,
     private readonly constraint: TokenConstraint | null = null,
   ) {
-    // What a constraint asks for is often none of the best few, above all at the beginning.
-    this.missRate = constraint === null ? 0 : 1;
-    this.isMasked = constraint !== null;
     this.settings = {
       temperature: sampling.temperature ?? 1,
       topK: sampling.topK ?? 0,
@@ -70,14 +82,33 @@ export class TokenSampler {
     this.random = new Random(sampling.seed);
   }
 
-  /** Estimates the probability, 0 to 1, that the next token needs all logits, given the graph's top candidates. */
-  fullChance(given: { topSize: number; hasLogSumExp: boolean }): number {
+  /** Estimates the probability, 0 to 1, that the next token needs all logits, given what the graph returns. */
+  fullChance(given: GivenLogits): number {
+    const allowed = this.knownAllowed();
+    if (this.fewAmong(allowed, given) !== null) return 0;
     if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
-    if (this.isMasked) return this.isGreedy || given.hasLogSumExp ? this.missRate : 1;
+    if (allowed !== null) {
+      const { greedy, drawn } = allowed.history ?? this.ownHistory;
+      if (this.isGreedy) return greedy;
+      return given.hasLogSumExp ? drawn : 1;
+    }
     if (this.isGreedy) return 0;
     const { topK } = this.settings;
     if (topK > 0) return topK <= given.topSize ? 0 : 1;
     return given.hasLogSumExp ? this.missRate : 1;
+  }
+
+  /** Whether the log-probabilities of the next token and of `alternatives` others need all logits. */
+  scoresNeedAll(given: GivenLogits, alternatives: number): boolean {
+    const allowed = this.knownAllowed();
+    if (allowed !== null) return this.fewAmong(allowed, given) === null;
+    return !given.hasLogSumExp || alternatives > given.topSize;
+  }
+
+  /** Returns the tokens whose logits decide the next one; none if it needs none or others. */
+  wantedIds(given: GivenLogits): readonly number[] {
+    const few = this.fewAmong(this.knownAllowed(), given);
+    return few === null || few.length === 1 ? noIds : few;
   }
 
   /**
@@ -86,19 +117,85 @@ export class TokenSampler {
    */
   sample(batch: LogitsBatch, index: number): number {
     const row = batch.rowIndexes[index] ?? 0;
+    const allowed = this.nextAllowed();
+    const token = allowed === null ? this.sampleAny(batch, row) : this.sampleAllowed(batch, row, allowed);
+    if (token !== undecided) return token;
     const logits = rowLogits(batch, row);
-    const allowed = allowedBy(this.constraint);
-    this.isMasked = allowed !== null;
-    if (!this.penalties && !this.temperatureRange) {
-      const token = allowed === null ? this.sampleFromTop(batch, row) : this.sampleAllowedFromTop(batch, row, allowed);
-      if (token !== undecided) return token;
-    }
     return logits ? this.sampleFromAll(logits, allowed) : undecided;
+  }
+
+  /**
+   * Returns the next token where the constraint allows only one, and uses up its draw of the seed; else null. Throws as
+   * the constraint.
+   */
+  takeForced(): number | null {
+    if (this.constraint === null) return null;
+    const allowed = this.nextAllowed();
+    const few = allowed === null ? null : candidatesOf(allowed);
+    const [only] = few ?? noIds;
+    if (few?.length !== 1 || only === undefined) return null;
+    if (!this.isGreedy) this.pendingUnit ??= this.random.nextUnit();
+    return this.settle(only);
   }
 
   /** Counts an accepted token for the penalties. */
   accept(tokenId: number): void {
+    this.allowed = undefined;
     this.penalties?.accept(tokenId);
+  }
+
+  private nextAllowed(): AllowedTokens | null {
+    if (this.allowed === undefined) this.allowed = allowedBy(this.constraint);
+    return this.allowed;
+  }
+
+  /** Null if the constraint fails; `sample` reports that. */
+  private knownAllowed(): AllowedTokens | null {
+    try {
+      return this.nextAllowed();
+    } catch {
+      return null;
+    }
+  }
+
+  private fewAmong(allowed: AllowedTokens | null, given: GivenLogits): readonly number[] | null {
+    const { givesWanted = false, vocabularySize = Infinity } = given;
+    if (allowed === null || !givesWanted || this.temperatureRange) return null;
+    const few = candidatesOf(allowed);
+    return few?.every((id) => id < vocabularySize) === true ? few : null;
+  }
+
+  private sampleAny(batch: LogitsBatch, row: number): number {
+    return this.penalties || this.temperatureRange ? undecided : this.sampleFromTop(batch, row);
+  }
+
+  private sampleAllowed(batch: LogitsBatch, row: number, allowed: AllowedTokens): number {
+    if (this.temperatureRange) return undecided;
+    const few = candidatesOf(allowed);
+    if (few !== null) return this.sampleFew(batch, row, few);
+    return this.penalties ? undecided : this.sampleAllowedFromTop(batch, row, allowed);
+  }
+
+  /** Draws among all tokens that may come next. */
+  private sampleFew(batch: LogitsBatch, row: number, few: readonly number[]): number {
+    const [only] = few;
+    if (few.length === 1 && only !== undefined) return this.takeOnly(batch, row, only);
+    const values = logitsOfTokens(batch, row, few);
+    if (values === null) return undecided;
+    this.penalties?.applyTo(values, few);
+    const { ids, values: sorted, count } = takeFew(few, values, allowedScratch);
+    if (count === 0 || !Number.isFinite(sorted[0])) throw notFinite();
+    if (this.isGreedy) return this.settle(ids[0] ?? undecided);
+    const unit = (this.pendingUnit ??= this.random.nextUnit());
+    const position = drawFromBest(allowedScratch, noRest, this.settings, unit);
+    return this.settle(position === undecided ? undecided : (ids[position] ?? undecided));
+  }
+
+  /** Uses up the draw of this token like every other choice, so that a seed gives the same text. */
+  private takeOnly({ topValues, topSize, vocabularySize }: LogitsBatch, row: number, only: number): number {
+    if (only >= vocabularySize || (topValues !== null && !Number.isFinite(topValues[row * topSize]))) throw notFinite();
+    if (!this.isGreedy) this.pendingUnit ??= this.random.nextUnit();
+    return this.settle(only);
   }
 
   private get isGreedy(): boolean {
@@ -128,33 +225,71 @@ export class TokenSampler {
     if (!Number.isFinite(topValues[first])) throw notFinite();
     const all = takeBest(topValues.subarray(first, first + topSize), topIds.subarray(first, first + topSize), scratch);
     const best = keepAllowed(all, allowed, allowedScratch);
-    const token = this.drawAllowed(batch, row, { all, best });
-    this.missRate += smoothing * ((token === undecided ? 1 : 0) - this.missRate);
-    return this.settle(token);
+    return this.settle(this.drawAllowed(batch, row, { all, best, allowed }));
   }
 
-  private drawAllowed(batch: LogitsBatch, row: number, { all, best }: { all: Candidates; best: Candidates }): number {
-    if (best.count === 0) return undecided;
-    if (this.isGreedy) return best.ids[0] ?? undecided;
-    const { topK, temperature } = this.settings;
+  private drawAllowed(batch: LogitsBatch, row: number, given: AllowedCandidates): number {
+    const { best } = given;
+    const { topK } = this.settings;
+    if (best.count === 0) return this.learn(given, 1, undecided);
+    if (this.isGreedy) return this.learn(given, 0, best.ids[0] ?? undecided);
     const unit = (this.pendingUnit ??= this.random.nextUnit());
-    const logSumExp = batch.logSumExp?.[row];
     const isCutByCount = topK > 0 && topK <= best.count;
-    if (logSumExp === undefined && !isCutByCount) return undecided;
+    const loose = isCutByCount ? noRest : this.restUnknown(batch, row, given);
+    if (loose === null || !Number.isFinite(loose.high)) return this.learn(given, 1, undecided);
+    const rest = isCutByCount ? noRest : this.restAllowed(batch, row, given, loose);
+    const position = drawFromBest(best, rest, this.settings, unit);
+    // What the bounds without all logits leave open, since the next step may come without them.
+    const chance = this.estimateMiss(best, loose.high, position);
+    return this.learn(given, chance, position === undecided ? undecided : (best.ids[position] ?? undecided));
+  }
+
+  private learn({ allowed }: AllowedCandidates, chance: number, token: number): number {
+    const history = allowed.history ?? this.ownHistory;
+    const kind = this.isGreedy ? 'greedy' : 'drawn';
+    history[kind] += smoothing * (chance - history[kind]);
+    return token;
+  }
+
+  /**
+   * Bounds of the weight of all tokens that are no candidates, relative to the best allowed one. Null if unknown.
+   */
+  private restUnknown(batch: LogitsBatch, row: number, { all, best }: AllowedCandidates): RestMass | null {
+    const logSumExp = batch.logSumExp?.[row];
+    if (logSumExp === undefined) return null;
     const bestAllowed = best.values[0] ?? 0;
-    const rest = isCutByCount
-      ? noRest
-      : restFromLogSumExp({
-          logSumExp: logSumExp ?? 0,
-          best: bestAllowed,
-          last: all.values[all.count - 1] ?? 0,
-          candidateMassAtOne: candidateMass(all, 1) * Math.exp((all.values[0] ?? 0) - bestAllowed),
-          temperature,
-          others: batch.vocabularySize - all.count,
-        });
-    if (!Number.isFinite(rest.high)) return undecided;
-    const place = drawFromBest(best, { low: 0, high: rest.high }, this.settings, unit);
-    return place === undecided ? undecided : (best.ids[place] ?? undecided);
+    return restFromLogSumExp({
+      logSumExp,
+      best: bestAllowed,
+      last: all.values[all.count - 1] ?? 0,
+      candidateMassAtOne: candidateMass(all, 1) * Math.exp((all.values[0] ?? 0) - bestAllowed),
+      temperature: this.settings.temperature,
+      others: batch.vocabularySize - all.count,
+    });
+  }
+
+  /** The part of that weight that allowed tokens have. Without the logits of the excluded ones, that may be none. */
+  private restAllowed(
+    batch: LogitsBatch,
+    row: number,
+    { all, best, allowed }: AllowedCandidates,
+    { low, high }: RestMass,
+  ): RestMass {
+    const logits = rowLogits(batch, row);
+    if (logits === null || !allowed.excluded) return { low: 0, high };
+    const bestAllowed = best.values[0] ?? 0;
+    const last = all.values[all.count - 1] ?? 0;
+    let mass = 0;
+    let ties = 0;
+    for (const id of allowed.excluded) {
+      const value = logits[id] as number;
+      // A candidate, which the rest does not contain; of equals of the last one, some are.
+      if (value > last) continue;
+      const weight = Math.exp((value - bestAllowed) / this.settings.temperature);
+      if (value === last) ties += weight;
+      else if (weight > 0) mass += weight;
+    }
+    return { low: Math.max(0, low - mass - ties), high: Math.max(0, high - mass) };
   }
 
   /** Returns null if the weight outside the candidates is unknown and matters. */
@@ -241,6 +376,13 @@ export class TokenSampler {
     if (tokenId !== undecided) this.pendingUnit = null;
     return tokenId;
   }
+}
+
+/** The graph's candidates, those of them that are allowed, and all that are allowed. */
+interface AllowedCandidates {
+  all: Candidates;
+  best: Candidates;
+  allowed: AllowedTokens;
 }
 
 /** The allowed ones of the candidates, in their order. */

@@ -1,7 +1,7 @@
 import { keepBest, newCandidates } from './best-few.js';
-import type { LogitsBatch } from './logits-batch.js';
+import { type LogitsBatch, logitsOfTokens, rowLogits } from './logits-batch.js';
 import { totalMass } from './rest-mass.js';
-import { type AllowedTokens, maskedLogits } from './token-constraint.js';
+import { type AllowedTokens, candidatesOf, maskedLogits } from './token-constraint.js';
 
 /** Log-probabilities of one sampled token: natural log, under the distribution before temperature and penalties. */
 export interface TokenScore {
@@ -23,30 +23,59 @@ export function scoreToken(batch: LogitsBatch, index: number, tokenId: number, a
   return { logprob: logit - normalizer, top };
 }
 
+/** What is scored of a constrained row. */
+export interface AllowedScore {
+  tokenId: number;
+  alternatives: number;
+  allowed: AllowedTokens;
+}
+
 /**
- * The same under the distribution over the allowed tokens alone. Needs all logits; a batch without them gives NaN.
+ * The same under the distribution over the allowed tokens alone. Where more than a few are allowed, it needs all logits;
+ * a batch without them gives NaN.
  */
-export function scoreAllowedToken(
-  batch: LogitsBatch,
-  index: number,
-  { tokenId, alternatives, allowed }: { tokenId: number; alternatives: number; allowed: AllowedTokens },
-): TokenScore {
-  const logits = rowLogits(batch, batch.rowIndexes[index] ?? 0);
+export function scoreAllowedToken(batch: LogitsBatch, index: number, score: AllowedScore): TokenScore {
+  const { tokenId, alternatives, allowed } = score;
+  const row = batch.rowIndexes[index] ?? 0;
+  const few = candidatesOf(allowed);
+  if (few !== null) return scoreAmongFew(batch, row, { tokenId, alternatives, few });
+  const logits = rowLogits(batch, row);
   if (logits === null) return { logprob: NaN, top: [] };
   const masked = maskedLogits(logits, allowed);
   const normalizer = logSumExp(masked);
-  const kept = keepBest(masked, scratch, Math.max(1, alternatives));
-  const top = Array.from(kept.ids.subarray(0, Math.min(kept.count, alternatives)), (id, place) => ({
+  return {
+    logprob: (masked[tokenId] ?? -Infinity) - normalizer,
+    top: bestScores(masked, { alternatives, normalizer }),
+  };
+}
+
+function scoreAmongFew(
+  batch: LogitsBatch,
+  row: number,
+  { tokenId, alternatives, few }: { tokenId: number; alternatives: number; few: ArrayLike<number> },
+): TokenScore {
+  // The only possible token needs no logits.
+  const values = few.length === 1 ? Float32Array.of(0) : logitsOfTokens(batch, row, few);
+  if (values === null) return { logprob: NaN, top: [] };
+  const normalizer = few.length === 1 ? 0 : logSumExp(values);
+  const position = Array.prototype.indexOf.call(few, tokenId);
+  const top = bestScores(values, { alternatives, normalizer });
+  return {
+    logprob: (values[position] ?? -Infinity) - normalizer,
+    top: top.map(({ id, logprob }) => ({ id: few[id] ?? 0, logprob })),
+  };
+}
+
+/** The best of some logits, by their positions. */
+function bestScores(
+  logits: Float32Array,
+  { alternatives, normalizer }: { alternatives: number; normalizer: number },
+): TokenScore['top'] {
+  const kept = keepBest(logits, scratch, Math.max(1, alternatives));
+  return Array.from(kept.ids.subarray(0, Math.min(kept.count, alternatives)), (id, place) => ({
     id,
     logprob: (kept.values[place] ?? -Infinity) - normalizer,
   }));
-  return { logprob: (masked[tokenId] ?? -Infinity) - normalizer, top };
-}
-
-/** Returns the row's view of all logits, not a copy; null if they were not fetched. */
-export function rowLogits(batch: LogitsBatch, row: number): Float32Array | null {
-  if (!batch.logits) return null;
-  return batch.logits.subarray(row * batch.vocabularySize, (row + 1) * batch.vocabularySize);
 }
 
 function bestOf(

@@ -5,7 +5,7 @@ import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
 import { allowedBy } from '../sampling/token-constraint.js';
 import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
-import type { CacheRow, Decoder, LogitsNeeded } from './decoder.js';
+import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
 import {
@@ -20,8 +20,8 @@ import { RunningSequence } from './running-sequence.js';
 import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
 import type { SequenceEnd, SequenceRequest } from './sequence.js';
 
-/** Probability above which a step fetches all logits, because a repeated run costs a whole step. */
-const fullFetchChance = 0.1;
+/** Probability above which a step fetches all logits: that costs a twentieth of a step, and a repeated run a whole one. */
+const fullFetchChance = 0.05;
 
 /**
  * Continuous batching. Every step ends cancelled sequences and admits those that fit, in order of arrival and without
@@ -109,7 +109,8 @@ export class BatchScheduler implements SequenceScheduler {
     const total = promptIds.length + maxNewTokens;
     if (total > contextLength || total - 1 > cacheTokens) {
       const max = Math.min(contextLength, cacheTokens + 1);
-      return new PlatformError('TOO_MANY_TOKENS', `Prompt and output are ${total} tokens; this model takes ${max}.`);
+      const limit = `This model's maximum context length is ${max} tokens.`;
+      return new PlatformError('TOO_MANY_TOKENS', `${limit} However, prompt and output are ${total} tokens.`);
     }
     return null;
   }
@@ -237,13 +238,16 @@ export class BatchScheduler implements SequenceScheduler {
   }
 
   private async decodeStep(): Promise<void> {
+    for (const sequence of [...this.decoding]) await this.computeForced(sequence);
     const rows = [...this.decoding];
-    const parts = rows.flatMap((sequence) =>
-      sequence.row ? [{ row: sequence.row, tokenId: sequence.lastToken }] : [],
-    );
+    if (rows.length === 0) return;
+    const parts = rows.flatMap((sequence) => (sequence.row ? [this.partOf(sequence, sequence.row)] : []));
+    // The others have tokens left that no logits decide.
+    const isSampled = rows.map((sequence) => sequence.pendingTokens.length === 1);
     try {
-      let batch = await this.decoder.decode(parts, this.logitsNeededFor(rows));
-      let choices = rows.map((sequence, index) => choose(sequence, batch, index));
+      const needed = this.logitsNeededFor(rows.filter((_, index) => isSampled[index]));
+      let batch = await this.decoder.decode(parts, needed);
+      let choices = rows.map((sequence, index) => (isSampled[index] ? choose(sequence, batch, index) : null));
       if (choices.includes(undecided)) {
         const all = await this.decoder.repeatForLogits();
         choices = choices.map((choice, index) => {
@@ -252,31 +256,53 @@ export class BatchScheduler implements SequenceScheduler {
         });
         batch = all;
       }
-      rows.forEach((sequence, index) => this.accept(sequence, choices[index], batch, index));
+      rows.forEach((sequence, index) => {
+        const choice = choices[index];
+        if (choice !== null) this.accept(sequence, choice, batch, index);
+      });
     } catch (error) {
       for (const sequence of rows) this.fail(sequence, error);
     }
   }
 
+  private partOf(sequence: RunningSequence, row: CacheRow): DecodePart {
+    const pending = sequence.pendingTokens;
+    const wantedIds = pending.length > 1 ? [] : sequence.sampler.wantedIds(this.decoder);
+    return { row, tokenId: pending[0] ?? 0, wantedIds };
+  }
+
+  /**
+   * Computes all forced tokens but the last in one run, where that is no slower than one in each step: a run costs up to
+   * a step, and a step computes one token of every row. A reproducible text is computed token by token, since a run of
+   * several rounds differently.
+   */
+  private async computeForced(sequence: RunningSequence): Promise<void> {
+    const { row, pendingTokens, isRepeatable } = sequence;
+    const forced = pendingTokens.length - 1;
+    if (row === null || forced < 1 || isRepeatable || forced < this.decoding.length) return;
+    try {
+      await this.decoder.extend(row, pendingTokens.slice(0, forced));
+    } catch (error) {
+      this.fail(sequence, error);
+    }
+  }
+
   private logitsNeededFor(rows: readonly RunningSequence[]): LogitsNeeded {
+    if (rows.length === 0) return 'none';
     let chance = 0;
     for (const sequence of rows) {
-      if (this.scoresNeedAll(sequence)) return 'full';
+      const { topLogprobs } = sequence.request;
+      if (topLogprobs !== null && sequence.sampler.scoresNeedAll(this.decoder, topLogprobs)) return 'full';
       chance += sequence.sampler.fullChance(this.decoder);
     }
     return chance > fullFetchChance ? 'full' : 'top';
   }
 
-  private scoresNeedAll({ request }: RunningSequence): boolean {
-    if (request.topLogprobs === null) return false;
-    if (request.constraint) return true;
-    return !this.decoder.hasLogSumExp || request.topLogprobs > this.decoder.topSize;
-  }
-
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
     const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
     const candidates = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
-    return longestPrefix(sequence.promptKeys, candidates, this.ruleFor(sequence));
+    const { promptKeys: keys, scope } = sequence;
+    return longestPrefix({ keys, scope }, candidates, this.ruleFor(sequence));
   }
 
   private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {
@@ -297,14 +323,31 @@ export class BatchScheduler implements SequenceScheduler {
   private accept(sequence: RunningSequence, choice: Choice | undefined, batch: LogitsBatch, index: number): void {
     if (typeof choice !== 'number' || choice === undecided) return this.fail(sequence, choice, true);
     if (sequence.isCancelled) return;
+    this.push(sequence, choice, () => scoreOf(sequence.request, batch, index, choice));
+    if (this.options.jumpsForward ?? true) this.jumpForward(sequence);
+  }
+
+  /** Takes the tokens that follow without a choice, as many as the constraint leaves no choice for. */
+  private jumpForward(sequence: RunningSequence): void {
+    const { topLogprobs } = sequence.request;
+    for (let taken = 0; taken < this.chunkTokens; taken++) {
+      if (this.known.get(sequence.request.id) !== sequence || sequence.isCancelled) return;
+      const token = this.notify(sequence, () => sequence.sampler.takeForced());
+      if (token === null) return;
+      const top = topLogprobs === null || topLogprobs === 0 ? [] : [{ id: token, logprob: 0 }];
+      this.push(sequence, token, () => (topLogprobs === null ? null : { logprob: 0, top }));
+    }
+  }
+
+  private push(sequence: RunningSequence, token: number, scoreIt: () => TokenScore | null): void {
     const { request } = sequence;
     this.totals.generated++;
-    if (request.eosTokenIds.has(choice)) return this.end(sequence, 'eos');
-    if (request.stopTokenIds.has(choice)) return this.end(sequence, 'stop-token');
+    if (request.eosTokenIds.has(token)) return this.end(sequence, 'eos');
+    if (request.stopTokenIds.has(token)) return this.end(sequence, 'stop-token');
     const result = this.notify(sequence, () => {
-      const score = scoreOf(request, batch, index, choice);
-      sequence.push(choice);
-      return request.listener.onToken(choice, score);
+      const score = scoreIt();
+      sequence.push(token);
+      return request.listener.onToken(token, score);
     });
     if (result === 'stop') this.end(sequence, 'stopped');
     else if (result === 'continue' && this.notify(sequence, () => sequence.isFinished) === true)
@@ -326,7 +369,7 @@ export class BatchScheduler implements SequenceScheduler {
     if (!this.forget(sequence)) return;
     const held = sequence.held();
     sequence.row = null;
-    if (held) this.keepOrRelease(held);
+    if (held) this.keepOrRelease(held, sequence.request.cacheMs ?? 0);
     this.notify(sequence, () => sequence.request.listener.onEnd(end));
   }
 
@@ -349,10 +392,11 @@ export class BatchScheduler implements SequenceScheduler {
   }
 
   /** Keeps a finished row as a prefix. Its tokens were reserved, so there is room until another sequence needs it. */
-  private keepOrRelease({ row, ids, exactLength }: CachedPrefix): void {
+  private keepOrRelease({ row, ids, exactLength, scope }: CachedPrefix, cacheMs: number): void {
     if (row.reusableLength < minimumReuse) return this.decoder.release(row);
     const kept = this.retained(row);
-    if (kept) this.prefixes.add({ ids: ids.slice(), row: kept, exactLength });
+    const keepUntilMs = performance.now() + cacheMs;
+    if (kept) this.prefixes.add({ ids: ids.slice(), row: kept, exactLength, scope, keepUntilMs });
     else this.decoder.release(row);
   }
 

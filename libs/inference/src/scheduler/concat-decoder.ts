@@ -4,7 +4,7 @@ import type { GraphSession, GraphTensor, TensorData } from '../runtime/graph-ses
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { floatTensor } from '../runtime/float-tensor.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
-import type { PromptMedia } from './prompt-media.js';
+import type { PromptMedia, RotaryPositions } from './prompt-media.js';
 import type { TokenEmbedder } from './token-embedder.js';
 
 class ConcatRow implements CacheRow {
@@ -13,6 +13,8 @@ class ConcatRow implements CacheRow {
   reusableLength = 0;
   /** One tensor per cache, `[1, heads, length, dimension]`; empty without positions. */
   caches: GraphTensor[] = [];
+  /** Added to the index of a position after the prompt. */
+  shift = 0;
 }
 
 /** Tokens to append to a row, as the graph takes them. */
@@ -20,6 +22,7 @@ interface RowInput {
   tokenIds: Int32Array;
   /** `[tokens, width]`; null for graphs that take ids. */
   embeddings: Float32Array | null;
+  rotary?: RotaryPositions;
 }
 
 interface RowRun {
@@ -39,6 +42,7 @@ export class ConcatDecoder implements Decoder {
   readonly vocabularySize: number;
   readonly topSize = 0;
   readonly hasLogSumExp = false;
+  readonly givesWanted = false;
   readonly maxPrefillRows = 1;
   cacheElementsFed = 0;
   readonly prefixGrain: number;
@@ -75,13 +79,19 @@ export class ConcatDecoder implements Decoder {
     const batch = this.newBatch(parts.length, wanted);
     for (const [index, part] of parts.entries()) {
       const row = ownRow(part.row);
-      const { tokenIds, media } = part;
-      const input = { tokenIds, embeddings: await this.embed(tokenIds, row.length, media) };
+      // A prefix of another prompt may have had other images.
+      row.shift = part.media?.rotary?.shift ?? 0;
+      const input = await this.inputOf(part, row.length);
       const done = await this.runRow(row, input, batch, index);
       commit(done);
       row.reusableLength = done.length;
     }
     return batch;
+  }
+
+  async extend(row: CacheRow, tokenIds: Int32Array): Promise<void> {
+    const input = { tokenIds, embeddings: await this.embed(tokenIds, 0) };
+    commit(await this.runRow(ownRow(row), input, this.newBatch(1, 'none'), 0));
   }
 
   async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
@@ -111,6 +121,7 @@ export class ConcatDecoder implements Decoder {
     // No copy is needed: tensors are never written to, only replaced.
     kept.caches = source.caches;
     kept.length = source.length;
+    kept.shift = source.shift;
     kept.reusableLength = source.reusableLength;
     this.release(row);
     return kept;
@@ -128,6 +139,10 @@ export class ConcatDecoder implements Decoder {
     await this.options.embedder?.close();
   }
 
+  private async inputOf({ tokenIds, media }: PrefillPart, start: number): Promise<RowInput> {
+    return { tokenIds, embeddings: await this.embed(tokenIds, start, media), rotary: media?.rotary };
+  }
+
   private async embed(tokenIds: Int32Array, start: number, media?: PromptMedia | null): Promise<Float32Array | null> {
     const { embedder } = this.options;
     return embedder === null ? null : await embedder.embed(tokenIds, { spans: media?.spans ?? [], start });
@@ -139,14 +154,15 @@ export class ConcatDecoder implements Decoder {
     if (batch.logits) fetches.push('logits');
     this.cacheElementsFed += this.graph.caches.length * this.graph.kvHeads * row.length * this.graph.headDim;
     const start = performance.now();
-    const outputs = await this.session.run(this.feedsOf(row.length, input, past), fetches);
+    const outputs = await this.session.run(this.feedsOf(row, input, past), fetches);
     this.graphMs += performance.now() - start;
     if (batch.logits) this.copyLastLogits(outputs['logits'], batch.logits, index);
     return { row, caches: this.presentOf(outputs), length: row.length + input.tokenIds.length };
   }
 
-  private feedsOf(pastLength: number, input: RowInput, past: GraphTensor[]): Record<string, GraphTensor> {
+  private feedsOf(row: ConcatRow, input: RowInput, past: GraphTensor[]): Record<string, GraphTensor> {
     const { graph } = this;
+    const pastLength = row.length;
     const steps = input.tokenIds.length;
     const feeds: Record<string, GraphTensor> = this.tokensOf(input);
     if (graph.attentionMask) {
@@ -154,8 +170,9 @@ export class ConcatDecoder implements Decoder {
       feeds['attention_mask'] = this.integers(graph.attentionMask, new Int32Array(total).fill(1), [1, total]);
     }
     if (graph.positionIds) {
-      const positions = Int32Array.from({ length: steps }, (_, step) => pastLength + step);
-      feeds['position_ids'] = this.integers(graph.positionIds, positions, [1, steps]);
+      const axes = graph.hasMultimodalPositions ? 3 : 1;
+      const positions = positionsOf(row, input, axes);
+      feeds['position_ids'] = this.integers(graph.positionIds, positions, axes === 3 ? [3, 1, steps] : [1, steps]);
     }
     if (graph.useCacheBranch) {
       feeds['use_cache_branch'] = this.session.tensor('bool', Uint8Array.of(pastLength > 0 ? 1 : 0), [1]);
@@ -237,6 +254,17 @@ export class ConcatDecoder implements Decoder {
     const data: TensorData = type === 'int64' ? BigInt64Array.from(values, BigInt) : values;
     return this.session.tensor(type, data, dims);
   }
+}
+
+/** Returns `[axes, steps]`: of the prompt as given, after it the index and what images shifted it by. */
+function positionsOf(row: ConcatRow, { tokenIds, rotary }: RowInput, axes: number): Int32Array {
+  const steps = tokenIds.length;
+  const length = (rotary?.values.length ?? 0) / 3;
+  return Int32Array.from({ length: axes * steps }, (_, at) => {
+    const index = row.length + (at % steps);
+    if (rotary === undefined) return index + row.shift;
+    return rotary.values[Math.floor(at / steps) * length + index] ?? 0;
+  });
 }
 
 function commit({ row, caches, length }: RowRun): void {

@@ -28,10 +28,12 @@ export interface PrefillPart {
 export interface DecodePart {
   row: CacheRow;
   tokenId: number;
+  /** Tokens whose logits the row needs, at most some dozens; only where the decoder `givesWanted`. */
+  wantedIds?: readonly number[];
 }
 
 /**
- * A decoder graph with the cache of its rows. Calls must not overlap. A rejected call leaves the lengths of its rows
+ * A decoder graph with the cache of its rows. Calls must not overlap, and each ends the use of the batch before. A rejected call leaves the lengths of its rows
  * unchanged.
  */
 export interface Decoder {
@@ -41,6 +43,8 @@ export interface Decoder {
   readonly topSize: number;
   /** Whether batches contain the log-sum-exp of each row, also with top candidates. */
   readonly hasLogSumExp: boolean;
+  /** Whether decode steps return the logits of `wantedIds`, whatever else is wanted. */
+  readonly givesWanted: boolean;
   /** Maximum number of rows per `prefill` call. */
   readonly maxPrefillRows: number;
   /** Lengths of a reusable prefix are multiples of this. */
@@ -53,6 +57,8 @@ export interface Decoder {
    * once must all be final.
    */
   prefill(parts: readonly PrefillPart[], wanted: LogitsNeeded): Promise<LogitsBatch>;
+  /** Appends tokens to a row that finished its prompt, in one run and without logits. */
+  extend(row: CacheRow, tokenIds: Int32Array): Promise<void>;
   /** Appends one token to every row that finished its prompt and was not released; parts must name all of them. */
   decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch>;
   /**

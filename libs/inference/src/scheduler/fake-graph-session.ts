@@ -41,7 +41,7 @@ export class FakeGraphSession implements GraphSession {
     this.vocabularySize = options.vocabularySize ?? 97;
     this.topSize = options.topSize ?? 8;
     const past = pastNames.map((name) => ({ name, type: 'float32', shape: ['batch', heads, 'capacity', dimension] }));
-    const integers = ['input_ids', 'past_lens', 'last_index'].map((name) => ({
+    const integers = ['input_ids', 'past_lens', 'last_index', 'wanted_ids'].map((name) => ({
       name,
       type: 'int64',
       shape: ['batch'],
@@ -52,6 +52,7 @@ export class FakeGraphSession implements GraphSession {
       { name: 'topk_values', type: 'float32', shape: ['batch', this.topSize] },
       { name: 'topk_ids', type: 'int64', shape: ['batch', this.topSize] },
       { name: 'lse', type: 'float32', shape: ['batch'] },
+      { name: 'wanted_logits', type: 'float32', shape: ['batch', 'wanted'] },
       { name: 'new_kv', type: 'float32', shape: [caches, 'batch', heads, 'steps', dimension] },
     ];
   }
@@ -78,7 +79,8 @@ export class FakeGraphSession implements GraphSession {
       const context = [...readPast(feeds, row, capacity, pastLengths[row] ?? 0), ...fresh.slice(0, last + 1)];
       logits.set(logitsAfter(context, this.vocabularySize, this.options.poisonToken), row * this.vocabularySize);
     }
-    return this.outputsOf({ logits, newKv, batch, steps }, fetches);
+    const wantedIds = integersOf(feeds['wanted_ids']);
+    return this.outputsOf({ logits, newKv, batch, steps, wantedIds }, fetches);
   }
 
   release(): Promise<void> {
@@ -87,10 +89,11 @@ export class FakeGraphSession implements GraphSession {
   }
 
   private outputsOf(
-    result: { logits: Float32Array; newKv: Float32Array; batch: number; steps: number },
+    result: { logits: Float32Array; newKv: Float32Array; batch: number; steps: number; wantedIds: number[] },
     fetches: readonly string[],
   ): Record<string, GraphTensor> {
-    const { logits, newKv, batch, steps } = result;
+    const { logits, newKv, batch, steps, wantedIds } = result;
+    const width = wantedIds.length / batch;
     const rows = Array.from({ length: batch }, (_, row) =>
       logits.subarray(row * this.vocabularySize, (row + 1) * this.vocabularySize),
     );
@@ -105,6 +108,11 @@ export class FakeGraphSession implements GraphSession {
       ),
       topk_ids: this.tensor('int64', BigInt64Array.from(best.flat(), BigInt), [batch, this.topSize]),
       lse: this.tensor('float32', Float32Array.from(rows, logSumExp), [batch]),
+      wanted_logits: this.tensor(
+        'float32',
+        Float32Array.from(wantedIds, (id, place) => rows[Math.floor(place / width)]?.[id] ?? NaN),
+        [batch, width],
+      ),
       new_kv: this.tensor('float32', newKv, [caches, batch, heads, steps, dimension]),
     };
     return Object.fromEntries(fetches.flatMap((name) => (all[name] ? [[name, all[name]]] : [])));

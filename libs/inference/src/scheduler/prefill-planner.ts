@@ -1,4 +1,4 @@
-import { commonPrefix, minimumReuse, type ReuseRule } from './prefix-store.js';
+import { commonPrefix, minimumReuse, type ReuseRule, sharedLength } from './prefix-store.js';
 import type { RunningSequence } from './running-sequence.js';
 
 /** Maximum number of chunks in a run shared by short prompts, as long as it takes no longer than `sharedRunMs`. */
@@ -72,7 +72,8 @@ export function waitsForOlder(
 ): boolean {
   const prompt = sequence.promptKeys;
   return older.some((other) => {
-    const common = commonPrefix(prompt, other.promptKeys, prompt.length - 1);
+    const limit = Math.min(prompt.length - 1, sharedLength(sequence.scope, other.scope));
+    const common = commonPrefix(prompt, other.promptKeys, limit);
     const shared = common - (common % grain);
     // Tokens that the older prompt computes from the middle of a chunk on are unusable for an exact copy.
     if (isExact && other.exactLength < other.prefilled) return false;

@@ -1,11 +1,22 @@
 import type { CacheRow, Decoder } from './decoder.js';
 
+/** Who may copy a prefix. */
+export interface PrefixScope {
+  /** Prefixes of one label may be copied whole by prompts of the same label; absent: of others without one. */
+  label?: string;
+  /** Leading tokens that are the platform's own (template, default system prompt), which every prompt may copy. */
+  sharedTokens: number;
+}
+
 /** A row and the ids of its keys and values. */
 export interface CachedPrefix {
+  scope: PrefixScope;
   row: CacheRow;
   ids: Int32Array;
   /** Number of leading positions that equal a computation from scratch bit by bit. */
   exactLength: number;
+  /** Monotonic time until which entries without a later one are evicted first; absent: none. */
+  keepUntilMs?: number;
 }
 
 /** Rule for prefixes that a prompt may copy. */
@@ -39,15 +50,18 @@ export class PrefixStore {
     return this.entries;
   }
 
-  /** Takes ownership of the row. Removes older entries that are a prefix of the new one. */
+  /** Takes ownership of the row. Removes older entries of its scope that are a prefix of the new one. */
   add(entry: CachedPrefix): void {
     for (const older of [...this.entries]) {
-      if (commonPrefix(older.ids, entry.ids, older.ids.length) === older.ids.length) this.remove(older);
+      if (older.scope.label !== entry.scope.label) continue;
+      if (commonPrefix(older.ids, entry.ids, older.ids.length) !== older.ids.length) continue;
+      entry.keepUntilMs = Math.max(entry.keepUntilMs ?? 0, older.keepUntilMs ?? 0);
+      this.remove(older);
     }
     this.entries.push(entry);
     this.tokens += entry.row.length;
-    const oldest = this.entries[0];
-    if (oldest && this.entries.length > maxEntries) this.remove(oldest);
+    const victim = this.victim();
+    if (victim && this.entries.length > maxEntries) this.remove(victim);
   }
 
   /** Marks an entry as just used; unknown entries are ignored. */
@@ -61,10 +75,22 @@ export class PrefixStore {
   /** Evicts the least recently used entries until at most `tokens` remain. */
   shrinkTo(tokens: number): void {
     while (this.tokens > tokens) {
-      const oldest = this.entries[0];
-      if (!oldest) return;
-      this.remove(oldest);
+      const victim = this.victim();
+      if (!victim) return;
+      this.remove(victim);
     }
+  }
+
+  /**
+   * The least recently used entry that is not to be kept. While entries to keep hold more than half of the tokens,
+   * the least recently used of all: a caller cannot keep the cache from the others.
+   */
+  private victim(): CachedPrefix | undefined {
+    const nowMs = performance.now();
+    const isKept = ({ keepUntilMs = 0 }: CachedPrefix): boolean => keepUntilMs > nowMs;
+    const kept = this.entries.reduce((sum, entry) => sum + (isKept(entry) ? entry.row.length : 0), 0);
+    const free = kept * 2 > this.tokens ? undefined : this.entries.find((entry) => !isKept(entry));
+    return free ?? this.entries[0];
   }
 
   private remove(entry: CachedPrefix): void {
@@ -79,18 +105,25 @@ export class PrefixStore {
  * counts, because its logits are needed.
  */
 export function longestPrefix(
-  prompt: Int32Array,
+  { keys: prompt, scope }: { keys: Int32Array; scope: PrefixScope },
   entries: Iterable<CachedPrefix>,
   { grain, isExact }: ReuseRule,
 ): FoundPrefix | null {
   let found: FoundPrefix | null = null;
   for (const entry of entries) {
-    const reusable = isExact ? Math.min(entry.exactLength, entry.row.reusableLength) : entry.row.reusableLength;
+    const exact = isExact ? entry.exactLength : Infinity;
+    // Decided before any token is compared: what another scope holds can change neither a count nor the time.
+    const reusable = Math.min(exact, entry.row.reusableLength, sharedLength(scope, entry.scope));
     const shared = commonPrefix(prompt, entry.ids, Math.min(reusable, prompt.length - 1));
     const length = shared - (shared % grain);
     if (length >= minimumReuse && length > (found?.length ?? 0)) found = { entry, length };
   }
   return found;
+}
+
+/** Returns how many leading tokens prompts of two scopes may share. */
+export function sharedLength(one: PrefixScope, other: PrefixScope): number {
+  return one.label === other.label ? Infinity : Math.min(one.sharedTokens, other.sharedTokens);
 }
 
 /** Returns the length of the longest common prefix, at most `limit`. */

@@ -15,4 +15,13 @@ export interface PromptMedia {
    * cached prefix only as far as these are equal.
    */
   keys: Int32Array;
+  /** Rotary positions of models that count them in time, height and width; absent: each position is its index. */
+  rotary?: RotaryPositions;
+}
+
+export interface RotaryPositions {
+  /** `[3, positions]`: time, height, width. */
+  values: Int32Array;
+  /** Added to the index of every position after the prompt. */
+  shift: number;
 }

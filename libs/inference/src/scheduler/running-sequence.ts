@@ -1,7 +1,9 @@
 import { TokenSampler } from '../sampling/token-sampler.js';
 import type { CacheRow } from './decoder.js';
-import type { CachedPrefix } from './prefix-store.js';
+import type { CachedPrefix, PrefixScope } from './prefix-store.js';
 import type { SequenceRequest } from './sequence.js';
+
+const unlabelled: PrefixScope = { sharedTokens: 0 };
 
 /** A request in the scheduler: waiting, then prefilling, then decoding. */
 export class RunningSequence {
@@ -35,6 +37,10 @@ export class RunningSequence {
     return this.request.media?.keys ?? this.request.promptIds;
   }
 
+  get scope(): PrefixScope {
+    return this.request.scope ?? unlabelled;
+  }
+
   get generatedCount(): number {
     return this.tokenCount - this.promptLength;
   }
@@ -48,8 +54,13 @@ export class RunningSequence {
     return this.promptLength + this.request.maxNewTokens - 1;
   }
 
-  get lastToken(): number {
-    return this.tokens[this.tokenCount - 1] ?? 0;
+  /** Tokens that are not in the cache yet: the last one, and others where several were forced. */
+  get pendingTokens(): Int32Array {
+    return this.tokens.subarray(this.promptLength + this.computedOutput, this.tokenCount);
+  }
+
+  private get computedOutput(): number {
+    return Math.max(0, (this.row?.length ?? 0) - this.promptLength);
   }
 
   /**
@@ -92,6 +103,8 @@ export class RunningSequence {
 
   /** Returns the row with its token ids; null while waiting. */
   held(): CachedPrefix | null {
-    return this.row && { row: this.row, ids: this.tokens.subarray(0, this.row.length), exactLength: this.exactLength };
+    if (this.row === null) return null;
+    const { row, scope, exactLength } = this;
+    return { row, scope, exactLength, ids: this.tokens.subarray(0, row.length) };
   }
 }

@@ -16,6 +16,8 @@ export interface SchedulerLimits {
 
 export interface SchedulerOptions extends SchedulerLimits {
   decoder: Decoder;
+  /** Whether tokens that a constraint leaves no choice for are taken at once, without a step for each. Default true. */
+  jumpsForward?: boolean;
   /**
    * Called after the listeners of a step, and also before its decode tokens if it produced first tokens: the point to
    * send a message.

@@ -1,6 +1,7 @@
 import type { SamplingOptions } from '../contract/text-generation.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
+import type { PrefixScope } from './prefix-store.js';
 import type { PromptMedia } from './prompt-media.js';
 
 /** Why a sequence ended. `stopped`: the listener ended it (a stop string matched). */
@@ -21,8 +22,12 @@ export interface SequenceRequest {
   id: string;
   /** At least 1 token; prompt and output together at most the model's context length. */
   promptIds: Int32Array;
+  /** Which cached prefixes it may copy, and who may copy its own; absent: one scope without a label. */
+  scope?: PrefixScope;
   /** Images of the prompt; absent: text alone. */
   media?: PromptMedia | null;
+  /** How long its row is kept as a prefix before those of others, in ms; absent: as long as there is room. */
+  cacheMs?: number;
   sampling: SamplingOptions;
   /** At least 1. */
   maxNewTokens: number;

@@ -1,5 +1,6 @@
 import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+import { freeOutput } from '../runtime/output-memory.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { CacheBlock, capacityFor } from './cache-block.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
@@ -22,6 +23,8 @@ interface RunInput {
   past: GraphTensor[];
   /** Position of each part's row in the batch of this run. */
   rowIndexes: Int32Array;
+  /** Tokens whose logits are returned, of each batch row; absent: of none. */
+  wantedIds?: (readonly number[])[];
 }
 
 interface Fresh {
@@ -48,6 +51,7 @@ export class SplitDecoder implements Decoder {
   readonly vocabularySize: number;
   readonly topSize: number;
   readonly hasLogSumExp: boolean;
+  readonly givesWanted: boolean;
   readonly maxPrefillRows = maxSharedRows;
   readonly prefixGrain = 1;
   cacheElementsFed = 0;
@@ -57,6 +61,8 @@ export class SplitDecoder implements Decoder {
   private readonly members: SplitRow[] = [];
   /** Cache input of rows without a past. */
   private readonly nothing: CacheBlock;
+  /** Freed by the next run: megabytes, at every step that fetches them. */
+  private lastLogits: Float32Array | null = null;
   /** Parts that match the cache: valid between a decode step and the next change, while the layout is fixed. */
   private lastDecode: { feeds: Record<string, GraphTensor>; rowIndexes: Int32Array } | null = null;
 
@@ -68,6 +74,7 @@ export class SplitDecoder implements Decoder {
     this.vocabularySize = graph.vocabularySize;
     this.topSize = graph.topSize;
     this.hasLogSumExp = graph.hasLogSumExp;
+    this.givesWanted = graph.givesWanted;
     this.batch = this.newBlock();
     this.nothing = this.newBlock();
     this.nothing.resize({ rows: maxSharedRows, capacity: 1, lengths: [] });
@@ -106,7 +113,19 @@ export class SplitDecoder implements Decoder {
       this.ensureCapacity(row, row.length + part.tokenIds.length, part.final);
       this.append(row, fresh.fresh, index, part.tokenIds.length);
     });
+    freeOutput(fresh.fresh.data);
     return fresh.logits;
+  }
+
+  async extend(given: CacheRow, tokenIds: Int32Array): Promise<void> {
+    const row = ownRow(given);
+    if (row.block !== this.batch) throw new RangeError('Only rows of the running batch are extended.');
+    const past = this.batch.tensors(row.index, 1);
+    const input = { tokenIds: [tokenIds], pastLengths: [row.length], past, rowIndexes: Int32Array.of(0) };
+    const { fresh } = await this.run(input, 'none');
+    this.fitBatch(this.members.length, 0, row.length + tokenIds.length);
+    this.append(row, fresh, 0, tokenIds.length);
+    freeOutput(fresh.data);
   }
 
   async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
@@ -114,7 +133,12 @@ export class SplitDecoder implements Decoder {
     this.fitBatch(this.members.length, 1);
     const rows = parts.map((part) => ownRow(part.row));
     const tokenIds: number[][] = new Array(parts.length);
-    parts.forEach((part, index) => (tokenIds[rows[index]?.index ?? 0] = [part.tokenId]));
+    const wantedIds: (readonly number[])[] = new Array(parts.length);
+    parts.forEach((part, index) => {
+      const place = rows[index]?.index ?? 0;
+      tokenIds[place] = [part.tokenId];
+      wantedIds[place] = part.wantedIds ?? [];
+    });
     const rowIndexes = Int32Array.from(rows, (row) => row.index);
     const result = await this.run(
       {
@@ -122,10 +146,12 @@ export class SplitDecoder implements Decoder {
         pastLengths: this.members.map((row) => row.length),
         past: this.batch.tensors(0, this.members.length),
         rowIndexes,
+        wantedIds,
       },
       wanted,
     );
     for (const row of this.members) this.append(row, result.fresh, row.index, 1);
+    freeOutput(result.fresh.data);
     this.lastDecode = { feeds: result.feeds, rowIndexes };
     return result.logits;
   }
@@ -254,6 +280,7 @@ export class SplitDecoder implements Decoder {
       past_lens: this.session.tensor('int64', BigInt64Array.from(input.pastLengths, BigInt), [batch]),
       last_index: this.session.tensor('int64', last, [batch]),
     };
+    if (this.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input.wantedIds ?? [], batch);
     this.graph.caches.forEach(({ past }, cache) => {
       const tensor = input.past[cache];
       if (tensor) feeds[past] = tensor;
@@ -261,15 +288,26 @@ export class SplitDecoder implements Decoder {
     return feeds;
   }
 
+  /** One column at least, and zeros where a row wants less than another. */
+  private wantedTensor(wantedIds: readonly (readonly number[])[], batch: number): GraphTensor {
+    const width = wantedIds.reduce((widest, { length }) => Math.max(widest, length), 1);
+    const ids = new BigInt64Array(batch * width);
+    wantedIds.forEach((row, index) => row.forEach((id, place) => (ids[index * width + place] = BigInt(id))));
+    return this.session.tensor('int64', ids, [batch, width]);
+  }
+
   private fetchesFor(wanted: LogitsNeeded): string[] {
     if (wanted === 'none') return [];
     const names = this.topSize > 0 ? ['topk_values', 'topk_ids'] : [];
     if (this.graph.hasLogSumExp) names.push('lse');
+    if (this.givesWanted) names.push('wanted_logits');
     if (wanted === 'full' || this.topSize === 0) names.push('logits');
     return names;
   }
 
   private async timedRun(feeds: Record<string, GraphTensor>, fetches: string[]): Promise<Record<string, GraphTensor>> {
+    if (this.lastLogits !== null) freeOutput(this.lastLogits);
+    this.lastLogits = null;
     const start = performance.now();
     try {
       return await this.session.run(feeds, fetches);
@@ -280,14 +318,18 @@ export class SplitDecoder implements Decoder {
 
   private logitsOf(outputs: Record<string, GraphTensor>, rowIndexes: Int32Array): LogitsBatch {
     const ids = outputs['topk_ids']?.data;
+    const wanted = outputs['wanted_logits'];
+    this.lastLogits = outputs['logits'] ? floats(outputs['logits']) : null;
     return {
       rowIndexes,
       topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
       topIds: ids instanceof BigInt64Array ? narrowed(ids) : null,
       topSize: this.topSize,
       logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
-      logits: outputs['logits'] ? floats(outputs['logits']) : null,
+      logits: this.lastLogits,
       vocabularySize: this.vocabularySize,
+      wanted: wanted ? floats(wanted) : null,
+      wantedSize: wanted?.dims[1] ?? 0,
     };
   }
 }

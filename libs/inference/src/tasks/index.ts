@@ -4,6 +4,7 @@ export {
   type EmbeddingPart,
   embeddingTask,
 } from '../embedding/embedding-task.js';
+export { type RerankInput, type RerankOutput, type RerankPart, rerankTask } from '../reranking/rerank-task.js';
 export {
   recognitionBlockSeconds,
   type RecognitionInput,
@@ -20,6 +21,7 @@ export type { AnimateInput, AnimateOutput, FrameLatents } from '../images/video-
 export type {
   ClassifyOutput,
   GenerateInput,
+  GenerateOutput,
   ImageOutput,
   InpaintInput,
   InterpolateInput,
@@ -27,4 +29,11 @@ export type {
   MatteOutput,
   UpscaleInput,
 } from '../images/image-tasks.js';
+export type {
+  DetectedObject,
+  DetectObjectsInput,
+  DetectObjectsOutput,
+  ReadTextInput,
+  ReadTextOutput,
+} from '../images/reading-tasks.js';
 export type { RgbPixels } from '../images/pixel-grid.js';

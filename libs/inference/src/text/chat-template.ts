@@ -83,7 +83,9 @@ export class ChatTemplate {
         throw new TemplateRefusal(String(message));
       },
       strftime_now: (format: unknown) => formatDate(this.now(), String(format)),
-      messages: messages.map((message) => withoutAbsent(hasParts ? contentParts(message) : message)),
+      messages: messages.map(({ cacheMark: _mark, ...message }) =>
+        withoutAbsent(hasParts ? contentParts(message) : message),
+      ),
       add_generation_prompt: true,
       bos_token: this.special.bos ?? '',
       eos_token: this.special.eos ?? '',

@@ -10,6 +10,8 @@ export interface ImageLayout {
   text: string;
   /** Positions that hold the image. */
   tokens: number;
+  /** Rows and columns of `tokens`, for models whose rotary positions follow them. */
+  grid?: { rows: number; columns: number };
 }
 
 /** The prompt of a conversation with images. */

@@ -2,6 +2,8 @@ export * from './chat-template.js';
 export * from './detokenizer.js';
 export * from './generation-config.js';
 export * from './image-prompt.js';
+export * from './cache-point.js';
+export * from './pair-tokenizer.js';
 export * from './prompt-builder.js';
 export * from './reasoning-formats.js';
 export * from './reasoning-scanner.js';

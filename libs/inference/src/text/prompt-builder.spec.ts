@@ -5,13 +5,13 @@ import { buildPrompt } from './prompt-builder.js';
 const special = { bos: null, eos: null, unk: null, pad: null };
 
 describe('buildPrompt', () => {
-  it('continues the last message if the model has no template', () => {
+  it('continues the last message if the model has no template, after the system messages', () => {
     const messages = [
-      { role: 'system', content: 'You tell stories.' },
+      { role: 'system', content: 'A story about a fox.' },
       { role: 'user', content: 'Once upon a time' },
     ];
     expect(buildPrompt({ messages }, null)).toEqual({
-      text: 'Once upon a time',
+      text: 'A story about a fox. Once upon a time',
       kind: 'continuation',
       opensThinking: false,
     });

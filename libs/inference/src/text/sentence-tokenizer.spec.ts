@@ -15,6 +15,15 @@ describe('SentenceTokenizer', () => {
     expect(tokenizer.encode(text as string, 512)).toEqual({ ids: Int32Array.from(expected as number[]) });
   });
 
+  it('accepts ids that it made itself, and no others', () => {
+    const { ids: own } = tokenizer.encode('the river', 512) as { ids: Int32Array };
+    expect(tokenizer.accept([...own], 512)).toEqual({ ids: own });
+    expect(tokenizer.accept([...own], own.length - 1)).toEqual({ tooLong: String(own.length) });
+    expect(tokenizer.accept([...own.slice(1, -1)], 512)).toBeNull();
+    expect(tokenizer.accept([...own, ...own], 512)).toBeNull();
+    expect(tokenizer.accept([own[0] ?? 0, 9_999_999, own.at(-1) ?? 0], 512)).toBeNull();
+  });
+
   it('knows the padding id', () => expect(tokenizer.padId).toBe(0));
 
   it('accepts a text of exactly the limit and reports the length of a longer one', () => {

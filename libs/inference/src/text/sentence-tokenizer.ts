@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { loadTokenizerConfig, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
+import { loadTokenizerConfig, padIdOf, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
 
 /** Number of characters tokenized at once until it is clear whether a text is too long. */
 const segmentCharacters = 32_768;
@@ -20,9 +20,7 @@ export class SentenceTokenizer {
     private readonly tokenizer: Tokenizer,
     config: TokenizerConfig,
   ) {
-    const { pad_token: pad } = config;
-    const name = typeof pad === 'object' ? pad?.content : pad;
-    this.padId = (name === undefined ? undefined : tokenizer.token_to_id(name)) ?? 0;
+    this.padId = padIdOf(tokenizer, config);
   }
 
   static async load(directory: string): Promise<SentenceTokenizer> {
@@ -38,8 +36,27 @@ export class SentenceTokenizer {
       if (counted > limit * toleranceFactor + toleranceTokens)
         return { tooLong: `more than ${limit * toleranceFactor}` };
     }
-    const { ids } = this.tokenizer.encode(text, { add_special_tokens: true });
+    const ids = this.encodeAll(text);
     return ids.length > limit ? { tooLong: String(ids.length) } : { ids: Int32Array.from(ids) };
+  }
+
+  /**
+   * Takes ids that a client made; null unless they are exactly what this tokenizer makes of a text, its special tokens
+   * included. Those of another tokenizer mean other words here, and would give vectors without meaning.
+   */
+  accept(ids: readonly number[], limit: number): EncodedSentence | null {
+    if (ids.length > limit) return { tooLong: String(ids.length) };
+    // Without special tokens of its own, the ids of a short text could be anybody's.
+    const hasSpecial = this.encodeAll('').length > 0;
+    if (!hasSpecial || ids.some((id) => this.tokenizer.id_to_token(id) === undefined)) return null;
+    const text = this.tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false });
+    const own = this.encodeAll(text);
+    const isOwn = own.length === ids.length && own.every((id, index) => id === ids[index]);
+    return isOwn ? { ids: Int32Array.from(own) } : null;
+  }
+
+  private encodeAll(text: string): number[] {
+    return this.tokenizer.encode(text, { add_special_tokens: true }).ids;
   }
 
   /** Counts tokens of the pieces of a text, no further than needed to exceed `max`. */

@@ -142,6 +142,11 @@ export class TextTokenizer {
     return { token: text, bytes: [...bytes] };
   }
 
+  /** Whether any token has this id. */
+  has(id: number): boolean {
+    return this.tokenizer.id_to_token(id) !== undefined;
+  }
+
   idOf(token: string | null): number | null {
     return token === null ? null : (this.tokenizer.token_to_id(token) ?? null);
   }
@@ -163,6 +168,12 @@ export async function loadTokenizerConfig(directory: string): Promise<TokenizerC
     readJsonIfPresent<TokenizerConfig>(join(directory, 'special_tokens_map.json')),
   ]);
   return { ...special, ...config };
+}
+
+/** Returns the id that fills up short rows of a batch; 0 if the tokenizer names none. */
+export function padIdOf(tokenizer: Tokenizer, { pad_token: pad }: TokenizerConfig): number {
+  const name = contentOf(pad);
+  return (name === null ? undefined : tokenizer.token_to_id(name)) ?? 0;
 }
 
 /** Reads a JSON file of a model; null if it does not exist. A damaged file is an error. */

@@ -1,4 +1,5 @@
 import type { ToolCallPiece } from '../contract/tool-use.js';
+import { PythonValue } from './python-value.js';
 
 /** A reader that stops where the text does and goes on with more of it. */
 export type Reading<Result = void> = Generator<void, Result, void>;
@@ -135,6 +136,23 @@ export class CallText {
       this.rest = this.rest.slice(length);
       if (scan.isDone) return true;
       if (this.hasEnded) return scan.isScalar;
+      yield;
+    }
+  }
+
+  /** Reads one Python literal, behind white space, and hands it out as JSON. False where it is cut off. */
+  *pythonValue(): Reading<boolean> {
+    yield* this.skipSpace();
+    const value = new PythonValue();
+    for (;;) {
+      const { length, json } = value.read(this.rest);
+      this.arguments(json);
+      this.rest = this.rest.slice(length);
+      if (value.isDone) return true;
+      if (this.hasEnded) {
+        this.arguments(value.finish());
+        return value.isScalar;
+      }
       yield;
     }
   }

@@ -2,11 +2,14 @@ import type { TextPart } from '../contract/output-region.js';
 import type { ToolDefinition } from '../contract/tool-use.js';
 import type { CallText, Reading } from './call-text.js';
 import { listArguments, type ToolArgument } from './tool-arguments.js';
-import { choice, literal, maxCalls, sequence, type ToolStyle } from './tool-style.js';
+import { choice, isRecord, literal, maxCalls, sequence, type ToolStyle } from './tool-style.js';
 
 const comma = literal(', ');
 
-/** `[name(key="value", other=1), …]` as the whole response, as Llama 3.2 and 4 write calls. Values are JSON. */
+/**
+ * `[name(key="value", other=1), …]` as the whole response, as Llama 3.2 and 4 write calls. Values are Python literals:
+ * any JSON, and where a schema is simple, `True`, `None` and strings in single quotes.
+ */
 export const llamaPythonicStyle: ToolStyle = {
   name: 'llama-pythonic',
   isIn: (template) => /\[func_name1\(/.test(template),
@@ -53,8 +56,32 @@ function closing(tool: ToolDefinition): TextPart {
   return sequence(choice([literal(''), ...begun]), literal(')'));
 }
 
-function assigned({ name, value }: ToolArgument): TextPart {
-  return sequence(literal(`${name}=`), value);
+function assigned(argument: ToolArgument): TextPart {
+  return sequence(literal(`${argument.name}=`), choice([argument.value, ...pythonForms(argument)]));
+}
+
+/** What Python writes in another way than JSON. */
+function pythonForms({ value, texts }: ToolArgument): TextPart[] {
+  if (texts === null) return [{ type: 'regex', pattern: String.raw`'[^'\\\u0000-\u001f]*'` }];
+  if (texts !== undefined) return texts.filter((text) => /^[^'\\]*$/.test(text)).map((text) => literal(`'${text}'`));
+  const schema = value.type === 'json-schema' && isRecord(value.schema) ? value.schema : {};
+  const forms = schema.enum === undefined && schema.const === undefined ? listTypes(schema) : [];
+  return [
+    ...(forms.includes('boolean') ? [literal('True'), literal('False')] : []),
+    ...(forms.includes('null') ? [literal('None')] : []),
+  ];
+}
+
+/** The types that a schema allows without further conditions. */
+function listTypes({ type, anyOf }: Record<string, unknown>): unknown[] {
+  if (type !== undefined) return anyOf === undefined ? [type].flat() : [];
+  return Array.isArray(anyOf) ? anyOf.filter(isBare).map((variant) => variant.type) : [];
+}
+
+function isBare(variant: unknown): variant is { type: unknown } {
+  return (
+    isRecord(variant) && Object.keys(variant).every((keyword) => ['type', 'title', 'description'].includes(keyword))
+  );
 }
 
 function* readArguments(text: CallText): Reading<boolean> {
@@ -64,7 +91,7 @@ function* readArguments(text: CallText): Reading<boolean> {
     const key = yield* text.upTo('=');
     if (key === null) return false;
     text.arguments(`${separator}${JSON.stringify(key.trim())}: `);
-    if (!(yield* text.value())) return false;
+    if (!(yield* text.pythonValue())) return false;
   }
   text.arguments('}');
   return true;

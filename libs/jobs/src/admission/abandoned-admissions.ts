@@ -14,6 +14,8 @@ export interface AbandonedAdmission {
   deadlineMs: number;
   /** True while the server may still be committing the row: a missing row proves nothing yet. */
   isDoubtful?: boolean;
+  /** The client left while the job was being prepared. */
+  isCancelled?: boolean;
 }
 
 export interface AbandonedAdmissionsOptions {
@@ -91,11 +93,11 @@ export class AbandonedAdmissions {
   }
 
   private async attempt(job: Waiting): Promise<{ result: AttemptResult; error?: unknown }> {
-    const { requestId, isClosed: wasClosed, isPublished: wasPublished } = job;
+    const { isClosed: wasClosed, isPublished: wasPublished } = job;
     // For a row that may never be written, nothing is in the queue either.
     const mayBeQueued = wasClosed || job.isDoubtful !== true;
     const [closing, telling] = await Promise.allSettled([
-      wasClosed ? true : this.closeRow(requestId),
+      wasClosed ? true : this.closeRow(job),
       mayBeQueued && !wasPublished ? this.stop(job) : undefined,
     ]);
     job.isClosed = closing.status === 'fulfilled';
@@ -132,9 +134,12 @@ export class AbandonedAdmissions {
   }
 
   /** Whatever its current attempt. Resolves to whether there is such a row; has no effect without one. */
-  private async closeRow(requestId: string): Promise<boolean> {
+  private async closeRow({ requestId, isCancelled = false }: AbandonedAdmission): Promise<boolean> {
     const { jobs, closer } = this.options;
-    const state = { state: 'failed', errorCode: 'SERVICE_UNAVAILABLE', usage: null, executionMs: 0 } as const;
+    const ending = isCancelled
+      ? ({ state: 'cancelled', errorCode: 'JOB_CANCELLED' } as const)
+      : ({ state: 'failed', errorCode: 'SERVICE_UNAVAILABLE' } as const);
+    const state = { ...ending, usage: null, executionMs: 0 };
     if ((await closer.close({ requestId, ...state, attempt: 1 })) !== null) return true;
     let row = await jobs.find(requestId);
     for (; row !== null && isOpen(row.state); row = await jobs.find(requestId)) {

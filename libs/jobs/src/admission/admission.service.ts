@@ -1,7 +1,7 @@
 import type { Caller } from '#accounts';
 import { BudgetSpent, type ErrorCode, PlatformError, type StoreBudget } from '#common';
 import type { Logger } from '#platform/logging';
-import type { JobDefinition, QueueTransport } from '#queue';
+import type { JobDefinition, QueueTransport, UsageBounds } from '#queue';
 import type { ReservedTokens, TokenReservation } from '#rate-limit';
 import { GroupCommit } from './group-commit.js';
 import type { JobCloser } from '../lifecycle/job-closer.js';
@@ -9,8 +9,11 @@ import type { Admission, AdmissionStep, AdmittedJob, JobTransaction } from '../l
 import type { JobsRepository, NewJob } from '../lifecycle/jobs.repository.js';
 import type { NewMediaJob } from '../media/media-job.js';
 import { MediaJobsRepository } from '../media/media-jobs.repository.js';
+import type { ResultTickets } from '../tickets/result-tickets.js';
 import type { PayloadCipher } from './payload-cipher.js';
+import { type JobPreparation, preparationDeadlineMs, type PreparedJob, storePrepared } from './job-preparation.js';
 import { routeKeyOf } from './route-key.js';
+import type { StoredRequest } from './stored-request.js';
 import { QueueLimit, type QueuePosition } from './queue-limit.js';
 import { type AbandonedAdmission, AbandonedAdmissions } from './abandoned-admissions.js';
 
@@ -21,6 +24,8 @@ export interface OpenRequest {
   definition: JobDefinition<object, object>;
   modelId: string;
   payload: object;
+  /** The most that this payload can use: a result that says more is refused. */
+  bounds: UsageBounds;
   /** Ms from now; default: the policy's. */
   deadlineMs?: number;
   /** Reply address of this replica; null for async jobs. */
@@ -35,14 +40,21 @@ export interface OpenRequest {
    * capacity. Called only when there is a choice.
    */
   affinity?: () => string;
+  /** The id in the response's body, if it is not the request id. */
+  responseId?: string;
+  /** Work between the admission and the queue. `payload` then only stands for what it returns. */
+  preparation?: JobPreparation;
   /** Passed to the admission steps without inspection. */
   quote?: unknown;
+  /** This replica does the work itself: the row is written, the queue is not used. */
+  isDirect?: boolean;
 }
 
 export interface AdmissionOptions {
   jobs: JobsRepository;
   closer: JobCloser;
   cipher: PayloadCipher;
+  tickets: ResultTickets;
   transport: QueueTransport;
   logger: Logger;
   /** Maximum number of waiting jobs per model. */
@@ -100,8 +112,8 @@ export class AdmissionService {
   }
 
   /**
-   * Rejects with `MODEL_AT_CAPACITY` when too many jobs wait, with a step's own error, and with `SERVICE_UNAVAILABLE`
-   * when database or queue do not accept the job; nothing stays open then.
+   * Rejects with `MODEL_AT_CAPACITY` when too many jobs wait, with a step's own error, as the preparation does, and with
+   * `SERVICE_UNAVAILABLE` when database or queue do not accept the job; nothing stays open then.
    */
   async open(request: OpenRequest): Promise<AdmittedJob> {
     try {
@@ -115,11 +127,17 @@ export class AdmissionService {
   }
 
   private async admitNow(request: OpenRequest): Promise<AdmittedJob> {
+    if (request.isDirect === true) {
+      const job = await this.insertHolding(request);
+      this.options.onWritten?.(job, request.quote);
+      return job;
+    }
     const position = await this.inTime(request, this.takePosition(request), ({ settle }) => settle());
     try {
       const job = await this.insertHolding(request);
       this.options.onWritten?.(job, request.quote);
-      await this.enqueueOrAbandon(request, job);
+      const prepared = await this.prepareOrAbandon(request, job);
+      await this.enqueueOrAbandon(request, { ...job, ...prepared });
       return job;
     } finally {
       position.settle();
@@ -143,11 +161,29 @@ export class AdmissionService {
       this.options.transport.producer.requireRoom();
       return await this.limit.take(definition.modality, modelId);
     } catch (error) {
-      throw error instanceof PlatformError ? error : unavailable(error);
+      return throwUnavailable(error);
     }
   }
 
-  private async enqueueOrAbandon(request: OpenRequest, job: AdmittedJob): Promise<void> {
+  /** No connection of the database is held meanwhile. */
+  private async prepareOrAbandon(request: OpenRequest, { deadlineAtMs }: AdmittedJob): Promise<PreparedJob> {
+    const { preparation, payload, bounds, requestId, definition } = request;
+    if (preparation === undefined) return { payload, deadlineAtMs };
+    const deadlineMs = request.deadlineMs ?? definition.policy.deadlineMs;
+    try {
+      const complete = await preparation.complete();
+      const stored = storePrepared({ requestId, payload: complete, bounds, deadlineMs }, this.options).catch(
+        throwUnavailable,
+      );
+      return await this.inTime(request, stored);
+    } catch (error) {
+      const abandoned = { ...this.abandonedAdmission(request), isCancelled: preparation.disconnected.aborted };
+      await this.inTime(request, this.abandonedAdmissions.close(abandoned)).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  private async enqueueOrAbandon(request: OpenRequest, job: AdmittedJob & PreparedJob): Promise<void> {
     try {
       await this.inTime(request, this.enqueue(request, job));
     } catch (error) {
@@ -214,11 +250,15 @@ export class AdmissionService {
   }
 
   private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {
-    const { requestId, caller, definition, modelId, payload, stream, replyTo, quote, media } = request;
+    const { requestId, caller, definition, modelId, payload, bounds, stream, replyTo, quote, media, preparation } =
+      request;
     const { modality, policy } = definition;
-    const deadlineMs = request.deadlineMs ?? policy.deadlineMs;
-    const ciphertext = this.options.cipher.encrypt(requestId, payload);
-    const row = { requestId, caller, modality, modelId, stream, replyTo, deadlineMs, ciphertext, reservedTokens };
+    const isPreparing = preparation !== undefined;
+    const deadlineMs = isPreparing ? preparationDeadlineMs(preparation) : (request.deadlineMs ?? policy.deadlineMs);
+    const stored: StoredRequest = { payload, bounds };
+    const ciphertext = this.options.cipher.encrypt(requestId, stored);
+    const names = { requestId, modality, modelId, responseId: request.responseId };
+    const row = { ...names, caller, stream, replyTo, deadlineMs, isPreparing, ciphertext, reservedTokens };
     const { accountId, apiKeyId } = caller;
     return { row, media, admission: { job: { requestId, accountId, apiKeyId, modality, modelId }, payload, quote } };
   }
@@ -267,9 +307,9 @@ export class AdmissionService {
     return admitted;
   }
 
-  private async enqueue(request: OpenRequest, job: AdmittedJob): Promise<void> {
-    const { definition, payload, replyTo, stream, caller, affinity } = request;
-    const { requestId, modality, modelId, deadlineAtMs } = job;
+  private async enqueue(request: OpenRequest, job: AdmittedJob & PreparedJob): Promise<void> {
+    const { definition, bounds, replyTo, stream, affinity } = request;
+    const { requestId, modality, modelId, deadlineAtMs, payload } = job;
     const trace = this.options.traceOf?.(requestId);
     const envelope = {
       requestId,
@@ -280,9 +320,10 @@ export class AdmissionService {
       replyTo,
       stream,
       ...(trace !== undefined && { trace }),
+      ticket: this.options.tickets.issue({ requestId, attempt: 1, modality, modelId }, bounds),
       payload,
     };
-    const routeKey = affinity === undefined ? undefined : () => routeKeyOf(caller.accountId, affinity());
+    const routeKey = affinity === undefined ? undefined : () => routeKeyOf(affinity());
     await this.options.transport.producer.enqueue(definition, envelope, { routeKey });
   }
 }
@@ -304,6 +345,10 @@ function isRolledBack(error: unknown): boolean {
 /** A deliberate refusal; the request may be repeated under the same id. */
 function isRefusal(error: unknown): boolean {
   return error instanceof PlatformError && !(error instanceof BudgetSpent);
+}
+
+function throwUnavailable(error: unknown): never {
+  throw error instanceof PlatformError ? error : unavailable(error);
 }
 
 function unavailable(cause: unknown): PlatformError {

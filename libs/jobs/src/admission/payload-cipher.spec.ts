@@ -29,6 +29,20 @@ describe('PayloadCipher', () => {
     expect(() => cipher.decrypt('one', changed)).toThrow();
   });
 
+  it('opens with any of several keys, and seals with the first', () => {
+    const [older, newer] = ['ab'.repeat(32), 'cd'.repeat(32)] as const;
+    const during = new PayloadCipher([newer, older]);
+    expect(during.decrypt('r', cipher.encrypt('r', { prompt: 'old' }))).toEqual({ prompt: 'old' });
+    const sealed = during.encrypt('r', { prompt: 'new' });
+    expect(new PayloadCipher(newer).decrypt('r', sealed)).toEqual({ prompt: 'new' });
+    expect(() => cipher.decrypt('r', sealed)).toThrow('not here');
+  });
+
+  it('opens nothing that was sealed for another purpose', () => {
+    const sealed = new PayloadCipher('ab'.repeat(32), 'stored responses').encrypt('r', {});
+    expect(() => cipher.decrypt('r', sealed)).toThrow();
+  });
+
   it('accepts only keys of 32 bytes', () => {
     expect(() => new PayloadCipher('ab')).toThrow('32 bytes');
   });

@@ -1,12 +1,12 @@
-import { SecretBox } from './secret-box.js';
+import { SecretBox, type SecretKeys } from '#platform/encryption';
 
 /** Encrypts the payloads of open jobs at rest, each bound to its request id. */
 export class PayloadCipher {
   private readonly box: SecretBox;
 
-  /** `secretKey` is 64 hex digits. */
-  constructor(secretKey: string) {
-    this.box = new SecretBox(secretKey);
+  /** `purpose` separates the payloads of one feature from those of another. */
+  constructor(secretKeys: SecretKeys, purpose = 'job payloads') {
+    this.box = new SecretBox(secretKeys, purpose);
   }
 
   encrypt(requestId: string, payload: object): Uint8Array<ArrayBuffer> {

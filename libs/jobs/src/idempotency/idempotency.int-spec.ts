@@ -3,11 +3,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
 import { newRequestId } from '#common';
+import { SecretBox } from '#platform/encryption';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
-import { SecretBox } from '../admission/secret-box.js';
 import { DeleteStoredResponsesSweep } from './delete-stored-responses.sweep.js';
 import { IdempotencyRepository, type KeyedRequest } from './idempotency.repository.js';
 import { type IdempotencyOptions, IdempotencyService, type KeyOpening } from './idempotency.service.js';
@@ -57,7 +57,7 @@ beforeEach(() => {
 /** A replica. */
 function service(options: Partial<IdempotencyOptions> = {}): IdempotencyService {
   const chargeOf = (requestId: string) => Promise.resolve(charges.get(requestId) ?? null);
-  const box = new SecretBox(secretKey);
+  const box = new SecretBox(secretKey, 'stored responses');
   return new IdempotencyService({ repository, box, chargeOf, logger, waitMs: 0, ...options });
 }
 

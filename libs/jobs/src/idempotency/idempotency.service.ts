@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callerRequestId, type NanoUsd, PlatformError } from '#common';
+import type { SecretBox } from '#platform/encryption';
 import type { Logger } from '#platform/logging';
 import type { Admission, AdmissionStep, JobTransaction } from '../lifecycle/job-states.js';
-import type { SecretBox } from '../admission/secret-box.js';
 import { EndedRequests } from './ended-requests.js';
 import type { HeldKey, IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
 import { answerPlace, type ClaimEnding, KeyClaim } from './key-claim.js';
-import { safetyClassifierKey } from './key-decision.js';
+import { decideAboutKey } from './key-decision.js';
 import { type StoredResponse, unpackResponse } from './stored-response.js';
 
 /** How a lost response follows from its job. */
@@ -64,7 +64,7 @@ export class IdempotencyService implements AdmissionStep {
         if (await repository.claim(request, this.reservationMs)) return this.begin(request);
         continue;
       }
-      const opening = await this.safetyClassifier(request, held, responseOfJob);
+      const opening = await this.openingOf(request, held, responseOfJob);
       if (opening !== null) return opening;
       if (performance.now() + pauseMs > giveUpAtMs) {
         throw new PlatformError(
@@ -100,13 +100,13 @@ export class IdempotencyService implements AdmissionStep {
   }
 
   /** Null while the first request is in progress. */
-  private async safetyClassifier(
+  private async openingOf(
     request: KeyedRequest,
     held: HeldKey,
     responseOfJob?: ResponseOfJob,
   ): Promise<KeyOpening | null> {
     const { repository, chargeOf } = this.options;
-    const decision = await safetyClassifierKey(held, async () => ((await chargeOf(held.requestId)) ?? 0n) > 0n);
+    const decision = await decideAboutKey(held, async () => ((await chargeOf(held.requestId)) ?? 0n) > 0n);
     if (decision === 'run') {
       return (await repository.takeOver(request, held, this.reservationMs)) ? this.begin(request) : null;
     }

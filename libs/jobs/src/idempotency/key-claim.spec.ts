@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Logger } from '#platform/logging';
-import type { SecretBox } from '../admission/secret-box.js';
+import type { SecretBox } from '#platform/encryption';
 import type { IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
 import { KeyClaim } from './key-claim.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '#platform/logging';
-import type { SecretBox } from '../admission/secret-box.js';
+import type { SecretBox } from '#platform/encryption';
 import type { IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
 import { packResponse, type StoredResponse } from './stored-response.js';
 

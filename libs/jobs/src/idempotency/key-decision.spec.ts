@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HeldKey } from './idempotency.repository.js';
-import { safetyClassifierKey } from './key-decision.js';
+import { decideAboutKey } from './key-decision.js';
 
 const kept = new Uint8Array([1]);
 
@@ -46,6 +46,6 @@ describe('what a repeated request gets', () => {
     ['a started job whose replica died', held({ job: job('queued', true) }), false, 'remake'],
     ['a started job that has ended since', held({ job: job('failed', true) }), false, 'remake'],
   ] as const)('after %s', async (_case, key, charged, decision) => {
-    expect(await safetyClassifierKey(key, () => Promise.resolve(charged))).toBe(decision);
+    expect(await decideAboutKey(key, () => Promise.resolve(charged))).toBe(decision);
   });
 });

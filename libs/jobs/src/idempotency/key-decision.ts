@@ -15,7 +15,7 @@ export type KeyDecision = 'run' | 'wait' | 'replay' | 'remake' | 'lost';
  * Decides by what is stored. When the replica died before it could store anything, the row of the job decides: what was
  * charged is never run again, what cost nothing is. `wasCharged` is called for closed jobs only.
  */
-export async function safetyClassifierKey(held: HeldKey, wasCharged: () => Promise<boolean>): Promise<KeyDecision> {
+export async function decideAboutKey(held: HeldKey, wasCharged: () => Promise<boolean>): Promise<KeyDecision> {
   const { state, job, answer } = held;
   if (held.isExpired) return 'run';
   const kept = answer === null ? 'lost' : 'replay';

@@ -1,30 +1,47 @@
 import type { Logger } from '#platform/logging';
-import { JobResultHandler, type JobResult } from '#queue';
+import { findExcess, JobResultHandler, type JobResult } from '#queue';
+import type { ResultTickets } from '../tickets/result-tickets.js';
+import { isWellFormed } from '../tickets/well-formed-result.js';
 import type { JobCloser } from './job-closer.js';
 import type { ClosedJob, ClosedState, JobClosing } from './job-states.js';
 
+/** Why a result was refused. */
+export const resultRefusals = ['malformed', 'unsigned', 'unknown-key', 'forged', 'usage'] as const;
+export type ResultRefusal = (typeof resultRefusals)[number];
+
+/** Interval between two lines about refused results, in ms. */
+const logEveryMs = 1_000;
+
 export interface JobResultProcessorOptions {
   closer: JobCloser;
+  tickets: ResultTickets;
   logger: Logger;
   /** Called after a row was closed, and only for the closing that counted. */
   onClosed?: (job: ClosedJob) => void;
+  /** Called for every result that was refused. */
+  onRefused?: (reason: ResultRefusal) => void;
 }
 
 /**
  * Closes rows with the results that workers report. Results arrive at least once and in any order. The attempt number
- * rejects those of abandoned deliveries, and compare-and-set makes the rest idempotent.
+ * rejects those of abandoned deliveries, and compare-and-set makes the rest idempotent. A result without the ticket of
+ * its job changes nothing; one with more usage than the job allows fails the job, free of charge.
  */
 export class JobResultProcessor extends JobResultHandler {
+  private loggedAtMs = -Infinity;
+
   constructor(private readonly options: JobResultProcessorOptions) {
     super();
   }
 
   /** Rejects when the database does not accept it; the queue then delivers it again. */
   async process(result: JobResult): Promise<void> {
+    const fault = this.faultOf(result);
+    if (fault !== null) return this.refuse(fault, result);
     const { closer, logger, onClosed } = this.options;
     const { requestId, attempt, status } = result;
     try {
-      const job = await closer.close(toClosing(result));
+      const job = await closer.close(toClosing(this.withinBounds(result)));
       if (job) {
         onClosed?.(job);
         const { modality, modelId, state, errorCode, executionMs } = job;
@@ -34,6 +51,38 @@ export class JobResultProcessor extends JobResultHandler {
       logger.warn({ requestId, attempt, error }, 'a job result could not be written, it will be delivered again');
       throw error;
     }
+  }
+
+  private faultOf(result: JobResult): ResultRefusal | null {
+    try {
+      return isWellFormed(result) ? this.options.tickets.faultOf(result) : 'malformed';
+    } catch {
+      return 'malformed';
+    }
+  }
+
+  /** Its holder has the ticket, so the job ends with it; the caller pays nothing for what cannot be true. */
+  private withinBounds(result: JobResult): JobResult {
+    const { usage, proof } = result;
+    const field = usage === null || proof === undefined ? null : findExcess(usage, proof.bounds);
+    if (field === null) return result;
+    this.refuse('usage', result, field);
+    const error = {
+      code: 'INFERENCE_FAILED',
+      message: 'The worker reported more usage than the request allows.',
+    } as const;
+    return { ...result, status: 'failed', error, usage: null, artifacts: undefined };
+  }
+
+  /** A flood of refused results gets one line a second: the metric counts them all. */
+  private refuse(reason: ResultRefusal, result: JobResult, field?: string): void {
+    const { logger, onRefused } = this.options;
+    onRefused?.(reason);
+    const nowMs = performance.now();
+    if (nowMs - this.loggedAtMs < logEveryMs) return;
+    this.loggedAtMs = nowMs;
+    const job = reason === 'malformed' ? {} : { requestId: result.requestId.slice(0, 64), field };
+    logger.error({ reason, ...job }, 'a job result was refused');
   }
 }
 

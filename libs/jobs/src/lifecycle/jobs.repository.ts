@@ -11,7 +11,11 @@ export interface NewJob {
   modelId: string;
   stream: boolean;
   replyTo: string | null;
+  /** The id in the response's body, if it is not the request id. */
+  responseId?: string;
   deadlineMs: number;
+  /** It enters the queue later (`completePreparation`), and no sweep enqueues it before. */
+  isPreparing?: boolean;
   ciphertext: Uint8Array<ArrayBuffer>;
   /** Default: none. */
   reservedTokens?: ReservedTokens | null;
@@ -81,17 +85,20 @@ export class JobsRepository {
             ${jobs.map(({ requestId }) => requestId)}::text[], ${jobs.map(({ caller }) => caller.accountId)}::uuid[],
             ${jobs.map(({ caller }) => caller.apiKeyId)}::uuid[], ${jobs.map(({ modality }) => modality)}::text[],
             ${jobs.map(({ modelId }) => modelId)}::text[], ${jobs.map(({ stream }) => stream)}::boolean[],
-            ${jobs.map(({ replyTo }) => replyTo)}::text[], ${jobs.map((job) => job.reservedTokens?.slot ?? null)}::bigint[],
+            ${jobs.map(({ replyTo }) => replyTo)}::text[], ${jobs.map(({ responseId }) => responseId ?? null)}::text[],
+            ${jobs.map((job) => job.reservedTokens?.slot ?? null)}::bigint[],
             ${jobs.map((job) => job.reservedTokens?.tokens ?? null)}::bigint[],
             ${jobs.map(({ deadlineMs }) => deadlineMs)}::float8[],
+            ${jobs.map(({ isPreparing }) => isPreparing === true)}::boolean[],
             ${jobs.map(({ ciphertext }) => Buffer.from(ciphertext))}::bytea[])
-          AS g(request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot, limit_tokens,
-               deadline_ms, ciphertext)
+          AS g(request_id, account_id, api_key_id, modality, model_id, stream, reply_to, response_id, limit_slot,
+               limit_tokens, deadline_ms, is_preparing, ciphertext)
       ), inserted AS (
-        INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot,
-                          limit_tokens, deadline_at)
-        SELECT request_id, account_id, api_key_id, modality, model_id, stream, reply_to, limit_slot, limit_tokens,
-               now() + deadline_ms * interval '1 ms' FROM given
+        INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, stream, reply_to, response_id, limit_slot,
+                          limit_tokens, deadline_at, enqueued_at)
+        SELECT request_id, account_id, api_key_id, modality, model_id, stream, reply_to, response_id, limit_slot,
+               limit_tokens, now() + deadline_ms * interval '1 ms',
+               CASE WHEN is_preparing THEN now() + deadline_ms * interval '1 ms' ELSE now() END FROM given
         RETURNING request_id, deadline_at
       ), payloads AS (
         INSERT INTO job_payloads (request_id, ciphertext) SELECT request_id, ciphertext FROM given
@@ -185,6 +192,28 @@ export class JobsRepository {
     const overdue = Prisma.sql`state IN ('queued', 'running')
        AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'`;
     return this.findOpen(Prisma.sql`deadline_at`, overdue, page);
+  }
+
+  /**
+   * Stores the payload of a job that was being prepared and starts its deadline. Resolves to that, in ms since the epoch;
+   * null when the row was closed or is overdue.
+   */
+  async completePreparation({
+    requestId,
+    ciphertext,
+    deadlineMs,
+  }: Pick<NewJob, 'requestId' | 'ciphertext' | 'deadlineMs'>): Promise<number | null> {
+    const rows = await this.prisma.$queryRaw<{ deadline_at: Date }[]>`
+      WITH prepared AS (
+        UPDATE jobs SET enqueued_at = now(), deadline_at = now() + ${deadlineMs}::float8 * interval '1 ms'
+         WHERE request_id = ${requestId} AND attempt = 1 AND state = 'queued' AND deadline_at > now()
+        RETURNING request_id, deadline_at
+      ), stored AS (
+        UPDATE job_payloads SET ciphertext = ${Buffer.from(ciphertext)}
+         WHERE request_id IN (SELECT request_id FROM prepared)
+      )
+      SELECT deadline_at FROM prepared`;
+    return rows[0]?.deadline_at.getTime() ?? null;
   }
 
   /** Starts the next attempt of a queued row; resolves to its payload, or null when another process came first. */

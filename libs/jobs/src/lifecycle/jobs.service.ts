@@ -2,11 +2,13 @@ import { noTokens } from '#common';
 import type { Logger } from '#platform/logging';
 import type { JobResult, QueueTransport } from '#queue';
 import type { JobsRepository, OpenJob } from './jobs.repository.js';
+import type { ResultTickets } from '../tickets/result-tickets.js';
 import { StartedJobs } from './started-jobs.js';
 import { CancelledJobReporter } from './cancelled-job-reporter.js';
 
 export interface JobsServiceOptions {
   jobs: JobsRepository;
+  tickets: ResultTickets;
   transport: QueueTransport;
   logger: Logger;
 }
@@ -70,7 +72,7 @@ export class JobsService {
   }
 
   private async cancelDelivery(job: OpenJob): Promise<boolean> {
-    const { transport, logger } = this.options;
+    const { transport, tickets, logger } = this.options;
     const { requestId, modality, modelId, attempt } = job;
     const removed = await transport.producer.remove(modality, modelId, requestId).catch((error: unknown) => {
       logger.warn({ requestId, error }, 'a cancelled job could not be removed from the queue');
@@ -80,6 +82,8 @@ export class JobsService {
     const result: JobResult = {
       requestId,
       attempt,
+      modality,
+      modelId,
       retries: 0,
       status: 'cancelled',
       error: { code: 'JOB_CANCELLED', message: 'The client disconnected before the job started.' },
@@ -87,7 +91,7 @@ export class JobsService {
       executionMs: 0,
       finishedAtMs: Date.now(),
     };
-    await this.cancelledJobs.tell(result, job.deadlineAtMs);
+    await this.cancelledJobs.tell(tickets.sign(result, noTokens), job.deadlineAtMs);
     return true;
   }
 }

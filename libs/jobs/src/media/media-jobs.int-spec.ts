@@ -16,6 +16,7 @@ import { JobCloser } from '../lifecycle/job-closer.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { JobResultProcessor } from '../lifecycle/job-result.processor.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
+import { ResultTickets } from '../tickets/result-tickets.js';
 import { FailAbandonedSweep } from '../recovery/index.js';
 import { MediaClosing } from './media-closing.js';
 import { MediaJobsRepository } from './media-jobs.repository.js';
@@ -34,6 +35,7 @@ const longVideoJob = defineJob({
   policy: { attempts: 2, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 1, concurrency: 4 },
 });
 const logger = createLogger('test', { level: 'silent' });
+const tickets = new ResultTickets('5c'.repeat(32));
 const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, units: { seconds: 5 } };
 
 describe('async jobs', () => {
@@ -62,7 +64,7 @@ describe('async jobs', () => {
     videos = new MediaJobsRepository(prisma);
     const ending = new MediaClosing({ jobs: videos, artifacts, modalities: new Set(['video']), logger });
     closer = new JobCloser(jobs, [ending], [ending.afterwards]);
-    const processor = new JobResultProcessor({ closer, logger });
+    const processor = new JobResultProcessor({ closer, tickets, logger });
     results = await transport.results.process((result) => processor.process(result));
     recorder = new ProgressRecorder({ jobs: videos, transport, logger, everyMs: 10 });
     recorder.start();
@@ -82,6 +84,7 @@ describe('async jobs', () => {
       jobs,
       closer,
       cipher: new PayloadCipher('5c'.repeat(32)),
+      tickets,
       transport,
       logger,
       queueLimit: 100,
@@ -95,6 +98,7 @@ describe('async jobs', () => {
       definition: longVideoJob,
       modelId,
       payload: { prompt: 'a boat' },
+      bounds: usage,
       replyTo: null,
       stream: false,
       media: { queueId, delivery: 'inline', inputArtifacts: [input] },

@@ -13,14 +13,18 @@ import { countDecisions } from '../admission/admission.metrics.js';
 import { AdmissionService } from '../admission/admission.service.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { RequestBudgets } from '../admission/request-budgets.js';
-import { SecretBox } from '../admission/secret-box.js';
+import { SecretBox } from '#platform/encryption';
 import { correctReservedTokens } from '../admission/token-correction.js';
+import { DirectJobs } from '../direct/direct-jobs.js';
 import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
 import { JobCloser } from '../lifecycle/job-closer.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { JobsService } from '../lifecycle/jobs.service.js';
 import { DownloadService } from '../media/downloads/download.service.js';
+import { ResponseStates } from '../response-states/response-states.js';
+import { ResultTickets } from '../tickets/result-tickets.js';
+import { ResponseStatesRepository } from '../response-states/response-states.repository.js';
 import { JobsModule } from './jobs.module.js';
 
 /** What an api replica does with jobs: admits, cancels, and serves their results. The process provides `RequestBudgets`. */
@@ -34,7 +38,7 @@ import { JobsModule } from './jobs.module.js';
       useFactory: (repository: IdempotencyRepository, config: ApiConfig, ledger: LedgerService, logger: Logger) =>
         new IdempotencyService({
           repository,
-          box: new SecretBox(config.secretKey),
+          box: new SecretBox(config.secretKeys, 'stored responses'),
           chargeOf: (requestId) => ledger.chargeOf(requestId),
           logger,
         }),
@@ -51,6 +55,7 @@ import { JobsModule } from './jobs.module.js';
         JobsRepository,
         JobCloser,
         PayloadCipher,
+        ResultTickets,
         QueueTransport,
         Logger,
         ApiConfig,
@@ -64,13 +69,30 @@ import { JobsModule } from './jobs.module.js';
       useFactory: admissionOf,
     },
     {
+      provide: DirectJobs,
+      inject: [AdmissionService, JobCloser, Logger],
+      useFactory: (admission: AdmissionService, closer: JobCloser, logger: Logger) =>
+        new DirectJobs({ admission, closer, logger }),
+    },
+    {
+      provide: ResponseStates,
+      inject: [ResponseStatesRepository, ApiConfig, Logger],
+      useFactory: (repository: ResponseStatesRepository, config: ApiConfig, logger: Logger) =>
+        new ResponseStates({
+          repository,
+          secretKeys: config.secretKeys,
+          lifetimeMs: config.storedResponsesMs,
+          logger,
+        }),
+    },
+    {
       provide: JobsService,
-      inject: [JobsRepository, QueueTransport, Logger],
-      useFactory: (jobs: JobsRepository, transport: QueueTransport, logger: Logger) =>
-        new JobsService({ jobs, transport, logger }),
+      inject: [JobsRepository, ResultTickets, QueueTransport, Logger],
+      useFactory: (jobs: JobsRepository, tickets: ResultTickets, transport: QueueTransport, logger: Logger) =>
+        new JobsService({ jobs, tickets, transport, logger }),
     },
   ],
-  exports: [JobsModule, AdmissionService, IdempotencyService, JobsService, DownloadService],
+  exports: [JobsModule, AdmissionService, DirectJobs, IdempotencyService, JobsService, DownloadService, ResponseStates],
 })
 export class AdmissionModule implements OnApplicationShutdown {
   constructor(
@@ -89,6 +111,7 @@ function admissionOf(
   jobs: JobsRepository,
   closer: JobCloser,
   cipher: PayloadCipher,
+  tickets: ResultTickets,
   transport: QueueTransport,
   logger: Logger,
   { queueLimit }: ApiConfig,
@@ -103,6 +126,7 @@ function admissionOf(
     jobs,
     closer,
     cipher,
+    tickets,
     transport,
     logger,
     queueLimit,

@@ -10,10 +10,11 @@ import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
 import { correctReservedTokens } from '../admission/token-correction.js';
 import { JobCloser, type JobCloserOptions } from '../lifecycle/job-closer.js';
-import { JobResultProcessor } from '../lifecycle/job-result.processor.js';
+import { JobResultProcessor, resultRefusals } from '../lifecycle/job-result.processor.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { MediaClosing } from '../media/media-closing.js';
 import { MediaJobsRepository } from '../media/media-jobs.repository.js';
+import { ResultTickets } from '../tickets/result-tickets.js';
 import { JobsModule } from './jobs.module.js';
 
 /** Every kind of job, by modality; the process provides it. */
@@ -57,21 +58,34 @@ class JobClosers {
       useFactory: (...parts: ConstructorParameters<typeof JobClosers>) => new JobClosers(...parts),
     },
     { provide: JobCloser, inject: [JobClosers], useFactory: (closers: JobClosers) => closers.open() },
-    { provide: JobResultHandler, inject: [JobClosers, Logger, Metrics], useFactory: resultProcessorOf },
+    { provide: JobResultHandler, inject: [JobClosers, ResultTickets, Logger, Metrics], useFactory: resultProcessorOf },
   ],
   exports: [JobCloser, JobResultHandler],
 })
 export class JobResultProcessingModule {}
 
-function resultProcessorOf(closers: JobClosers, logger: Logger, metrics: Metrics): JobResultProcessor {
+function resultProcessorOf(
+  closers: JobClosers,
+  tickets: ResultTickets,
+  logger: Logger,
+  metrics: Metrics,
+): JobResultProcessor {
   const closed = metrics.counter('sluice_jobs_closed_total', 'Jobs closed, by result.', [
     'modality',
     'model',
     'state',
     'code',
   ]);
+  const refused = metrics.counter(
+    'sluice_job_results_refused_total',
+    'Job results that were refused: without a valid ticket, malformed, or with more usage than their job allows.',
+    ['reason'],
+  );
+  for (const reason of resultRefusals) refused.inc({ reason }, 0);
   return new JobResultProcessor({
     closer: closers.open({ gatherMs }),
+    tickets,
+    onRefused: (reason) => refused.inc({ reason }),
     logger,
     onClosed: ({ modality, modelId, state, errorCode }) =>
       closed.inc({ modality, model: modelId, state, code: errorCode ?? '' }),

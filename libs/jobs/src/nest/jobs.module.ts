@@ -5,20 +5,36 @@ import { IdempotencyRepository } from '../idempotency/idempotency.repository.js'
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { DownloadLinksRepository } from '../media/downloads/download-links.repository.js';
 import { MediaJobsRepository } from '../media/media-jobs.repository.js';
+import { ResultTickets } from '../tickets/result-tickets.js';
+import { ResponseStatesRepository } from '../response-states/response-states.repository.js';
 
-/** The rows of jobs, of their media and of idempotency keys, and the cipher of their payloads. */
+/** The rows of jobs, of their media, of idempotency keys and of stored responses, the cipher of payloads, and tickets. */
 @Module({
   providers: [
     JobsRepository,
     MediaJobsRepository,
     IdempotencyRepository,
     DownloadLinksRepository,
+    ResponseStatesRepository,
     {
       provide: PayloadCipher,
       inject: [DatabaseConfig],
-      useFactory: ({ secretKey }: DatabaseConfig) => new PayloadCipher(secretKey),
+      useFactory: ({ secretKeys }: DatabaseConfig) => new PayloadCipher(secretKeys),
+    },
+    {
+      provide: ResultTickets,
+      inject: [DatabaseConfig],
+      useFactory: ({ secretKeys }: DatabaseConfig) => new ResultTickets(secretKeys),
     },
   ],
-  exports: [JobsRepository, MediaJobsRepository, IdempotencyRepository, DownloadLinksRepository, PayloadCipher],
+  exports: [
+    JobsRepository,
+    MediaJobsRepository,
+    IdempotencyRepository,
+    DownloadLinksRepository,
+    ResponseStatesRepository,
+    PayloadCipher,
+    ResultTickets,
+  ],
 })
 export class JobsModule {}

@@ -23,6 +23,9 @@ import { RequeueLostSweep } from '../recovery/requeue-lost.sweep.js';
 import { ResultBacklog } from '../recovery/result-backlog.js';
 import type { Sweep } from '../recovery/sweep.js';
 import { SweepRunner } from '../recovery/sweep-runner.js';
+import { DeleteExpiredResponsesSweep } from '../response-states/delete-expired-responses.sweep.js';
+import { ResultTickets } from '../tickets/result-tickets.js';
+import { ResponseStatesRepository } from '../response-states/response-states.repository.js';
 import { JobCatalog, JobResultProcessingModule } from './job-result-processing.module.js';
 import { JobsModule } from './jobs.module.js';
 
@@ -71,6 +74,7 @@ class SweepMetrics {
         JobsRepository,
         JobCloser,
         PayloadCipher,
+        ResultTickets,
         JobCatalog,
         ResultBacklog,
         Logger,
@@ -83,6 +87,7 @@ class SweepMetrics {
       inject: [
         OpsConfig,
         IdempotencyRepository,
+        ResponseStatesRepository,
         DownloadLinksRepository,
         LimitStore,
         ArtifactStore,
@@ -108,6 +113,7 @@ function repairSweepsOf(
   jobs: JobsRepository,
   closer: JobCloser,
   cipher: PayloadCipher,
+  tickets: ResultTickets,
   { definitions }: JobCatalog,
   backlog: ResultBacklog,
   logger: Logger,
@@ -116,7 +122,7 @@ function repairSweepsOf(
   const common = { jobs, closer, transport, logger, definitions, resultBacklog: () => backlog.flows() };
   const confirmMs = Math.min(sweepIntervalMs, 5_000);
   const sweeps = [
-    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, lostAfterMs, confirmMs }),
+    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, tickets, lostAfterMs, confirmMs }),
     new FailAbandonedSweep(common),
     new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
   ];
@@ -126,6 +132,7 @@ function repairSweepsOf(
 function cleanupSweepsOf(
   { sweepIntervalMs: intervalMs }: OpsConfig,
   idempotency: IdempotencyRepository,
+  responses: ResponseStatesRepository,
   links: DownloadLinksRepository,
   limits: LimitStore,
   artifacts: ArtifactStore,
@@ -134,6 +141,7 @@ function cleanupSweepsOf(
 ): CleanupSweeps {
   const sweeps: Sweep[] = [
     new DeleteStoredResponsesSweep(idempotency),
+    new DeleteExpiredResponsesSweep(responses),
     new DeleteExpiredLinksSweep(links),
     ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
     // Last: its store may not respond for minutes.

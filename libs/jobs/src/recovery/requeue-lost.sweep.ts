@@ -1,8 +1,10 @@
 import type { Clock } from '#common';
+import type { StoredRequest } from '../admission/stored-request.js';
 import type { Logger } from '#platform/logging';
-import type { JobDefinition, JobProducer } from '#queue';
+import { directModality, type JobDefinition, type JobProducer } from '#queue';
 import type { FoundJob, JobsRepository, OpenJob } from '../lifecycle/jobs.repository.js';
 import type { PayloadCipher } from '../admission/payload-cipher.js';
+import type { ResultTickets } from '../tickets/result-tickets.js';
 import { groupsOf } from './group-rows.js';
 import { LookDepth, pagesOf } from './paged-rows.js';
 import { repairAll } from './repair-all.js';
@@ -14,6 +16,7 @@ export interface RequeueLostOptions {
   jobs: JobsRepository;
   producer: JobProducer;
   cipher: PayloadCipher;
+  tickets: ResultTickets;
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;
   logger: Logger;
@@ -65,7 +68,9 @@ export class RequeueLostSweep implements Sweep {
 
   private async missingFromQueue(candidates: OpenJob[]): Promise<OpenJob[]> {
     const missing: OpenJob[] = [];
-    for (const some of groupsOf(candidates, lookupsAtOnce)) {
+    // Direct jobs never were in a queue; they end, or expire.
+    const queued = candidates.filter(({ modality }) => modality !== directModality);
+    for (const some of groupsOf(queued, lookupsAtOnce)) {
       const held = await Promise.all(
         some.map(({ modality, modelId, requestId }) => this.options.producer.holds(modality, modelId, requestId)),
       );
@@ -75,7 +80,7 @@ export class RequeueLostSweep implements Sweep {
   }
 
   private async requeue(job: OpenJob): Promise<boolean> {
-    const { jobs, producer, cipher, definitions, logger } = this.options;
+    const { jobs, producer, cipher, tickets, definitions, logger } = this.options;
     const { requestId, modality, modelId, replyTo, stream, deadlineAtMs } = job;
     const definition = definitions.get(modality);
     if (!definition) {
@@ -85,9 +90,10 @@ export class RequeueLostSweep implements Sweep {
     const ciphertext = await jobs.startNextAttempt(job);
     if (ciphertext === null) return false;
     const attempt = job.attempt + 1;
-    const payload = cipher.decrypt(requestId, ciphertext);
+    const { payload, bounds } = cipher.decrypt(requestId, ciphertext) as StoredRequest;
+    const ticket = tickets.issue({ requestId, attempt, modality, modelId }, bounds);
     const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
-    await producer.enqueue(definition, { ...envelope, payload });
+    await producer.enqueue(definition, { ...envelope, ticket, payload });
     logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
     return true;
   }

@@ -1,10 +1,9 @@
 import { createReadStream } from 'node:fs';
-import { sniffContainer, inputArgs, quietly } from '../tools/containers.js';
+import { sniffContainer } from '../tools/containers.js';
 import { decodeFailure, invalidMedia, tooLong } from '../tools/media-error.js';
 import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import { probeMedia } from '../tools/probe-media.js';
-import { ToolProcess } from '../tools/tool-process.js';
 import { toMono } from './pcm.js';
 import { Resampler } from './resampler.js';
 import { readWavHeader, wavSeconds, type WavLayout } from './wav-header.js';
@@ -177,15 +176,13 @@ async function* decodeWithTool(
   options: DecodeAudioOptions,
 ): AsyncGenerator<Float32Array> {
   const { sampleRate, maxSeconds, signal, timeoutMs = defaultTimeoutMs } = options;
-  const { ffmpeg } = tools.require();
+  const engine = await tools.require();
   const container = sniffContainer((await headOf(source)).head);
   if (container === null) throw invalidMedia('recording', 'is of an unknown format');
   const file = await lendFile(tools, source);
   // One second more than allowed shows that there is more.
-  const length = ['-t', String(maxSeconds + 1)];
-  const output = ['-map', '0:a:0', '-ac', '1', '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le', 'pipe:1'];
-  const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output];
-  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  const order = { container, path: file.path, sampleRate, maxSeconds: maxSeconds + 1 };
+  const tool = tools.start(engine, { task: 'decode-audio', ...order }, { signal, timeoutMs });
   try {
     yield* floatsOf(tool.output as AsyncIterable<Buffer>);
     await tool.finished(signal);

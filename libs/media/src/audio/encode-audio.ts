@@ -1,8 +1,8 @@
 import { encodeFailure } from '../tools/media-error.js';
-import { quietly } from '../tools/containers.js';
+import type { EncodedAudioFormat } from '../tools/media-order.js';
 import type { MediaTools } from '../tools/media-tools.js';
-import { ToolProcess } from '../tools/tool-process.js';
-import { type AudioFormat, encoderArgs } from './audio-format.js';
+import type { ToolProcess } from '../tools/tool-process.js';
+import type { AudioFormat } from './audio-format.js';
 import { toPcm16 } from './pcm.js';
 import { writeWavHeader } from './wav-header.js';
 
@@ -54,7 +54,7 @@ export async function encodeWholeAudio(
   return Buffer.concat(parts);
 }
 
-type ToolOptions = EncodeAudioOptions & { format: keyof typeof encoderArgs };
+type ToolOptions = EncodeAudioOptions & { format: EncodedAudioFormat };
 
 async function* encodeWithTool(
   tools: MediaTools,
@@ -62,11 +62,8 @@ async function* encodeWithTool(
   options: ToolOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
   const { format, sampleRate, channels = 1, signal, timeoutMs = defaultTimeoutMs } = options;
-  const { ffmpeg } = tools.require();
-  const input = ['-f', 'f32le', '-ar', String(sampleRate), '-ac', String(channels), '-i', 'pipe:0'];
-  const output = [...encoderArgs[format], '-flush_packets', '1', 'pipe:1'];
-  const args = [...quietly, '-probesize', '32', '-analyzeduration', '0', ...input, '-map_metadata', '-1', ...output];
-  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  const engine = await tools.require();
+  const tool = tools.start(engine, { task: 'encode-audio', format, sampleRate, channels }, { signal, timeoutMs });
   const feeding = feed(tool, samples, signal);
   // Rejections are handled below; this prevents an unhandled rejection until then.
   feeding.catch(() => tool.kill());

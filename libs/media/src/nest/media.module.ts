@@ -3,7 +3,7 @@ import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { MediaTools } from '../tools/media-tools.js';
 
-/** ffmpeg and ffprobe, looked up once at the start. */
+/** What reads and writes audio and video. */
 @Module({
   providers: [
     {

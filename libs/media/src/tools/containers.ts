@@ -1,5 +1,5 @@
 /** Supported containers, each with the only demuxer that may read it. */
-const demuxers = {
+export const demuxers = {
   wav: 'wav',
   flac: 'flac',
   ogg: 'ogg',
@@ -67,11 +67,3 @@ function sniffFrames(head: Buffer): MediaContainer | null {
   if ((second & 0xf6) === 0xf0) return 'aac';
   return (second & 0x06) === 0 ? null : 'mp3';
 }
-
-/** Returns ffmpeg arguments that open a file only in this container: no other protocol, no other file. */
-export function inputArgs(container: MediaContainer, path: string): string[] {
-  return ['-protocol_whitelist', 'file', '-f', demuxers[container], '-i', `file:${path}`];
-}
-
-/** First arguments of every run. */
-export const quietly = ['-hide_banner', '-loglevel', 'error', '-max_alloc', '536870912'] as const;

@@ -26,6 +26,7 @@ export function decodeFailure(tools: MediaTools, noun: MediaNoun, error: unknown
   if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
   if (error.end === 'too-long') return new PlatformError('REQUEST_TIMEOUT', `Reading the ${noun} took too long.`);
   if (error.end === 'lost') return lost(tools, `The ${noun} could not be read at the moment.`, error);
+  if (error.end === 'too-large') return invalidMedia(noun, 'needs too much memory to read', error);
   return invalidMedia(noun, 'is damaged or cut off', error);
 }
 
@@ -34,11 +35,16 @@ export function encodeFailure(tools: MediaTools, error: unknown): Error {
   if (!(error instanceof ToolFailure)) return error instanceof Error ? error : new Error(String(error));
   if (error.end === 'lost') return lost(tools, 'The media could not be written at the moment.', error);
   if (error.end === 'too-long') return new PlatformError('REQUEST_TIMEOUT', 'Writing the media took too long.');
+  if (error.end === 'too-large') {
+    return new PlatformError('INFERENCE_FAILED', 'Writing the media needs too much memory.', null, { cause: error });
+  }
   const full = /No space left on device/i.test(error.detail);
   if (full) return new PlatformError('STORAGE_FULL', 'The service has no room to make this media at the moment.');
   return new PlatformError('INFERENCE_FAILED', 'The media could not be written.', null, { cause: error });
 }
 
-function lost({ lostToolCode }: MediaTools, message: string, cause: ToolFailure): PlatformError {
-  return new PlatformError(lostToolCode, message, null, { cause });
+function lost(tools: MediaTools, message: string, cause: ToolFailure): PlatformError {
+  // It may be gone, and another one there.
+  tools.distrust();
+  return new PlatformError(tools.lostToolCode, message, null, { cause });
 }

@@ -1,8 +1,8 @@
-import { type MediaContainer, inputArgs, sniffContainer } from './containers.js';
+import { type MediaContainer, sniffContainer } from './containers.js';
 import { decodeFailure, invalidMedia, type MediaNoun } from './media-error.js';
 import { headOf, lendFile, type MediaSource } from './media-source.js';
 import type { MediaTools } from './media-tools.js';
-import { ToolProcess } from './tool-process.js';
+import type { ToolProcess } from './tool-process.js';
 
 export interface AudioTrack {
   codec: string;
@@ -40,6 +40,8 @@ export interface MediaProbe {
   container: MediaContainer;
   /** Null if the headers do not say. */
   durationSeconds: number | null;
+  /** Time of the file's own clock at its start. */
+  startSeconds: number;
   audio: AudioTrack | null;
   video: VideoTrack | null;
 }
@@ -60,10 +62,13 @@ export async function probeMedia(
   if (totalBytes === 0) throw invalidMedia(noun, 'is empty');
   const container = sniffContainer(head);
   if (container === null) throw invalidMedia(noun, 'is of an unknown format');
-  const { ffprobe } = tools.require();
+  const engine = await tools.require();
   const file = await lendFile(tools, source);
-  const args = ['-hide_banner', '-loglevel', 'error', ...inputArgs(container, file.path), ...wanted];
-  const tool = new ToolProcess({ program: ffprobe, args, timeoutMs: probeTimeoutMs, signal });
+  const tool = tools.start(
+    engine,
+    { task: 'probe', container, path: file.path },
+    { timeoutMs: probeTimeoutMs, signal },
+  );
   try {
     const report = await readAll(tool);
     await tool.finished(signal);
@@ -75,14 +80,6 @@ export async function probeMedia(
     await file.release();
   }
 }
-
-const wanted = [
-  '-show_entries',
-  'format=duration,start_time:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration,start_time,' +
-    'sample_aspect_ratio,color_space,color_transfer:stream_disposition=attached_pic:stream_tags=rotate:stream_side_data=rotation',
-  '-of',
-  'json',
-];
 
 interface ProbeStream {
   codec_type?: string;
@@ -126,6 +123,7 @@ function describe(container: MediaContainer, { streams = [], format }: ProbeRepo
   return {
     container,
     durationSeconds: durations[0] ?? null,
+    startSeconds: Number(format?.start_time ?? 0) || 0,
     audio: audio === undefined ? null : describeAudio(audio),
     video: video === undefined ? null : describeVideo(video, Number(format?.start_time ?? 0)),
   };

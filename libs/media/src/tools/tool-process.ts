@@ -1,7 +1,9 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { Readable, type Writable } from 'node:stream';
 import { toolEnvironment } from '#platform/config';
+import { notStartedCodes } from '#platform/sandbox';
 
 export interface ToolRun {
   /** Program and its arguments. */
@@ -10,17 +12,21 @@ export interface ToolRun {
   signal?: AbortSignal;
   /** Time limit of the process, in ms. */
   timeoutMs: number;
+  /** All memory of the process; watched on Linux. */
+  maxResidentBytes: number;
 }
 
 /**
- * `refused`: the tool exited with an error code. `too-long`: it exceeded its time limit. `lost`: it could not start or
- * was killed from outside, for example for lack of memory, which says nothing about its input.
+ * `refused`: the tool exited with an error code, crashed, or wrote too large a file. `too-long`: it exceeded its time or processor time.
+ * `too-large`: it exceeded its memory. `lost`: it could not start or was killed from outside,
+ * for example for lack of memory, which says nothing about its input.
  */
-export type ToolEnd = 'refused' | 'too-long' | 'lost';
+export type ToolEnd = 'refused' | 'too-long' | 'too-large' | 'lost';
 
 const ends: Record<ToolEnd, string> = {
   refused: 'the tool failed',
   'too-long': 'the tool took too long',
+  'too-large': 'the tool took too much memory',
   lost: 'the tool was lost',
 };
 
@@ -40,6 +46,18 @@ export class ToolFailure extends Error {
 const maxWords = 2_000;
 /** Maximum timer delay; a longer limit means no limit. */
 const longestTimerMs = 2 ** 31 - 1;
+const watchMs = 100;
+/** How a program ends that a manipulated file confused. */
+const crashSignals: readonly (NodeJS.Signals | null)[] = [
+  'SIGSEGV',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGABRT',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGXFSZ',
+];
+const pageBytes = 4_096;
 
 type ToolChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -53,10 +71,11 @@ export class ToolProcess {
   private readonly ended: Promise<void>;
   private words = '';
   private timedOut = false;
+  private tookTooMuch = false;
   private isOurKill = false;
   private failedToStart = false;
 
-  constructor({ program, args, signal, timeoutMs }: ToolRun) {
+  constructor({ program, args, signal, timeoutMs, maxResidentBytes }: ToolRun) {
     this.child = this.start(program, args);
     const { child } = this;
     if (child === null) {
@@ -75,6 +94,7 @@ export class ToolProcess {
       },
       Math.min(timeoutMs, longestTimerMs),
     );
+    const watch = setInterval(() => void this.checkMemory(child.pid, maxResidentBytes), watchMs);
     const kill = (): void => this.kill();
     signal?.addEventListener('abort', kill, { once: true });
     if (signal?.aborted) kill();
@@ -84,6 +104,7 @@ export class ToolProcess {
     });
     void this.ended.then(() => {
       clearTimeout(timer);
+      clearInterval(watch);
       signal?.removeEventListener('abort', kill);
     });
   }
@@ -142,9 +163,20 @@ export class ToolProcess {
     }
   }
 
+  private async checkMemory(pid: number | undefined, maxBytes: number): Promise<void> {
+    if (process.platform !== 'linux' || pid === undefined) return;
+    const pages = await readFile(`/proc/${pid}/statm`, 'latin1').catch(() => '');
+    if (Number(pages.split(' ')[1] ?? 0) * pageBytes <= maxBytes || this.hasEnded) return;
+    this.tookTooMuch = true;
+    this.kill();
+  }
+
   private end(): ToolEnd {
-    if (this.timedOut) return 'too-long';
-    const signalled = this.child !== null && this.child.signalCode !== null;
-    return this.child === null || this.failedToStart || (signalled && !this.isOurKill) ? 'lost' : 'refused';
+    if (this.child === null || this.failedToStart) return 'lost';
+    const { exitCode, signalCode } = this.child;
+    if (this.timedOut || signalCode === 'SIGXCPU') return 'too-long';
+    if (this.tookTooMuch) return 'too-large';
+    if (this.isOurKill || crashSignals.includes(signalCode)) return 'refused';
+    return signalCode !== null || notStartedCodes.includes(exitCode) ? 'lost' : 'refused';
   }
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isProcessAlive } from '#common';
+import { mediaEngines } from '#test/media-engines';
 import { runSourceArguments, sourcePath } from '#test/run-source';
 import {
   decodeAudio,
@@ -21,7 +22,7 @@ import {
 const run = promisify(execFile);
 const sampleRate = 16_000;
 
-describe('ffmpeg', () => {
+describe.each(mediaEngines)('%s', (_name, engine) => {
   let folder: string;
   let temporaryFolder: string;
   let tools: MediaTools;
@@ -29,7 +30,7 @@ describe('ffmpeg', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice-tools-'));
     temporaryFolder = join(folder, 'temporary');
-    tools = await MediaTools.find({ temporaryFolder });
+    tools = await MediaTools.find({ temporaryFolder, ...engine });
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -1,14 +1,15 @@
-import { inputArgs, quietly, sniffContainer } from '../tools/containers.js';
+import { sniffContainer } from '../tools/containers.js';
 import { decodeFailure, invalidMedia, tooLong } from '../tools/media-error.js';
 import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import { type AudioTrack, probeMedia, type VideoTrack } from '../tools/probe-media.js';
-import { ToolProcess } from '../tools/tool-process.js';
 
 /** Header of a video. */
 export interface VideoProbe extends VideoTrack {
   /** Of the video track; longer audio does not count. */
   durationSeconds: number;
+  /** Time of the file's own clock at its start. */
+  startSeconds: number;
   /** Null for a video without audio. */
   audio: AudioTrack | null;
 }
@@ -48,7 +49,7 @@ export async function probeVideo(
     throw invalidMedia('video', 'has a high dynamic range (HDR), which cannot be read; convert it to SDR');
   }
   if (rate <= 0 || rate > maxFps) throw invalidMedia('video', `must have up to ${maxFps} frames a second`);
-  return { ...video, durationSeconds, audio };
+  return { ...video, durationSeconds, startSeconds: whole.startSeconds, audio };
 }
 
 export interface ReadFramesOptions {
@@ -90,23 +91,17 @@ export async function* readFrames(
   const { fps, claimedSeconds = probe.durationSeconds } = options;
   const width = options.width ?? probe.width;
   const height = options.height ?? probe.height;
-  const { ffmpeg } = tools.require();
+  const engine = await tools.require();
   const container = sniffContainer((await headOf(source)).head);
   if (container === null) throw invalidMedia('video', 'is of an unknown format');
   const file = await lendFile(tools, source);
-  const filters = [
-    ...(fps === undefined ? [] : [`fps=${fps}`]),
-    `scale=${width}:${height}:flags=bicubic:in_color_matrix=${matrixOf(probe)}`,
-    'format=rgb24',
-  ];
   // In source order, frames have no rate that gives their time.
   const openEnd = { frames: Number.POSITIVE_INFINITY, seconds: limits.maxSeconds };
   const max = fps === undefined ? openEnd : maxOf(claimedSeconds, fps);
   // Just enough to detect that there is more.
-  const length = ['-t', String(max.seconds + 1)];
-  const output = ['-map', '0:V:0', '-vf', filters.join(','), '-fps_mode', fps === undefined ? 'passthrough' : 'cfr'];
-  const args = [...quietly, '-nostdin', ...inputArgs(container, file.path), ...length, ...output, ...rawVideo];
-  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  const order = { container, path: file.path, width, height, colorMatrix: matrixOf(probe), fps: fps ?? null };
+  const run = { task: 'read-frames' as const, ...order, maxSeconds: max.seconds + 1 };
+  const tool = tools.start(engine, run, { signal, timeoutMs });
   try {
     let index = 0;
     for await (const data of framesOf(tool.output as AsyncIterable<Buffer>, width * height * 3)) {
@@ -127,7 +122,7 @@ export async function* readFrames(
 }
 
 /** Returns the colour matrix of a video. If unspecified, players choose by size. */
-function matrixOf({ colorSpace, width, height }: VideoTrack): string {
+export function matrixOf({ colorSpace, width, height }: VideoTrack): string {
   const isLarge = Math.max(width, height) >= 1_280 || Math.min(width, height) > 576;
   return colorSpace === null && isLarge ? 'bt709' : 'auto';
 }
@@ -141,8 +136,6 @@ function maxOf(claimedSeconds: number, fps: number): { frames: number; seconds: 
   const frames = Math.ceil((claimedSeconds + tolerance) * fps) + 2;
   return { frames, seconds: (frames + 1) / fps };
 }
-
-const rawVideo = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', 'pipe:1'];
 
 /** Splits a byte stream into pieces of `size`; an incomplete last one is dropped. */
 async function* framesOf(chunks: AsyncIterable<Buffer>, size: number): AsyncGenerator<Uint8Array> {

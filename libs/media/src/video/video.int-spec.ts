@@ -4,18 +4,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decodeWholeAudio, encodeWholeAudio, MediaTools, probeVideo, readFrames, writeVideo } from '../index.js';
+import { mediaEngines } from '#test/media-engines';
+import {
+  decodeWholeAudio,
+  encodeWholeAudio,
+  MediaTools,
+  probeVideo,
+  readFrames,
+  sampleFrames,
+  writeVideo,
+} from '../index.js';
 
 const limits = { maxSeconds: 60 };
 const fps = { numerator: 24, denominator: 1 };
 
-describe('video', () => {
+describe.each(mediaEngines)('video by the %s', (_name, engine) => {
   let folder: string;
   let tools: MediaTools;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice-video-'));
-    tools = await MediaTools.find({ temporaryFolder: join(folder, 'temporary') });
+    tools = await MediaTools.find({ temporaryFolder: join(folder, 'temporary'), ...engine });
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -334,5 +343,40 @@ describe('video', () => {
       }
     }
     await expect(write(endless(), { timeoutMs: 500 })).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT' });
+  });
+
+  it('gives frames from the middles of equal parts, within a size', async () => {
+    const path = join(folder, 'sampled.mp4');
+    const size = { width: 128, height: 64 };
+    await writeVideo(tools, path, reddening(32, size), { ...size, fps: { numerator: 8, denominator: 1 } });
+    const options = { count: 4, maxSide: 64, limits };
+    const frames = await sampleFrames(tools, { path }, options);
+    expect(frames.map(({ seconds, width, height }) => [seconds, width, height])).toEqual([
+      [0.5, 64, 32],
+      [1.5, 64, 32],
+      [2.5, 64, 32],
+      [3.5, 64, 32],
+    ]);
+    // A frame is eight redder than the one before it; encoding loses a little.
+    frames.forEach(({ data, seconds }) => expect(Math.abs((data[0] ?? 0) - seconds * 64)).toBeLessThan(16));
+    const enlarged = await sampleFrames(tools, await readFile(path), {
+      ...options,
+      count: 1,
+      maxSide: 512,
+      minSide: 80,
+    });
+    expect(enlarged).toMatchObject([{ seconds: 2, width: 160, height: 80 }]);
+  });
+
+  it('gives short videos fewer frames, and says what is wrong with others', async () => {
+    const short = await made('short.mp4', '-f', 'lavfi', '-i', 'color=size=64x64:rate=10:duration=0.4');
+    expect(await sampleFrames(tools, { path: short }, { count: 8, maxSide: 64, limits })).toHaveLength(1);
+    const options = { count: 2, maxSide: 64, limits: { maxSeconds: 0.1 } };
+    await expect(sampleFrames(tools, { path: short }, options)).rejects.toMatchObject({
+      code: 'VIDEO_DURATION_TOO_LONG',
+    });
+    await expect(sampleFrames(tools, Buffer.from('text'), { ...options, limits })).rejects.toMatchObject({
+      code: 'INVALID_VIDEO_FORMAT',
+    });
   });
 });

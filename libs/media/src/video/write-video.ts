@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { PlatformError } from '#common';
-import { inputArgs, quietly, sniffContainer } from '../tools/containers.js';
+import { sniffContainer } from '../tools/containers.js';
 import { encodeFailure, invalidMedia } from '../tools/media-error.js';
+import type { WriteVideoOrder } from '../tools/media-order.js';
 import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import type { Fraction } from '../tools/probe-media.js';
-import { ToolProcess } from '../tools/tool-process.js';
+import type { ToolProcess } from '../tools/tool-process.js';
 
 export interface WriteVideoOptions {
   /** Size of every frame; odd sizes lose one row or column, because the format needs even ones. */
@@ -44,13 +45,23 @@ export async function writeVideo(
   options: WriteVideoOptions,
 ): Promise<{ frames: number; bytes: number }> {
   const { audio, maxBytes = defaultMaxBytes, signal, timeoutMs = defaultTimeoutMs } = options;
-  const { ffmpeg } = tools.require();
+  const engine = await tools.require();
   const container = audio === undefined ? null : sniffContainer((await headOf(audio)).head);
   if (audio !== undefined && container === null) throw invalidMedia('recording', 'is of an unknown format');
   const audioFile = audio === undefined ? null : await lendFile(tools, audio);
-  const audioArgs = audioFile === null || container === null ? [] : inputArgs(container, audioFile.path);
-  const args = [...quietly, ...frameInput(options), ...audioArgs, ...videoOutput(options, audioFile !== null, path)];
-  const tool = new ToolProcess({ program: ffmpeg, args, signal, timeoutMs });
+  const { width, height, fps, crf = 18, pixelAspect } = options;
+  const order: WriteVideoOrder = {
+    task: 'write-video',
+    path,
+    width,
+    height,
+    fps,
+    pixelAspect: pixelAspect ?? { numerator: 1, denominator: 1 },
+    crf,
+    maxBytes,
+    audio: audioFile === null || container === null ? null : { container, path: audioFile.path },
+  };
+  const tool = tools.start(engine, order, { signal, timeoutMs });
   try {
     tool.output.resume();
     const count = await feed(tool, frames, options);
@@ -65,34 +76,6 @@ export async function writeVideo(
     await audioFile?.release();
   }
 }
-
-function frameInput({ width, height, fps }: WriteVideoOptions): string[] {
-  const rate = `${fps.numerator}/${fps.denominator}`;
-  return ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', `${width}x${height}`, '-framerate', rate, '-i', 'pipe:0'];
-}
-
-function videoOutput(
-  { crf = 18, maxBytes = defaultMaxBytes, pixelAspect }: WriteVideoOptions,
-  hasAudio: boolean,
-  path: string,
-): string[] {
-  // The video ends with its frames: longer audio is cut, shorter audio is padded with silence.
-  const audio = hasAudio ? ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'] : [];
-  const { numerator, denominator } = pixelAspect ?? { numerator: 1, denominator: 1 };
-  const filters = [
-    'crop=trunc(iw/2)*2:trunc(ih/2)*2',
-    'scale=out_color_matrix=bt709:out_range=tv',
-    'format=yuv420p',
-    'setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709',
-    `setsar=sar=${numerator}/${denominator}:max=65535`,
-  ];
-  const image = ['-map', '0:v:0', '-vf', filters.join(','), ...bt709, '-c:v', 'libx264', '-preset', 'veryfast'];
-  const form = ['-crf', String(crf), '-pix_fmt', 'yuv420p', '-movflags', '+faststart', '-map_metadata', '-1'];
-  return [...image, ...form, ...audio, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
-}
-
-/** States the colours explicitly, because players otherwise guess differently and colours shift. */
-const bt709 = ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'];
 
 async function feed(
   tool: ToolProcess,

@@ -39,6 +39,7 @@ export class ModelSpecResponse {
   @Optional(number) embeddingDimensions?: number;
   @Optional(number) maxInputTokens?: number;
   @Optional(flag) supportsCustomDimensions?: boolean;
+  @Optional(listOf(number)) matryoshkaDimensions?: number[];
   @Optional(flag) supports_lyrics?: boolean;
   @Optional(flag) lyrics_required?: boolean;
   @Optional(flag) supports_force_instrumental?: boolean;

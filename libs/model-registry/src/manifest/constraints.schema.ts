@@ -11,6 +11,7 @@ import {
   ValidateNested,
 } from '#platform/validation';
 import type { ModelType } from './manifest.js';
+import { IsNested } from './nested.validator.js';
 
 const qualities = ['low', 'medium', 'high'];
 
@@ -19,8 +20,8 @@ export class DefaultNumberSchema {
 }
 
 export class TextConstraintsSchema {
-  @ValidateNested() @Type(() => DefaultNumberSchema) temperature: DefaultNumberSchema;
-  @ValidateNested() @Type(() => DefaultNumberSchema) top_p: DefaultNumberSchema;
+  @IsNested(DefaultNumberSchema) temperature: DefaultNumberSchema;
+  @IsNested(DefaultNumberSchema) top_p: DefaultNumberSchema;
   @IsOptional() @ValidateNested() @Type(() => DefaultNumberSchema) frequency_penalty?: DefaultNumberSchema;
   @IsOptional() @ValidateNested() @Type(() => DefaultNumberSchema) presence_penalty?: DefaultNumberSchema;
   @IsOptional() @ValidateNested() @Type(() => DefaultNumberSchema) repetition_penalty?: DefaultNumberSchema;
@@ -33,7 +34,7 @@ export class StepsSchema {
 
 export class ImageConstraintsSchema {
   @IsInt() @Min(1) promptCharacterLimit: number;
-  @ValidateNested() @Type(() => StepsSchema) steps: StepsSchema;
+  @IsNested(StepsSchema) steps: StepsSchema;
   @IsInt() @Min(1) widthHeightDivisor: number;
   @IsOptional() @IsArray() @IsString({ each: true }) aspectRatios?: string[];
   @IsOptional() @IsString() defaultAspectRatio?: string;

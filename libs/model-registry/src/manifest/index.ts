@@ -4,13 +4,12 @@ export type {
   ManifestConverter,
   ManifestFile,
   ManifestSource,
-  ModelCapabilities,
   ModelManifest,
   ModelType,
   TextConstraints,
   ToolStyleName,
 } from './manifest.js';
-export { defaultThinkingBudgets, modelTypes, toolStyleNames } from './manifest.js';
+export { defaultThinkingBudgets, instructionTrait, modelTypes, toolStyleNames } from './manifest.js';
 export { bundledManifestFolder, loadManifestFolder } from './manifest-folder.js';
 export { listedManifests, selectManifests } from './manifest-selection.js';
 export { fingerprintManifest } from './manifest-fingerprint.js';
@@ -19,6 +18,7 @@ export { builtCapabilities } from './built-capabilities.js';
 export { noCapabilities } from './capabilities.schema.js';
 export { type Price, priceAt, type Pricing } from './pricing.js';
 export { defaultVoiceOf, offeredFormats } from './voice-members.js';
+export { usesWeb } from './web-capabilities.js';
 export { parseManifest, readStoredManifest, validateManifest } from './parse-manifest.js';
 export type {
   EmbeddingMembersSchema as EmbeddingMembers,

@@ -7,6 +7,7 @@ import {
   IsInt,
   IsNotEmpty,
   IsNumber,
+  IsObject,
   IsOptional,
   IsString,
   Min,
@@ -20,6 +21,18 @@ export class EmbeddingMembersSchema {
   @IsInt() @Min(1) embeddingDimensions: number;
   @IsInt() @Min(1) maxInputTokens: number;
   @IsBoolean() supportsCustomDimensions: boolean;
+  /** The only lengths that vectors may be truncated to, where the authors list them. */
+  @IsOptional()
+  @IsArray()
+  @ArrayNotEmpty()
+  @IsInt({ each: true })
+  @Min(1, { each: true })
+  matryoshkaDimensions?: number[];
+}
+
+export class RerankMembersSchema {
+  /** Longest pair of query and document. */
+  @IsInt() @Min(1) maxInputTokens: number;
 }
 
 export class VoiceCloningSchema {
@@ -64,8 +77,19 @@ export class MusicMembersSchema {
   @IsOptional() @IsInt() @Min(1) lyrics_character_limit?: number;
 }
 
+export class ImageUpscalingSchema {
+  /** Longer side of the images that the model draws, in pixels. */
+  @IsInt() @Min(64) nativeSide: number;
+  /** Id of the model that upscales them; it is served on the same worker. */
+  @IsString() @IsNotEmpty() model: string;
+}
+
 export class ImageMembersSchema {
   @IsOptional() @IsBoolean() supportsStyleReferences?: boolean;
+  /** Other sizes are reached by upscaling. */
+  @IsOptional() @ValidateNested() @Type(() => ImageUpscalingSchema) upscaling?: ImageUpscalingSchema;
+  /** What the styles that the model knows add to a prompt, by name; other styles are rejected. */
+  @IsOptional() @IsObject() stylePresets?: Record<string, string>;
 }
 
 /** Consents that a client must confirm before it can use such a model. */
@@ -94,6 +118,7 @@ export class NoMembersSchema {}
 
 const membersByType: Partial<Record<ModelType, new () => object>> = {
   embedding: EmbeddingMembersSchema,
+  rerank: RerankMembersSchema,
   tts: SpeechMembersSchema,
   music: MusicMembersSchema,
   image: ImageMembersSchema,

@@ -3,8 +3,20 @@ import type { ModelManifest } from './manifest.js';
 
 /**
  * Returns a fingerprint of everything that affects the installed files: sources, concatenation, converter. Prices,
- * names and limits do not affect it, so editing them does not reinstall the model.
+ * names and limits do not affect it, so editing them does not reinstall the model. The order of fields does not matter:
+ * YAML keeps it, a database does not.
  */
 export function fingerprintManifest({ id, sources, concat, converter }: ModelManifest): string {
-  return createHash('sha256').update(JSON.stringify({ id, sources, concat, converter })).digest('hex').slice(0, 16);
+  return createHash('sha256')
+    .update(JSON.stringify(sorted({ id, sources, concat, converter })))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+/** A copy whose objects have their fields in alphabetical order. Lists keep theirs. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, member]) => [name, sorted(member)]));
 }

@@ -16,6 +16,11 @@ const capabilityRules: Rule = ({ capabilities }) => [
       path: 'capabilities.supportsMultipleImages',
       message: 'needs supportsVision',
     },
+  capabilities.supportsVideoInput &&
+    !capabilities.supportsVision && {
+      path: 'capabilities.supportsVideoInput',
+      message: 'needs supportsVision',
+    },
   capabilities.supportsResponseSchema &&
     !capabilities.supportsFunctionCalling && {
       path: 'capabilities.supportsResponseSchema',
@@ -74,15 +79,40 @@ const textRules: Rule = (manifest) => {
   ];
 };
 
-const inputAdapterRules: Rule = ({ type, inputAdapters }) => [
+const inputAdapterRules: Rule = ({ type, inputAdapters, adapts, internal }) => [
+  adapts !== undefined && internal !== true && { path: 'adapts', message: 'is only for internal models' },
+  adapts === 'image' && type !== 'image' && { path: 'adapts', message: 'image is only for models of type image' },
+  new Set(inputAdapters?.image).size < (inputAdapters?.image?.length ?? 0) && {
+    path: 'inputAdapters.image',
+    message: 'must name each model once',
+  },
   inputAdapters !== undefined && type !== 'text' && { path: 'inputAdapters', message: 'is only for text models' },
 ];
+
+/** The type of a model that classifies an input of this kind. */
+const classifierTypes = { text: 'embedding', image: 'image' } as const;
+
+const classifierRules: Rule = ({ type, classifies, internal, familyOptions }) => {
+  if (classifies === undefined) return [];
+  const wanted = classifierTypes[classifies];
+  const labels = String(familyOptions?.['labels'] ?? '').split(',');
+  return [
+    internal !== true && { path: 'classifies', message: 'is only for internal models' },
+    type !== wanted && { path: 'classifies', message: `${classifies} is only for models of type ${wanted}` },
+    classifies === 'text' &&
+      labels.filter((label) => /^[a-z0-9_/-]+$/.test(label)).length < Math.max(2, labels.length) && {
+        path: 'familyOptions.labels',
+        message: 'must name two or more classes of a-z, 0-9, "_", "-" and "/" with commas, the harmless one first',
+      },
+  ];
+};
 
 const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
   image: ['constraints', 'pricing'],
   inpaint: ['constraints', 'pricing'],
   video: ['constraints', 'kindMembers'],
   embedding: ['pricing', 'kindMembers'],
+  rerank: ['pricing', 'kindMembers'],
 };
 
 const shapeRules: Rule = (manifest) => [
@@ -141,6 +171,7 @@ const rules: Rule[] = [
   reasoningRules,
   textRules,
   inputAdapterRules,
+  classifierRules,
   shapeRules,
   pricingProblems,
   tierProblems,
@@ -152,4 +183,17 @@ const rules: Rule[] = [
 /** Checks the rules that involve more than one field. Returns no problems if all hold. */
 export function findManifestProblems(manifest: ModelManifest): ManifestProblem[] {
   return rules.flatMap((rule) => rule(manifest)).filter((problem) => typeof problem === 'object');
+}
+
+/** The same for a manifest with wrong fields: rules that cannot read them are passed over. */
+export function findFurtherProblems(manifest: ModelManifest): ManifestProblem[] {
+  const applied = rules.flatMap((rule) => {
+    try {
+      return rule(manifest);
+    } catch (error) {
+      if (error instanceof TypeError) return [];
+      throw error;
+    }
+  });
+  return applied.filter((problem) => typeof problem === 'object');
 }

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { nearestNames } from '#platform/config';
 import type { ModelManifest } from './manifest.js';
 
 /** Set of the test manifests, which are listed only if they are selected. */
@@ -28,8 +29,15 @@ export function listedManifests(manifests: readonly ModelManifest[], selection: 
   return manifests.filter((manifest) => selected.has(manifest) || !manifest.sets?.includes(fixtureSet));
 }
 
+const maxSuggestions = 3;
+
 function unknownName(manifests: readonly ModelManifest[], name: string): PlatformError {
   const sets = new Set(manifests.flatMap((manifest) => manifest.sets ?? []));
-  const known = [...sets, ...manifests.map(({ id }) => id)].join(', ');
-  return new PlatformError('MODEL_NOT_FOUND', `No model or set is called "${name}". There are: ${known}.`);
+  const known = [...sets, ...manifests.map(({ id }) => id)];
+  // Part of a name is what people type of a long one.
+  const parts = known.filter((each) => name.length > 2 && each.includes(name));
+  const meant = [...new Set([...nearestNames(name, known), ...parts])].slice(0, maxSuggestions);
+  const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
+  const message = `No model or set is called "${name}".${hint} There are: ${known.join(', ')}.`;
+  return new PlatformError('MODEL_NOT_FOUND', message);
 }

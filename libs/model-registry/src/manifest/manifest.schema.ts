@@ -1,5 +1,6 @@
 import { Type } from 'class-transformer';
 import {
+  ArrayMaxSize,
   ArrayNotEmpty,
   IsArray,
   IsBoolean,
@@ -15,18 +16,23 @@ import {
   Min,
   ValidateNested,
 } from '#platform/validation';
+import { type SearchProviderName, searchProviderNames } from '#platform/config';
 import { CapabilitiesSchema } from './capabilities.schema.js';
 import { constraintsSchemaOf } from './constraints.schema.js';
 import { kindMembersSchemaOf } from './kind-members.schema.js';
-import { modelTypes, type ModelType, type ToolStyleName, toolStyleNames } from './manifest.js';
+import {
+  type AdaptedInput,
+  adaptedInputs,
+  type ClassifiedInput,
+  classifiedInputs,
+  modelTypes,
+  type ModelType,
+  type ToolStyleName,
+  toolStyleNames,
+} from './manifest.js';
 import { pricingSchemaOf } from './pricing.schema.js';
 import { ReasoningSchema } from './reasoning.schema.js';
-import {
-  innerPathPattern,
-  ManifestConcatSchema,
-  ManifestConverterSchema,
-  ManifestSourceSchema,
-} from './source.schema.js';
+import { IsInnerPath, ManifestConcatSchema, ManifestConverterSchema, ManifestSourceSchema } from './source.schema.js';
 
 export const modelIdPattern = /^[a-z0-9][a-z0-9._-]*$/;
 /** Aliases may have capitals and a slash, but no `:`, which starts a feature suffix. */
@@ -43,14 +49,20 @@ export class DeprecationSchema {
 
 export class InputAdaptersSchema {
   @IsOptional() @Matches(modelIdPattern, { message: idMessage }) audio?: string;
+  @IsOptional()
+  @IsArray()
+  @ArrayNotEmpty()
+  @ArrayMaxSize(4)
+  @Matches(modelIdPattern, { each: true, message: idMessage })
+  image?: string[];
 }
 
 /** Validates with the schema of the kind that the manifest names. */
-function byType(schemaOf: (type: ModelType) => new () => object) {
+function byType(schemaOf: (type: ModelType, manifest: { adapts?: unknown }) => new () => object) {
   // class-transformer always passes the parent object when it transforms.
   return (options?: { object: unknown }): new () => object => {
-    const { type } = (options?.object ?? { type: 'text' }) as { type: ModelType };
-    return schemaOf(type);
+    const manifest = (options?.object ?? { type: 'text' }) as { type: ModelType; adapts?: unknown };
+    return schemaOf(manifest.type, manifest);
   };
 }
 
@@ -73,6 +85,8 @@ export class ManifestSchema {
   @IsOptional() @IsArray() @Matches(/^[A-Z]{2}$/, { each: true }) regionRestrictions?: string[];
   @IsOptional() @IsBoolean() uncensored?: boolean;
   @IsOptional() @IsBoolean() internal?: boolean;
+  @IsOptional() @IsIn(adaptedInputs) adapts?: AdaptedInput;
+  @IsOptional() @IsIn(classifiedInputs) classifies?: ClassifiedInput;
 
   @IsArray()
   @ArrayNotEmpty()
@@ -88,7 +102,7 @@ export class ManifestSchema {
 
   @IsOptional() @ValidateNested() @Type(() => ManifestConverterSchema) converter?: ManifestConverterSchema;
 
-  @Matches(innerPathPattern, { message: '$property must be a relative path without ".."' }) graphFile: string;
+  @IsInnerPath() graphFile: string;
   @IsOptional() @IsInt() @Min(0) installedBytes?: number;
   @IsOptional() @IsInt() @Min(2) contextLength?: number;
   @IsOptional() @IsInt() @Min(1) maxCompletionTokens?: number;
@@ -109,4 +123,5 @@ export class ManifestSchema {
   @IsOptional() @ValidateNested() @Type(() => DeprecationSchema) deprecation?: DeprecationSchema;
   @IsOptional() @IsArray() @Matches(modelIdPattern, { each: true }) sets?: string[];
   @IsOptional() @IsString() systemPrompt?: string;
+  @IsOptional() @IsIn(searchProviderNames) xSearchProvider?: SearchProviderName;
 }

@@ -5,8 +5,19 @@
 
 import type { Pricing } from './pricing.js';
 
-/** The nine concrete kinds of models in the API. */
-export const modelTypes = ['asr', 'embedding', 'image', 'music', 'text', 'tts', 'upscale', 'inpaint', 'video'] as const;
+/** The concrete kinds of models in the API. */
+export const modelTypes = [
+  'asr',
+  'embedding',
+  'image',
+  'music',
+  'rerank',
+  'text',
+  'tts',
+  'upscale',
+  'inpaint',
+  'video',
+] as const;
 export type ModelType = (typeof modelTypes)[number];
 
 /** Rate-limit tiers of text models. */
@@ -88,8 +99,22 @@ export interface ManifestConcat {
   as: string;
 }
 
+export const converterKinds = [
+  'none',
+  'llama2c',
+  'gguf',
+  'safetensors',
+  'tfjs',
+  'tfjs-graph',
+  'ncnn',
+  'moonshine',
+  'bert',
+  'prompt-encoder',
+  'onnx',
+] as const;
+
 export interface ManifestConverter {
-  kind: 'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert' | 'onnx';
+  kind: (typeof converterKinds)[number];
   /** Options of the converter, e.g. `{ blockSize: 32 }`. */
   options?: Record<string, string | number | boolean>;
 }
@@ -120,7 +145,20 @@ export type ToolStyleName = (typeof toolStyleNames)[number];
 export interface InputAdapters {
   /** Registry id of a model of type `asr`. It also transcribes the sound of videos. */
   audio?: string;
+  /** Registry ids of models with `adapts: image`; what each finds enters the prompt. They also see frames of videos. */
+  image?: string[];
 }
+
+/** Trait of text models that follow instructions, which a default system prompt and rewritings of prompts need. */
+export const instructionTrait = 'instruct';
+
+/** Inputs that an internal model turns into text for text models. */
+export const adaptedInputs = ['image'] as const;
+export type AdaptedInput = (typeof adaptedInputs)[number];
+
+/** Inputs that an internal model classifies for the content policy and `POST /moderations`. */
+export const classifiedInputs = ['text', 'image'] as const;
+export type ClassifiedInput = (typeof classifiedInputs)[number];
 
 export interface ModelManifest {
   /** `[a-z0-9._-]`, no `:`; also the second part of the queue's name and a folder name. */
@@ -152,6 +190,13 @@ export interface ModelManifest {
    * it.
    */
   internal?: boolean;
+  /** Internal models: the input that it turns into text for the text models that name it under `inputAdapters`. */
+  adapts?: AdaptedInput;
+  /**
+   * Internal models: the input that it classifies. One for texts has type `embedding` and names its classes in
+   * `familyOptions.labels`, the harmless one first.
+   */
+  classifies?: ClassifiedInput;
   sources: ManifestSource[];
   concat?: ManifestConcat[];
   converter: ManifestConverter;
@@ -187,4 +232,6 @@ export interface ModelManifest {
   sets?: string[];
   /** Prepended unless `include_service_system_prompt` is false. */
   systemPrompt?: string;
+  /** Text models: the search provider for `enable_x_search`, one of `SLUICE_SEARCH_PROVIDERS`. Default: none. */
+  xSearchProvider?: string;
 }

@@ -1,5 +1,6 @@
-import { builtCapabilities } from './built-capabilities.js';
+import { builtCapabilities, builtMembers } from './built-capabilities.js';
 import type { ModelManifest } from './manifest.js';
+import { usesWeb } from './web-capabilities.js';
 
 /** Runtime state that the manifest does not contain. */
 export interface ModelMembership {
@@ -9,6 +10,12 @@ export interface ModelMembership {
   traits?: string[];
   /** True if the audio adapter of the model is served. Default: false. */
   hearsByAdapter?: boolean;
+  /** Largest image that its workers have memory for, in pixels; null where no size is too large. Default: null. */
+  maxPixels?: number | null;
+  /** True if a provider of web searches is configured. Default: false. */
+  canSearch?: boolean;
+  /** True if the manifest's provider of x searches is configured. Default: false. */
+  canSearchX?: boolean;
 }
 
 export type PresentedModel = ReturnType<typeof presentModel>;
@@ -26,7 +33,8 @@ export function presentModel(manifest: ModelManifest, membership: ModelMembershi
   };
 }
 
-function presentSpec(manifest: ModelManifest, { offline, traits, hearsByAdapter = false }: ModelMembership) {
+function presentSpec(manifest: ModelManifest, membership: ModelMembership) {
+  const { offline, traits, hearsByAdapter = false, canSearch = false, canSearchX = false, maxPixels } = membership;
   return {
     name: manifest.name,
     description: manifest.description,
@@ -34,10 +42,16 @@ function presentSpec(manifest: ModelManifest, { offline, traits, hearsByAdapter 
     privacy: manifest.privacy,
     offline,
     traits: traits ?? Object.keys(manifest.traits ?? {}),
-    capabilities: { ...builtCapabilities(manifest), ...(hearsByAdapter ? { supportsAudioInput: true } : {}) },
+    capabilities: {
+      ...builtCapabilities(manifest),
+      ...(hearsByAdapter ? { supportsAudioInput: true } : {}),
+      ...(canSearch && usesWeb(manifest) ? { supportsWebSearch: true } : {}),
+      ...(canSearchX && manifest.type === 'text' ? { supportsXSearch: true } : {}),
+    },
     ...defined({
       availableContextTokens: manifest.contextLength,
       maxCompletionTokens: manifest.maxCompletionTokens,
+      maxPixels: maxPixels ?? undefined,
       beta: manifest.beta,
       betaModel: manifest.betaModel,
       uncensored: manifest.uncensored,
@@ -47,7 +61,7 @@ function presentSpec(manifest: ModelManifest, { offline, traits, hearsByAdapter 
       // A video's price depends on more than a list can express: clients request a quote.
       pricing: manifest.type === 'video' ? undefined : manifest.pricing,
     }),
-    ...manifest.kindMembers,
+    ...builtMembers(manifest, manifest.kindMembers ?? {}),
   };
 }
 

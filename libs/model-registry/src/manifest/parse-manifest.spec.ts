@@ -44,6 +44,41 @@ function changed(from: string, to: string): string {
 }
 
 describe('parseManifest', () => {
+  it('requires the sampling defaults and prices that every chat needs', () => {
+    const { message } = errorOf(
+      changed('top_p: { default: 1 }', 'repetition_penalty: { default: 1 }').replace(/, output: .*/, ' }'),
+    );
+    expect(message).toBe('some-model.yaml: constraints.top_p is required; pricing.output is required.');
+  });
+
+  it('names wrong fields and broken rules at once', () => {
+    const broken = changed('tier: XS', 'tier: huge').replace('maxCompletionTokens: 64', 'maxCompletionTokens: 256');
+    const { message } = errorOf(`${broken}traits: { Default: 1 }`);
+    expect(message).toContain('tier must be one of');
+    expect(message).toContain('maxCompletionTokens must not be greater than contextLength');
+    expect(message).toContain('traits.Default may hold');
+  });
+
+  it('names every line that is no YAML', () => {
+    expect(errorOf('a: [1\nb: {2\nc: "').message.split(';').length).toBeGreaterThan(1);
+  });
+
+  it('takes prices of cached tokens, read and written', () => {
+    const priced = changed(
+      'output: {',
+      'cache_input: { usd: 1, diem: 1 }, cache_write: { usd: 3, diem: 3 }, output: {',
+    );
+    expect(parseManifest(priced, 'a.yaml').pricing).toMatchObject({ cache_write: { usd: 3 } });
+  });
+
+  it('takes a source that may be whole without files', () => {
+    const whole = changed('npm:some-package@1.0.0', 'file:weights').replace('    files: [{ path: model.onnx }]\n', '');
+    expect(whole).not.toContain('files:');
+    expect(parseManifest(whole.replace(/ +integrity: .*\n/, ''), 'a.yaml').sources).toEqual([
+      { uri: 'file:weights', files: [] },
+    ]);
+  });
+
   it('fills in defaults', () => {
     const manifest = parseManifest(valid, 'some-model.yaml');
     expect(manifest.converter).toEqual({ kind: 'none' });
@@ -61,6 +96,26 @@ describe('parseManifest', () => {
       `${valid}\ninputAdapters: { smell: nose }`,
       'inputAdapters.smell is not a field',
     ],
+    ['image adapters that are no list', `${valid}\ninputAdapters: { image: eyes }`, 'inputAdapters.image'],
+    ['an image adapter named twice', `${valid}\ninputAdapters: { image: [a, a] }`, 'must name each model once'],
+    [
+      'an adapter that clients can see',
+      `${valid.replace(/pricing:.*/, 'pricing: { per_image: { usd: 1, diem: 1 } }')}\nadapts: image`,
+      'adapts is only for internal models',
+    ],
+    ['a classifier that clients may call', `${valid}\nclassifies: image`, 'classifies is only for internal models'],
+    [
+      'a classifier of another type',
+      `${valid}\ninternal: true\nclassifies: text`,
+      'classifies text is only for models of type embedding',
+    ],
+    [
+      'a classifier without classes',
+      `${valid}\ninternal: true\nclassifies: text\nfamilyOptions: { labels: toxic }`,
+      'familyOptions.labels must name two or more classes',
+    ],
+    ['an adapter of an unknown kind', `${valid}\ninternal: true\nadapts: smell`, 'adapts must be one of'],
+    ['video without vision', `${valid}\ncapabilities: { supportsVideoInput: true }`, 'supportsVideoInput needs'],
     ['an adapter that is no id', `${valid}\ninputAdapters: { audio: A:b }`, 'inputAdapters.audio may hold'],
     ['an id with a colon', changed('id: some-model', 'id: "some:model"'), 'id may hold'],
     ['an unknown type', changed('type: text', 'type: chat'), 'type must be one of'],
@@ -72,7 +127,8 @@ describe('parseManifest', () => {
     ['a path that leaves its folder', changed('{ path: model.onnx }', '{ path: a, as: ../a }'), 'files[0].as'],
     ['an absolute graph file', changed('graphFile: model.onnx', 'graphFile: /model.onnx'), 'graphFile'],
     ['a short sha256', changed('{ path: model.onnx }', '{ path: a, sha256: abc }'), 'files[0].sha256'],
-    ['npm without files', changed('files: [{ path: model.onnx }]', 'files: []'), 'sources[0].files'],
+    ['npm with no files', changed('files: [{ path: model.onnx }]', 'files: []'), 'sources[0].files'],
+    ['npm without files', changed('    files: [{ path: model.onnx }]\n', ''), 'sources[0].files'],
     ['E2EE without TEE', `${valid}\ncapabilities: { supportsE2EE: true }`, 'supportsE2EE needs supportsTeeAttestation'],
     ['many images without vision', `${valid}\ncapabilities: { supportsMultipleImages: true }`, 'needs supportsVision'],
     [
@@ -115,9 +171,9 @@ describe('parseManifest', () => {
       'pricing.output.diem must be',
     ],
     [
-      'a price that nobody bills',
-      changed('output: {', 'cache_write: { usd: 1, diem: 1 }, output: {'),
-      'pricing.cache_write is not billed here',
+      'a price of cache writes in one currency',
+      changed('output: {', 'cache_write: { usd: 1 }, output: {'),
+      'pricing.cache_write.diem is required',
     ],
     ...['hf:owner/name', 'file:weights', 'https://example.org/weights/'].map((uri) => [
       `an integrity of ${uri}`,

@@ -6,7 +6,7 @@ import type * as Yaml from 'yaml';
 import { PlatformError } from '#common';
 import { noCapabilities } from './capabilities.schema.js';
 import type { ManifestProblem } from './manifest-problem.js';
-import { findManifestProblems } from './manifest-rules.js';
+import { findFurtherProblems, findManifestProblems } from './manifest-rules.js';
 import { type ModelManifest, modelTypes } from './manifest.js';
 import { ManifestSchema } from './manifest.schema.js';
 
@@ -20,17 +20,29 @@ export function parseManifest(text: string, file: string): ModelManifest {
   // Loaded on first use: most processes read manifests that are already parsed, and the parser has 70 files.
   const { parseDocument } = load('yaml') as typeof Yaml;
   const document = parseDocument(text, { prettyErrors: true });
-  const syntaxError = document.errors[0];
-  if (syntaxError) throw manifestError(file, [{ path: '', message: firstLine(syntaxError.message) }]);
+  const syntaxErrors = document.errors.map(({ message }) => ({ path: '', message: firstLine(message) }));
+  if (syntaxErrors.length > 0) throw manifestError(file, syntaxErrors);
   return validateManifest(document.toJS() as unknown, file);
 }
 
 /** Validates an already parsed manifest. */
 export function validateManifest(value: unknown, file: string): ModelManifest {
-  const manifest = readStoredManifest(value, file);
-  const problems = findManifestProblems(manifest);
-  if (problems.length > 0) throw manifestError(file, problems);
+  const { manifest, problems } = readShape(value, file);
+  const all = problems.length > 0 ? withFurther(problems, manifest) : findManifestProblems(manifest);
+  if (all.length > 0) throw manifestError(file, all);
   return manifest;
+}
+
+/** Of a field with the wrong shape, the rules would only repeat that. */
+function withFurther(problems: ManifestProblem[], manifest: ModelManifest): ManifestProblem[] {
+  const isNew = ({ path }: ManifestProblem) => !problems.some((known) => overlaps(known.path, path));
+  return [...problems, ...findFurtherProblems(manifest).filter(isNew)];
+}
+
+/** True if one path is the other or leads to it. */
+function overlaps(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one];
+  return long === short || long.startsWith(`${short}.`) || long.startsWith(`${short}[`);
 }
 
 /**
@@ -38,6 +50,13 @@ export function validateManifest(value: unknown, file: string): ModelManifest {
  * several fields may be newer than the manifest, and a running model must keep running after an upgrade.
  */
 export function readStoredManifest(value: unknown, file: string): ModelManifest {
+  const { manifest, problems } = readShape(value, file);
+  if (problems.length > 0) throw manifestError(file, problems);
+  return manifest;
+}
+
+/** Checks the fields one by one. The manifest is whole only if there are no problems. */
+function readShape(value: unknown, file: string): { manifest: ModelManifest; problems: ManifestProblem[] } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw manifestError(file, [{ path: '', message: 'is not a mapping of fields' }]);
   }
@@ -47,20 +66,22 @@ export function readStoredManifest(value: unknown, file: string): ModelManifest 
   }
   const instance = plainToInstance(ManifestSchema, value);
   const errors = validateSync(instance, { whitelist: true, forbidNonWhitelisted: true, stopAtFirstError: true });
-  if (errors.length > 0)
-    throw manifestError(
-      file,
-      errors.flatMap((error) => problemsOf(error, '')),
-    );
-  return withDefaults(value as ModelManifest);
+  const problems = errors.flatMap((error) => problemsOf(error, ''));
+  return { manifest: withDefaults(value as ModelManifest), problems };
 }
 
 function withDefaults(value: ModelManifest): ModelManifest {
   return {
     ...value,
+    sources: listOf(value.sources).map((source) => ({ ...source, files: listOf(source.files) })),
     converter: value.converter ?? { kind: 'none' },
     capabilities: { ...noCapabilities, ...value.capabilities },
   };
+}
+
+/** The list, or none where the manifest has something else. */
+function listOf<Item>(value: Item[] | undefined): Item[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function problemsOf(error: ValidationError, parent: string): ManifestProblem[] {

@@ -18,12 +18,12 @@ interface Shapes {
 
 export function pricingProblems(manifest: ModelManifest): ManifestProblem[] {
   if (manifest.pricing === undefined) return [];
-  return [...gapsOf(manifest), ...unevenPrices(manifest.pricing, 'pricing'), ...unbilledPrices(manifest)];
+  return [...gapsOf(manifest), ...unevenPrices(manifest.pricing, 'pricing')];
 }
 
 function gapsOf(manifest: ModelManifest): ManifestProblem[] {
   if (manifest.type === 'video') return videoGaps(manifest as unknown as Shapes);
-  return manifest.type === 'image' ? imageGaps(manifest as unknown as Shapes) : [];
+  return manifest.type === 'image' && manifest.adapts === undefined ? imageGaps(manifest as unknown as Shapes) : [];
 }
 
 /** Generated videos are priced by resolution or flat, upscaled videos only by factor. */
@@ -67,16 +67,6 @@ function unevenPrices(value: object, path: string): ManifestProblem[] {
     typeof member === 'object' && member !== null ? unevenPrices(member as object, `${path}.${name}`) : [],
   );
   return uneven ? [{ path: `${path}.diem`, message: 'must be the same as usd' }, ...inner] : inner;
-}
-
-function unbilledPrices({ type, pricing }: ModelManifest): ManifestProblem[] {
-  if (type !== 'text') return [];
-  const { cache_write: written, extended } = pricing ?? {};
-  const message = 'is not billed here: tokens written to a cache cost the same as input';
-  return [
-    ...(written ? [{ path: 'pricing.cache_write', message }] : []),
-    ...(extended?.cache_write ? [{ path: 'pricing.extended.cache_write', message }] : []),
-  ];
 }
 
 function missing(path: string, names: string[], instead = ''): ManifestProblem[] {

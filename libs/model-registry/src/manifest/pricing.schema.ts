@@ -3,29 +3,35 @@ import { IsInt, IsNumber, IsOptional, Min, ValidateNested } from '#platform/vali
 import type { ModelType } from './manifest.js';
 import type { Pricing } from './pricing.js';
 import { PriceSchema } from './price.schema.js';
+import { IsNested } from './nested.validator.js';
 import { IsRecordOf } from './record-of.validator.js';
 
 /** Per million tokens; above the threshold these prices apply to the whole request. */
 export class ExtendedPricingSchema {
   @IsInt() @Min(1) context_token_threshold: number;
-  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
-  @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
+  @IsNested(PriceSchema) input: PriceSchema;
+  @IsNested(PriceSchema) output: PriceSchema;
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_input?: PriceSchema;
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_write?: PriceSchema;
 }
 
 /** Per million tokens. */
 export class TextPricingSchema implements Pricing {
-  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
-  @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
+  @IsNested(PriceSchema) input: PriceSchema;
+  @IsNested(PriceSchema) output: PriceSchema;
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_input?: PriceSchema;
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) cache_write?: PriceSchema;
   @IsOptional() @ValidateNested() @Type(() => ExtendedPricingSchema) extended?: ExtendedPricingSchema;
 }
 
+/** Per million tokens that the model reads. */
+export class RerankPricingSchema implements Pricing {
+  @IsNested(PriceSchema) input: PriceSchema;
+}
+
 export class EmbeddingPricingSchema implements Pricing {
-  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
-  @ValidateNested() @Type(() => PriceSchema) output: PriceSchema;
+  @IsNested(PriceSchema) input: PriceSchema;
+  @IsNested(PriceSchema) output: PriceSchema;
 }
 
 export class QualityPricesSchema {
@@ -36,8 +42,8 @@ export class QualityPricesSchema {
 
 export class UpscalePricesSchema {
   readonly [factor: string]: PriceSchema;
-  @ValidateNested() @Type(() => PriceSchema) '2x': PriceSchema;
-  @ValidateNested() @Type(() => PriceSchema) '4x': PriceSchema;
+  @IsNested(PriceSchema) '2x': PriceSchema;
+  @IsNested(PriceSchema) '4x': PriceSchema;
 }
 
 /** Per image: `generation`, or a price per resolution, or one per resolution and quality. */
@@ -45,16 +51,16 @@ export class ImagePricingSchema implements Pricing {
   @IsOptional() @ValidateNested() @Type(() => PriceSchema) generation?: PriceSchema;
   @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
   @IsOptional() @IsRecordOf(QualityPricesSchema) quality?: Record<string, QualityPricesSchema>;
-  @ValidateNested() @Type(() => UpscalePricesSchema) upscale: UpscalePricesSchema;
+  @IsNested(UpscalePricesSchema) upscale: UpscalePricesSchema;
 }
 
 export class InputImagesSchema {
   @IsInt() @Min(0) included: number;
-  @ValidateNested() @Type(() => PriceSchema) additional: PriceSchema;
+  @IsNested(PriceSchema) additional: PriceSchema;
 }
 
 export class InpaintPricingSchema implements Pricing {
-  @ValidateNested() @Type(() => PriceSchema) inpaint: PriceSchema;
+  @IsNested(PriceSchema) inpaint: PriceSchema;
   @IsOptional() @IsRecordOf(PriceSchema) resolutions?: Record<string, PriceSchema>;
   @IsOptional() @IsRecordOf(QualityPricesSchema) quality?: Record<string, QualityPricesSchema>;
   @IsOptional() @ValidateNested() @Type(() => InputImagesSchema) inputImages?: InputImagesSchema;
@@ -62,11 +68,11 @@ export class InpaintPricingSchema implements Pricing {
 
 /** Per million characters. */
 export class SpeechPricingSchema implements Pricing {
-  @ValidateNested() @Type(() => PriceSchema) input: PriceSchema;
+  @IsNested(PriceSchema) input: PriceSchema;
 }
 
 export class TranscriptionPricingSchema implements Pricing {
-  @ValidateNested() @Type(() => PriceSchema) per_audio_second: PriceSchema;
+  @IsNested(PriceSchema) per_audio_second: PriceSchema;
 }
 
 export class DurationPriceSchema extends PriceSchema {
@@ -92,12 +98,18 @@ export class VideoPricingSchema implements Pricing {
   @IsOptional() @IsRecordOf(PriceSchema) upscale?: Record<string, PriceSchema>;
 }
 
+/** Of models that turn images into text. */
+export class ImageAdapterPricingSchema implements Pricing {
+  @IsNested(PriceSchema) per_image: PriceSchema;
+}
+
 /** For kinds without prices. */
 export class NoPricingSchema {}
 
 const pricingByType: Record<ModelType, new () => object> = {
   text: TextPricingSchema,
   embedding: EmbeddingPricingSchema,
+  rerank: RerankPricingSchema,
   image: ImagePricingSchema,
   upscale: ImagePricingSchema,
   inpaint: InpaintPricingSchema,
@@ -107,6 +119,7 @@ const pricingByType: Record<ModelType, new () => object> = {
   video: VideoPricingSchema,
 };
 
-export function pricingSchemaOf(type: ModelType): new () => object {
+export function pricingSchemaOf(type: ModelType, { adapts }: { adapts?: unknown } = {}): new () => object {
+  if (adapts === 'image') return ImageAdapterPricingSchema;
   return pricingByType[type] ?? NoPricingSchema;
 }

@@ -44,6 +44,8 @@ export interface Pricing extends TokenPrices {
   quality?: Record<string, QualityPrices>;
   /** Per image, or per second of video, by factor (`2x`). */
   upscale?: Record<string, Price>;
+  /** Per image that is turned into text. */
+  per_image?: Price;
   /** Per input image beyond the included ones. */
   inputImages?: { included: number; additional: Price };
   /** Per second of audio that is transcribed. */
@@ -54,6 +56,8 @@ export interface Pricing extends TokenPrices {
   per_second?: Price;
   /** Per thousand characters. */
   per_thousand_characters?: Price;
+  /** Per request of a service without a model, by what answered it. */
+  per_request?: Record<string, Price>;
 }
 
 /** `quality.1.5K.high`: the name of a resolution may contain a dot. */

@@ -6,19 +6,24 @@ import {
   IsInt,
   IsObject,
   IsOptional,
-  IsString,
   Matches,
   Min,
+  ValidateBy,
   ValidateNested,
 } from '#platform/validation';
+import { isInnerPath } from '#platform/files';
+import { converterKinds, type ManifestConverter } from './manifest.js';
 
-/** A relative path inside its folder: no `..`, no leading slash, no backslash. */
-export const innerPathPattern = /^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))[^\\\0]+$/;
-const innerPath = { message: '$property must be a relative path without ".."' };
+/** Requires a relative path inside its folder (`isInnerPath`). */
+export function IsInnerPath({ each = false } = {}): PropertyDecorator {
+  const message = '$property must be a relative path without "..", "." or control characters';
+  const validate = (value: unknown): boolean => typeof value === 'string' && isInnerPath(value);
+  return ValidateBy({ name: 'isInnerPath', validator: { validate, defaultMessage: () => message } }, { each });
+}
 
 export class ManifestFileSchema {
-  @IsString() @Matches(innerPathPattern, innerPath) path: string;
-  @IsOptional() @IsString() @Matches(innerPathPattern, innerPath) as?: string;
+  @IsInnerPath() path: string;
+  @IsOptional() @IsInnerPath() as?: string;
   @IsOptional() @Matches(/^[0-9a-f]{64}$/, { message: '$property must be 64 lower-case hex digits' }) sha256?: string;
   @IsOptional() @IsInt() @Min(0) bytes?: number;
 }
@@ -31,16 +36,16 @@ export class ManifestSourceSchema {
   @Matches(/^sha(256|384|512)-[A-Za-z0-9+/]+=*$/, { message: '$property must be an SRI such as sha512-…' })
   integrity?: string;
 
-  @IsArray() @ValidateNested({ each: true }) @Type(() => ManifestFileSchema) files: ManifestFileSchema[];
+  /** Default: none, for sources that may be taken whole. */
+  @IsOptional() @IsArray() @ValidateNested({ each: true }) @Type(() => ManifestFileSchema) files?: ManifestFileSchema[];
 }
 
 export class ManifestConcatSchema {
-  @IsArray() @ArrayNotEmpty() @Matches(innerPathPattern, { ...innerPath, each: true }) parts: string[];
-  @Matches(innerPathPattern, innerPath) as: string;
+  @IsArray() @ArrayNotEmpty() @IsInnerPath({ each: true }) parts: string[];
+  @IsInnerPath() as: string;
 }
 
 export class ManifestConverterSchema {
-  @IsIn(['none', 'llama2c', 'gguf', 'tfjs', 'ncnn', 'moonshine', 'bert', 'onnx']) kind:
-    'none' | 'llama2c' | 'gguf' | 'tfjs' | 'ncnn' | 'moonshine' | 'bert' | 'onnx';
+  @IsIn(converterKinds) kind: ManifestConverter['kind'];
   @IsOptional() @IsObject() options?: Record<string, string | number | boolean>;
 }

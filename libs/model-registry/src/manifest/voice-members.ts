@@ -1,4 +1,5 @@
 import type { SpeechMembersSchema } from './kind-members.schema.js';
+import type { ModelManifest } from './manifest.js';
 
 /** Default voice of requests, if the model has it. */
 const usualVoice = 'af_sky';
@@ -19,4 +20,18 @@ export function offeredFormats<Format extends string>(
   const formats = known.filter((format) => members.supported_formats?.includes(format) ?? true);
   const usual = formats.find((format) => format === members.default_format);
   return { formats, defaultFormat: usual ?? formats[0] ?? known[0] };
+}
+
+/**
+ * Returns the manifest without the audio formats that an installation cannot make. Its default becomes the first of the
+ * others.
+ */
+export function withMadeFormats(manifest: ModelManifest, canMake: (format: string) => boolean): ModelManifest {
+  const members = manifest.kindMembers as Partial<SpeechMembersSchema> | undefined;
+  if (members?.supported_formats === undefined) return manifest;
+  const made = members.supported_formats.filter(canMake);
+  if (made.length === members.supported_formats.length) return manifest;
+  const usual = members.default_format !== undefined && made.includes(members.default_format);
+  const defaultFormat = usual ? members.default_format : made[0];
+  return { ...manifest, kindMembers: { ...members, supported_formats: made, default_format: defaultFormat } };
 }

@@ -4,7 +4,7 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { ModelsController } from '../api/models.controller.js';
 import { bundledManifestFolder, loadManifestFolder, selectManifests } from '../manifest/index.js';
 import { ModelRegistryService } from './model-registry.service.js';
-import { MembershipOnlineModels } from './online-models.js';
+import { MembershipOnlineModels, noOnlineModels } from './online-models.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 
 let database: TestDatabase;
@@ -14,6 +14,7 @@ let registry: ModelRegistryService;
 let controller: ModelsController;
 
 const bundled = await loadManifestFolder(bundledManifestFolder());
+const chatModel = 'tinyllama-1.1b-chat';
 const starters = selectManifests(bundled, 'stories-15m,tinyllama-1.1b-chat');
 
 beforeAll(async () => {
@@ -35,11 +36,11 @@ beforeEach(async () => {
 
 describe('ModelRegistryService', () => {
   it('writes manifests once, however many processes start and however often', async () => {
-    const replicas = [1, 2, 3].map(() => new ModelRegistryService(prisma, { isOnline: () => false }));
+    const replicas = [1, 2, 3].map(() => new ModelRegistryService(prisma, noOnlineModels));
     const changed = await Promise.all(replicas.map((replica) => replica.upsert(starters)));
     expect(changed.flat().sort()).toEqual(['stories-15m', 'tinyllama-1.1b-chat']);
     expect(await registry.upsert(starters)).toEqual([]);
-    expect(await registry.names('trait', 'text')).toEqual({ default: 'tinyllama-1.1b-chat' });
+    expect(await registry.names('trait', 'text')).toEqual({ default: chatModel, instruct: chatModel });
   });
 
   it('applies changes of a manifest, names included', async () => {
@@ -67,7 +68,7 @@ describe('ModelRegistryService', () => {
       { modelId: 'tinyllama-1.1b-chat', state: 'loading' },
     ];
     expect((await registry.resolve({ name: 'default', type: 'text' })).manifest.id).toBe('stories-15m');
-    expect(await registry.names('trait', 'text')).toEqual({ default: 'stories-15m' });
+    expect(await registry.names('trait', 'text')).toEqual({ default: 'stories-15m', instruct: chatModel });
     held = held.map((model) => ({ ...model, state: 'ready' }));
     expect((await registry.resolve({ name: 'default', type: 'text' })).manifest.id).toBe('tinyllama-1.1b-chat');
   });
@@ -94,7 +95,7 @@ describe('ModelRegistryService', () => {
   it('sees changes of another process once its cache expires', async () => {
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
-    const reader = new ModelRegistryService(prisma, { isOnline: () => true }, { clock });
+    const reader = new ModelRegistryService(prisma, { isOnline: () => true, runMemory: () => null }, { clock });
     expect(await reader.list('all')).toEqual([]);
     await registry.upsert([exampleManifest()]);
     expect(await reader.list('all')).toEqual([]);
@@ -105,14 +106,14 @@ describe('ModelRegistryService', () => {
   it('continues with cached content while the database is unavailable, and fails without a cache', async () => {
     await registry.upsert([exampleManifest()]);
     const unavailable = new PrismaService({ url: 'postgresql://nobody@127.0.0.1:9/none' });
-    const uncached = new ModelRegistryService(unavailable, { isOnline: () => true });
+    const uncached = new ModelRegistryService(unavailable, { isOnline: () => true, runMemory: () => null });
     await expect(uncached.list('all')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
 
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
     const other = await createMigratedDatabase();
     const shortLived = new PrismaService({ url: other.url });
-    const reader = new ModelRegistryService(shortLived, { isOnline: () => true }, { clock });
+    const reader = new ModelRegistryService(shortLived, { isOnline: () => true, runMemory: () => null }, { clock });
     await reader.upsert([exampleManifest()]);
     expect(await reader.list('all')).toHaveLength(1);
     await other.drop();

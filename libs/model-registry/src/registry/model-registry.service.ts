@@ -1,12 +1,16 @@
 import { type Clock, PlatformError, systemClock } from '#common';
+import { maxRunPixels } from '#platform/memory';
 import { Injectable, Optional } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
+import { withMadeFormats } from '../manifest/voice-members.js';
 import { type PresentedModel, presentModel } from '../manifest/model.presenter.js';
 import { ModelRepository, type RegistryContent } from './model.repository.js';
 import { OnlineModels } from './online-models.js';
+import { OutputFormats } from './output-formats.js';
 import { type NameKind, RegistrySnapshot } from './registry-snapshot.js';
-import { type ResolvedModel, resolveModel, type ResolveRequest } from './resolve-model.js';
+import { WebProviders } from './web-providers.js';
+import { resolveAnyModel, type ResolvedModel, resolveModel, type ResolveRequest } from './resolve-model.js';
 
 /** `type` filter of the API: nine kinds, all of them, and text models for code. */
 export type ModelFilter = ModelType | 'all' | 'code';
@@ -30,6 +34,8 @@ export class ModelRegistryService {
     prisma: PrismaService,
     private readonly online: OnlineModels,
     @Optional() options: ModelRegistryOptions = {},
+    @Optional() private readonly formats?: OutputFormats,
+    @Optional() private readonly web?: WebProviders,
   ) {
     this.repository = new ModelRepository(prisma);
     this.clock = options.clock ?? systemClock;
@@ -50,13 +56,16 @@ export class ModelRegistryService {
   async list(filter: ModelFilter): Promise<PresentedModel[]> {
     const snapshot = await this.snapshot();
     const listed = snapshot.listed().filter((manifest) => matches(manifest, filter));
-    return listed.map((manifest) =>
-      presentModel(manifest, {
-        offline: snapshot.isOffline(manifest.id),
-        traits: traitsOf(snapshot, manifest),
-        hearsByAdapter: hearsByAdapter(snapshot, manifest),
-      }),
-    );
+    return listed.map((manifest) => this.present(snapshot, manifest));
+  }
+
+  /**
+   * Returns the entry of the model that an id, trait or alias means in requests, of whatever type. Rejects with
+   * `MODEL_NOT_FOUND`, and with `MODEL_RETIRED` where nothing replaces a removed one.
+   */
+  async describe(name: string): Promise<PresentedModel> {
+    const snapshot = await this.snapshot();
+    return this.present(snapshot, resolveAnyModel(snapshot, name));
   }
 
   /** Returns traits or aliases of one kind of models, with the id that each currently resolves to. */
@@ -93,7 +102,16 @@ export class ModelRegistryService {
   }
 
   private async snapshot(): Promise<RegistrySnapshot> {
-    return new RegistrySnapshot(await this.read(), this.online, this.clock.nowMs());
+    return new RegistrySnapshot(this.offered(await this.read()), this.online, this.clock.nowMs());
+  }
+
+  /** Clients see and use no format that cannot be made here. */
+  private offered(content: RegistryContent): RegistryContent {
+    const { formats } = this;
+    if (formats === undefined) return content;
+    const canMake = (format: string): boolean => formats.canMake(format);
+    const models = content.models.map((row) => ({ ...row, manifest: withMadeFormats(row.manifest, canMake) }));
+    return { ...content, models };
   }
 
   private async read(): Promise<RegistryContent> {
@@ -113,6 +131,18 @@ export class ModelRegistryService {
       if (this.cached) return this.cached.content;
       throw new PlatformError('SERVICE_UNAVAILABLE', 'The model registry cannot be read now.', null, { cause: error });
     }
+  }
+
+  private present(snapshot: RegistrySnapshot, manifest: ModelManifest): PresentedModel {
+    const run = snapshot.runMemory(manifest.id);
+    return presentModel(manifest, {
+      offline: snapshot.isOffline(manifest.id),
+      traits: traitsOf(snapshot, manifest),
+      hearsByAdapter: hearsByAdapter(snapshot, manifest),
+      canSearch: this.web?.canSearch ?? false,
+      canSearchX: this.web?.hasProvider(manifest.xSearchProvider ?? '') ?? false,
+      maxPixels: run === null ? null : maxRunPixels(run),
+    });
   }
 
   private forget(): void {

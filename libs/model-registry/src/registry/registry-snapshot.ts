@@ -1,3 +1,4 @@
+import type { RunMemory } from '#platform/memory';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 import { isRetired } from './deprecation.js';
 import type { ModelRow, RegistryContent } from './model.repository.js';
@@ -5,9 +6,16 @@ import type { OnlineModels } from './online-models.js';
 
 export type NameKind = 'trait' | 'alias';
 
+/** True for internal models that have a queue of their own. */
+function isCalledByGateway({ adapts, classifies }: ModelManifest): boolean {
+  return adapts !== undefined || classifies !== undefined;
+}
+
 /** Registry content at one moment, with the online models. Pure: results depend only on the input. */
 export class RegistrySnapshot {
   private readonly models: Map<string, ModelRow>;
+  /** Internal models that turn inputs into text or classify them; clients cannot name them. */
+  private readonly adapters: Map<string, ModelRow>;
   private readonly names: RegistryContent['names'];
 
   constructor(
@@ -16,9 +24,9 @@ export class RegistrySnapshot {
     readonly nowMs: number,
   ) {
     // Internal models are invisible to clients, and no name resolves to one.
-    this.models = new Map(
-      content.models.filter(({ manifest }) => !manifest.internal).map((row) => [row.manifest.id, row]),
-    );
+    const withId = (rows: ModelRow[]) => new Map(rows.map((row) => [row.manifest.id, row]));
+    this.models = withId(content.models.filter(({ manifest }) => !manifest.internal));
+    this.adapters = withId(content.models.filter(({ manifest }) => isCalledByGateway(manifest)));
     this.names = content.names.filter(({ modelId }) => this.models.has(modelId));
   }
 
@@ -26,14 +34,24 @@ export class RegistrySnapshot {
     return this.models.get(id)?.manifest ?? null;
   }
 
+  /** Returns a model that another one names as its input adapter, or that classifies inputs. */
+  findAdapter(id: string): ModelManifest | null {
+    return this.adapters.get(id)?.manifest ?? this.find(id);
+  }
+
   /** True if no worker serves it, or the operator took it offline. */
   isOffline(id: string): boolean {
     return this.isDisabled(id) || !this.online.isOnline(id);
   }
 
+  /** What one run of a model may take; null where no size is too large. */
+  runMemory(id: string): RunMemory | null {
+    return this.online.runMemory(id);
+  }
+
   /** True if the operator took it offline, or the model does not exist. */
   isDisabled(id: string): boolean {
-    return this.models.get(id)?.disabled !== false;
+    return (this.adapters.get(id) ?? this.models.get(id))?.disabled !== false;
   }
 
   /** Returns the models that may be listed: newest first, then by id. */

@@ -4,7 +4,7 @@ import type { ModelDeprecation, ModelManifest } from '../manifest/manifest.js';
 import type { ModelNameRow } from './model.repository.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
 import { RegistrySnapshot } from './registry-snapshot.js';
-import { type ResolveRequest, resolveModel } from './resolve-model.js';
+import { resolveAnyModel, type ResolveRequest, resolveModel } from './resolve-model.js';
 
 const nowMs = Date.parse('2027-01-10T00:00:00Z');
 
@@ -20,7 +20,11 @@ function snapshotOf({ models, online = models.map(({ id }) => id), disabled = []
     ...(aliases ?? []).map((name) => ({ name, type, kind: 'alias' as const, modelId: id, rank: 0 })),
   ]);
   const rows = models.map((manifest) => ({ manifest, disabled: disabled.includes(manifest.id) }));
-  return new RegistrySnapshot({ models: rows, names }, { isOnline: (id) => online.includes(id) }, nowMs);
+  return new RegistrySnapshot(
+    { models: rows, names },
+    { isOnline: (id) => online.includes(id), runMemory: () => null },
+    nowMs,
+  );
 }
 
 function resolve(world: World, name: string, options: Partial<ResolveRequest> = {}) {
@@ -47,6 +51,39 @@ describe('internal models', () => {
     expect(resolve({ models }, 'default')).toMatchObject({ manifest: { id: 'story' } });
     for (const name of ['hidden', 'secret'])
       expect(() => resolve({ models }, name)).toThrow(failure('MODEL_NOT_FOUND'));
+  });
+});
+
+describe('input adapters', () => {
+  const imageModel = { type: 'image', constraints: undefined, pricing: undefined, internal: true } as const;
+  const reader = exampleManifest({ ...imageModel, id: 'reader', adapts: 'image', aliases: ['eyes'] });
+  const asAdapter = { type: 'image', isAdapter: true, allowOffline: true } as const;
+
+  it('are found by the id that a manifest names, and by no client', () => {
+    const world = { models: [reader, scenario] };
+    expect(resolve(world, 'reader', asAdapter)).toMatchObject({ manifest: { id: 'reader' }, offline: false });
+    for (const name of ['reader', 'eyes']) {
+      expect(() => resolve(world, name, { type: 'image' })).toThrow(failure('MODEL_NOT_FOUND'));
+    }
+    expect(() => resolve(world, 'eyes', asAdapter)).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(snapshotOf(world).listed()).toEqual([scenario]);
+  });
+
+  it('are offline while no worker serves them or the operator took them offline', () => {
+    const models = [reader];
+    expect(resolve({ models, online: [] }, 'reader', asAdapter).offline).toBe(true);
+    expect(resolve({ models, disabled: ['reader'] }, 'reader', asAdapter)).toMatchObject({
+      offline: true,
+      disabled: true,
+    });
+  });
+
+  it('include models that clients can name, but no other internal ones', () => {
+    const hidden = exampleManifest({ ...imageModel, id: 'hidden' });
+    expect(resolve({ models: [scenario] }, 'story', { ...asAdapter, type: 'text' })).toMatchObject({
+      resolvedBy: 'id',
+    });
+    expect(() => resolve({ models: [hidden] }, 'hidden', asAdapter)).toThrow(failure('MODEL_NOT_FOUND'));
   });
 });
 
@@ -208,5 +245,28 @@ describe('resolveModel and the client', () => {
   it('restricts nothing for a model in beta status', () => {
     const models = [exampleManifest({ id: 'new', betaModel: true })];
     expect(resolve({ models }, 'new').manifest.id).toBe('new');
+  });
+});
+
+describe('a model of any type', () => {
+  const nested = exampleManifest({ id: 'long-story', aliases: ['org/tale'] });
+  const snapshot = snapshotOf({ models: [scenario, chat, embedding, nested], online: [] });
+
+  it.each([
+    ['story', 'story'],
+    ['tales', 'story'],
+    ['org/tale', 'long-story'],
+    ['default', 'chat'],
+    ['chat:enable_web_search=on', 'chat'],
+    [embedding.id, embedding.id],
+  ])('is found by %s', (name, id) => {
+    expect(resolveAnyModel(snapshot, name).id).toBe(id);
+  });
+
+  it('is refused if it does not exist or was removed', () => {
+    const deprecation = { autoRemap: false, date: '2026-01-01', removesAt: '2026-01-01' };
+    const removed = exampleManifest({ id: 'old', deprecation });
+    expect(() => resolveAnyModel(snapshot, 'x'.repeat(200))).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(() => resolveAnyModel(snapshotOf({ models: [removed] }), 'old')).toThrow(failure('MODEL_RETIRED'));
   });
 });

@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import type { ModelManifest, ModelType } from '../manifest/index.js';
+import type { RunMemory } from '#platform/memory';
+import { type ModelManifest, modelTypes, type ModelType } from '../manifest/index.js';
 import { type DeprecationNotice, deprecationNotice, remapNotice } from './deprecation.js';
 import { parseModelName } from './model-name.js';
 import type { RegistrySnapshot } from './registry-snapshot.js';
@@ -15,6 +16,8 @@ export interface ResolveRequest {
   betaAccess?: boolean;
   /** True to resolve a model that no worker serves; for quotes and for jobs that may wait. */
   allowOffline?: boolean;
+  /** True if the name comes from `inputAdapters` of a manifest, which may name internal models. */
+  isAdapter?: boolean;
 }
 
 export interface ResolvedModel {
@@ -27,6 +30,8 @@ export interface ResolvedModel {
   offline: boolean;
   /** True if the operator took it offline; a served model may be offline too. */
   disabled: boolean;
+  /** What one run may take on the workers that serve it; null where no size is too large. */
+  runMemory: RunMemory | null;
 }
 
 /**
@@ -35,7 +40,7 @@ export interface ResolvedModel {
  */
 export function resolveModel(snapshot: RegistrySnapshot, request: ResolveRequest): ResolvedModel {
   const { name, suffix } = parseModelName(request.name);
-  const found = lookUp(snapshot, name, request.type);
+  const found = lookUp(snapshot, name, request);
   assertKind(found.manifest, request.type);
   const { manifest, remapped } = followRemap(snapshot, found.manifest);
   assertKind(manifest, request.type);
@@ -51,23 +56,42 @@ export function resolveModel(snapshot: RegistrySnapshot, request: ResolveRequest
     deprecation: remapped ? remapNotice(found.manifest, manifest.id) : deprecationNotice(manifest, snapshot.nowMs),
     offline,
     disabled: snapshot.isDisabled(manifest.id),
+    runMemory: snapshot.runMemory(manifest.id),
   };
 }
 
 function lookUp(
   snapshot: RegistrySnapshot,
   name: string,
-  type: ModelType,
+  { type, isAdapter = false }: ResolveRequest,
 ): { manifest: ModelManifest; by: 'id' | 'trait' | 'alias' } {
-  const byId = snapshot.find(name);
+  const byId = isAdapter ? snapshot.findAdapter(name) : snapshot.find(name);
   if (byId) return { manifest: byId, by: 'id' };
   for (const by of ['trait', 'alias'] as const) {
     const manifest = snapshot.resolveName(by, type, name);
     if (manifest) return { manifest, by };
   }
-  // The client's text is quoted back but truncated, because it may be megabytes.
+  throw unknownModel(name);
+}
+
+/** The client's text is quoted back but truncated, because it may be megabytes. */
+function unknownModel(name: string): PlatformError {
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
-  throw new PlatformError('MODEL_NOT_FOUND', `The model ${shown} does not exist.`, 'model');
+  return new PlatformError('MODEL_NOT_FOUND', `The model ${shown} does not exist.`, 'model');
+}
+
+/** Most names are those of text models; a trait that several types have, such as `default`, is theirs. */
+const typesByUse: readonly ModelType[] = ['text', ...modelTypes];
+
+/** Finds the model that a name means, whatever its type. Fails with `MODEL_NOT_FOUND` and `MODEL_RETIRED`. */
+export function resolveAnyModel(snapshot: RegistrySnapshot, text: string): ModelManifest {
+  const { name } = parseModelName(text);
+  const named = (['trait', 'alias'] as const).flatMap((by) =>
+    typesByUse.map((type) => snapshot.resolveName(by, type, name)),
+  );
+  const found = snapshot.find(name) ?? named.find((manifest) => manifest !== null);
+  if (!found) throw unknownModel(name);
+  return followRemap(snapshot, found).manifest;
 }
 
 function assertKind(manifest: ModelManifest, type: ModelType): void {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tinyBertFolder } from '#test/tiny-encoder';
+import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { convertModel } from './index.js';
 
 /* The converted graph's results are tested against the reference beside the family that runs it. */
@@ -65,7 +66,7 @@ describe('the BERT encoder converter', () => {
   });
 
   it.each([
-    ['another kind of model', { model_type: 'roberta' }, /its model_type is roberta/],
+    ['another kind of model', { model_type: 'electra' }, /its model_type is electra/],
     ['relative positions', { position_embedding_type: 'relative_key' }, /its positions are relative_key/],
     ['an unknown activation', { hidden_act: 'silu' }, /its activation is silu/],
     [
@@ -79,6 +80,38 @@ describe('the BERT encoder converter', () => {
     await expect(convert()).rejects.toThrow(problem);
   });
 
+  it.each([
+    [
+      'scaled rotary positions',
+      'tiny-gte',
+      { model_type: 'new', rope_scaling: { type: 'ntk', factor: 8 } },
+      /are scaled/,
+    ],
+    ['norms before the layers', 'tiny-nomic-bert', { prenorm: true }, /norms come before/],
+    ['an activation of other models', 'tiny-modernbert', { hidden_activation: 'relu' }, /its activation is relu/],
+    [
+      'layers of another size',
+      'tiny-modernbert',
+      { intermediate_size: 64 },
+      /layers\.2\.mlp\.Wi\.weight is \[96, 32\] where config\.json says \[128, 32\]/,
+    ],
+  ])('refuses %s', async (_name, model, change, problem) => {
+    await rm(input, { recursive: true });
+    await cp(new URL(`../${model}/`, tinyBertFolder), input, { recursive: true });
+    await edit('config.json', (config) => Object.assign(config, change));
+    await expect(convert()).rejects.toThrow(problem);
+  });
+
+  it('refuses a classifier with several classes', async () => {
+    await rm(input, { recursive: true });
+    await cp(tinyRerankerFolder('tiny-bert-reranker'), input, { recursive: true });
+    const path = join(input, 'model.safetensors');
+    const weights = await readFile(path, 'latin1');
+    // The header says that the same 32 numbers are two classes of 16.
+    await writeFile(path, weights.replace('"shape":[1,32]', '"shape":[2,16]'), 'latin1');
+    await expect(convert()).rejects.toThrow(/classifier\.weight is \[2, 16\]: a classifier with 2 classes/);
+  });
+
   it('rejects options, missing or truncated files, and other models', async () => {
     await expect(convert({ bits: 8 })).rejects.toMatchObject({ code: 'INVALID_MODEL' });
     const path = join(input, 'model.safetensors');
@@ -89,6 +122,9 @@ describe('the BERT encoder converter', () => {
     await expect(convert()).rejects.toThrow(/its list of tensors is cut short/);
     await writeFile(path, Buffer.concat([Buffer.from([4, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('nope')]));
     await expect(convert()).rejects.toThrow(/is not JSON/);
+    const list = Buffer.from('{"embeddings.word_embeddings.weight":{"dtype":"F32","shape":[2]}}');
+    await writeFile(path, Buffer.concat([Buffer.from([list.length, 0, 0, 0, 0, 0, 0, 0]), list]));
+    await expect(convert()).rejects.toThrow(/the entry of embeddings\.word_embeddings\.weight .* is damaged/);
     await rm(path);
     await expect(convert()).rejects.toThrow(/model\.safetensors cannot be converted: it is missing/);
   });

@@ -6,7 +6,7 @@ import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decode
 export const weightFormats = ['float32', 'int8', 'int8-channel', 'int4'] as const;
 export type WeightFormat = (typeof weightFormats)[number];
 
-export const blockSizes = [32, 64, 128] as const;
+export const blockSizes = [16, 32, 64, 128] as const;
 export type BlockSize = (typeof blockSizes)[number];
 
 /** Cache layout of the graph: `split` is the engine's fastest, `concat` is for other runtimes. */

@@ -7,7 +7,10 @@ import { convertLlama2c } from './llama2c.converter.js';
 import { convertMoonshine } from './moonshine.converter.js';
 import { convertNcnn } from './ncnn.converter.js';
 import { convertOnnx } from './onnx.converter.js';
+import { convertPromptEncoder } from './prompt-encoder.converter.js';
+import { convertSafetensors } from './safetensors.converter.js';
 import { convertTfjs } from './tfjs.converter.js';
+import { convertTfjsGraph } from './tfjs-graph.converter.js';
 
 export type * from './conversion.js';
 export { concatenateFiles } from './concatenate.js';
@@ -16,9 +19,12 @@ const converters = {
   llama2c: convertLlama2c,
   gguf: convertGguf,
   tfjs: convertTfjs,
+  'tfjs-graph': convertTfjsGraph,
   ncnn: convertNcnn,
   moonshine: convertMoonshine,
   bert: convertBert,
+  safetensors: convertSafetensors,
+  'prompt-encoder': convertPromptEncoder,
   onnx: convertOnnx,
 };
 

@@ -1,9 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ByteSource } from './byte-source.js';
 import { invalidFile } from './invalid-file.js';
 
 /** A downloaded file with random access. */
-export class InputFile {
+export class InputFile implements ByteSource {
   private constructor(
     readonly name: string,
     readonly bytes: number,

@@ -120,7 +120,7 @@ function shapeOf(file: InputFile, header: Int32Array): DecoderShape {
     norm: { kind: 'rms', epsilon: 1e-5 },
     rotary: { base: 10000, dimensions: headSize },
     feedForward: { kind: 'gated-silu', size: hidden },
-    queryKeyNorm: false,
+    queryKeyNorm: 'none',
     bias: { queryKeyValue: false, attentionOutput: false, feedForward: false, head: false },
     parallelResidual: false,
     tiedHead: signed > 0,

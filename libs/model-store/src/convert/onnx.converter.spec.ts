@@ -83,6 +83,17 @@ describe('the half-precision graph converter', () => {
     await expect(convert()).rejects.toMatchObject({ code: 'INVALID_MODEL' });
   });
 
+  it('rejects weights that are not those of their shape', async () => {
+    const tensor = new ProtobufEncoder().integer(1, 5).integer(2, 1).text(8, 'w').bytes(9, new Uint8Array(16));
+    const graph = new ProtobufEncoder().text(2, 'g').message(5, tensor);
+    const model = new ProtobufEncoder().integer(1, 8).message(7, graph).finish();
+    await writeFile(join(inputFolder, 'half.onnx'), model);
+    await expect(convert()).rejects.toMatchObject({
+      code: 'INVALID_MODEL',
+      message: expect.stringContaining('the tensor w has 16 bytes') as string,
+    });
+  });
+
   it('rejects weights outside the file', async () => {
     const tensor = new ProtobufEncoder().integer(1, 1).integer(2, 1).text(8, 'w').integer(14, 1);
     const graph = new ProtobufEncoder().text(2, 'g').message(5, tensor);

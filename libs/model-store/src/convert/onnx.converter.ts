@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { decodeFloat16 } from '#common';
 import {
+  onnxDataTypeBytes,
   memoryAccess,
   type OnnxDataType,
   type OnnxGraph,
@@ -88,16 +89,25 @@ async function singlePrecision(file: InputFile): Promise<OnnxGraph> {
 function nameOfType(file: InputFile, type: number): OnnxDataType {
   const name = typeNames[type];
   if (name === undefined) throw invalidFile(file.name, `it holds tensors of the unknown type ${type}`);
+  return name;
+}
+
+function widenedType(file: InputFile, type: number): OnnxDataType {
+  const name = nameOfType(file, type);
   return name === 'float16' ? 'float32' : name;
 }
 
 function widenValue(file: InputFile, { name, type, dimensions }: StoredValue): OnnxValue {
-  return { name, type: nameOfType(file, type), dimensions };
+  return { name, type: widenedType(file, type), dimensions };
 }
 
 function widenTensor(file: InputFile, { name, type, dimensions, data }: StoredTensor): OnnxInitializer {
+  const values = dimensions.reduce((product, size) => product * size, 1);
+  if (values * onnxDataTypeBytes[nameOfType(file, type)] !== data.length) {
+    throw invalidFile(file.name, `the tensor ${name} has ${data.length} bytes, which are not those of its shape`);
+  }
   const content = type === float16 ? () => widened(file, data) : () => stored(file, data);
-  return { name, type: nameOfType(file, type), dimensions, content };
+  return { name, type: widenedType(file, type), dimensions, content };
 }
 
 async function* stored(file: InputFile, { start, length }: StoredTensor['data']): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,6 @@
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { containedPath } from '../contained-path.js';
 import { writeOnnxModel, type OnnxGraph } from '../onnx/index.js';
 import type { ConversionRequest } from './conversion.js';
 
@@ -15,26 +16,39 @@ export class OutputFolder {
 
   async writeJson(name: string, value: unknown): Promise<void> {
     this.request.signal?.throwIfAborted();
+    const target = containedPath(this.request.outputFolder, name);
     this.written.push(name);
-    await writeFile(join(this.request.outputFolder, name), `${JSON.stringify(value)}\n`);
+    await writeFile(target, `${JSON.stringify(value)}\n`);
+  }
+
+  async writeText(name: string, text: string): Promise<void> {
+    this.request.signal?.throwIfAborted();
+    const target = await this.prepare(name);
+    await writeFile(target, text);
   }
 
   /** Copies an input file unchanged, such as a graph that needs no conversion. */
   async copy(name: string): Promise<void> {
-    const { inputFolder, outputFolder, signal } = this.request;
+    const { inputFolder, signal } = this.request;
     signal?.throwIfAborted();
-    const target = join(outputFolder, name);
-    await mkdir(dirname(target), { recursive: true });
-    this.written.push(name);
-    await copyFile(join(inputFolder, name), target);
+    await copyFile(containedPath(inputFolder, name), await this.prepare(name));
   }
 
   async writeGraph(graph: OnnxGraph, fileName?: string): Promise<void> {
     const { outputFolder, onProgress, signal } = this.request;
     const report =
       onProgress && ((progress: { done: number; total: number }) => onProgress({ stage: 'converting', ...progress }));
+    if (fileName !== undefined) await mkdir(dirname(join(outputFolder, fileName)), { recursive: true });
     const files = await writeOnnxModel(graph, { folder: outputFolder, fileName, onProgress: report, signal });
     this.written.push(...files);
+  }
+
+  /** Returns the path of a file to write, after making its folder. */
+  private async prepare(name: string): Promise<string> {
+    const target = containedPath(this.request.outputFolder, name);
+    await mkdir(dirname(target), { recursive: true });
+    this.written.push(name);
+    return target;
   }
 
   /** Runs a conversion and removes its files if it fails. */

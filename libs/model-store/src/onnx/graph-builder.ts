@@ -29,7 +29,7 @@ export class GraphBuilder {
     return name;
   }
 
-  output(name: string, type: OnnxDataType, dimensions: OnnxDimension[]): void {
+  output(name: string, type: OnnxDataType, dimensions: OnnxDimension[] | null): void {
     this.outputs.push({ name, type, dimensions });
   }
 

@@ -3,6 +3,7 @@ import {
   onnxDataTypeCode,
   onnxVersions,
   type OnnxAttribute,
+  type OnnxDimension,
   type OnnxGraph,
   type OnnxInitializer,
   type OnnxNode,
@@ -91,12 +92,17 @@ function encodeTensor(tensor: OnnxInitializer, placement: TensorPlacement): Prot
   return message.integer(14, externalDataLocation);
 }
 
-function encodeValue(value: OnnxValue): ProtobufEncoder {
+function encodeShape(dimensions: readonly OnnxDimension[]): ProtobufEncoder {
   const shape = new ProtobufEncoder();
-  for (const dimension of value.dimensions) {
+  for (const dimension of dimensions) {
     const encoded = new ProtobufEncoder();
     shape.message(1, typeof dimension === 'string' ? encoded.text(2, dimension) : encoded.integer(1, dimension));
   }
-  const tensorType = new ProtobufEncoder().integer(1, onnxDataTypeCode[value.type]).message(2, shape);
+  return shape;
+}
+
+function encodeValue(value: OnnxValue): ProtobufEncoder {
+  const tensorType = new ProtobufEncoder().integer(1, onnxDataTypeCode[value.type]);
+  if (value.dimensions !== null) tensorType.message(2, encodeShape(value.dimensions));
   return new ProtobufEncoder().text(1, value.name).message(2, new ProtobufEncoder().message(1, tensorType));
 }

@@ -1,5 +1,6 @@
 export { bytesOf, GraphBuilder, type ValueName } from './graph-builder.js';
 export { writeOnnxModel, type WriteModelOptions } from './onnx-model.writer.js';
+export { onnxDataTypeBytes } from './onnx-types.js';
 export type { OnnxDataType, OnnxGraph, OnnxInitializer, OnnxNode, OnnxValue, TensorContent } from './onnx-types.js';
 export { readOnnxModel, type StoredModel, type StoredTensor, type StoredValue } from './onnx-model.reader.js';
 export { memoryAccess, type RandomAccess, readFields } from './protobuf-reader.js';

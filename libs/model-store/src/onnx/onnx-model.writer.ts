@@ -1,11 +1,11 @@
 import { open, rm, writeFile, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { encodeModel, type TensorPlacement } from './graph-encoder.js';
 import { initializerBytes, type OnnxGraph, type OnnxInitializer } from './onnx-types.js';
 
 export interface WriteModelOptions {
   folder: string;
-  /** Name of the graph file; its data file has the same name with `_data` appended. */
+  /** Path of the graph file in an existing folder; its data file has the same name with `_data` appended. */
   fileName?: string;
   /** Total bytes of weights up to which they are embedded in the graph file; default 16 MiB. */
   embedLimitBytes?: number;
@@ -35,7 +35,7 @@ export async function writeOnnxModel(graph: OnnxGraph, options: WriteModelOption
   const progress = new WriteProgress(total, options);
   try {
     const placements = external
-      ? await writeExternal(graph, join(options.folder, dataFile), dataFile, progress)
+      ? await writeExternal(graph, join(options.folder, dataFile), basename(dataFile), progress)
       : await collectEmbedded(graph.initializers, progress);
     await writeFile(join(options.folder, fileName), encodeModel(graph, placements));
     progress.report();

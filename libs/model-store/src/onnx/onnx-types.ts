@@ -51,7 +51,8 @@ export interface OnnxNode {
 export interface OnnxValue {
   name: string;
   type: OnnxDataType;
-  dimensions: OnnxDimension[];
+  /** Null: of an unknown number. */
+  dimensions: OnnxDimension[] | null;
 }
 
 /**

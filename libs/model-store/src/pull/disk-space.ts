@@ -17,7 +17,7 @@ export function assertFits(manifest: ModelManifest, free: number, alreadyThere: 
   const input = manifest.sources.flatMap(({ files }) => files).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0);
   const converted = manifest.converter.kind === 'none' ? 0 : (manifest.installedBytes ?? 0);
   const needed = input + converted - alreadyThere;
-  if (needed > free) throw storageFull(manifest.id, `it needs ${megabytes(needed)}, ${megabytes(free)} are free`);
+  if (needed > free) throw storageFull(manifest.id, `it needs ${grouped(needed)} bytes, ${grouped(free)} are free`);
 }
 
 export function storageFull(modelId: string, detail: string, cause?: unknown): PlatformError {
@@ -31,6 +31,6 @@ export async function discardPartial(folder: string, downloads: readonly string[
   for (const path of downloads) if (existsSync(path)) await rm(path, { force: true });
 }
 
-function megabytes(bytes: number): string {
-  return `${Math.ceil(bytes / 1e6).toLocaleString('en-US')} MB`;
+function grouped(bytes: number): string {
+  return Math.max(0, bytes).toLocaleString('en-US');
 }

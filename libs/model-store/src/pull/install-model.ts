@@ -2,8 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import { PlatformError } from '#common';
 import { fingerprintManifest, type ModelManifest } from '#model-registry/manifest';
 import { concatenateFiles } from '../convert/index.js';
+import { containedPath } from '../contained-path.js';
 import { isIntact, readInstalledModel } from '../installed-models.js';
 import {
   downloadsFolder,
@@ -14,6 +16,7 @@ import {
   partialModelFolder,
 } from '../layout.js';
 import { type FileWriterFactory, openDiskWriter } from '../source/file-writer.js';
+import { unpinnedSources } from '../source/pinned-source.js';
 import { isStorageFull, pullError } from '../source/pull-error.js';
 import type { SourceSettings } from '../source/source-settings.js';
 import { assertFits, discardPartial, freeBytes, storageFull } from './disk-space.js';
@@ -51,6 +54,7 @@ interface Installation extends InstallModelOptions {
 export async function installModel(options: InstallModelOptions): Promise<InstallResult> {
   const { home, manifest, reporter, signal } = options;
   const folder = modelFolder(home, manifest.id);
+  if (options.sources?.pinnedOnly === true) requirePinned(manifest);
   if (await reusePresent(options)) return { status: 'present', folder };
   const onWait = () => reporter.note(`${manifest.id}: another process is pulling it, waiting`);
   return withFileLock({ path: modelLockFile(home, manifest.id), signal, onWait }, async () => {
@@ -58,6 +62,13 @@ export async function installModel(options: InstallModelOptions): Promise<Instal
     await install(prepare(options));
     return { status: 'installed', folder };
   });
+}
+
+function requirePinned(manifest: ModelManifest): void {
+  const [uri] = unpinnedSources(manifest);
+  if (uri === undefined) return;
+  const message = `${manifest.id}: nothing pins the content of ${uri}; add a sha256 of each file, an integrity or a commit.`;
+  throw new PlatformError('INVALID_MANIFEST', message, 'sources');
 }
 
 function prepare(options: InstallModelOptions): Installation {
@@ -123,7 +134,7 @@ async function fetchInto(installation: Installation, source: ModelManifest['sour
   const { home, input, manifest, report, signal } = installation;
   // A part that was already joined counts as fetched.
   const joined = new Set(
-    (manifest.concat ?? []).filter(({ as }) => existsSync(join(input, as))).flatMap((c) => c.parts),
+    (manifest.concat ?? []).filter(({ as }) => existsSync(containedPath(input, as))).flatMap((c) => c.parts),
   );
   const files = source.files.filter((file) => !joined.has(file.as ?? file.path));
   if (files.length === 0 && source.files.length > 0) return [];
@@ -165,9 +176,9 @@ async function makeOutput(installation: Installation): Promise<string> {
 
 async function joinParts({ manifest, input, report, signal }: Installation): Promise<void> {
   for (const { parts, as } of manifest.concat ?? []) {
-    const target = join(input, as);
+    const target = containedPath(input, as);
     if (existsSync(target)) continue;
-    const paths = parts.map((part) => join(input, part));
+    const paths = parts.map((part) => containedPath(input, part));
     const sizes = await Promise.all(paths.map(async (path) => (await stat(path)).size));
     const total = sizes.reduce((sum, size) => sum + size, 0);
     const onBytes = (done: number) => report(as, 'convert', done, total);
@@ -192,7 +203,6 @@ async function writeRecords({ manifest, output, report, signal }: Installation, 
   }
   const record: InstalledRecord = {
     modelId: manifest.id,
-    fingerprint: fingerprintManifest(manifest),
     installedAt: new Date().toISOString(),
     converter,
     files,

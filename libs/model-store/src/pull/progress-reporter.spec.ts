@@ -73,6 +73,21 @@ describe('progress without a terminal', () => {
   });
 });
 
+describe('progress in a log that is kept', () => {
+  it('is one line per model, however slow the line is', () => {
+    const { texts, stream } = recorder(false);
+    let nowMs = 0;
+    const reporter = createProgressReporter({ stream, lines: 'notes', now: () => nowMs });
+    for (let done = 0; done <= 1_000; done += 10) {
+      reporter.update(progress(done));
+      nowMs += 10_000;
+    }
+    reporter.note('story: installed in 16 m 50 s');
+    reporter.close();
+    expect(texts).toEqual(['story: installed in 16 m 50 s\n']);
+  });
+});
+
 describe('progress on a terminal', () => {
   it('draws a bar with bytes, and turns it into a line when it is full', () => {
     const { texts, stream } = recorder(true);

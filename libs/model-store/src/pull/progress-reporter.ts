@@ -4,18 +4,24 @@ import type { ProgressReporter, PullProgress } from './progress.js';
 export interface ProgressReporterOptions {
   /** Output stream; a terminal gets bars. Default stderr, so that `--json` on stdout stays clean. */
   stream?: NodeJS.WriteStream;
+  /**
+   * What is written where the stream is no terminal: a line every 10 % of a file, or none but the notes, which name each
+   * model once. Default `progress`.
+   */
+  lines?: 'progress' | 'notes';
   /** Monotonic clock in milliseconds; for tests. */
   now?: () => number;
 }
 
 /**
  * A terminal shows bars with bytes, rate and time left; elsewhere a line is written every 10 % or 5 s, at most one in 2
- * s.
+ * s, or only the notes.
  */
 export function createProgressReporter(options: ProgressReporterOptions = {}): ProgressReporter {
   const stream = options.stream ?? process.stderr;
   const now = options.now ?? (() => performance.now());
-  return stream.isTTY ? new BarReporter(stream, now) : new LineReporter(stream, now);
+  if (stream.isTTY) return new BarReporter(stream, now);
+  return options.lines === 'notes' ? new NoteReporter(stream) : new LineReporter(stream, now);
 }
 
 const stageText = { download: 'downloading', verify: 'verifying', convert: 'converting' };
@@ -162,6 +168,23 @@ class LineReporter implements ProgressReporter {
 
   close(): void {
     this.lines.clear();
+  }
+}
+
+/** For logs that are kept: progress is not news. */
+class NoteReporter implements ProgressReporter {
+  constructor(private readonly stream: NodeJS.WritableStream) {}
+
+  update(): void {
+    // The note of the installed model says how long it took.
+  }
+
+  note(text: string): void {
+    this.stream.write(`${text}\n`);
+  }
+
+  close(): void {
+    // Nothing is open.
   }
 }
 

@@ -11,7 +11,7 @@ import { downloadsFolder, modelFolder, modelsFolder } from '../layout.js';
 import { type FileWriterFactory, openDiskWriter } from '../source/file-writer.js';
 import { installModel } from './install-model.js';
 import { type PullProgress, type ProgressReporter, silentReporter } from './progress.js';
-import { pullModels, type PullModelsOptions } from './pull-models.js';
+import { inPullOrder, pullModels, type PullModelsOptions } from './pull-models.js';
 
 // Incompressible, so that a packed tarball is as large as its content.
 const graph = createHash('shake256', { outputLength: 200_000 }).update('graph').digest();
@@ -70,6 +70,22 @@ async function publish(): Promise<{ manifest: ModelManifest; path: string }> {
   ];
   return { manifest: manifestOf([{ uri: 'npm:tiny-weights@1.0.0', integrity, files }]), path };
 }
+
+describe('the order of pulls', () => {
+  it('begins with the smallest text model, then goes by size; unknown sizes are last', () => {
+    const model = (id: string, type: ModelManifest['type'], installedBytes?: number) =>
+      ({ id, type, installedBytes }) as ModelManifest;
+    const models = [
+      model('large chat', 'text', 800),
+      model('unknown', 'inpaint'),
+      model('images', 'upscale', 2),
+      model('chat', 'text', 36),
+      model('speech', 'tts', 14),
+    ];
+    expect(inPullOrder(models).map(({ id }) => id)).toEqual(['chat', 'images', 'speech', 'large chat', 'unknown']);
+    expect(inPullOrder([]).length).toBe(0);
+  });
+});
 
 function pull(manifest: ModelManifest, changes: Partial<PullModelsOptions> = {}) {
   const npm = { registry: server.url, fetchRetries: 0 };
@@ -187,6 +203,30 @@ describe('pulling from npm', () => {
     expect(manifest.id).toBe('tiny');
   });
 
+  it('checks a tarball of an earlier pull again, and downloads it anew if it was altered', async () => {
+    const { manifest } = await publish();
+    await mkdir(downloadsFolder(home), { recursive: true });
+    const { path: other } = await server.addPackage('other-weights', '1.0.0', {
+      'dist/graph.onnx': graph,
+      'config.json': Buffer.from('{"model_type":"evil"}'),
+    });
+    const altered = Buffer.from(await (await fetch(`${server.url}${other}`)).arrayBuffer());
+    await writeFile(join(downloadsFolder(home), 'tiny-weights-1.0.0.tgz'), altered);
+    const [source] = manifest.sources;
+    const unhashed = { ...source, files: [{ path: 'dist/graph.onnx', as: 'model.onnx' }, { path: 'config.json' }] };
+    expect(await pull(manifestOf([unhashed as ManifestSource]))).toMatchObject([{ status: 'installed' }]);
+    expect((await installedFile('config.json')).equals(config)).toBe(true);
+  });
+
+  it('refuses sources that nothing pins, where the operator says so', async () => {
+    const { manifest } = await publish();
+    const files = [{ path: 'dist/graph.onnx', as: 'model.onnx' }];
+    const sources = { npm: { registry: server.url, fetchRetries: 0 }, pinnedOnly: true };
+    const [refused] = await pull(manifestOf([{ uri: 'npm:tiny-weights@1.0.0', files }]), { sources });
+    expect(refused).toMatchObject({ status: 'failed', error: { code: 'INVALID_MANIFEST' } });
+    expect(await pull(manifest, { sources })).toMatchObject([{ status: 'installed' }]);
+  });
+
   it('rejects a truncated tarball, and resumes it', async () => {
     const { manifest, path } = await publish();
     server.cuts.set(path, [70_000, 60_000]);
@@ -272,7 +312,7 @@ describe('a full disk', () => {
     const installing = installModel({ home, manifest, reporter: silentReporter, freeBytes });
     await expect(installing).rejects.toMatchObject({
       code: 'STORAGE_FULL',
-      message: expect.stringMatching(/needs 1 MB, 1 MB are free/),
+      message: expect.stringMatching(/it needs \d{3},\d{3} bytes, 100,000 are free/),
     });
     expect(server.seen).toEqual([]);
   });

@@ -2,11 +2,12 @@ import type { ModelManifest } from '#model-registry/manifest';
 import type { SourceSettings } from '../source/source-settings.js';
 import { installModel } from './install-model.js';
 import type { ProgressReporter } from './progress.js';
+import { formatSeconds } from './progress-reporter.js';
 
 export interface PullModelsOptions {
   /** `SLUICE_HOME`. */
   home: string;
-  /** Pulled one after the other, smallest installed size first, so that a model is online soon. */
+  /** Pulled one after the other: the smallest text model, then smallest installed size first, so that chat is online soon. */
   manifests: ModelManifest[];
   reporter: ProgressReporter;
   signal?: AbortSignal;
@@ -29,7 +30,7 @@ export type PullResult =
  */
 export async function pullModels(options: PullModelsOptions): Promise<PullResult[]> {
   const results: PullResult[] = [];
-  for (const manifest of smallestFirst(options.manifests)) {
+  for (const manifest of inPullOrder(options.manifests)) {
     options.signal?.throwIfAborted();
     const result = await pullOne(manifest, options);
     if (result.status !== 'failed') await options.onInstalled?.(manifest.id);
@@ -40,9 +41,11 @@ export async function pullModels(options: PullModelsOptions): Promise<PullResult
 
 async function pullOne(manifest: ModelManifest, options: PullModelsOptions): Promise<PullResult> {
   const { reporter } = options;
+  const startedMs = performance.now();
   try {
     const result = await installModel({ ...options, manifest });
-    if (result.status === 'installed') reporter.note(`${manifest.id}: installed`);
+    const seconds = formatSeconds((performance.now() - startedMs) / 1_000);
+    if (result.status === 'installed') reporter.note(`${manifest.id}: installed in ${seconds}`);
     return { modelId: manifest.id, ...result };
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -52,6 +55,11 @@ async function pullOne(manifest: ModelManifest, options: PullModelsOptions): Pro
   }
 }
 
-function smallestFirst(manifests: readonly ModelManifest[]): ModelManifest[] {
-  return [...manifests].sort((left, right) => (left.installedBytes ?? Infinity) - (right.installedBytes ?? Infinity));
+/** The order of pulls: the smallest text model, then smallest first. */
+export function inPullOrder(manifests: readonly ModelManifest[]): ModelManifest[] {
+  const bySize = [...manifests].sort(
+    (left, right) => (left.installedBytes ?? Infinity) - (right.installedBytes ?? Infinity),
+  );
+  const first = bySize.find(({ type }) => type === 'text');
+  return first === undefined ? bySize : [first, ...bySize.filter((manifest) => manifest !== first)];
 }

@@ -1,66 +1,144 @@
 import { createHash } from 'node:crypto';
 import { Parser, type ReadEntry } from 'tar';
 import pacote from 'pacote';
-import { PlatformError } from '#common';
-import type { ManifestFile, ManifestSource } from '#model-registry/manifest';
-import { chooseHubGraph, configurationFiles, type GraphKind, selectHubFiles } from './hub-files.js';
-import { listRepository, pin, publicHub, type HubRepository } from './hub.source.js';
+import type { ListFileEntry } from '@huggingface/hub';
+import type { ManifestFile } from '#model-registry/manifest';
+import { parseShardName } from '../convert/gguf/shard-names.js';
+import type { ModelFiles } from '../convert/safetensors/model-files.js';
+import { chooseGguf } from './choose-gguf.js';
+import { describeGguf } from './gguf-description.js';
+import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
+import { selectHubFiles } from './hub-files.js';
+import { hubFile, listRepository, pin, type HubRepository } from './hub.source.js';
+import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
+import { describeSafetensors, holdsCheckpoint, isCheckpointFile } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
+import type { SourceDescription } from './source-description.js';
 import type { SourceSettings } from './source-settings.js';
 import { parseSourceUri } from './source-uri.js';
+import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
+import { WebFile } from './web-file.js';
 import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
-const readFiles = new Set(['config.json', generationFile]);
-
-/** Content of a repository or package, for the manifest of a new model. */
-export interface SourceDescription {
-  /** Pinned: an exact commit or SRI, with sizes and sha256 if the source states them. */
-  source: ManifestSource;
-  /** Last part of its name: `Some-Model` for `owner/Some-Model`. */
-  name: string;
-  /** Kind of text model, by its `config.json`. */
-  kind: GraphKind;
-  /** Graph file, in the transformers.js layout. */
-  graphFile: string;
-  /** Content of `config.json`. */
-  config: Record<string, unknown>;
-  /** Content of `generation_config.json`, the authors' sampling; empty without one. */
-  generation: Record<string, unknown>;
-  license: string | null;
-}
+const sentenceFile = 'config_sentence_transformers.json';
+const readFiles = new Set(['config.json', generationFile, sentenceFile]);
 
 /**
- * Inspects an `hf:` or `npm:` source without a manifest. Fails with `MODEL_PULL_FAILED` if it has no text model graph
- * in the transformers.js layout.
+ * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:`, `file:` or `https:`. Of a GGUF
+ * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
 export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
-  const uri = parseSourceUri(text);
-  if (uri.kind === 'hf') return describeHub(uri, settings);
+  const [, repository, file] = /^(hf:[^:]+):(.+)$/.exec(text) ?? [];
+  const uri = parseSourceUri(repository ?? text);
+  if (uri.kind === 'hf') return describeHub(uri, settings, file);
   if (uri.kind === 'npm') return describeNpm(uri, settings);
-  throw new PlatformError('INVALID_MANIFEST', `${text}: only hf: and npm: sources can be added without a manifest.`);
+  if (uri.kind === 'file') return describeLocal(uri.path);
+  return describeWeb(uri.url);
 }
 
-async function describeHub(hub: HubRepository, settings: SourceSettings): Promise<SourceDescription> {
+async function describeWeb(url: URL): Promise<SourceDescription> {
+  const name = nameOf(url);
+  if ((parseShardName(name)?.count ?? 1) > 1) {
+    throw pullError(`${url.host}${url.pathname} is one part of a split model; fetch all parts and add them as files.`);
+  }
+  const file = await WebFile.open({ url }, name);
+  const gguf = await describeGguf([file]);
+  const files = [{ path: file.name, bytes: file.bytes }];
+  return { format: 'gguf', source: { uri: url.href, files }, name: withoutEnding(file.name), gguf };
+}
+
+function nameOf(url: URL): string {
+  const name = decodeURIComponent(lastPart(url.pathname));
+  if (name.endsWith('.gguf')) return name;
+  throw pullError(`${url.host}${url.pathname} is no .gguf file. For other files of the web, write a manifest.`);
+}
+
+async function describeHub(hub: HubRepository, settings: SourceSettings, file?: string): Promise<SourceDescription> {
   const pinned = await pin(hub, settings);
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
-  const config = await readHubJson(pinned, 'config.json', settings);
-  const kind = kindOf(config, `hf:${name}`);
+  const found = chooseGguf(
+    entries.map(({ path }) => path),
+    { where: `hf:${name}`, file },
+  );
+  if (found !== null) {
+    const wanted = found.map((path) => ({ path }));
+    return describeHubGguf(pinned, selectHubFiles(wanted, entries, name), settings);
+  }
   const paths = entries.map(({ path }) => path);
+  // Weights without a configuration are refused there, with what is missing.
+  const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
+  if (isUnconfigured) return describeHubCheckpoint(pinned, entries, settings);
+  const config = await readHubJson(pinned, 'config.json', settings);
+  if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, settings);
+  if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, settings);
+  const kind = kindOf(config, `hf:${name}`);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
+  const prompts = await readSentencePrompts(paths, (path) => readHubJson(pinned, path, settings));
   return {
+    format: 'onnx',
     source: { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles([], entries, name, kind) },
     name: lastPart(name),
     kind,
     graphFile,
     config,
+    prompts,
     generation: hasGeneration ? await readHubJson(pinned, generationFile, settings) : {},
     license: null,
   };
+}
+
+async function describeHubGguf(
+  hub: HubRepository,
+  files: ManifestFile[],
+  settings: SourceSettings,
+): Promise<SourceDescription> {
+  const path = files[0]?.path ?? '';
+  const opened = files.map((file) => WebFile.open(hubFile(hub, file.path, settings), file.path));
+  const gguf = await describeGguf(await Promise.all(opened));
+  // The converter reads the files of one folder.
+  const flat = files.map((file) => (file.path.includes('/') ? { ...file, as: lastPart(file.path) } : file));
+  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: flat };
+  return { format: 'gguf', source, name: withoutEnding(lastPart(path)), gguf };
+}
+
+async function describeHubEncoder(
+  hub: HubRepository,
+  { paths, entries, config }: { paths: string[]; entries: ListFileEntry[]; config: Record<string, unknown> },
+  settings: SourceSettings,
+): Promise<SourceDescription> {
+  const files = paths.filter(isEncoderFile).map((path) => ({ path }));
+  return {
+    format: 'onnx',
+    ...convertedEncoder,
+    source: { uri: `hf:${hub.repository}@${hub.revision}`, files: selectHubFiles(files, entries, hub.repository) },
+    name: lastPart(hub.repository),
+    kind: kindOf(config, `hf:${hub.repository}`),
+    config,
+    prompts: await readSentencePrompts(paths, (path) => readHubJson(hub, path, settings)),
+    generation: {},
+    license: null,
+  };
+}
+
+async function describeHubCheckpoint(
+  hub: HubRepository,
+  entries: ListFileEntry[],
+  settings: SourceSettings,
+): Promise<SourceDescription> {
+  const where = `hf:${hub.repository}`;
+  const wanted = entries.filter(({ path }) => isCheckpointFile(path)).map(({ path }) => ({ path }));
+  const files: ModelFiles = {
+    names: new Set(entries.map(({ path }) => path)),
+    open: (path) => WebFile.open(hubFile(hub, path, settings), path),
+  };
+  const checkpoint = await describeSafetensors(files, where);
+  const source = { uri: `${where}@${hub.revision}`, files: selectHubFiles(wanted, entries, hub.repository) };
+  return { format: 'safetensors', source, name: lastPart(hub.repository), checkpoint };
 }
 
 async function readHubJson(
@@ -68,9 +146,7 @@ async function readHubJson(
   path: string,
   settings: SourceSettings,
 ): Promise<Record<string, unknown>> {
-  const url = `${settings.hubEndpoint ?? publicHub}/${hub.repository}/resolve/${hub.revision}/${path}`;
-  const headers: Record<string, string> = settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {};
-  const { statusCode, text } = await fetchWebText({ url: new URL(url), headers });
+  const { statusCode, text } = await fetchWebText(hubFile(hub, path, settings));
   if (statusCode !== 200) throw pullError(`hf:${hub.repository} has no readable ${path} (${statusCode}).`);
   return parseJson(text, path, `hf:${hub.repository}`);
 }
@@ -90,11 +166,13 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
   const graphFile = requireGraph(paths, kind, `npm:${spec}`);
   const wanted = files.filter(({ path }) => path.startsWith(graphFile) || isConfiguration(path));
   return {
+    format: 'onnx',
     source: { uri: `npm:${spec}`, integrity: manifest._integrity, files: wanted },
     name: lastPart(pack.name),
     kind,
     graphFile,
     config,
+    prompts: await readSentencePrompts(paths, async (path) => parseJson(texts.get(path) ?? '{}', path, `npm:${spec}`)),
     generation: parseJson(texts.get(generationFile) ?? '{}', generationFile, `npm:${spec}`),
     license: licenseOf(manifest),
   };
@@ -142,43 +220,4 @@ function readEntry(entry: ReadEntry, files: ManifestFile[], texts: Map<string, s
 
 function licenseOf(manifest: object): string | null {
   return 'license' in manifest && typeof manifest.license === 'string' ? manifest.license : null;
-}
-
-/** A package's own metadata files are not the model's. */
-function isConfiguration(path: string): boolean {
-  return configurationFiles.test(path) && path !== 'package.json';
-}
-
-function requireGraph(paths: string[], kind: GraphKind, where: string): string {
-  const graph = chooseHubGraph(paths, kind);
-  if (!graph) throw pullError(`${where} holds no graph such as onnx/model_q4.onnx or onnx/model.onnx.`);
-  return graph;
-}
-
-const encoderArchitecture =
-  /^(?:\w*Bert|\w*Roberta|XLM|MPNet|Electra|Deberta|Camembert|\w*BERT)\w*(?:Model|ForMaskedLM)$/;
-const decoderArchitecture = /ForCausalLM$|^(?:GPT2|JAIS)LMHeadModel$/;
-
-/**
- * Returns the kind of text model. Encoders are published as such, or with the task head they were first trained for. A
- * configuration without an architecture is treated as a decoder's; any other architecture is not supported.
- */
-function kindOf({ architectures }: Record<string, unknown>, where: string): GraphKind {
-  const [architecture] = Array.isArray(architectures) ? architectures.map(String) : [];
-  if (architecture === undefined || decoderArchitecture.test(architecture)) return 'decoder';
-  if (encoderArchitecture.test(architecture)) return 'encoder';
-  const runs = 'decoders (…ForCausalLM) and encoders (such as BertModel)';
-  throw pullError(`${where} has a ${architecture.slice(0, 80)}; of text models, ${runs} can be added.`);
-}
-
-function parseJson(text: string, path: string, where: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch (error) {
-    throw pullError(`${where} has no readable ${path}.`, error);
-  }
-}
-
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('/') + 1);
 }

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { bundledManifestFolder } from '#model-registry/manifest';
 import { fetchHubSource } from './hub.source.js';
 import { fetchLocalSource } from './local.source.js';
 import { fetchNpmSource } from './npm.source.js';
@@ -14,7 +16,8 @@ export const fetchSource: SourceFetcher = (request) => {
     case 'hf':
       return fetchHubSource(uri, request);
     case 'file':
-      return fetchLocalSource(uri.path, request);
+      // Registered manifests have absolute paths; relative ones are those of bundled weights.
+      return fetchLocalSource(resolve(bundledManifestFolder(), uri.path), request);
     case 'https':
       return fetchWebSource(uri.url, request);
   }

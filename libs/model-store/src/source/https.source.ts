@@ -1,5 +1,5 @@
-import { join } from 'node:path';
 import { PlatformError } from '#common';
+import { containedPath } from '../contained-path.js';
 import { downloadResumable } from './resumable-download.js';
 import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
 import { openWebRange } from './web-request.js';
@@ -18,7 +18,7 @@ export async function fetchWebSource(base: URL, request: SourceRequest): Promise
     const url = isFolder ? new URL(encodeURI(file.path), base) : base;
     await downloadResumable({
       open: (offset, validator) => openWebRange({ url, signal: request.signal }, offset, validator),
-      target: join(request.into, file.as ?? file.path),
+      target: containedPath(request.into, file.as ?? file.path),
       name: file.path,
       expected: { bytes: file.bytes, sha256: file.sha256, integrity: isFolder ? undefined : request.source.integrity },
       maxBytes: request.settings.maxFileBytes ?? defaultMaxFileBytes,

@@ -34,15 +34,18 @@ function defaultFiles(entries: readonly ListFileEntry[], kind: GraphKind): Manif
     .map(({ path }) => ({ path }));
 }
 
-export type GraphKind = 'decoder' | 'encoder';
+export type GraphKind = 'decoder' | 'encoder' | 'cross-encoder';
 
 /**
  * Preferred graphs, best first. Decoders: four bits are fastest on a CPU, full precision runs everywhere. Encoders:
  * with dynamic quantisation a text's vector depends on its batch, so texts must run row by row.
  */
+const encoderPreference = ['', 'fp16', 'q4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8'];
+
 const graphPreference: Record<GraphKind, string[]> = {
   decoder: ['q4', 'int4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8', 'fp16', ''],
-  encoder: ['', 'fp16', 'q4', 'q4f16', 'quantized', 'q8', 'int8', 'uint8'],
+  encoder: encoderPreference,
+  'cross-encoder': encoderPreference,
 };
 
 /** Returns the graph of a repository in the transformers.js layout; null without one. */

@@ -1,13 +1,13 @@
-import { join } from 'node:path';
 import { listFiles, type ListFileEntry, modelInfo } from '@huggingface/hub';
 import { fetch as undiciFetch, type RequestInfo, type RequestInit } from 'undici';
 import type { ManifestFile } from '#model-registry/manifest';
+import { containedPath } from '../contained-path.js';
 import { selectHubFiles } from './hub-files.js';
 import { pullError } from './pull-error.js';
 import { downloadResumable } from './resumable-download.js';
 import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
 import type { SourceSettings } from './source-settings.js';
-import { openWebRange, webAgent } from './web-request.js';
+import { openWebRange, webAgent, type WebRequest } from './web-request.js';
 
 export interface HubRepository {
   repository: string;
@@ -56,16 +56,20 @@ export async function listRepository(hub: HubRepository, settings: SourceSetting
   });
 }
 
+/** The address of one file, with the token of the operator. */
+export function hubFile(hub: HubRepository, path: string, settings: SourceSettings): WebRequest {
+  const url = `${settings.hubEndpoint ?? publicHub}/${hub.repository}/resolve/${hub.revision}/${encodeURI(path)}`;
+  return { url: new URL(url), headers: settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {} };
+}
+
 async function downloadHubFile(hub: HubRepository, file: ManifestFile, request: SourceRequest): Promise<void> {
   const { settings, signal } = request;
-  const endpoint = settings.hubEndpoint ?? publicHub;
-  const url = new URL(`${endpoint}/${hub.repository}/resolve/${hub.revision}/${encodeURI(file.path)}`);
-  const headers: Record<string, string> = settings.hubToken ? { authorization: `Bearer ${settings.hubToken}` } : {};
+  const web = { ...hubFile(hub, file.path, settings), signal };
   await downloadResumable({
     // The commit identifies the content, because ETags of the hub and its storage differ. Without a hash, a resumed
     // file of two versions would go unnoticed.
-    open: (offset) => openWebRange({ url, headers, signal }, file.sha256 === undefined ? 0 : offset, null),
-    target: join(request.into, file.as ?? file.path),
+    open: (offset) => openWebRange(web, file.sha256 === undefined ? 0 : offset, null),
+    target: containedPath(request.into, file.as ?? file.path),
     name: `${hub.repository}/${file.path}`,
     expected: { bytes: file.bytes, sha256: file.sha256 },
     maxBytes: settings.maxFileBytes ?? defaultMaxFileBytes,

@@ -2,6 +2,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import type { ManifestFile } from '#model-registry/manifest';
+import { containedPath } from '../contained-path.js';
 import { pullError } from './pull-error.js';
 import type { SourceRequest } from './source-request.js';
 import { writeVerifiedFile } from './verified-file.js';
@@ -17,14 +18,19 @@ export async function fetchLocalSource(path: string, request: SourceRequest): Pr
 
 async function listFiles(path: string, isFolder: boolean): Promise<ManifestFile[]> {
   if (!isFolder) return [{ path: basename(path) }];
-  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return (await filesBelow(path)).map((file) => ({ path: file }));
+}
+
+/** Returns the paths of all files below a folder, relative to it. */
+export async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile())
-    .map((entry) => ({ path: relative(path, join(entry.parentPath, entry.name)).split(sep).join('/') }));
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'));
 }
 
 async function copyFile(file: ManifestFile, from: string, request: SourceRequest): Promise<void> {
-  const target = join(request.into, file.as ?? file.path);
+  const target = containedPath(request.into, file.as ?? file.path);
   if (existsSync(target)) return;
   if (!existsSync(from)) throw pullError(`${from} does not exist.`);
   const { size } = await stat(from);

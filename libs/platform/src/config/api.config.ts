@@ -1,7 +1,27 @@
 import { LimitsConfig } from './limits.config.js';
+import {
+  BraveSearchKey,
+  ProvidersOfSearch,
+  Searchable,
+  SearchCache,
+  SearchPrices,
+  type SearchSettings,
+  searchSettingsOf,
+  SearchTimeout,
+  SearxngUrl,
+  SerperKey,
+  TavilyKey,
+} from './search.variables.js';
 import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
-import { BooleanVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
+import {
+  BooleanVariable,
+  ChoiceVariable,
+  IntegerVariable,
+  ListVariable,
+  PortVariable,
+  TextVariable,
+} from './variable.js';
 
 export class ApiConfig extends LimitsConfig {
   @ApiHostVariable()
@@ -9,6 +29,25 @@ export class ApiConfig extends LimitsConfig {
 
   @ApiPortVariable()
   port!: number;
+
+  @TextVariable('SLUICE_API_HEALTH_HOST', {
+    about: 'Address of the health and metrics server of the api.',
+    default: '127.0.0.1',
+    expected: 'a host name or address',
+  })
+  healthHost!: string;
+
+  @PortVariable('SLUICE_API_HEALTH_PORT', {
+    about: 'Port of the health and metrics server of the api; 0 takes a free one.',
+    default: 3003,
+  })
+  healthPort!: number;
+
+  @BooleanVariable('SLUICE_API_PUBLIC_HEALTH', {
+    about: 'Whether `PORT` shows `/health/live`, `/health/ready` and `/metrics` as well, to everybody who reaches it.',
+    default: false,
+  })
+  publicHealth!: boolean;
 
   @IntegerVariable('SLUICE_QUEUE_LIMIT', {
     about: 'Jobs that may wait per model; beyond it the response is 503.',
@@ -27,6 +66,15 @@ export class ApiConfig extends LimitsConfig {
   })
   affinityMs!: number;
 
+  @ChoiceVariable('SLUICE_PREFIX_CACHE_SCOPE', {
+    about:
+      'Whose prompts share cached prefixes: those of one `account`, or all of the `installation`, whose accounts can ' +
+      'then find out what others sent.',
+    default: 'account',
+    choices: ['account', 'installation'],
+  })
+  prefixCacheScope!: 'account' | 'installation';
+
   @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
     about: 'Time a chat may take to its last token, waits for the stores included, in ms; then the response is 504.',
     default: 600_000,
@@ -34,6 +82,31 @@ export class ApiConfig extends LimitsConfig {
     max: 86_400_000,
   })
   chatDeadlineMs!: number;
+
+  @IntegerVariable('SLUICE_ADAPTER_CACHE_MB', {
+    about:
+      'Memory for transcripts and other texts of input adapters, in MB. Each is kept for an hour for its own account; 0 keeps none.',
+    default: 16,
+    min: 0,
+    max: 4_096,
+  })
+  adapterCacheMb!: number;
+
+  @IntegerVariable('SLUICE_CHAT_WEB_MS', {
+    about: 'Time a chat waits for a web search, or for the pages that it reads, in ms; then it is answered without.',
+    default: 15_000,
+    min: 100,
+    max: 120_000,
+  })
+  chatWebMs!: number;
+
+  @IntegerVariable('SLUICE_CHAT_WEB_TOKENS', {
+    about: 'Tokens of web sources that enter the prompt of a chat, roughly; at most about half of its context.',
+    default: 4_000,
+    min: 100,
+    max: 1_000_000,
+  })
+  chatWebTokens!: number;
 
   @IntegerVariable('SLUICE_MEDIA_DEADLINE_MS', {
     about:
@@ -69,6 +142,16 @@ export class ApiConfig extends LimitsConfig {
   })
   stalledMs!: number;
 
+  @IntegerVariable('SLUICE_BODY_MEMORY_MB', {
+    about:
+      'Bodies of requests in progress that the api may hold, in MB; beyond it the response is 503. ' +
+      'One API key may hold half of it, one address three quarters; beyond that the response is 429.',
+    default: 192,
+    min: 160,
+    max: 65_536,
+  })
+  bodyMemoryMb!: number;
+
   @ListVariable('SLUICE_CORS_ORIGINS', {
     about: 'Origins whose scripts may call the api; default: none.',
     default: '',
@@ -91,6 +174,23 @@ export class ApiConfig extends LimitsConfig {
   })
   betaModels!: boolean;
 
+  @TextVariable('SLUICE_SYSTEM_PROMPT_FILE', {
+    about:
+      'System prompt of models that follow instructions, read again when it changes; default: ' +
+      '`models/system-prompt.txt`. An empty file: none.',
+    optional: true,
+    expected: 'a path',
+  })
+  systemPromptFile?: string;
+
+  @TextVariable('SLUICE_CONTENT_POLICY_FILE', {
+    about:
+      'Operator’s policy for the texts of requests (docs/moderation.md), read again when it changes; default: none.',
+    optional: true,
+    expected: 'a path',
+  })
+  contentPolicyFile?: string;
+
   @FfmpegVariable()
   ffmpeg!: string;
 
@@ -100,6 +200,49 @@ export class ApiConfig extends LimitsConfig {
   })
   egressNetworks!: string[];
 
+  @TextVariable('SLUICE_AUGMENT_PRICE_USD', {
+    about: 'USD that `POST /augment/scrape` and `POST /augment/text-parser` cost per successful request.',
+    default: '0.01',
+    pattern: /^\d{1,4}(\.\d{1,9})?$/,
+    expected: 'an amount of USD such as 0.01; 0 makes them free',
+  })
+  augmentPriceUsd!: string;
+
+  @BooleanVariable('SLUICE_PAGE_ROBOTS', {
+    about: 'Whether pages are read only where the robots.txt of their site allows it (agent `sluice`).',
+    default: true,
+  })
+  pageRobots!: boolean;
+
+  @ProvidersOfSearch()
+  searchProviders!: string[];
+
+  @SearxngUrl()
+  searxngUrl?: string;
+
+  @BraveSearchKey()
+  braveSearchKey?: string;
+
+  @TavilyKey()
+  tavilyKey?: string;
+
+  @SerperKey()
+  serperKey?: string;
+
+  @SearchPrices()
+  searchPrices!: string[];
+
+  @SearchTimeout()
+  searchTimeoutMs!: number;
+
+  @SearchCache()
+  searchCacheMs!: number;
+
+  @Searchable()
+  get search(): SearchSettings {
+    return searchSettingsOf(this);
+  }
+
   @TextVariable('SLUICE_PUBLIC_URL', {
     about: 'Public address of the api, for download links; default: the host of the request.',
     optional: true,
@@ -107,6 +250,15 @@ export class ApiConfig extends LimitsConfig {
     expected: 'an http or https origin such as https://api.example.org',
   })
   publicUrl?: string;
+
+  @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
+    about:
+      'Time that a response with `store: true` is stored, encrypted, for `previous_response_id`, in ms; 0: none is.',
+    default: 0,
+    min: 0,
+    max: 2_592_000_000,
+  })
+  storedResponsesMs!: number;
 
   @TextVariable('SLUICE_STAKE_RPC_URL', {
     about:
@@ -147,6 +299,12 @@ export class ApiConfig extends LimitsConfig {
   get stakeContract(): { rpcUrl: string; contract: string } | null {
     const { stakeRpcUrl: rpcUrl, stakeContractAddress: contract } = this;
     return rpcUrl === undefined || contract === undefined ? null : { rpcUrl, contract };
+  }
+
+  /** In bytes. A form of 80 MB, the largest body, fits into each. */
+  get bodyBudget(): { processBytes: number; addressBytes: number; keyBytes: number } {
+    const processBytes = this.bodyMemoryMb * 1024 * 1024;
+    return { processBytes, addressBytes: processBytes * 0.75, keyBytes: processBytes / 2 };
   }
 
   get stakeAllowList(): string[] {

@@ -1,9 +1,10 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Matches } from '../validation/index.js';
 import { SetTogether } from './set-together.js';
-import { RedisUrlVariable } from './shared.variables.js';
+import { QueueKeyVariable, QueueUrlVariable, RedisUrlVariable } from './shared.variables.js';
 import { TracingConfig } from './tracing.config.js';
-import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
+import { BooleanVariable, ChoiceVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -43,7 +44,6 @@ export class BaseConfig extends TracingConfig {
 }
 
 const postgresUrl = /^postgres(ql)?:\/\/.+/;
-const queueUrl = /^(postgres(ql)?|rediss?):\/\/.+/;
 
 /** Variables of every process that reads or writes media artifacts; the same for api, worker and ops. */
 export class StorageConfig extends BaseConfig {
@@ -128,14 +128,11 @@ export class StorageConfig extends BaseConfig {
 
 /** Variables of every process that uses the queue. */
 export class QueueConfig extends StorageConfig {
-  @TextVariable('SLUICE_QUEUE_URL', {
-    about: 'Store of the queue; default: `REDIS_URL`, else (not for workers) `DATABASE_URL`.',
-    optional: true,
-    pattern: queueUrl,
-    expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
-    secret: true,
-  })
+  @QueueUrlVariable()
   explicitQueueUrl?: string;
+
+  @QueueKeyVariable()
+  sealKeys!: string[];
 
   @RedisUrlVariable()
   redisUrl?: string;
@@ -158,6 +155,20 @@ export class DatabaseConfig extends QueueConfig {
     secret: true,
   })
   secretKey!: string;
+
+  @ListVariable('SLUICE_PREVIOUS_SECRET_KEYS', {
+    about: 'Further keys that open what the database holds and links that were signed, while the key is changed.',
+    default: '',
+    expected: 'keys of 64 hex digits separated by commas',
+    secret: true,
+  })
+  @Matches(/^[0-9a-f]{64}$/i, { each: true })
+  previousSecretKeys!: string[];
+
+  /** The first seals and signs, all open. */
+  get secretKeys(): readonly [string, ...string[]] {
+    return [this.secretKey, ...this.previousSecretKeys];
+  }
 
   get queueUrl(): string {
     return this.explicitQueueUrl ?? this.redisUrl ?? this.databaseUrl;

@@ -1,9 +1,11 @@
 import { BaseConfig, type LogLevel } from './base.config.js';
 import { loadConfig } from './load-config.js';
+import { unknownVariables } from './unknown-variables.js';
 
 /**
  * Builds the environment of a child process: this process's environment over `defaults`, then `overrides`. Null removes
- * a variable and its `_FILE` variant, so that a worker does not inherit the database password, for example.
+ * a variable and its `_FILE` variant, so that a worker does not inherit the database password, for example. Variables
+ * that no process reads are left out: this process has warned of them.
  */
 export function childEnvironment(
   overrides: Record<string, string | null> = {},
@@ -11,6 +13,7 @@ export function childEnvironment(
 ): NodeJS.ProcessEnv {
   const set = Object.entries(process.env).filter(([, value]) => value !== '');
   const environment: NodeJS.ProcessEnv = { ...defaults, ...Object.fromEntries(set) };
+  for (const name of unknownVariables(environment)) delete environment[name];
   for (const [name, value] of Object.entries(overrides)) {
     delete environment[`${name}_FILE`];
     if (value === null) delete environment[name];

@@ -1,6 +1,19 @@
 import { BaseConfig } from './base.config.js';
-import { ProvidersVariable } from './shared.variables.js';
-import { TextVariable } from './variable.js';
+import {
+  BraveSearchKey,
+  ProvidersOfSearch,
+  Searchable,
+  SearchCache,
+  SearchPrices,
+  type SearchSettings,
+  searchSettingsOf,
+  SearchTimeout,
+  SearxngUrl,
+  SerperKey,
+  TavilyKey,
+} from './search.variables.js';
+import { ProvidersVariable, QueueKeyVariable, QueueUrlVariable, RedisUrlVariable } from './shared.variables.js';
+import { BooleanVariable, TextVariable } from './variable.js';
 
 export class CliConfig extends BaseConfig {
   @TextVariable('DATABASE_URL', {
@@ -23,6 +36,52 @@ export class CliConfig extends BaseConfig {
   @TextVariable('HF_TOKEN', { about: 'Access token for `hf:` sources.', optional: true, secret: true })
   hubToken?: string;
 
+  @BooleanVariable('SLUICE_PINNED_MODELS_ONLY', {
+    about:
+      'Whether pulls refuse models with a source whose content nothing pins: no sha256 of each file, no integrity, ' +
+      'no commit. `sluice models list` shows them as unverified.',
+    default: false,
+  })
+  pinnedModelsOnly!: boolean;
+
   @ProvidersVariable()
   providers!: string[];
+
+  @ProvidersOfSearch()
+  searchProviders!: string[];
+
+  @SearxngUrl()
+  searxngUrl?: string;
+
+  @BraveSearchKey()
+  braveSearchKey?: string;
+
+  @TavilyKey()
+  tavilyKey?: string;
+
+  @SerperKey()
+  serperKey?: string;
+
+  @SearchPrices()
+  searchPrices!: string[];
+
+  @SearchTimeout()
+  searchTimeoutMs!: number;
+
+  @SearchCache()
+  searchCacheMs!: number;
+
+  @Searchable()
+  get search(): SearchSettings {
+    return searchSettingsOf(this);
+  }
+
+  @QueueUrlVariable()
+  queueUrl?: string;
+
+  @QueueKeyVariable()
+  sealKeys!: string[];
+
+  @RedisUrlVariable()
+  redisUrl?: string;
 }

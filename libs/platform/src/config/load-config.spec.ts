@@ -45,6 +45,29 @@ describe('parseConfig', () => {
     ]);
   });
 
+  it('wants what each search provider needs, and prices of known ones', () => {
+    const problems = (environment: Environment) => problemsOf(ApiConfig, { ...complete, ...environment }).join('\n');
+    expect(problems({ SLUICE_SEARCH_PROVIDERS: 'searxng' })).toContain('SLUICE_SEARXNG_URL is not set');
+    expect(problems({ SLUICE_SEARCH_PROVIDERS: 'brave,tavily', SLUICE_BRAVE_SEARCH_KEY: 'key' })).toContain(
+      'SLUICE_TAVILY_KEY is not set',
+    );
+    expect(problems({ SLUICE_SEARCH_PROVIDERS: 'other' })).toContain('SLUICE_SEARCH_PROVIDERS');
+    expect(problems({ SLUICE_SEARCH_PRICES: 'other=1' })).toContain('SLUICE_SEARCH_PRICES has "other=1"');
+    expect(problems({ SLUICE_SEARCH_PRICES: 'brave=-1' })).toContain('SLUICE_SEARCH_PRICES');
+    const environment = {
+      ...complete,
+      SLUICE_SEARCH_PROVIDERS: 'serper,brave',
+      SLUICE_BRAVE_SEARCH_KEY: 'b',
+      SLUICE_SERPER_KEY: 's',
+      SLUICE_SEARCH_PRICES: 'brave=0.005',
+    };
+    expect(parseConfig(ApiConfig, environment).search.providers).toEqual([
+      { name: 'serper', secret: 's', priceUsd: 0.01 },
+      { name: 'brave', secret: 'b', priceUsd: 0.005 },
+    ]);
+    expect(parseConfig(ApiConfig, complete).search.providers).toEqual([]);
+  });
+
   it('reports errors of child processes once, except for variables that the parent sets', () => {
     const environment = { PORT: '-1', SLUICE_THREADS: '0', SLUICE_QUEUE_LIMIT: 'x', SLUICE_SWEEP_INTERVAL_MS: '1' };
     expect(() => parseConfig(LocalConfig, environment, [ApiConfig, WorkerConfig, OpsConfig])).toThrow(

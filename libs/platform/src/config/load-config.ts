@@ -1,6 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from '../validation/index.js';
 import { readSecretFiles } from './secret-files.js';
+import { aboutUnknownVariable, unknownVariables } from './unknown-variables.js';
 import { type Environment, variablesOf, type VariableDescription } from './variable.js';
 
 /** Configuration error; `problems` describes every invalid variable. */
@@ -81,8 +82,17 @@ function describe(variable: VariableDescription, value: string | undefined): str
   return `${variable.name} is ${shown}; expected ${variable.expected}.`;
 }
 
-/** Returns the configuration of this process. If it is invalid, prints the problems to stderr and exits with 1. */
+const warnedOf = new Set<string>();
+
+/**
+ * Returns the configuration of this process. If it is invalid, prints the problems to stderr and exits with 1. Warns
+ * there, once, of each `SLUICE_…` variable that no process reads.
+ */
 export function loadConfig<T extends object>(configClass: new () => T, children: ChildConfigs = []): T {
+  for (const name of unknownVariables(process.env)) {
+    if (!warnedOf.has(name)) process.stderr.write(`warning: ${aboutUnknownVariable(name)}\n`);
+    warnedOf.add(name);
+  }
   try {
     return parseConfig(configClass, process.env, children);
   } catch (error) {

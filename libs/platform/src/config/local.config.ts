@@ -5,7 +5,7 @@ import {
   type ValidatorConstraintInterface,
 } from '../validation/index.js';
 import { CliConfig } from './cli.config.js';
-import { ApiHostVariable, ApiPortVariable, RedisUrlVariable } from './shared.variables.js';
+import { ApiHostVariable, ApiPortVariable } from './shared.variables.js';
 import { ListVariable, TextVariable } from './variable.js';
 
 const bootstrapKey = {
@@ -35,18 +35,6 @@ export class LocalConfig extends CliConfig {
 
   @ApiPortVariable()
   port!: number;
-
-  @TextVariable('SLUICE_QUEUE_URL', {
-    about: 'Store of the queue; default: `REDIS_URL`, else the database, with a separate role.',
-    optional: true,
-    pattern: /^(postgres(ql)?|rediss?):\/\/.+/,
-    expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
-    secret: true,
-  })
-  queueUrl?: string;
-
-  @RedisUrlVariable()
-  redisUrl?: string;
 
   @TextVariable('SLUICE_SECRET_KEY', {
     about: 'Encrypts payloads of open jobs in the database; default: generated into `secret.key` in the data folder.',

@@ -1,3 +1,4 @@
+import { Matches } from '../validation/index.js';
 import { ListVariable, PortVariable, TextVariable } from './variable.js';
 
 /* Variables shared by several config classes, with the same description, checks and default. */
@@ -18,7 +19,7 @@ export function ApiPortVariable(): PropertyDecorator {
 export function FfmpegVariable(): PropertyDecorator {
   return TextVariable('SLUICE_FFMPEG', {
     about:
-      'ffmpeg, as a name on the PATH or a path, with ffprobe beside it. Without it the audio and video routes return 503.',
+      'A system ffmpeg, as a name on the PATH or a path, with ffprobe beside it. The default is used where it is newer than the packaged one; any other is always used.',
     default: 'ffmpeg',
     expected: 'a program',
   });
@@ -26,7 +27,8 @@ export function FfmpegVariable(): PropertyDecorator {
 
 export function ProvidersVariable(): PropertyDecorator {
   return ListVariable('SLUICE_PROVIDERS', {
-    about: 'Execution providers in order of preference: `cuda`, `webgpu`, `cpu`.',
+    about: 'Execution providers in order of preference.',
+    choices: ['cuda', 'webgpu', 'cpu'],
     default: 'cuda,cpu',
   });
 }
@@ -39,4 +41,31 @@ export function RedisUrlVariable(): PropertyDecorator {
     expected: 'a URL such as redis://host:6379 or rediss://user:password@host:6380/0',
     secret: true,
   });
+}
+
+export function QueueUrlVariable(): PropertyDecorator {
+  return TextVariable('SLUICE_QUEUE_URL', {
+    about: 'Store of the queue; default: `REDIS_URL`, else (not for workers) `DATABASE_URL`.',
+    optional: true,
+    pattern: /^(postgres(ql)?|rediss?):\/\/.+/,
+    expected: 'a URL such as redis://host:6379 or postgresql://user:password@host:5432/database',
+    secret: true,
+  });
+}
+
+export function QueueKeyVariable(): PropertyDecorator {
+  const isList = ListVariable('SLUICE_QUEUE_KEY', {
+    about:
+      'Seals payloads and replies in the queue; the same for api, ops and workers. Several keys: the first seals, all ' +
+      'open. Workers may get keys of their models alone (`sluice pools credentials`). Default: they are stored as they ' +
+      'are; `npm start` makes one.',
+    default: '',
+    expected: '64 hex digits (32 bytes), or several such keys separated by commas, for one model as `<model>:<key>`',
+    secret: true,
+  });
+  const areKeys = Matches(/^([^:,]{1,200}:)?[0-9a-f]{64}$/i, { each: true });
+  return (target, name) => {
+    isList(target, name);
+    areKeys(target, String(name));
+  };
 }

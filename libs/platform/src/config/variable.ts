@@ -114,7 +114,10 @@ export function BooleanVariable(name: string, options: CommonOptions<boolean>): 
 }
 
 /** Words separated by commas. `expected` describes further restrictions when a separate check enforces them. */
-export function ListVariable(name: string, options: CommonOptions<string> & { expected?: string }): PropertyDecorator {
+export function ListVariable(
+  name: string,
+  options: CommonOptions<string> & { expected?: string; choices?: readonly string[] },
+): PropertyDecorator {
   const toList = Transform(({ value }: { value: unknown }) =>
     typeof value === 'string'
       ? value
@@ -123,6 +126,9 @@ export function ListVariable(name: string, options: CommonOptions<string> & { ex
           .filter(Boolean)
       : value,
   );
-  const { expected = 'words separated by commas' } = options;
-  return declare(name, expected, options, [toList, IsString({ each: true })]);
+  const { choices } = options;
+  const { expected = choices ? `words separated by commas, of ${choices.join(', ')}` : 'words separated by commas' } =
+    options;
+  const words = choices ? [IsIn(choices, { each: true })] : [];
+  return declare(name, expected, options, [toList, IsString({ each: true }), ...words]);
 }

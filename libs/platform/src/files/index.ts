@@ -1,1 +1,3 @@
 export * from './temporary-folder.js';
+export { isInnerPath } from './inner-path.js';
+export * from './watched-file.js';

@@ -44,6 +44,11 @@ export class SseWriter {
     }, this.options.keepAliveMs);
   }
 
+  /** Ends the comments of `startKeepAlive`; the response stays open. */
+  stopKeepAlive(): void {
+    clearInterval(this.keepAlive);
+  }
+
   /** Writes whole frames (`data: …\n\n`). */
   async write(frames: string): Promise<SseWriteResult> {
     if (!this.writable) return 'gone';
@@ -54,7 +59,7 @@ export class SseWriter {
 
   /** Ends the response, complete or after an error frame; no effect after the client disconnected. */
   end(ending: ResponseEnding = 'whole'): void {
-    clearInterval(this.keepAlive);
+    this.stopKeepAlive();
     if (!this.started || !this.writable) return;
     if (this.recording === null) this.raw.end();
     else void this.recording.end(ending).finally(() => this.raw.end());

@@ -47,9 +47,16 @@ function membership(options: FieldOptions): PropertyDecorator {
   return options.required === true ? IsDefined({ message: '$property is required' }) : IsOptional();
 }
 
-function documented(options: FieldOptions, schema: Record<string, unknown>): PropertyDecorator {
+/**
+ * Generators of clients take a member with a `default` for one that is always there, and require it. The default of a
+ * field that a client may leave out is therefore in the description and under a name of its own.
+ */
+function documented(options: FieldOptions, { default: value, ...schema }: Record<string, unknown>): PropertyDecorator {
   const { description, required, nullable, example, deprecated } = options;
-  const shown = { description, example, deprecated, nullable, required: required === true, ...schema };
+  const shown = {
+    ...{ description: value === undefined ? description : `${description} Default: \`${String(value)}\`.` },
+    ...{ example, deprecated, nullable, required: required === true, ...schema, 'x-default-value': value },
+  };
   const defined = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
   return ApiProperty(defined as ApiPropertyOptions);
 }
@@ -106,13 +113,14 @@ export function TextField(
   );
 }
 
+/** One of `values`; `alsoAccepted` are other spellings, which the document leaves out. */
 export function ChoiceField(
   values: readonly string[],
-  options: FieldOptions & { default?: string },
+  options: FieldOptions & { default?: string; alsoAccepted?: readonly string[] },
 ): PropertyDecorator {
   return applyDecorators(
     membership(options),
-    IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
+    IsIn([...values, ...(options.alsoAccepted ?? [])], { message: `$property must be one of: ${values.join(', ')}` }),
     documented(options, { type: 'string', enum: [...values], default: options.default }),
   );
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type ErrorIssue, PlatformError } from '#common';
 import { findJsonFault } from './json-fault.js';
+import { checkJsonSize } from './json-size.js';
 
 /** Maximum nesting of objects and arrays, ten times what the API needs. */
 const deepestNesting = 64;
@@ -102,4 +103,10 @@ export function parseJsonBody(bytes: Buffer): unknown {
     throw refuse(message, name === '' ? null : name, { code: error.code, path: error.path.slice(0, 8), message });
   }
   return value;
+}
+
+/** Parses a JSON body that holds no more than `jsonLimits` allow. Throws `PAYLOAD_TOO_LARGE`, or as `parseJsonBody`. */
+export function readJson(bytes: Buffer): unknown {
+  checkJsonSize(bytes);
+  return parseJsonBody(bytes);
 }

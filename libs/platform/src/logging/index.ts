@@ -1,3 +1,4 @@
+export { connectionFailure } from './connection-failure.js';
 export * from './logger.js';
 export * from './nest-logger.js';
 export * from './report-failure.js';

@@ -1,9 +1,11 @@
 import { PlatformError } from '#common';
+import { connectionFailure } from './connection-failure.js';
 import { createLogger } from './logger.js';
 
 /** Logs the fatal error of a process. Known errors are one plain line; others include all details. */
-export function reportFailure(app: string, error: unknown): void {
+export function reportFailure(app: string, given: unknown): void {
   const logger = createLogger(app);
+  const error = connectionFailure(given) ?? given;
   if (error instanceof PlatformError) {
     const { cause } = error;
     logger.fatal({ code: error.code, ...(cause !== undefined && { error: cause }) }, `${app} ends: ${error.message}`);

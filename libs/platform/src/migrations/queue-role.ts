@@ -1,5 +1,6 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import pg from 'pg';
+import { deriveKey } from '#common';
 
 export interface QueueRoleOptions {
   /** URL of a role that may create roles. */
@@ -25,7 +26,7 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
     const database = await currentDatabase(client);
     const role = roleOf(database, namespace);
     const schema = client.escapeIdentifier(`${namespace}_queue`);
-    const password = createHmac('sha256', options.secretKey).update(role).digest('hex');
+    const password = deriveKey(options.secretKey, `queue role ${role}`).toString('hex');
     const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
     const verb = rowCount ? 'ALTER' : 'CREATE';
     await client.query(`${verb} ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}'`);

@@ -11,6 +11,8 @@ import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
 import { BusProgress } from '../replies/progress-bus.js';
+import { QueueKeys } from '../seal/queue-keys.js';
+import { SealedReplyLink } from '../seal/sealed-reply-link.js';
 import { settlesWithin } from './store-call.js';
 import type { Store, StoreOptions } from './store.js';
 import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from '../transport.js';
@@ -30,6 +32,7 @@ export class BullTransport implements QueueTransport {
   readonly results: BullResultQueue;
   private readonly queues: BullQueues;
   private readonly claims: ClaimBus;
+  private readonly keys: QueueKeys;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
   private closing: Promise<void> | null = null;
@@ -45,8 +48,10 @@ export class BullTransport implements QueueTransport {
     this.claims = new ClaimBus(store.bus);
     const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
     const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
-    this.producer = new BullProducer(this.queues, assigner);
-    this.replies = new LinkedReplyChannel(store.replyLink, store.bus, replyBufferBytes, assigner);
+    this.keys = new QueueKeys(options.sealKeys ?? []);
+    const replyLink = this.keys.isEmpty ? store.replyLink : new SealedReplyLink(store.replyLink, this.keys);
+    this.producer = new BullProducer(this.queues, assigner, this.keys);
+    this.replies = new LinkedReplyChannel(replyLink, store.bus, replyBufferBytes, assigner);
     this.cancelBus = new BusCancels(store.bus);
     this.membership = new BusMembership(store.bus, clock, options.membership ?? defaultMembershipTiming);
     if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
@@ -75,11 +80,25 @@ export class BullTransport implements QueueTransport {
   async consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer> {
-    const { store, results, cancelBus: cancels, membership, progress, claims, clock, warn } = this;
+    const { store, results, cancelBus: cancels, membership, progress, claims, keys, clock, warn } = this;
+    const { modelId } = options;
+    if (keys.models?.includes(modelId) === false)
+      warn(`SLUICE_QUEUE_KEY has no key for ${modelId}: its jobs fail here.`);
     const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
     const consumer = new BullConsumer(
       {
-        ...{ store, publisher: this.replies.publisher, results, cancels, membership, progress, claims, clock, warn },
+        ...{
+          store,
+          publisher: this.replies.publisher,
+          results,
+          cancels,
+          membership,
+          progress,
+          claims,
+          keys,
+          clock,
+          warn,
+        },
         countWaiting,
         onClosed: () => this.consumers.delete(consumer),
       },

@@ -6,6 +6,10 @@ import { RedisStore } from './redis/redis-store.js';
 import type { Store, StoreOptions } from './store.js';
 import type { QueueTransport, TransportOptions } from '../transport.js';
 
+/** For operators; `npm start` and the manifests set keys. */
+const unsealed =
+  'The queue holds prompts and responses in clear text: set SLUICE_QUEUE_KEY to the same 64 hex digits in api, ops and workers.';
+
 /** Letters, digits and `_`: valid in a key prefix, a channel and a schema name alike. */
 const namespacePattern = /^[a-z][a-z0-9_]{0,29}$/;
 
@@ -21,6 +25,7 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
     );
   }
   const complete = { ...options, warn: options.warn ?? logWarnings(options.clientName) };
+  if ((options.sealKeys ?? []).length === 0) complete.warn(unsealed);
   const transport = new BullTransport(await openStore(complete), complete);
   try {
     await transport.start();

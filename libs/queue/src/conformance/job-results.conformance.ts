@@ -8,6 +8,8 @@ export function describeJobResults(world: () => World): void {
     const resultOf = (requestId: string): JobResult => ({
       requestId,
       attempt: 1,
+      modality: 'echo',
+      modelId: 'tiny-1.5',
       retries: 0,
       status: 'succeeded',
       error: null,

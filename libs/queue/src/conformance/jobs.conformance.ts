@@ -48,6 +48,8 @@ export function describeJobs(world: () => World): void {
         {
           requestId: envelope.requestId,
           attempt: 4,
+          modality: envelope.modality,
+          modelId: envelope.modelId,
           retries: 0,
           status: 'succeeded',
           error: null,

@@ -1,3 +1,5 @@
+import type { RunMemory } from '#platform/memory';
+
 /** A model served by a worker, as announced with every heartbeat. */
 export interface ServedModelState {
   modelId: string;
@@ -11,6 +13,8 @@ export interface ServedModelState {
   provider: string;
   /** Bytes it occupies, by device, rounded. Absent: a worker of an earlier version, or not measured yet. */
   memory?: Readonly<Record<string, number>>;
+  /** Memory of a run, and what is available for it. Absent: it does not depend on the request, or is not known yet. */
+  run?: RunMemory;
 }
 
 /** A model that a worker should serve and does not, with the reason. */

@@ -8,6 +8,8 @@ import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
 import { type JobEnvelope, queueName } from './job-definition.js';
 import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery, workerStopping } from './job-delivery.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
+import type { QueueKeys } from '../seal/queue-keys.js';
+import { openEnvelope } from '../seal/sealed-envelope.js';
 import { validatePayload } from './payload-validator.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
 import { QueueWatchdog } from './queue-watchdog.js';
@@ -27,6 +29,7 @@ export interface ConsumerDependencies {
   readonly membership: BusMembership;
   readonly progress: ProgressBus;
   readonly claims: ClaimBus;
+  readonly keys: QueueKeys;
   readonly clock: Clock;
   readonly warn: (message: string, error?: unknown) => void;
   /** Jobs of a queue that anybody could take now. */
@@ -214,9 +217,12 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     const { data } = job;
     const { lockMs } = this.options.definition.policy;
     const { requestId, attempt } = data;
-    const checked = this.check(job);
+    const opened = this.open(data);
+    // Without its ticket, the result of a job that cannot be opened does not count.
+    const { ticket } = opened instanceof PlatformError ? {} : opened;
+    const checked = this.check(job, opened);
     return {
-      envelope: checked instanceof PlatformError ? { ...data, payload: {} as Payload } : checked,
+      envelope: checked instanceof PlatformError ? { ...data, ticket, payload: {} as Payload } : checked,
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
@@ -229,13 +235,21 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     };
   }
 
+  private open(data: JobEnvelope): JobEnvelope | PlatformError {
+    try {
+      return openEnvelope(data, this.parts.keys);
+    } catch (error) {
+      return PlatformError.from(error, 'INVALID_REQUEST');
+    }
+  }
+
   /** Returns the envelope with a valid payload, or why the job is not run. */
-  private check(job: BullJob<JobEnvelope>): JobEnvelope<Payload> | PlatformError {
-    const { data } = job;
+  private check(job: BullJob<JobEnvelope>, opened: JobEnvelope | PlatformError): JobEnvelope<Payload> | PlatformError {
     const taken = { isGivenUp: BullWorker.wasGivenUp(job), stalledBefore: job.stalledCounter };
     try {
-      const refusal = refusalOf(data, taken, { lastKnownState: this.lastKnownState, clock: this.parts.clock });
-      return refusal ?? { ...data, payload: validatePayload(this.options.definition.payload, data.payload) };
+      const refusal = refusalOf(job.data, taken, { lastKnownState: this.lastKnownState, clock: this.parts.clock });
+      if (refusal !== null || opened instanceof PlatformError) return refusal ?? (opened as PlatformError);
+      return { ...opened, payload: validatePayload(this.options.definition.payload, opened.payload) };
     } catch (error) {
       return PlatformError.from(error, 'INVALID_REQUEST');
     }

@@ -2,6 +2,8 @@ import type { JobsOptions } from 'bullmq';
 import type { StickyAssigner } from '../affinity/sticky-assigner.js';
 import type { BullQueue, BullQueues } from './bull-queue.js';
 import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
+import { QueueKeys } from '../seal/queue-keys.js';
+import { sealEnvelope } from '../seal/sealed-envelope.js';
 import type { EnqueueOptions, JobProducer, QueueCounts } from '../transport.js';
 
 /** Wait before a job runs again on the same queue, doubled each time, in ms. */
@@ -20,6 +22,7 @@ export class BullProducer implements JobProducer {
   constructor(
     private readonly queues: BullQueues,
     private readonly assigner: StickyAssigner | null = null,
+    private readonly keys: QueueKeys = new QueueKeys([]),
   ) {}
 
   requireRoom(): void {
@@ -42,7 +45,7 @@ export class BullProducer implements JobProducer {
 
   private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     const { modality, modelId } = envelope;
-    await this.call(modality, modelId, (queue) => queue.add(modality, envelope, options));
+    await this.call(modality, modelId, (queue) => queue.add(modality, sealEnvelope(envelope, this.keys), options));
   }
 
   async enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void> {
@@ -50,7 +53,7 @@ export class BullProducer implements JobProducer {
     if (first === undefined) return;
     const jobs = envelopes.map((envelope) => ({
       name: envelope.modality,
-      data: envelope,
+      data: sealEnvelope(envelope, this.keys),
       opts: jobOptions(definition, envelope),
     }));
     await this.call(first.modality, first.modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));

@@ -1,5 +1,6 @@
 // The decorators of payloads write to it.
 import 'reflect-metadata';
+import type { ResultTicket } from './result-ticket.js';
 
 /** A class whose instances class-validator can check. */
 export type PayloadClass<T extends object> = new () => T;
@@ -42,6 +43,9 @@ export function queueName(modality: string, modelId: string): string {
   return `${modality}.${modelId}`;
 }
 
+/** Modality of work that an api replica does itself: searches, pages and files. It has rows but no queue. */
+export const directModality = 'direct';
+
 /** What travels through the queue: the payload and what the worker must know about its request. */
 export interface JobEnvelope<Payload extends object = object> {
   /** Id of the request, of the job, and of the row. */
@@ -68,6 +72,8 @@ export interface JobEnvelope<Payload extends object = object> {
   preferredWorkerId?: string;
   /** W3C `traceparent` of a traced request. Lost when a sweep re-enqueues the job. */
   trace?: string;
+  /** For its result. Sealed with the payload: only who may read the job can end it. */
+  ticket?: ResultTicket;
   payload: Payload;
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, errorEntry, PlatformError, type JobUsage } from '#common';
 import type { JobEnvelope } from './job-definition.js';
+import { signResult } from '../signing/signed-result.js';
 import { backOffMs, pause } from '../backends/store-call.js';
 import type {
   JobFailedEvent,
@@ -123,6 +124,8 @@ export class JobDelivery<Payload extends object> {
     const result: JobResult = {
       requestId: envelope.requestId,
       attempt: envelope.attempt,
+      modality: envelope.modality,
+      modelId: envelope.modelId,
       retries: failedBefore,
       status,
       error: error?.toWire() ?? null,
@@ -133,7 +136,7 @@ export class JobDelivery<Payload extends object> {
     };
     for (let failures = 1; ; failures += 1) {
       try {
-        return await this.results.report(result);
+        return await this.results.report(signResult(result, envelope.ticket));
       } catch {
         // The store is unavailable; BullMQ could not complete the job either. The lock decides when it is too late.
         await pause(backOffMs(failures, 2_000));

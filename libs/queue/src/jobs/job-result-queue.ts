@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type BullJob, type BullQueue, type BullQueues, openWorker } from './bull-queue.js';
 import { settlesWithin } from '../backends/store-call.js';
 import type { Store } from '../backends/store.js';
@@ -115,7 +116,8 @@ export class BullResultQueue implements JobResultQueue {
 
   private async add(batch: JobResultBatch): Promise<void> {
     await this.queues.call(jobResultQueueName, (queue: BullQueue<JobResultBatch>) =>
-      queue.add('job-results', batch, jobOptions),
+      // Numbered names could be guessed, and the batches of others overwritten.
+      queue.add('job-results', batch, { ...jobOptions, jobId: randomUUID() }),
     );
   }
 }
@@ -143,16 +145,24 @@ const settings = {
   backoffStrategy: (attempt: number) => Math.min(firstRetryMs * 2 ** Math.min(attempt - 1, 10), longestRetryMs),
 };
 
-/** Runs the handler for each result; rejected ones stay in the job, which is retried. */
+/**
+ * Runs the handler for each result; rejected ones stay in the job, which is retried. What holds no results, which no
+ * process of ours writes, is dropped: retried for ever, it would hold up what looks for lost jobs.
+ */
 export async function handleBatch(
   job: BullJob<JobResultBatch>,
   handler: (result: JobResult) => Promise<void>,
 ): Promise<void> {
-  const { results } = job.data;
+  const results = resultsOf(job.data);
   const settled = await Promise.allSettled(results.map((result) => handler(result)));
   const rejected = results.filter((_result, index) => settled[index]?.status === 'rejected');
   if (rejected.length === 0) return;
   if (rejected.length < results.length) await job.updateData({ results: rejected });
   // The handler's own message may name hosts or rows; the queue stores only how many are left.
   throw new Error(`${rejected.length} job results could not be processed`);
+}
+
+function resultsOf(data: unknown): JobResult[] {
+  const results = (data as Partial<JobResultBatch> | null)?.results;
+  return Array.isArray(results) ? results : [];
 }

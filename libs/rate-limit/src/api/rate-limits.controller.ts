@@ -9,7 +9,11 @@ import { RateLimitsService } from './rate-limits.service.js';
 /** Both paths of the log. */
 function LogDocument(operationId: string): MethodDecorator {
   return applyDecorators(
-    ApiOperation({ operationId, summary: 'List the last 50 requests of the account that a limit refused' }),
+    ApiOperation({
+      operationId,
+      summary: 'List refused requests',
+      description: 'The last 50 requests of the account that a limit refused, with the limit that did.',
+    }),
     ApiOkResponse({ type: RateLimitLogResponse }),
     ApiErrors('standard', [401, 429, 500]),
   );
@@ -22,7 +26,11 @@ export class RateLimitsController {
   constructor(@Inject(RateLimitsService) private readonly limits: RateLimitsService) {}
 
   @Get('rate_limits')
-  @ApiOperation({ operationId: 'getApiKeyRateLimits', summary: 'Show the limits and the balances of the caller' })
+  @ApiOperation({
+    operationId: 'getApiKeyRateLimits',
+    summary: 'Show the limits and the balances of the caller',
+    description: 'Requests and tokens per minute for each kind of model, and what the key can spend.',
+  })
   @ApiOkResponse({ type: RateLimitsResponse })
   @ApiErrors('standard', [401, 429, 500])
   async show(@Req() request: FastifyRequest): Promise<RateLimitsResponse> {

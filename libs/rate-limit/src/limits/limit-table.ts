@@ -35,6 +35,7 @@ const classOfType = {
   music: 'audio',
   tts: 'audio',
   embedding: 'embedding',
+  rerank: 'embedding',
   video: 'video_queue',
 } as const;
 

@@ -15,7 +15,7 @@ import { DownloadLinks } from '../download-links.js';
     {
       provide: DownloadLinks,
       inject: [DatabaseConfig],
-      useFactory: ({ secretKey }: DatabaseConfig) => new DownloadLinks(secretKey),
+      useFactory: ({ secretKeys }: DatabaseConfig) => new DownloadLinks(secretKeys),
     },
   ],
   exports: [ArtifactStore, DownloadLinks],

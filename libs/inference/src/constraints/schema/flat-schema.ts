@@ -1,3 +1,4 @@
+import { checkDeadline } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 import { keywordOf, type SchemaDocument, type SchemaNode } from './schema-document.js';
 
@@ -36,11 +37,15 @@ export function flatten(document: SchemaDocument, parts: readonly SchemaPart[]):
   const nodes = new Set<SchemaNode>();
   const groups = new Map<string, SchemaGroup>();
   const path = new Set<SchemaNode>();
+  const entered = new Set<SchemaNode>();
   let isImpossible = false;
   const enter = (node: SchemaNode): void => {
     if (path.has(node)) throw new ConstraintRefusal('$ref leads back to itself', node.pointer || '#');
     if (node.value === false) isImpossible = true;
-    if (typeof node.value === 'boolean') return;
+    // Once is enough: references may lead to one schema in more ways than can be counted.
+    if (typeof node.value === 'boolean' || entered.has(node)) return;
+    entered.add(node);
+    checkDeadline();
     nodes.add(node);
     path.add(node);
     const referenced = document.referenced(node);

@@ -22,7 +22,10 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   const sessions = new Map<Scale, OrtSession>();
   for (const [scale, file] of files) {
     const modelPath = join(directory, file);
-    sessions.set(scale, await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false }));
+    sessions.set(
+      scale,
+      await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false, returnsMemory: true }),
+    );
   }
 
   const upscale = async ({ image, scale }: UpscaleInput, context: TaskContext): Promise<ImageOutput> => {

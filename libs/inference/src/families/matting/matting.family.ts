@@ -41,7 +41,12 @@ export const loadU2netFamily = mattingLoader(u2net);
 /** Networks that separate foreground from background, pixel by pixel. */
 function mattingLoader(network: MattingNetwork): EngineLoader {
   return async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
-    const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+    const session = await OrtSession.open({
+      modelPath: join(directory, graphFile),
+      providers,
+      intraOpThreads,
+      returnsMemory: true,
+    });
     const [input] = session.inputs;
     // U²-Net also returns its side outputs; the first output is the fused one.
     const [output] = session.outputs;

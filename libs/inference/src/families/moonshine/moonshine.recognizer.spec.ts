@@ -60,6 +60,11 @@ describe('a window of Moonshine', () => {
     expect([needsOverlap, language, encodedLengths, fed]).toEqual([false, 'en', [48_000], [1, 5, 6, 7]]);
   });
 
+  it('is not translated: the model writes what it hears', async () => {
+    const { recognize } = setUp(() => 2);
+    await expect(recognize(3, { translate: true })).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'model' });
+  });
+
   it('omits the last word of a cut window and asks for an overlap', async () => {
     const { recognize } = setUp((written) => (written.length < 3 ? 5 + written.length : 2));
     const { segments, needsOverlap } = await recognize(20, { isCut: true });

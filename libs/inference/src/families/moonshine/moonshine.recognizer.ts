@@ -1,3 +1,4 @@
+import { PlatformError } from '#common';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { SpeechWindow, WindowRecognizer, WindowSpeech } from '../../recognition/block-recognizer.js';
 import type { MergedDecoder } from '../../recognition/merged-decoder.js';
@@ -39,7 +40,8 @@ export class MoonshineRecognizer implements WindowRecognizer {
   constructor(private readonly dependencies: MoonshineDependencies) {}
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
-    const { samples, isCut } = window;
+    const { samples, isCut, translate } = window;
+    if (translate === true) throw new PlatformError('INVALID_REQUEST', 'This model does not translate.', 'model');
     const duration = samples.length / recognitionSampleRate;
     await context.yieldToEventLoop();
     const heard = await context.measure(() => this.encode(samples));

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
+import type { RunShape } from '#platform/memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js';
@@ -9,12 +10,20 @@ import { OrtSession } from '../../runtime/ort-session.js';
 /** The flow is first computed at 1/32 of the size, so both sides must be multiples of this. */
 const divisor = 32;
 
+/** Measured by `npm run bench:peak-memory`: feature maps of all scales, and the frames as numbers and bytes. */
+const run: RunShape = { fixedBytes: 64 * 2 ** 20, bytesPerPixel: 240, bytesPerPixelPair: 0 };
+
 /**
  * RIFE (https://arxiv.org/abs/2011.06294) as converted by `libs/model-store`. Inputs are two frames and a time between
  * them, planes from 0 to 1. Frames may have any size and are padded with their border.
  */
 export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
-  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+  const session = await OrtSession.open({
+    modelPath: join(directory, graphFile),
+    providers,
+    intraOpThreads,
+    returnsMemory: true,
+  });
 
   const interpolate = async ({ first, last, moment }: InterpolateInput, context: TaskContext): Promise<ImageOutput> => {
     if (first.width !== last.width || first.height !== last.height) {
@@ -41,7 +50,7 @@ export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, provi
   const { provider, providerNote } = session;
   const frame = emptyImage(64, 64);
   const warmUp = { task: 'interpolate', input: { first: frame, last: frame, moment: 0.5 } };
-  return { engine, provider, providerNote, slots: 1, warmUp };
+  return { engine, provider, providerNote, slots: 1, run, warmUp };
 };
 
 function padded(side: number): number {

@@ -9,6 +9,8 @@ export interface DenoiseDependencies {
   latents: Float32Array;
   /** First step, counted from 0. */
   first: number;
+  /** Changes the latents after a step, such as to keep a part of an image. */
+  afterStep?: (latents: Float32Array, step: number) => Float32Array;
 }
 
 /**
@@ -16,7 +18,7 @@ export interface DenoiseDependencies {
  * the error of `context.yieldToEventLoop` if the task is cancelled, which is checked between steps.
  */
 export async function denoise(
-  { scheduler, denoiser, latents: noisy, first }: DenoiseDependencies,
+  { scheduler, denoiser, latents: noisy, first, afterStep }: DenoiseDependencies,
   context: TaskContext,
 ): Promise<Float32Array> {
   let latents = noisy;
@@ -26,6 +28,7 @@ export async function denoise(
     const scaled = scheduler.scaleInput(latents, step);
     const prediction = await context.measure(() => denoiser.run(scaled, timesteps[step] ?? 0));
     latents = scheduler.step(prediction, latents, step);
+    if (afterStep !== undefined) latents = afterStep(latents, step);
     context.progress((step + 1 - first) / (timesteps.length - first + 1));
   }
   return latents;

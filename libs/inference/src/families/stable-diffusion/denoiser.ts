@@ -1,15 +1,18 @@
+import { type RunShape, runBytes } from '#platform/memory';
 import { floatTensor, floatsOf, integerTensor } from '../../runtime/float-tensor.js';
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import type { EncodedPrompt } from './prompt-encoder.js';
 
-/** Conditions that stay the same over all steps of an image or video. */
+/** Conditions that stay the same over all steps of images or a video. */
 export interface DenoiserConditions {
   prompt: EncodedPrompt;
   /** Negative prompt, compared with the prompt at every step; null disables the comparison. */
   negative: EncodedPrompt | null;
   /** Guidance scale: distance from the negative prediction. */
   guidance: number;
-  /** Size of the latents. */
+  /** Images in one run; 1 for a video. */
+  images: number;
+  /** Size of the latents of one image. */
   channels: number;
   /** Null for an image, whose latents have no frame axis. */
   frames: number | null;
@@ -20,47 +23,84 @@ export interface DenoiserConditions {
   imageWidth: number;
   /** Width of the guidance embedding; null for networks without one. */
   guidanceDimensions: number | null;
+  /** Memory of one row. */
+  run: RunShape;
 }
 
-/** Predicts the noise in latents: the UNet with classifier-free guidance (https://arxiv.org/abs/2207.12598). */
+/** Rows of one run of the network. */
+interface RowBatch {
+  /** Position of the first one, and of the one after the last. */
+  from: number;
+  to: number;
+  /** Inputs that stay the same over all steps. */
+  fixed: Record<string, GraphTensor>;
+}
+
+/** Memory that the rows of a run may take together, in bytes; one row may take more. */
+const maxBatchBytes = 512 * 2 ** 20;
+
+/**
+ * Predicts the noise in latents: the UNet with classifier-free guidance (https://arxiv.org/abs/2207.12598). Rows of a
+ * batch do not depend on each other, so large ones run one after another and memory is that of one row.
+ */
 export class Denoiser {
-  private readonly fixed: Record<string, GraphTensor>;
-  private readonly batch: number;
+  private readonly batches: readonly RowBatch[];
+  private readonly passes: number;
 
   constructor(
     private readonly session: GraphSession,
     private readonly conditions: DenoiserConditions,
   ) {
-    this.batch = conditions.negative === null ? 1 : 2;
-    this.fixed = this.fixedInputs();
+    this.passes = conditions.negative === null ? 1 : 2;
+    const { images, imageHeight, imageWidth, frames, run } = conditions;
+    const rowBytes = runBytes(run, { pixels: imageHeight * imageWidth, frames: frames ?? 1 });
+    const size = Math.max(1, Math.floor(maxBatchBytes / rowBytes));
+    const rows = this.passes * images;
+    this.batches = Array.from({ length: Math.ceil(rows / size) }, (_, index) => {
+      const [from, to] = [index * size, Math.min(rows, (index + 1) * size)];
+      return { from, to, fixed: this.fixedInputs(from, to) };
+    });
   }
 
   /**
-   * Returns the network's prediction for latents `[channels, (frames,) height, width]` at a timestep, of the same size.
+   * Returns the network's prediction for latents `[images, channels, (frames,) height, width]` at a timestep, of the
+   * same size.
    */
   async run(latents: Float32Array, timestep: number): Promise<Float32Array> {
-    const { channels, frames, height, width, guidance } = this.conditions;
-    const samples = new Float32Array(this.batch * latents.length);
-    for (let row = 0; row < this.batch; row++) samples.set(latents, row * latents.length);
-    const dims = [this.batch, channels, ...(frames === null ? [] : [frames]), height, width];
-    const feeds = {
-      ...this.fixed,
-      sample: floatTensor(this.session, { input: 'sample', data: samples, dims }),
-      timestep: integerTensor(this.session, { input: 'timestep', data: [timestep], dims: this.timestepDims() }),
-    };
-    const [output] = this.session.outputs;
-    const outputs = await this.session.run(feeds, [output?.name ?? '']);
-    const answer = floatsOf(Object.values(outputs)[0]);
-    if (this.batch === 1) return answer;
+    const { images, guidance } = this.conditions;
+    const length = latents.length / images;
+    const answer = new Float32Array(this.passes * latents.length);
+    for (const batch of this.batches) answer.set(await this.runRows(latents, batch, timestep), batch.from * length);
+    if (this.passes === 1) return answer;
     const without = answer.subarray(0, latents.length);
     const withPrompt = answer.subarray(latents.length);
     return without.map((value, index) => value + guidance * ((withPrompt[index] ?? 0) - value));
   }
 
-  private fixedInputs(): Record<string, GraphTensor> {
-    const { prompt, negative, imageHeight, imageWidth, guidanceDimensions, guidance } = this.conditions;
-    // Sample order: without the prompt, then with it.
-    const prompts = negative === null ? [prompt] : [negative, prompt];
+  private async runRows(latents: Float32Array, { from, to, fixed }: RowBatch, timestep: number): Promise<Float32Array> {
+    const { images, channels, frames, height, width } = this.conditions;
+    const length = latents.length / images;
+    const samples = new Float32Array((to - from) * length);
+    for (let row = from; row < to; row++) {
+      const image = row % images;
+      samples.set(latents.subarray(image * length, (image + 1) * length), (row - from) * length);
+    }
+    const dims = [to - from, channels, ...(frames === null ? [] : [frames]), height, width];
+    const feeds = {
+      ...fixed,
+      sample: floatTensor(this.session, { input: 'sample', data: samples, dims }),
+      timestep: integerTensor(this.session, { input: 'timestep', data: [timestep], dims: this.timestepDims() }),
+    };
+    const [output] = this.session.outputs;
+    const outputs = await this.session.run(feeds, [output?.name ?? '']);
+    return floatsOf(Object.values(outputs)[0]);
+  }
+
+  private fixedInputs(from: number, to: number): Record<string, GraphTensor> {
+    const { prompt, negative, images, imageHeight, imageWidth, guidanceDimensions, guidance } = this.conditions;
+    // Sample order: all images without the prompt, then all with it.
+    const kinds = negative === null ? [prompt] : [negative, prompt];
+    const prompts = kinds.flatMap((encoded) => new Array<EncodedPrompt>(images).fill(encoded)).slice(from, to);
     const feeds: Record<string, GraphTensor> = {
       encoder_hidden_states: this.floats(
         'encoder_hidden_states',

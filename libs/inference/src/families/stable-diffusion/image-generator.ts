@@ -1,12 +1,14 @@
 import { createScheduler } from '../../diffusion/create-scheduler.js';
-import { NormalNoise } from '../../diffusion/normal-noise.js';
+import { BatchNoise } from '../../diffusion/normal-noise.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { GenerateInput, ImageOutput } from '../../images/image-tasks.js';
+import type { DiffusionScheduler } from '../../diffusion/scheduler.js';
+import type { GenerateInput, GenerateOutput } from '../../images/image-tasks.js';
+import type { RgbPixels } from '../../images/pixel-grid.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import type { Autoencoder } from './autoencoder.js';
-import { denoise } from './denoise.js';
+import { denoise, type DenoiseDependencies } from './denoise.js';
 import { Denoiser } from './denoiser.js';
-import { latentSize } from './latent-size.js';
+import { keptLatents, type LatentShape, latentSize } from './latent-size.js';
 import type { PipelineConfig } from './pipeline-files.js';
 import type { PromptEncoder } from './prompt-encoder.js';
 
@@ -18,32 +20,52 @@ export interface ImageGeneratorDependencies {
 }
 
 /**
- * Latent diffusion from a prompt, and from an image: https://arxiv.org/abs/2112.10752,
+ * Latent diffusion from a prompt, and from an image or a part of it: https://arxiv.org/abs/2112.10752,
  * https://arxiv.org/abs/2108.01073.
  */
 export class ImageGenerator {
   constructor(private readonly dependencies: ImageGeneratorDependencies) {}
 
   /** Rejects with the error of `context.yieldToEventLoop` if the task is cancelled; at most one more step runs. */
-  async make(input: GenerateInput, context: TaskContext): Promise<ImageOutput> {
+  async make(input: GenerateInput, context: TaskContext): Promise<GenerateOutput> {
     const { config, unet, autoencoder } = this.dependencies;
-    const { height, width } = latentSize(input, config);
-    const shape = { channels: config.latentChannels, height, width };
-    const length = shape.channels * height * width;
-    const noise = new NormalNoise(input.seed);
-    const scheduler = createScheduler(config.scheduler, input.steps, () => noise.draw(length));
-    const conditions = { ...(await this.conditions(input)), ...shape, frames: null };
-    const denoiser = new Denoiser(unet, conditions);
+    const images = input.seeds.length;
+    const shape = { channels: config.latentChannels, ...latentSize(input, config) };
+    const length = shape.channels * shape.height * shape.width;
+    const noise = new BatchNoise(input.seeds, length);
+    const scheduler = createScheduler(config.scheduler, input.steps, () => noise.draw());
+    const denoiser = new Denoiser(unet, { ...(await this.conditions(input)), ...shape, images, frames: null });
+    const drawn = noise.draw();
+    const start = await this.start(input, { scheduler, drawn, shape });
+    const latents = await denoise({ scheduler, denoiser, ...start }, context);
+    const made: RgbPixels[] = [];
+    for (let from = 0; from < latents.length; from += length) {
+      await context.yieldToEventLoop();
+      const data = latents.subarray(from, from + length);
+      made.push(await context.measure(() => autoencoder.decode({ ...shape, data })));
+    }
+    return { images: made };
+  }
 
-    const first = input.image === null ? 0 : firstStep(input.steps, input.strength);
-    const drawn = noise.draw(length);
-    const noisy =
-      input.image === null
-        ? drawn.map((value) => value * scheduler.initialNoiseScale)
-        : scheduler.addNoise(await autoencoder.encode(input.image), drawn, first);
-    const latents = await denoise({ scheduler, denoiser, latents: noisy, first }, context);
-    await context.yieldToEventLoop();
-    return { image: await context.measure(() => autoencoder.decode({ ...shape, data: latents })) };
+  /** Returns the latents of the first step: noise alone, or an image with as much noise as its strength says. */
+  private async start(
+    { image, mask, strength, steps, seeds }: GenerateInput,
+    { scheduler, drawn, shape }: { scheduler: DiffusionScheduler; drawn: Float32Array; shape: LatentShape },
+  ): Promise<Pick<DenoiseDependencies, 'latents' | 'first' | 'afterStep'>> {
+    const alone = { latents: drawn.map((value) => value * scheduler.initialNoiseScale), first: 0 };
+    if (image === null) return alone;
+    const clean = repeated(await this.dependencies.autoencoder.encode(image), seeds.length);
+    const first = firstStep(steps, strength);
+    // Nothing of a masked part is left at full strength.
+    const begun = mask !== null && strength >= 1 ? alone : { latents: scheduler.addNoise(clean, drawn, first), first };
+    if (mask === null) return begun;
+    const isKept = keptLatents(mask, image, shape);
+    const afterStep = (latents: Float32Array, step: number): Float32Array => {
+      const isLast = step + 1 === scheduler.timesteps.length;
+      const kept = isLast ? clean : scheduler.addNoise(clean, drawn, step + 1);
+      return latents.map((value, index) => (isKept[index % isKept.length] === 1 ? (kept[index] ?? 0) : value));
+    };
+    return { ...begun, afterStep };
   }
 
   private async conditions({ prompt, negativePrompt, guidance, width, height }: GenerateInput) {
@@ -57,6 +79,7 @@ export class ImageGenerator {
       imageHeight: height,
       imageWidth: width,
       guidanceDimensions: config.guidanceDimensions,
+      run: config.run,
     };
   }
 }
@@ -64,4 +87,10 @@ export class ImageGenerator {
 /** Returns the first step when only part of an image is regenerated; at least one step runs. */
 function firstStep(steps: number, strength: number): number {
   return Math.min(steps - 1, steps - Math.min(Math.floor(steps * strength), steps));
+}
+
+function repeated(values: Float32Array, times: number): Float32Array {
+  const all = new Float32Array(values.length * times);
+  for (let index = 0; index < times; index++) all.set(values, index * values.length);
+  return all;
 }

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
+import type { RunShape } from '#platform/memory';
 import type { SchedulerConfig } from '../../diffusion/scheduler.js';
+import { type AutoencoderShape, diffusionShape, type UnetShape } from './run-shape.js';
 
 /** Members of the configuration files (diffusers layout) that the family reads. */
 export interface PipelineConfig {
@@ -17,15 +19,16 @@ export interface PipelineConfig {
   latentChannels: number;
   /** Width of the guidance embedding; null for networks without one. */
   guidanceDimensions: number | null;
+  /** Memory of a run: one row of the denoiser, and one image of the decoder. */
+  run: RunShape;
 }
 
-interface AutoencoderConfig {
+interface AutoencoderConfig extends AutoencoderShape {
   scaling_factor?: number;
-  block_out_channels?: number[];
   latent_channels?: number;
 }
 
-interface UnetConfig {
+interface UnetConfig extends UnetShape {
   time_cond_proj_dim?: number | null;
 }
 
@@ -37,14 +40,16 @@ export async function readPipelineConfig(directory: string): Promise<PipelineCon
   const scheduler = await readConfig<SchedulerConfig>(directory, 'scheduler/scheduler_config.json');
   const autoencoder = await readConfig<AutoencoderConfig>(directory, 'vae_decoder/config.json');
   const unet = await readConfig<UnetConfig>(directory, 'unet/config.json');
+  const latentStride = 2 ** ((autoencoder.block_out_channels?.length ?? 4) - 1);
   return {
     pipelineClass: index._class_name ?? 'StableDiffusionPipeline',
     zerosForEmpty: index.force_zeros_for_empty_prompt ?? false,
     scheduler,
     latentScale: autoencoder.scaling_factor ?? 0.18215,
-    latentStride: 2 ** ((autoencoder.block_out_channels?.length ?? 4) - 1),
+    latentStride,
     latentChannels: autoencoder.latent_channels ?? 4,
     guidanceDimensions: unet.time_cond_proj_dim ?? null,
+    run: diffusionShape(unet, autoencoder, latentStride),
   };
 }
 

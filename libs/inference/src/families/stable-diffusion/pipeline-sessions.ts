@@ -14,7 +14,13 @@ export class PipelineSessions {
   async open(part: string): Promise<OrtSession> {
     const { directory, providers, intraOpThreads } = this.options;
     const modelPath = join(directory, part, 'model.onnx');
-    const session = await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false });
+    const session = await OrtSession.open({
+      modelPath,
+      providers,
+      intraOpThreads,
+      spinning: false,
+      returnsMemory: true,
+    });
     this.opened.push(session);
     return session;
   }

@@ -2,13 +2,21 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TaskEngineRun } from '#test/task-engine-run';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
-import type { GenerateInput, ImageOutput } from '../../images/image-tasks.js';
+import type { GenerateInput, GenerateOutput } from '../../images/image-tasks.js';
+import type { RgbPixels } from '../../images/pixel-grid.js';
 import fixture from './__fixtures__/tiny-diffusion.json' with { type: 'json' };
 import xlFixture from './__fixtures__/tiny-diffusion-xl.json' with { type: 'json' };
 import { ClipTokenizer } from './clip-tokenizer.js';
 import { loadStableDiffusionFamily } from './stable-diffusion.family.js';
 
 const directory = fileURLToPath(new URL('./__fixtures__/tiny', import.meta.url));
+
+/** Returns the image of a task with one seed. */
+function only(output: object): { image: RgbPixels } {
+  const { images } = output as GenerateOutput;
+  expect(images).toHaveLength(1);
+  return { image: images[0] ?? expect.fail('no image') };
+}
 
 const options: HostLoadOptions = {
   modelId: 'tiny-diffusion',
@@ -38,19 +46,19 @@ describe('a tiny Stable Diffusion', () => {
   beforeAll(() => run.load(loadStableDiffusionFamily, options));
   afterAll(() => run.engine.close());
 
-  const generate = async (id: string, input: GenerateInput) =>
-    (await run.run({ id, task: 'generate', input })) as ImageOutput;
+  const generate = async (id: string, input: GenerateInput) => only(await run.run({ id, task: 'generate', input }));
 
   const optionsOf = ({ seed, guidance, width, height, steps, image, strength }: (typeof fixture.cases)[number]) => ({
     prompt: fixture.prompt,
     negativePrompt: fixture.negative,
-    seed,
+    seeds: [seed],
     guidance,
     width,
     height,
     steps,
     image: image === null ? null : { width, height, data: Uint8Array.from(image) },
     strength: strength ?? 1,
+    mask: null,
   });
 
   it.each(
@@ -74,11 +82,28 @@ describe('a tiny Stable Diffusion', () => {
     const options = optionsOf(first);
     const base = await generate('base', options);
     expect(await generate('again', options)).toEqual(base);
-    for (const change of [{ seed: options.seed + 1 }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
+    for (const change of [{ seeds: [first.seed + 1] }, { prompt: 'a nest' }, { negativePrompt: '' }]) {
       const other = await generate(JSON.stringify(change), { ...options, ...change });
       expect(other.image.data).not.toEqual(base.image.data);
     }
   });
+
+  it.each([first, fixture.cases[2] as typeof first])(
+    'generates the same image for a seed in any batch',
+    async (wanted) => {
+      const input = optionsOf(wanted);
+      const output = await run.run({
+        id: `batch-${wanted.seed}`,
+        task: 'generate',
+        input: { ...input, seeds: [50, wanted.seed, 51] },
+      });
+      const { images } = output as GenerateOutput;
+      for (const [index, seed] of [50, wanted.seed, 51].entries()) {
+        const alone = await generate(`alone-${seed}-${wanted.seed}`, { ...input, seeds: [seed] });
+        expect(images[index]).toEqual(alone.image);
+      }
+    },
+  );
 
   it('reports progress after every step, and stops between two steps', async () => {
     expect(run.fractions('base')).toHaveLength(first.steps);
@@ -118,9 +143,10 @@ describe('a tiny Stable Diffusion XL, with two text encoders', () => {
           wanted,
         ] as const,
     ),
-  )('generates the image of the reference: %s', async (name, { samples, negative, ...wanted }) => {
-    const input = { ...wanted, prompt: xlFixture.prompt, negativePrompt: negative, image: null, strength: 1 };
-    const { image } = (await run.run({ id: name, task: 'generate', input })) as ImageOutput;
+  )('generates the image of the reference: %s', async (name, { samples, negative, seed, ...wanted }) => {
+    const prompts = { prompt: xlFixture.prompt, negativePrompt: negative };
+    const input = { ...wanted, ...prompts, seeds: [seed], image: null, strength: 1, mask: null };
+    const { image } = only(await run.run({ id: name, task: 'generate', input }));
     const differences = samples.map((sample, index) => Math.abs(sample - (image.data[index] ?? NaN)));
     expect(image.data).toHaveLength(samples.length);
     expect(Math.max(...differences)).toBeLessThanOrEqual(2);

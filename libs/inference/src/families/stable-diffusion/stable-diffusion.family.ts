@@ -43,7 +43,7 @@ export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => 
     sink,
     onClose: () => sessions.close(),
   });
-  return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1 };
+  return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1, run: config.run };
 };
 
 async function exists(path: string): Promise<boolean> {

@@ -92,6 +92,14 @@ describe('a text-embedding model', () => {
     await run.engine.close();
   });
 
+  it('returns the same vectors for the ids of its own tokenizer', async () => {
+    const { run } = await load();
+    const [own] = (await run.embed([reference.texts[1] ?? ''])).vectors;
+    const { vectors, tokens } = await run.embed({ tokenIds: [reference.ids[1] ?? []] });
+    expect([vectors[0], tokens]).toEqual([own, reference.ids[1]?.length]);
+    await expect(run.embed({ tokenIds: [[5, 6]] })).rejects.toThrow('INVALID_REQUEST');
+  });
+
   it('truncates vectors and normalises them again', async () => {
     const { run } = await load();
     const [short] = (await run.embed(['Hello.'], 8)).vectors;
@@ -105,12 +113,14 @@ describe('a text-embedding model', () => {
     const { run } = await load({}, 10);
     const steps = run.engine.stats().stepsTotal;
     await expect(run.embed(['Hello.', 'the river was happy '.repeat(4)])).rejects.toThrow(
-      'TOO_MANY_TOKENS: The text at position 1 has 18 tokens; this model takes 10. (input[1])',
+      'length is 10 tokens. However, the text at position 1 has 18 tokens. (input[1])',
     );
-    await expect(run.embed(['river '.repeat(100_000)])).rejects.toThrow(/^TOO_MANY_TOKENS: The input has more than/);
+    await expect(run.embed(['river '.repeat(100_000)])).rejects.toThrow(/^TOO_MANY_TOKENS: .* the input has more than/);
     expect(run.engine.stats().stepsTotal).toBe(steps);
     const wide = await load({}, 100_000);
-    await expect(wide.run.embed(['river '.repeat(127)])).rejects.toThrow(/129 tokens; this model takes 128/);
+    await expect(wide.run.embed(['river '.repeat(127)])).rejects.toThrow(
+      /length is 128 tokens. However, the input has 129 tokens/,
+    );
   });
 
   it('rejects unknown settings', async () => {

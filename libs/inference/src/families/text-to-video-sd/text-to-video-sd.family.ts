@@ -48,5 +48,5 @@ export const loadTextToVideoFamily: EngineLoader = async (options, sink) => {
     sink,
     onClose: () => sessions.close(),
   });
-  return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1 };
+  return { engine, provider: unet.provider, providerNote: unet.providerNote, slots: 1, run: config.run };
 };

@@ -33,7 +33,7 @@ export class VideoGenerator {
   async animate(input: AnimateInput, context: TaskContext): Promise<AnimateOutput> {
     const { config, unet, steps } = this.dependencies;
     const { height, width } = latentSize(input, config);
-    const shape = { channels: config.latentChannels, frames: input.frames, height, width };
+    const shape = { images: 1, channels: config.latentChannels, frames: input.frames, height, width };
     const length = shape.channels * input.frames * height * width;
     const noise = new NormalNoise(input.seed);
     const scheduler = createScheduler(config.scheduler, steps, () => noise.draw(length));
@@ -49,7 +49,7 @@ export class VideoGenerator {
   }
 
   private async conditions({ prompt, negativePrompt, width, height }: AnimateInput) {
-    const { encoder, guidance } = this.dependencies;
+    const { config, encoder, guidance } = this.dependencies;
     return {
       prompt: await encoder.encode(prompt),
       negative: guidance > 1 ? await encoder.encodeNegative(negativePrompt) : null,
@@ -57,6 +57,7 @@ export class VideoGenerator {
       imageHeight: height,
       imageWidth: width,
       guidanceDimensions: null,
+      run: config.run,
     };
   }
 }

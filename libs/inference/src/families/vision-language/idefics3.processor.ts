@@ -41,8 +41,10 @@ const mask = 'pixel_attention_mask';
  */
 export class Idefics3Processor implements VisionProcessor {
   readonly placeholder = '<image>';
+  readonly hasRotaryGrid = false;
   readonly imageTokenId: number;
   readonly maxImageTokens: number;
+  readonly maxFrameTokens: number;
   private readonly session: VisionSession;
   private readonly longestEdge: number;
   private readonly tileSide: number;
@@ -63,13 +65,14 @@ export class Idefics3Processor implements VisionProcessor {
     this.normalizer = new Normalizer(preprocessor, halfNormals);
     const tiles = this.splits ? Math.ceil(Math.min(this.longestEdge, maxSide) / this.tileSide) : 0;
     // Around each tile two tokens, after each row and the last one a line break, around the whole three.
+    this.maxFrameTokens = this.tileTokens + 3;
     this.maxImageTokens = tiles * tiles * (this.tileTokens + 2) + tiles + 1 + this.tileTokens + 3;
   }
 
-  layout({ pixels }: Pick<PromptImage, 'pixels'>): TiledLayout {
+  layout({ pixels, isFrame = false }: Pick<PromptImage, 'pixels' | 'isFrame'>): TiledLayout {
     const scaled = scaledSize(pixels, this.longestEdge);
     const side = this.tileSide;
-    const tiled = this.splits ? tiledSize(scaled, side) : { width: side, height: side };
+    const tiled = this.splits && !isFrame ? tiledSize(scaled, side) : { width: side, height: side };
     const isSplit = tiled.width > side || tiled.height > side;
     const rows = isSplit ? tiled.height / side : 0;
     const columns = isSplit ? tiled.width / side : 0;

@@ -8,6 +8,8 @@ import { readJsonIfPresent } from '../../text/index.js';
 /** Members of preprocessor_config.json and processor_config.json that are read here. */
 export interface PreprocessorFile {
   size?: Record<string, number> | number;
+  do_center_crop?: boolean;
+  crop_size?: Record<string, number> | number;
   max_image_size?: Record<string, number>;
   do_image_splitting?: boolean;
   resample?: number;
@@ -15,6 +17,13 @@ export interface PreprocessorFile {
   image_std?: number[];
   rescale_factor?: number;
   image_seq_len?: number;
+  patch_size?: number;
+  temporal_patch_size?: number;
+  merge_size?: number;
+  min_pixels?: number;
+  max_pixels?: number;
+  num_additional_image_tokens?: number;
+  vision_feature_select_strategy?: string;
 }
 
 /** Members of config.json that are read here. */
@@ -23,8 +32,14 @@ export interface VisionLanguageConfig {
   image_token_id?: number;
   image_token_index?: number;
   scale_factor?: number;
-  vision_config?: { image_size?: number; patch_size?: number };
+  vision_feature_select_strategy?: string;
+  vision_config?: { image_size?: number; patch_size?: number; spatial_merge_size?: number };
   text_config?: TextConfig;
+}
+
+/** Older files name the members of the language model beside the others. */
+export function textConfigOf(config: VisionLanguageConfig): TextConfig {
+  return config.text_config ?? (config as TextConfig);
 }
 
 export interface TextConfig {
@@ -95,3 +110,9 @@ export interface Normals {
 }
 
 export const halfNormals: Normals = { mean: [0.5, 0.5, 0.5], deviation: [0.5, 0.5, 0.5] };
+
+/** Statistics of the images that CLIP was trained on. */
+export const clipNormals: Normals = {
+  mean: [0.48145466, 0.4578275, 0.40821073],
+  deviation: [0.26862954, 0.26130258, 0.27577711],
+};

@@ -28,7 +28,14 @@ function optionsOf(name: string, more: Partial<HostLoadOptions> = {}): HostLoadO
   };
 }
 
-for (const name of ['tiny-idefics3']) {
+/** Whether the model scales an image to any number of tokens. */
+const models = [
+  { name: 'tiny-idefics3', placeholder: '<image>', scales: false },
+  { name: 'tiny-llava', placeholder: '<image>', scales: false },
+  { name: 'tiny-qwen2-vl', placeholder: '<|image_pad|>', scales: true },
+];
+
+for (const { name, placeholder, scales } of models) {
   describe(`a model of the family vision-language: ${name}`, () => {
     const { cases } = JSON.parse(readFileSync(fixture(`${name}.json`), 'utf8')) as { cases: KnownCase[] };
     let run: FamilyRun;
@@ -99,7 +106,6 @@ for (const name of ['tiny-idefics3']) {
       const [known] = withImages;
       if (known === undefined) throw new Error('there is no case with an image');
       const content = contentOf(known);
-      const placeholder = '<image>';
       const message = { ...content, content: content.content + placeholder };
       const { usage } = await ask(known, { prompt: { messages: [message], images: promptImages(known) } });
       expect(usage.promptTokens).toBe(known.promptIds.length + 1);
@@ -136,7 +142,26 @@ for (const name of ['tiny-idefics3']) {
       await expect(ask(known, { prompt: { messages: [crowded], images: many } })).rejects.toThrow(/^TOO_MANY_TOKENS/);
     });
 
-    it('is not loaded if an image may take more tokens than it is quoted for', async () => {
+    it.runIf(scales)('scales images and frames down to the tokens that they are quoted for', async () => {
+      const [known] = withImages;
+      if (known === undefined) throw new Error('there is no case with an image');
+      const familyOptions = { imageTokens: 6, frameTokens: 4 };
+      const small = await FamilyRun.load(loadVisionLanguageFamily, optionsOf(name, { familyOptions }));
+      const tokensOf = async (images: ReturnType<typeof promptImages>): Promise<number> => {
+        const prompt = { messages: [contentOf(known)], images };
+        return (await small.ask('', { prompt, maxTokens: 1 })).usage.promptTokens;
+      };
+      const without = known.promptIds.filter((id) => id !== 5).length;
+      const images = promptImages(known);
+      // 80 by 64 pixels become two by two groups, because both sides are rounded down; a frame two by one.
+      expect(await tokensOf(images)).toBe(without + 4);
+      expect(await tokensOf(images.map((image) => ({ ...image, hash: 'f'.repeat(64), isFrame: true })))).toBe(
+        without + 2,
+      );
+      await small.engine.close();
+    });
+
+    it.runIf(!scales)('is not loaded if an image may take more tokens than it is quoted for', async () => {
       const load = loadVisionLanguageFamily(optionsOf(name, { familyOptions: { imageTokens: 1 } }), () => undefined);
       await expect(load).rejects.toMatchObject({ code: 'INVALID_MODEL', param: 'familyOptions.imageTokens' });
     });

@@ -12,7 +12,15 @@ import { TokenEmbedder } from '../../scheduler/token-embedder.js';
 import { readJsonIfPresent } from '../../text/index.js';
 import { loadTextSide } from '../decoder/decoder.family.js';
 import { Idefics3Processor } from './idefics3.processor.js';
-import { loadPreprocessor, type TextConfig, unfit, type VisionLanguageConfig } from './preprocessor-config.js';
+import { LlavaProcessor } from './llava.processor.js';
+import {
+  loadPreprocessor,
+  type TextConfig,
+  textConfigOf,
+  unfit,
+  type VisionLanguageConfig,
+} from './preprocessor-config.js';
+import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
 import type { ProcessorFiles, VisionProcessor } from './vision-processor.js';
 import { VisionSession } from './vision-session.js';
 
@@ -20,6 +28,8 @@ import { VisionSession } from './vision-session.js';
 const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionProcessor>> = {
   idefics3: Idefics3Processor,
   smolvlm: Idefics3Processor,
+  llava: LlavaProcessor,
+  qwen2_vl: Qwen2VlProcessor,
 };
 
 /**
@@ -39,10 +49,10 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
   const processor = newProcessor(files, options);
   const decoder = openDecoder(decoderSession, {
     slots,
-    hints: hintsOf(config?.text_config ?? {}),
+    hints: hintsOf(textConfigOf(config ?? {})),
     embedder: new TokenEmbedder(embedding),
   });
-  const contextLength = contextOf(options, text, config?.text_config);
+  const contextLength = contextOf(options, text, textConfigOf(config ?? {}));
   const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
   const engine = new SchedulerTextEngine({
     text: { ...text, images: new ImageReader(processor) },
@@ -60,13 +70,26 @@ function newProcessor(files: ProcessorFiles, { familyOptions }: HostLoadOptions)
   if (Processor === undefined) {
     throw unfit(`config.json names the model_type ${type}; known are ${Object.keys(processors).join(', ')}`);
   }
-  const processor = new Processor(files);
-  const { imageTokens } = familyOptions;
-  if (typeof imageTokens === 'number' && imageTokens < processor.maxImageTokens) {
-    const text = `An image takes up to ${processor.maxImageTokens} tokens of this model: set familyOptions.imageTokens to that or more, because requests are quoted by it.`;
-    throw new PlatformError('INVALID_MODEL', text, 'familyOptions.imageTokens');
-  }
+  const limits = {
+    imageTokens: numberOf(familyOptions, 'imageTokens'),
+    frameTokens: numberOf(familyOptions, 'frameTokens'),
+  };
+  const processor = new Processor({ ...files, limits });
+  assertQuoted('imageTokens', limits.imageTokens, processor.maxImageTokens);
+  assertQuoted('frameTokens', limits.frameTokens, processor.maxFrameTokens);
   return processor;
+}
+
+function numberOf(options: HostLoadOptions['familyOptions'], name: string): number | undefined {
+  const value = options[name];
+  return typeof value === 'number' ? value : undefined;
+}
+
+function assertQuoted(option: 'imageTokens' | 'frameTokens', quoted: number | undefined, max: number): void {
+  if (quoted === undefined || quoted >= max) return;
+  const what = option === 'imageTokens' ? 'An image' : 'A frame of a video';
+  const text = `${what} takes up to ${max} tokens of this model: set familyOptions.${option} to that or more, because requests are quoted by it.`;
+  throw new PlatformError('INVALID_MODEL', text, `familyOptions.${option}`);
 }
 
 async function openSessions(options: HostLoadOptions) {
@@ -91,9 +114,9 @@ function openSession({ directory, providers, intraOpThreads }: HostLoadOptions, 
 function contextOf(
   { contextLength, cacheTokens }: HostLoadOptions,
   { generation }: TextSide,
-  config: TextConfig | undefined,
+  config: TextConfig,
 ): number {
-  const positions = generation.maxPositions ?? config?.max_position_embeddings ?? contextLength;
+  const positions = generation.maxPositions ?? config.max_position_embeddings ?? contextLength;
   // The last token of a completion is never fed back, so it needs no cache position.
   return Math.min(contextLength, positions, cacheTokens + 1);
 }

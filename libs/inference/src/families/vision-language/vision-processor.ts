@@ -8,6 +8,8 @@ import type { VisionSession } from './vision-session.js';
 export interface VisionProcessor extends ImageEncoder {
   /** Positions in the prompt, text around them included, that no image exceeds. */
   readonly maxImageTokens: number;
+  /** The same for frames of videos. */
+  readonly maxFrameTokens: number;
 }
 
 export interface ProcessorFiles {
@@ -15,6 +17,8 @@ export interface ProcessorFiles {
   preprocessor: PreprocessorFile;
   tokenizer: TextTokenizer;
   session: VisionSession;
+  /** Tokens by which the manifest quotes images and frames, for models that can scale them to any number. */
+  limits?: { imageTokens?: number; frameTokens?: number };
 }
 
 /** Returns the id of the image placeholder. Throws `INVALID_MODEL` if tokenizer and config.json disagree. */

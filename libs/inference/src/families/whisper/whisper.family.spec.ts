@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildTinyWhisper, tinyWhisperSeconds, tinyWhisperText } from '#test/tiny-speech';
+import { buildTinyWhisper, tinyWhisperSeconds, tinyWhisperText, tinyWhisperTranslation } from '#test/tiny-speech';
 import { RecognizerRun } from '../../../../../test/conformance/families/recognizer-run.js';
 import { loadWhisperFamily } from './whisper.family.js';
 
@@ -47,6 +47,12 @@ describe('the Whisper family', () => {
       heardSpeech: true,
       memory: { language: 'en', tail: [] },
     });
+  });
+
+  it('writes a translation on request', async () => {
+    const { segments, memory } = await run.recognize({ samples: tone(4), timestamps: 'segment', translate: true });
+    expect(segments.map(({ text }) => text)).toEqual([` ${tinyWhisperTranslation}`]);
+    expect(memory.language).toBe('en');
   });
 
   it('reports when each word was spoken, in order and within the audio', async () => {

@@ -39,6 +39,7 @@ describe('the Whisper tokens', () => {
   it('include 99 languages, the task and the token before a prompt', () => {
     expect(tokens.languages.size).toBe(99);
     expect(tokens.startSequence('de')).toEqual([50_258, 50_261, 50_359]);
+    expect(tokens.startSequence('de', { translate: true })).toEqual([50_258, 50_261, 50_358]);
     expect(tokens.promptTokens('  Sluice ', 100)[0]).toBe(50_361);
     expect(tokens.promptTokens(' ', 100)).toEqual([]);
     expect([tokens.noSpeech, tokens.noTimestamps, tokens.timestampBegin]).toEqual([50_362, 50_363, 50_364]);

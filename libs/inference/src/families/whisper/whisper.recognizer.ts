@@ -44,11 +44,11 @@ export class WhisperRecognizer implements WindowRecognizer {
     const encoded = await context.measure(() => this.encode(window.samples));
     const known = window.languages.find((language) => tokens.languages.has(language));
     const language = known ?? (await this.writer.detectLanguage(encoded, context));
-    const { prompt, isCut, temperature } = window;
+    const { prompt, isCut, temperature, translate } = window;
     // In a cut window, the model's timestamps tell how much of it was transcribed.
     const timestamps = isCut || window.timestamps !== 'none';
     const text = await this.writer.write(
-      { encoded, language, prompt, timestamps, temperature: temperature ?? 0 },
+      { encoded, language, translate, prompt, timestamps, temperature: temperature ?? 0 },
       context,
     );
     const nothing: WindowSpeech = { segments: [], language, transcribedUntil: null, needsOverlap: false };

@@ -29,6 +29,7 @@ export class WhisperTokens {
   /** By ISO 639 code; empty for English-only models. */
   readonly languages: ReadonlyMap<string, number>;
   private readonly transcribe: number | null;
+  private readonly translate: number | null;
   private readonly startOfPrevious: number | null;
 
   constructor(
@@ -40,6 +41,7 @@ export class WhisperTokens {
     this.noTimestamps = this.required('<|notimestamps|>');
     this.timestampBegin = this.noTimestamps + 1;
     this.transcribe = tokenizer.idOf('<|transcribe|>');
+    this.translate = tokenizer.idOf('<|translate|>');
     this.startOfPrevious = tokenizer.idOf('<|startofprev|>');
     this.noSpeech =
       tokenizer.idOf('<|nospeech|>') ?? tokenizer.idOf('<|nocaptions|>') ?? this.required('<|notimestamps|>') - 1;
@@ -71,14 +73,18 @@ export class WhisperTokens {
     return this.settings.max_initial_timestamp_index ?? defaultFirstTimestamp;
   }
 
-  /** Returns the tokens before the text: language, task, and whether to write timestamps. */
-  startSequence(language: string | null): number[] {
+  /** Returns the tokens before the text: language, then the task. Throws `INVALID_REQUEST` for what it cannot do. */
+  startSequence(language: string | null, { translate = false }: { translate?: boolean } = {}): number[] {
+    if (translate && (!this.isMultilingual || this.translate === null)) {
+      throw new PlatformError('INVALID_REQUEST', 'This model knows English only and does not translate.', 'model');
+    }
     if (!this.isMultilingual) return [this.startOfTranscript];
     const languageToken = this.languages.get(language ?? 'en');
-    if (languageToken === undefined || this.transcribe === null) {
+    const task = translate ? this.translate : this.transcribe;
+    if (languageToken === undefined || task === null) {
       throw new PlatformError('INVALID_REQUEST', `This model does not know the language ${language}.`, 'language');
     }
-    return [this.startOfTranscript, languageToken, this.transcribe];
+    return [this.startOfTranscript, languageToken, task];
   }
 
   /** Returns the last `max` tokens of the text that precedes the recording. */

@@ -12,6 +12,8 @@ export interface WindowRequest {
   encoded: GraphTensor;
   /** ISO 639 code; ignored by English-only models. */
   language: string | null;
+  /** English text instead of a transcript. */
+  translate?: boolean;
   prompt: string | null;
   timestamps: boolean;
   /** Above 0: this temperature only. 0: the likeliest text, with higher temperatures where that fails. */
@@ -78,7 +80,7 @@ export class WindowDecoder {
 
   private async writeOnce(request: WindowRequest, temperature: number, context: TaskContext): Promise<WindowText> {
     const { tokens } = this;
-    const start = tokens.startSequence(request.language);
+    const start = tokens.startSequence(request.language, request);
     const prompt = tokens.promptTokens(request.prompt, this.maxTextTokens - 1);
     const fed = [...prompt, ...start, ...(request.timestamps ? [] : [tokens.noTimestamps])];
     const rules = new TokenRules(tokens, { timestamps: request.timestamps });

@@ -66,4 +66,19 @@ describe('normalizeText', () => {
   it('handles digit runs of any length in linear time', () => {
     expect(normalizeText('9'.repeat(4_000)).startsWith('nine nine nine')).toBe(true);
   });
+
+  // Before, each of these took minutes, far beyond the limit of a test.
+  it.each(['A-', 'a.', '1.', '−', ' ', '\n', "'", '_', '/', '0,', ' - ', '。'])(
+    'handles 300,000 characters of %j in linear time',
+    (unit) => {
+      const spoken = normalizeText(`Start ${unit.repeat(300_000 / unit.length)} end`);
+      expect(spoken).toMatch(/^Start\b[^]*\bend$/u);
+    },
+  );
+
+  it('says long texts as it says their sentences', () => {
+    const sentence = 'On July 4, 1776 it cost $5.50 in the U.S. of 1.5 km. ';
+    const one = normalizeText(sentence);
+    expect(normalizeText(sentence.repeat(40))).toBe(Array.from({ length: 40 }, () => one).join(' '));
+  });
 });

@@ -1,8 +1,15 @@
+import { splitSentences } from '../sentence-splitter.js';
 import { expandAbbreviations } from './abbreviations.js';
 import { dateRules } from './date-rules.js';
 import { numberRules } from './number-rules.js';
 import { unitRules } from './unit-rules.js';
 import { sayAddresses, sayRomanNumerals, saySymbols, splitCompounds } from './written-forms.js';
+
+/**
+ * Longest text, in UTF-16 units, that the rules see at once. Several of them take time in the square of a text of one
+ * repeated character, so longer texts are normalised sentence by sentence.
+ */
+const longestRun = 1_000;
 
 /** Fractions that are a single character. */
 const fractions: Readonly<Record<string, string>> = {
@@ -22,6 +29,12 @@ const fractions: Readonly<Record<string, string>> = {
  * `,.!?;:—…"()`. Capitals stay, because they tell spelled letters from words.
  */
 export function normalizeText(text: string): string {
+  if (text.length <= longestRun) return normalizeRun(text);
+  const runs = splitSentences(text).map((sentence) => normalizeRun(sentence.text));
+  return runs.filter((run) => run !== '').join(' ');
+}
+
+function normalizeRun(text: string): string {
   let words = plainCharacters(text);
   words = sayAddresses(words);
   words = expandAbbreviations(words);

@@ -1,6 +1,6 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { displayNanos } from '#common';
+import { displayNanos, noTokens } from '#common';
 import { ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { MediaTools, needsFfmpeg } from '#media';
 import { ApiConfig } from '#platform/config';
@@ -45,13 +45,14 @@ export class AudioController {
       const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
       const options = normalizeAudio(wire, opened.manifest);
       opened.requireServed();
-      if (needsFfmpeg(options.format)) this.tools.require();
+      if (needsFfmpeg(options.format)) await this.tools.require();
       const limited = await opened.limit();
       const pricing = limited.price.pricing;
       const units = quotedUnits(pricing, sizeOfAudio(options));
       const payload = { ...options, units };
       const { mediaDeadlineMs: deadlineMs } = this.config;
-      const order = { definition: audioJob, deadlineMs, payload, amountNano: quoteAudio(units, pricing) };
+      const quoted = { bounds: { ...noTokens, units }, amountNano: quoteAudio(units, pricing) };
+      const order = { definition: audioJob, deadlineMs, payload, ...quoted };
       const queueId = await limited.queue(order, { delivery: 'inline', inputArtifacts: [] });
       return presentQueued({ modelId: opened.manifest.id, queueId });
     });

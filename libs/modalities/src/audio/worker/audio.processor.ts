@@ -32,7 +32,7 @@ export class AudioProcessor {
     const startedAt = performance.now();
     const { format, units, music } = job.envelope.payload;
     const { media, runner } = this.parts;
-    if (needsFfmpeg(format)) media.require();
+    if (needsFfmpeg(format)) await media.require();
     const audio = music ? composedAudio(job, music, runner) : this.speak(job);
     const first = await audio.next();
     if (first.done === true) {

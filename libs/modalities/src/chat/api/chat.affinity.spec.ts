@@ -36,6 +36,14 @@ describe('affinityOf', () => {
     expect(affinityOf({ ...short, promptCacheKey: 'tenant-8' })?.()).not.toBe(affinityOf(short)?.());
   });
 
+  it('is never that of another cache scope', () => {
+    for (const payload of [turns(long, 'Hello'), chat([{ role: 'user', content: 'Hi' }], 'tenant-7')]) {
+      const one = affinityOf({ ...payload, cacheScope: 'one' })?.();
+      expect(affinityOf({ ...payload, cacheScope: 'one' })?.()).toBe(one);
+      expect(affinityOf({ ...payload, cacheScope: 'two' })?.()).not.toBe(one);
+    }
+  });
+
   it('is undefined for short prompts and for those with an empty key', () => {
     expect(affinityOf(chat([{ role: 'user', content: 'Hi' }]))).toBeUndefined();
     expect(affinityOf(chat([{ role: 'user', content: 'Hi' }], ''))).toBeUndefined();

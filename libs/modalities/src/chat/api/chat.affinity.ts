@@ -8,12 +8,17 @@ const maxCharacters = 4_096;
 
 /**
  * Returns what all turns of a conversation share: the client's `prompt_cache_key`, otherwise the system message and the
- * first user message. Undefined for prompts that are not worth routing.
+ * first user message; within the scope of its cached prefixes. Undefined for prompts that are not worth routing.
  */
-export function affinityOf({ messages, promptCacheKey }: ChatJobPayload): (() => string) | undefined {
-  if (promptCacheKey !== undefined && promptCacheKey !== '') return () => `key ${promptCacheKey}`;
+export function affinityOf(payload: ChatJobPayload): (() => string) | undefined {
+  const { messages, prompts, promptCacheKey, cacheScope = '' } = payload;
+  if (promptCacheKey !== undefined && promptCacheKey !== '') return () => `${cacheScope} key ${promptCacheKey}`;
+  const [text = ''] = prompts?.map((prompt) => prompt.text ?? '') ?? [];
+  if (text.length >= shortestPrompt) return () => `${cacheScope} text ${text.slice(0, maxCharacters)}`;
   const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
-  return characters < shortestPrompt ? undefined : () => `beginning ${JSON.stringify(beginningOf(messages))}`;
+  return characters < shortestPrompt
+    ? undefined
+    : () => `${cacheScope} beginning ${JSON.stringify(beginningOf(messages))}`;
 }
 
 function beginningOf(messages: readonly ChatJobMessage[]): string[] {

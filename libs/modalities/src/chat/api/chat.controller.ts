@@ -4,7 +4,7 @@ import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
 import { WireBody } from '#platform/http';
 import { ChatCompletionRequest } from '../contract/chat.request.js';
 import { chatDocument } from './chat.document.js';
-import { ChatChunkPresenter, ChatCompletionCollector, chatHead } from './chat.presenter.js';
+import { ChatChunkPresenter, ChatCompletionCollector, chatHead, chatId } from './chat.presenter.js';
 import { ChatStarter } from './chat.starter.js';
 
 @Controller('chat')
@@ -21,7 +21,7 @@ export class ChatController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
-      const { chat, job } = await this.chats.start(http, wire);
+      const { chat, job } = await this.chats.start(http, wire, { responseId: chatId(reply.request.id) });
       const head = chatHead(reply.request.id, chat, job.quote);
       if (wire.stream === true) {
         const includeUsage = wire.stream_options?.include_usage === true;

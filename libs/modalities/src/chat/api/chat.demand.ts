@@ -1,6 +1,6 @@
 import type { ChatJobPayload } from '../contract/chat.job.js';
 import type { NormalizedChat } from './chat.normalizer.js';
-import { boundChat, type ChatBounds } from '../contract/chat.meter.js';
+import { boundChat, type ChatBounds, choiceCount } from '../contract/chat.meter.js';
 
 /**
  * Returns the tokens that a chat can use. Without an output bound from the client, the minimum is one token per choice.
@@ -11,7 +11,7 @@ export function chatDemand(
 ): { min: number; max: number } {
   const { promptTokens, completionTokens } = boundChat(payload, reach);
   const max = promptTokens + completionTokens;
-  return { min: boundsOutput ? max : promptTokens + payload.n, max };
+  return { min: boundsOutput ? max : promptTokens + choiceCount(payload), max };
 }
 
 /**
@@ -21,5 +21,5 @@ export function chatDemand(
 export function boundChatToTokens(payload: ChatJobPayload, reach: ChatBounds, tokens: number): ChatJobPayload {
   const { promptTokens, completionTokens } = boundChat(payload, reach);
   if (promptTokens + completionTokens <= tokens) return payload;
-  return { ...payload, maxTokens: Math.max(1, Math.floor((tokens - promptTokens) / payload.n)) };
+  return { ...payload, maxTokens: Math.max(1, Math.floor((tokens - promptTokens) / choiceCount(payload))) };
 }

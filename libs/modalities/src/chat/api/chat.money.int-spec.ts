@@ -4,7 +4,7 @@ import { AccountsService, type Caller } from '#accounts';
 import { type JobQuote, LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
 import { displayNanos, nanosPerUsd, newRequestId, type TokenUsage } from '#common';
 import { admitAffordable } from '#gateway';
-import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher } from '#jobs';
+import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher, ResultTickets } from '#jobs';
 import { meterJob } from '#modalities';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
@@ -57,6 +57,7 @@ describe('the billing of a chat', () => {
       jobs,
       closer,
       cipher: new PayloadCipher('5c'.repeat(32)),
+      tickets: new ResultTickets('5c'.repeat(32)),
       transport: { producer } as unknown as QueueTransport,
       logger: createLogger('test', { level: 'silent' }),
       queueLimit: 1_000,
@@ -91,7 +92,7 @@ describe('the billing of a chat', () => {
     await admitAffordable(
       affordableChat({ ...payload, ...changes }, tariff),
       price,
-      (affordable, quote) => admission.open({ ...request, payload: affordable, quote }),
+      (affordable, quote) => admission.open({ ...request, payload: affordable, bounds: quote.bounds, quote }),
       (quote) => void quotes.push(quote),
     );
     return requestId;

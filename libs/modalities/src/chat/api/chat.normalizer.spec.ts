@@ -6,7 +6,6 @@ import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
 import { ruleNamesOf, validateWire } from '#platform/validation';
 import { ChatJobPayload } from '../contract/chat.job.js';
-import { ChatCacheControl, ChatTextPart } from '../contract/chat.message.js';
 import { ChatCompletionRequest, ChatTextOptions } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
 
@@ -80,9 +79,9 @@ describe('the accepted fields of a chat request', () => {
     ['repetition_penalty', { repetition_penalty: -1 }],
     ['n', { n: 0 }],
     ['n', { n: 5 }],
-    ['seed', { seed: 0 }],
+    ['seed', { seed: -1 }],
+    ['top_k', { top_k: -2 }],
     ['stop', { stop: ['a', 'b', 'c', 'd', 'e'] }],
-    ['stop', { stop: [] }],
     ['stop', { stop: [1] }],
     ['logprobs', { logprobs: 'yes' }],
     ['logprobs', { logprobs: 5 }],
@@ -167,6 +166,15 @@ describe('the response format', () => {
     expect(format({ response_format: { type: 'json_schema', json_schema: { name: 'a' } } })?.schema).toEqual({});
   });
 
+  it('may have its schema in a json_object', () => {
+    expect(format({ response_format: { type: 'json_object', schema } })).toEqual({
+      type: 'json-schema',
+      schema,
+      param: 'response_format.schema',
+    });
+    expect(refusalOf({ response_format: { type: 'json_object', schema: 'x' } }).param).toBe('response_format');
+  });
+
   it('may be a pattern or a grammar', () => {
     expect(format({ response_format: { type: 'regex', pattern: 'a+' } })).toEqual({
       type: 'regex',
@@ -247,8 +255,20 @@ describe('features that the model does not support', () => {
     expect(normalize({ ...off, reasoning_effort: 'high' }).payload).not.toHaveProperty('reasoningEffort');
   });
 
-  it('returns 404 for a character', () => {
+  it('returns 404 for an unknown character', () => {
     expect(refusalOf({ service_parameters: { character_slug: 'ada' } }).code).toBe('CHARACTER_NOT_FOUND');
+  });
+
+  it('puts the prompt of a character after the default one, as the platform’s own', () => {
+    const ada = { characterPrompt: 'You are Ada.' };
+    const parameters = (more: object) => ({ service_parameters: { character_slug: 'ada', ...more } });
+    const messages = [{ role: 'system', content: 'Be brief.' }, ...hello.messages];
+    const both = normalize({ messages, ...parameters({}) }, ada).payload;
+    expect(both.messages[0]?.content).toBe('Be kind.\n\nYou are Ada.\n\nBe brief.');
+    expect(both.platformCharacters).toBe('Be kind.\n\nYou are Ada.'.length);
+    const alone = normalize(parameters({ include_service_system_prompt: false }), ada).payload;
+    expect(alone.messages[0]?.content).toBe('You are Ada.');
+    expect(alone.platformCharacters).toBe('You are Ada.'.length);
   });
 
   it('rejects a prompt whose bytes alone cannot fit', () => {
@@ -258,15 +278,74 @@ describe('features that the model does not support', () => {
 });
 
 describe('accepted fields without an effect', () => {
-  const marked = [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl: '5m' } }];
+  it('are those that clients send for no value', () => {
+    const none = { seed: 0, stop: [], top_k: -1, prompt_cache_retention: 'in_memory', n: 1 };
+    expect(normalize(none).payload).toMatchObject({ stop: [], sampling: { topK: 0 } });
+    expect(normalize(none).payload.sampling).not.toHaveProperty('seed');
+    expect(normalize(none).payload.cacheSeconds).toBeUndefined();
+  });
+});
 
+describe('the part of a prompt to cache', () => {
+  const marked = (ttl?: string) => ({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl } });
+  const asking = (...content: object[]) => normalize({ messages: [{ role: 'user', content }] }).payload;
+
+  it('ends where the last mark of a message is', () => {
+    const { messages } = asking(marked(), { type: 'text', text: 'Bye' });
+    expect(messages.at(-1)).toMatchObject({ content: 'Hello\nBye', cacheMark: 5 });
+    expect(asking(marked(), { type: 'text', text: 'a' }, marked()).messages.at(-1)?.cacheMark).toBe(13);
+    expect(asking({ type: 'text', text: 'Hello' }).messages.at(-1)).not.toHaveProperty('cacheMark');
+  });
+
+  it.each([
+    [undefined, 300],
+    ['5m', 300],
+    ['1h', 3_600],
+    ['90s', 90],
+    ['24h', 86_400],
+  ])('is kept for a ttl of %s', (ttl, seconds) => {
+    expect(asking(marked(ttl)).cacheSeconds).toBe(seconds);
+  });
+
+  it('is kept for the longest time that a mark or the retention asks for', () => {
+    expect(asking(marked('1h'), marked('2m')).cacheSeconds).toBe(3_600);
+    expect(normalize({ prompt_cache_retention: '24h' }).payload.cacheSeconds).toBe(86_400);
+    expect(normalize({ prompt_cache_retention: 'extended' }).payload.cacheSeconds).toBe(86_400);
+    expect(normalize({ prompt_cache_retention: 'default' }).payload.cacheSeconds).toBeUndefined();
+    expect(normalize({}).payload.cacheSeconds).toBeUndefined();
+  });
+
+  it.each(['soon', '0s', '25h', '-5m', '5', ''])('is refused with a ttl of %j', (ttl) => {
+    const param = 'messages[0].content[0].cache_control.ttl';
+    expect(refusalOf({ messages: [{ role: 'user', content: [marked(ttl)] }] })).toMatchObject({ param });
+  });
+});
+
+describe('fields of other services that no model here fulfils', () => {
+  it.each([
+    ['modalities', { modalities: ['text', 'audio'] }],
+    ['audio', { audio: { voice: 'alloy', format: 'mp3' } }],
+    ['logit_bias', { logit_bias: { 50256: -100 } }],
+    ['web_search_options', { web_search_options: {} }],
+    ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
+    ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
+  ])('are refused by name: %s', (param, changes) => {
+    // Whatever the manifest declares.
+    const capabilities = { ...nothing, supportsWebSearch: true, supportsXSearch: true };
+    expect(refusalOf(changes, { capabilities })).toMatchObject({ code: 'INVALID_REQUEST', param });
+  });
+
+  it('are ignored where they ask for nothing', () => {
+    const nothingAsked = { modalities: ['text'], audio: null, logit_bias: {}, web_search_options: null };
+    expect(normalize(nothingAsked).payload).toEqual(normalize({}).payload);
+  });
+});
+
+describe('accepted fields without an effect', () => {
   it.each([
     ['verbosity', { verbosity: 'low' }, ChatCompletionRequest],
     ['verbosity', { text: { verbosity: 'low' } }, ChatTextOptions],
-    ['prompt_cache_retention', { prompt_cache_retention: '24h' }, ChatCompletionRequest],
     ['metadata', { metadata: { a: 'b' } }, ChatCompletionRequest],
-    ['cache_control', { messages: [{ role: 'user', content: marked }] }, ChatTextPart],
-    ['ttl', { messages: [{ role: 'user', content: marked }] }, ChatCacheControl],
   ])('are marked as such in the document: %s in %j', (name, changes, owner) => {
     expect(normalize(changes).payload).toEqual(normalize({}).payload);
     const property = Reflect.getMetadata('swagger/apiModelProperties', owner.prototype as object, name) as object;
@@ -441,9 +520,9 @@ describe('any request', () => {
       messages: near(fc.array(message, { minLength: 1, maxLength: 4 })),
       n: near(fc.integer({ min: 1, max: 4 })),
       max_tokens: near(fc.integer({ min: -2, max: 128 })),
-      stop: near(fc.array(fc.string(), { minLength: 1, maxLength: 4 })),
+      stop: near(fc.array(fc.string(), { maxLength: 4 })),
       temperature: near(fc.double({ min: 0, max: 2, noNaN: true })),
-      seed: near(fc.integer({ min: 1 })),
+      seed: near(fc.integer({ min: 0 })),
       logprobs: near(fc.constant(true)),
       top_logprobs: near(fc.integer({ min: 0, max: 20 })),
       tools: near(fc.oneof(fc.constant(null), fc.array(tool, { maxLength: 2 }))),

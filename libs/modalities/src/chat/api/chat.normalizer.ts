@@ -1,4 +1,4 @@
-import { PlatformError } from '#common';
+import { contextOverflow } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
 import { ruleNamesOf } from '#platform/validation';
@@ -7,20 +7,25 @@ import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import { cacheSecondsOf } from './chat.caching.js';
 import { contentOf } from './chat.content.js';
 import { effectiveParameters } from './chat.parameters.js';
 import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
 import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
 import { toolMessages } from './chat.tool-messages.js';
 import { toolsOf } from './chat.tools.js';
+import { withServerTools } from './web/server-tools.js';
 
 /** What the normalizer needs from a resolved model. */
 export interface ChatModel extends ChatModelLimits {
   contextLength: number;
-  /** Maximum number of tokens of an image; absent: unknown. */
+  /** Maximum number of tokens of an image and of a frame of a video; absent: unknown. */
   imageTokens?: number;
+  frameTokens?: number;
   /** Prepended unless the client disables it. */
   systemPrompt: string | null;
+  /** Prompt of the character that the request names; it follows the default one. Absent: none, or an unknown one. */
+  characterPrompt?: string;
   /** Default sampling options, which `GET /models` also lists. */
   constraints: TextConstraints | null;
   /** Pairs of the model suffix, `name=value`. */
@@ -33,7 +38,15 @@ const defaultMaxChoices = 4;
 /** Context length of models whose manifest names none, in tokens. */
 const defaultContextLength = 2048;
 
-export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
+/** Texts of the platform that begin a conversation. */
+export interface PlatformPrompts {
+  /** The default one; see `SystemPrompts`. */
+  systemPrompt: string | null;
+  /** Absent: no character. */
+  characterPrompt?: string;
+}
+
+export function chatModel({ manifest, suffix }: ResolvedModel, prompts: PlatformPrompts): ChatModel {
   const contextLength = manifest.contextLength ?? defaultContextLength;
   return {
     id: manifest.id,
@@ -43,7 +56,7 @@ export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
     maxCompletionTokens: manifest.maxCompletionTokens ?? contextLength,
     contextLength,
     inputAdapters: manifest.inputAdapters ?? {},
-    systemPrompt: manifest.systemPrompt ?? null,
+    ...prompts,
     ...imageTokensOf(manifest),
     constraints: (manifest.constraints as TextConstraints | undefined) ?? null,
     suffix,
@@ -51,9 +64,12 @@ export function chatModel({ manifest, suffix }: ResolvedModel): ChatModel {
   };
 }
 
-function imageTokensOf({ familyOptions }: ModelManifest): Pick<ChatModel, 'imageTokens'> {
-  const imageTokens = familyOptions?.imageTokens;
-  return typeof imageTokens === 'number' ? { imageTokens } : {};
+function imageTokensOf({ familyOptions = {} }: ModelManifest): Pick<ChatModel, 'imageTokens' | 'frameTokens'> {
+  const { imageTokens, frameTokens } = familyOptions;
+  return {
+    ...(typeof imageTokens === 'number' ? { imageTokens } : {}),
+    ...(typeof frameTokens === 'number' ? { frameTokens } : {}),
+  };
 }
 
 export interface NormalizedChat {
@@ -74,25 +90,43 @@ export function maxPromptBytes(contextLength: number): number {
   return contextLength * longestTokenBytes;
 }
 
-/** The error for a prompt that does not fit; the error filter adds OpenAI's code. */
-export function contextOverflow(contextLength: number): PlatformError {
-  const message = `This model's maximum context length is ${contextLength} tokens. Your messages are longer; please shorten them.`;
-  return new PlatformError('TOO_MANY_TOKENS', message, 'messages');
+function checkLength({ messages, tools, prompts = [] }: Partial<ChatJobPayload>, contextLength: number): void {
+  const counted = `more than ${contextLength}`;
+  if (promptBytes({ messages: messages ?? [], tools }) > maxPromptBytes(contextLength))
+    throw contextOverflow(contextLength, { counted });
+  for (const { text = '', tokenIds = [], param } of prompts) {
+    const isTooLong = Buffer.byteLength(text) > maxPromptBytes(contextLength) || tokenIds.length > contextLength;
+    if (isTooLong) throw contextOverflow(contextLength, { counted, param });
+  }
+}
+
+function roleOf({ role }: ChatMessage): ChatJobMessage['role'] {
+  // Most models know no developer role; OpenAI treats it as system too.
+  if (role === 'developer') return 'system';
+  return role === 'function' ? 'tool' : role;
 }
 
 function toJobMessage(message: ChatMessage): ChatJobMessage {
   const reasoning = echoedReasoning(message);
   return {
-    // Most models know no developer role; OpenAI treats it as system too.
-    role: message.role === 'developer' ? 'system' : message.role,
+    role: roleOf(message),
     ...contentOf(message.content ?? null),
     ...(typeof message.name === 'string' ? { name: message.name } : {}),
     ...(reasoning === undefined ? {} : { reasoningContent: reasoning }),
   };
 }
 
+/** The default prompt, unless the client leaves it out, and the character's. */
+function platformPrompt(
+  { systemPrompt, characterPrompt }: PlatformPrompts,
+  { include_service_system_prompt: hasDefault }: ChatEffectiveParameters,
+): string | null {
+  const prompts = [hasDefault ? systemPrompt : null, characterPrompt ?? null].filter((text) => text !== null);
+  return prompts.length === 0 ? null : prompts.join('\n\n');
+}
+
 /**
- * Default prompt, system messages, conversation. Leading system messages are merged, because most chat templates
+ * Prompt of the platform, system messages, conversation. Leading system messages are merged, because most chat templates
  * support only one.
  */
 function conversation(messages: ChatMessage[], systemPrompt: string | null): ChatJobMessage[] {
@@ -120,9 +154,15 @@ export const samplingFields = [...ruleNamesOf(SamplingOptions).keys()].map((opti
 
 function samplingOf(request: ChatCompletionRequest, { constraints }: ChatModel): SamplingOptions {
   const defaults = (constraints ?? {}) as Partial<Record<string, { default: number }>>;
-  const options = samplingFields.map(({ option, field }) => [option, request[field] ?? defaults[field]?.default]);
+  const options = samplingFields.map(({ option, field }) => {
+    const given = request[field] ?? defaults[field]?.default;
+    // Clients send -1 for no bound, which is 0 here, and 0 for no seed.
+    return [option, option === 'topK' && given === -1 ? 0 : given];
+  });
   // Zero is a value, null is not.
-  return Object.fromEntries(options.filter(([, value]) => typeof value === 'number'));
+  return Object.fromEntries(
+    options.filter(([name, value]) => typeof value === 'number' && !(name === 'seed' && value === 0)),
+  );
 }
 
 /**
@@ -146,21 +186,28 @@ function stopStrings(stop: ChatCompletionRequest['stop']): string[] {
   return strings.filter((text) => text !== '');
 }
 
+/** Texts that a request continues instead of a conversation. */
+export type BarePrompts = Pick<ChatJobPayload, 'prompts' | 'echo'>;
+
 /**
  * Converts the request to the job payload. Throws `INVALID_REQUEST` for what the model does not support and
  * `TOO_MANY_TOKENS` for a prompt that cannot fit.
  */
-export function normalizeChat(request: ChatCompletionRequest, model: ChatModel): NormalizedChat {
-  const parameters = effectiveParameters(model.suffix, request.service_parameters);
+export function normalizeChat(
+  request: ChatCompletionRequest,
+  model: ChatModel,
+  bare: BarePrompts = {},
+): NormalizedChat {
+  const parameters = withServerTools(effectiveParameters(model.suffix, request.service_parameters), request);
   checkSupport(request, parameters, model);
-  const systemPrompt = parameters.include_service_system_prompt ? model.systemPrompt : null;
-  const messages = conversation(request.messages, systemPrompt);
-  const tools = toolsOf(request, model.id);
-  if (promptBytes({ messages, tools: tools.tools }) > maxPromptBytes(model.contextLength))
-    throw contextOverflow(model.contextLength);
+  const systemPrompt = platformPrompt(model, parameters);
+  const messages = bare.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
+  const tools = toolsOf(request);
+  checkLength({ messages, tools: tools.tools, prompts: bare.prompts }, model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
+    ...bare,
     sampling: samplingOf(request, model),
     n: request.n ?? 1,
     maxTokens: outputLimit(request, model),
@@ -170,6 +217,8 @@ export function normalizeChat(request: ChatCompletionRequest, model: ChatModel):
     ...thinkingOf(request, parameters, model),
     stripThinking: parameters.strip_thinking_response || parameters.disable_thinking,
     ...(typeof request.prompt_cache_key === 'string' ? { promptCacheKey: request.prompt_cache_key } : {}),
+    ...cacheSecondsOf(request),
+    ...(systemPrompt === null || bare.prompts !== undefined ? {} : { platformCharacters: systemPrompt.length }),
     ...(format === undefined ? {} : { format }),
     ...tools,
   };

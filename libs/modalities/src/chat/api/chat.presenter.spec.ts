@@ -101,6 +101,7 @@ describe('ChatChunkPresenter', () => {
       logprobs,
     });
     expect(chunks[1]?.choices[0]?.logprobs).toEqual({
+      refusal: null,
       content: [{ token: 'A', logprob: -0.5, bytes: [65], top_logprobs: [{ token: 'B', logprob: -1, bytes: [66] }] }],
     });
   });

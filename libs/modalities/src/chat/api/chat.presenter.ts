@@ -1,5 +1,5 @@
 import type { JobQuote } from '#billing';
-import { type NanoUsd, PlatformError, type TokenUsage } from '#common';
+import { type JobUsage, type NanoUsd, PlatformError, type TokenUsage } from '#common';
 import type { EventPresenter } from '#gateway';
 import type { Pricing } from '#model-registry/manifest';
 import type {
@@ -21,6 +21,7 @@ import type {
   ChatUsage,
 } from '../contract/chat.response.js';
 import type { NormalizedChat } from './chat.normalizer.js';
+import { documentsCall, streamedParameters } from './web/web-presenter.js';
 
 /** The members that every chunk of a completion repeats. */
 export interface ChatCompletionHead {
@@ -63,13 +64,17 @@ export function presentLogprobs(tokens: TokenLogprob[]): ChatTokenLogprob[] {
   return tokens.map(({ token, logprob, bytes, topLogprobs }) => ({ token, logprob, bytes, top_logprobs: topLogprobs }));
 }
 
+function scoresOf(tokens: TokenLogprob[]): ChatChoiceLogprobs {
+  return { content: presentLogprobs(tokens), refusal: null };
+}
+
 export function presentUsage(usage: TokenUsage): ChatUsage {
-  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
+  const { promptTokens, cachedTokens, cacheWriteTokens = 0, completionTokens, reasoningTokens } = usage;
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: cachedTokens, cache_creation_input_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cachedTokens, cache_creation_input_tokens: cacheWriteTokens },
     completion_tokens_details: { reasoning_tokens: reasoningTokens },
   };
 }
@@ -136,8 +141,9 @@ export class ChatCompletionCollector {
     if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
   }
 
-  completion(usage: TokenUsage): ChatCompletionResponse {
+  completion(usage: JobUsage): ChatCompletionResponse {
     const { requestId, created, modelId, withLogprobs, pricing, heldDiemNano, parameters } = this.head;
+    const documents = documentsCall(requestId, parameters);
     return {
       id: chatId(requestId),
       object: 'chat.completion',
@@ -150,9 +156,9 @@ export class ChatCompletionCollector {
           // Null beside calls, as clients expect it.
           content: content.join('') || (toolCalls.length > 0 ? null : ''),
           ...presentReasoning(reasoning.length === 0 ? null : reasoning.join('')),
-          tool_calls: toolCalls.map(presentCall),
+          tool_calls: [...(documents === null ? [] : [documents]), ...toolCalls.map(presentCall)],
         },
-        logprobs: withLogprobs ? { content: logprobs } : null,
+        logprobs: withLogprobs ? { content: logprobs, refusal: null } : null,
         finish_reason: finishReason,
         stop_reason: stopReason(finishReason),
       })),
@@ -172,6 +178,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private readonly opening: string;
   private readonly closing: string;
   private readonly opened = new Set<number>();
+  private readonly documents: ChatToolCall | null;
   private textSent = false;
 
   constructor(
@@ -182,6 +189,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     const constant = { id: chatId(requestId), object: 'chat.completion.chunk', created, model: modelId };
     this.opening = `${JSON.stringify(constant).slice(0, -1)},"choices":[`;
     this.closing = includeUsage ? '],"usage":null}' : ']}';
+    this.documents = documentsCall(requestId, head.parameters);
   }
 
   /** Throws `INFERENCE_FAILED` if another worker took the job over after part of the completion was sent. */
@@ -193,7 +201,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     return this.chunks(event);
   }
 
-  finish(usage: TokenUsage): string[] {
+  finish(usage: JobUsage): string[] {
     return this.includeUsage ? [this.usage(usage)] : [];
   }
 
@@ -213,7 +221,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   }
 
   /** The extra chunk of `include_usage`. */
-  usage(usage: TokenUsage): string {
+  usage(usage: JobUsage): string {
     const members: { usage: ChatUsage; cost: ChatCost } = {
       usage: presentUsage(usage),
       cost: chatCost(usage, this.head.pricing, this.head.heldDiemNano),
@@ -223,29 +231,42 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
 
   private role(index: number): string[] {
     if (this.opened.has(index)) return [];
+    const role = this.choice(index, '{"role":"assistant","content":""}', 'null', null);
+    const first = this.opened.size === 0 ? this.withParameters(role) : role;
     this.opened.add(index);
-    return [this.choice(index, '{"role":"assistant","content":""}', 'null', null)];
+    if (this.documents === null) return [first];
+    const call = { tool_calls: [{ index: 0, ...this.documents }] };
+    return [first, this.choice(index, JSON.stringify(call), 'null', null)];
+  }
+
+  /** Search results come with the first chunk. */
+  private withParameters(chunk: string): string {
+    const parameters = streamedParameters(this.head.parameters);
+    return parameters === null ? chunk : `${chunk.slice(0, -1)},"service_parameters":${JSON.stringify(parameters)}}`;
+  }
+
+  /** Calls of the model come after that of the service. */
+  private numberOf(call: number): number {
+    return this.documents === null ? call : call + 1;
   }
 
   private delta({ index, channel, text, logprobs }: TextDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
     if (text === '' && !scored) return [];
     const delta = channel === 'content' ? { content: text } : presentReasoning(text);
-    const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
-    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
   }
 
   private call({ index, call, id, name }: ToolCallEvent): string {
-    const begun = { index: call, id, type: 'function', function: { name, arguments: '' } };
+    const begun = { index: this.numberOf(call), id, type: 'function', function: { name, arguments: '' } };
     return this.choice(index, JSON.stringify({ tool_calls: [begun] }), 'null', null);
   }
 
   private callDelta({ index, call, text, logprobs }: ToolCallDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
     if (text === '' && !scored) return [];
-    const delta = { tool_calls: [{ index: call, function: { arguments: text } }] };
-    const scores: ChatChoiceLogprobs | null = scored ? { content: presentLogprobs(logprobs) } : null;
-    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scores), null)];
+    const delta = { tool_calls: [{ index: this.numberOf(call), function: { arguments: text } }] };
+    return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
   }
 
   private choice(

@@ -1,53 +1,101 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type HttpExchange, RequestPipeline } from '#gateway';
 import { ApiConfig } from '#platform/config';
+import { callerOf } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
 import { type ChatJobPayload, chatJob } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { affordableChat, minChatNano } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
+import { CacheScopes } from './cache-scopes.js';
 import { affinityOf } from './chat.affinity.js';
+import { ChatCharacters } from './characters/chat-characters.js';
+import { ChatSources, type FoundSources } from './characters/chat-sources.js';
 import { boundChatToTokens, chatDemand } from './chat.demand.js';
-import { chatModel, normalizeChat } from './chat.normalizer.js';
+import { type BarePrompts, chatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
+import { SystemPrompts } from './chat.system-prompt.js';
 import { refuseSealed } from './chat.support.js';
 import { ChatInputs } from './inputs/chat-inputs.js';
 import { InputAdapters } from './inputs/input-adapters.js';
+import { ChatWeb } from './web/chat-web.js';
+import type { StartedChat } from './web/started-chat.js';
 
-/** Starts the job of a chat request; both wire formats of chat lead here. */
+/** Starts the job of a chat request; every wire format of text generation leads here. */
 @Injectable()
 export class ChatStarter {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'open'>,
     @Inject(ChatInputs) private readonly inputs: ChatInputs,
     @Inject(InputAdapters) private readonly adapters: InputAdapters,
+    @Inject(ChatWeb) private readonly web: ChatWeb,
+    @Inject(SystemPrompts) private readonly systemPrompts: Pick<SystemPrompts, 'of'>,
+    @Inject(ChatCharacters) private readonly characters: ChatCharacters,
+    @Inject(ChatSources) private readonly sources: ChatSources,
+    @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}
 
-  /** Rejects as the stages of the pipeline and `normalizeChat` do; nothing is charged then. */
-  async start(http: HttpExchange, wire: ChatCompletionRequest) {
-    const opened = await this.pipeline.open(http, { name: wire.model, type: 'text' });
+  /**
+   * `responseId` is the id in the response's body. `bare`: texts to continue instead of the messages of `wire`, which are
+   * then none. Rejects as `ChatCharacters.of`, the stages of the pipeline and `normalizeChat` do; nothing is charged then.
+   */
+  async start(
+    http: HttpExchange,
+    wire: ChatCompletionRequest,
+    { responseId, bare = {} }: { responseId: string; bare?: BarePrompts },
+  ) {
+    const character = await this.characters.of(wire, bare);
+    const opened = await this.pipeline.open(http, { name: character?.modelName ?? wire.model, type: 'text' });
     refuseSealed(http.request, opened.manifest);
-    const model = chatModel(opened.resolved);
+    const systemPrompt = await this.systemPrompts.of(opened.manifest);
+    const prompts = { systemPrompt, ...character?.prompts };
+    const model = { ...chatModel(opened.resolved, prompts), web: this.web.accessOf(opened.manifest, bare) };
     // Everything that costs nothing is checked before a part is read.
-    const checked = normalizeChat(wire, model);
+    const checked = normalizeChat(wire, model, bare);
+    const sources = await this.sources.prepare(opened, character?.character, wire.messages);
     const adapted = this.adapters.plan(await this.inputs.prepare(wire.messages, opened), opened);
     const normalize = (messages: ChatMessage[]) =>
-      messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model);
-    const bounded = normalize(adapted.bounded);
+      messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model, bare);
+    const withSources = (messages: ChatMessage[]) => sources?.bound(messages) ?? messages;
+    const web = this.web.plan(normalize(withSources(wire.messages)), wire, { ...model, opened });
+    /** With the longest texts that may come from the web. */
+    const worst = (messages: ChatMessage[]) => web?.worst(messages, normalize) ?? normalize(messages);
+    const bounded = worst(withSources(adapted.bounded));
+    // Before another model reads the other parts, which would be charged.
+    const hasInputs = !adapted.isEmpty || sources !== null;
+    if (hasInputs) await opened.screen({ modality: chatJob.modality, payload: checked.payload });
     const limited = await opened.limit({ tokens: chatDemand(bounded, model) });
     const pricing = limited.price.pricing;
-    const minNano = (messages: ChatMessage[]) => minChatNano(normalize(messages).payload, { ...model, pricing });
-    const chat = adapted.isEmpty ? bounded : normalize(await adapted.run({ minNano }));
-    const payload = boundChatToTokens(chat.payload, model, limited.tokens);
+    const minNano = (messages: ChatMessage[]) =>
+      (sources?.amountNano ?? 0n) + minChatNano(worst(withSources(messages)).payload, { ...model, pricing });
+    let found: FoundSources = { messages: adapted.bounded, citations: [] };
+    if (hasInputs) {
+      await sources?.limit();
+      const messages = adapted.isEmpty ? adapted.bounded : await adapted.run({ minNano });
+      found = (await sources?.find(messages, minNano(messages))) ?? { messages, citations: [] };
+    }
+    const chat = hasInputs ? withCitations(worst(found.messages), found) : bounded;
+    const cacheScope = this.cacheScopes.labelOf(callerOf(http.request));
+    const payload = { ...boundChatToTokens(chat.payload, model, limited.tokens), cacheScope };
     const job = await limited.start<ChatJobPayload, ChatEvent>(
       {
         definition: chatJob,
         deadlineMs: this.config.chatDeadlineMs,
-        affinity: affinityOf(payload),
+        affinity: affinityOf({ ...normalize(found.messages).payload, cacheScope }),
+        responseId,
         ...affordableChat(payload, { ...model, pricing }),
+        preparation: web?.preparationOf(found.messages, normalize),
       },
       { stream: wire.stream === true },
     );
-    return { chat, job };
+    character?.countUse();
+    const started: StartedChat = { chat, job };
+    return web?.presented(chat, job) ?? started;
   }
+}
+
+/** The response names the passages that the prompt holds. */
+function withCitations(chat: NormalizedChat, { citations }: FoundSources): NormalizedChat {
+  if (citations.length === 0) return chat;
+  return { ...chat, parameters: { ...chat.parameters, web_search_citations: citations } };
 }

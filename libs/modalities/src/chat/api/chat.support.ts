@@ -1,16 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
-import {
-  builtCapabilities,
-  type InputAdapters,
-  type ModelCapabilities,
-  type ModelManifest,
-} from '#model-registry/manifest';
+import { builtCapabilities, type InputAdapters, type ModelManifest } from '#model-registry/manifest';
 import type { ChatJobFormat } from '../contract/chat.job.js';
-import type { ChatMessage, ChatPart } from '../contract/chat.message.js';
+import type { ChatAssistantMessage, ChatMessage, ChatPart } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import { checkServerTools } from './web/server-tools.js';
+import { noWebAccess, type WebAccess } from './web/web-access.js';
+
+type ModelCapabilities = ModelManifest['capabilities'];
 
 /** What the model supports, to check a request against. */
 export interface ChatModelLimits {
@@ -24,6 +23,10 @@ export interface ChatModelLimits {
   maxCompletionTokens: number;
   /** Models that read inputs for this one. */
   inputAdapters: InputAdapters;
+  /** Absent: it cannot look anything up. */
+  web?: WebAccess;
+  /** Absent: the character that the request names does not exist. */
+  characterPrompt?: string;
 }
 
 const clientKeyHeader = 'x-service-tee-client-pub-key';
@@ -44,15 +47,22 @@ const partNeeds: Record<
   Exclude<ChatPart['type'], 'text' | 'file'>,
   { what: string; able: (can: ModelCapabilities, adapters: InputAdapters) => boolean }
 > = {
-  image_url: { what: 'images', able: (can) => can.supportsVision },
+  image_url: { what: 'images', able: (can, { image }) => can.supportsVision || image !== undefined },
   input_audio: { what: 'audio input', able: (can, { audio }) => can.supportsAudioInput || audio !== undefined },
-  video_url: { what: 'video input', able: (can, { audio }) => can.supportsVideoInput || audio !== undefined },
+  video_url: {
+    what: 'video input',
+    able: (can, { audio, image }) => can.supportsVideoInput || (audio ?? image) !== undefined,
+  },
 };
+
+function hasCalls(message: ChatAssistantMessage & { function_call?: unknown }): boolean {
+  return (message.tool_calls?.length ?? 0) > 0 || (message.function_call ?? null) !== null;
+}
 
 function checkMessage(message: ChatMessage, position: number, model: ChatModelLimits): void {
   const place = `messages[${position}]`;
   const content = message.content ?? null;
-  if (message.role === 'assistant' && content === null && (message.tool_calls?.length ?? 0) === 0) {
+  if (message.role === 'assistant' && content === null && !hasCalls(message)) {
     throw invalidField(`${place}.content is required without tool_calls.`, `${place}.content`, 'required');
   }
   if (!Array.isArray(content)) return;
@@ -69,7 +79,12 @@ const maxSchemaLength = 1_000_000;
 /** The format that a request names, in either field; undefined where the answer may be any text. */
 export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefined {
   const { response_format: format, response_schema: schema } = request;
-  if (format?.type === 'json_object') return { type: 'json-object', param: 'response_format' };
+  if (format?.type === 'json_object') {
+    // Several servers take the schema here, and their clients send it so.
+    return format.schema
+      ? { type: 'json-schema', schema: format.schema, param: 'response_format.schema' }
+      : { type: 'json-object', param: 'response_format' };
+  }
   if (format?.type === 'regex') {
     return { type: 'regex', pattern: format.pattern ?? '', param: 'response_format.pattern' };
   }
@@ -153,21 +168,42 @@ function checkCounts(request: ChatCompletionRequest, model: ChatModelLimits): vo
   }
 }
 
+/** Fields of other services that ask for what no model here does, with what they may be. */
+const foreignFields: Readonly<Record<string, { what: string; isHarmless: (value: unknown) => boolean }>> = {
+  modalities: {
+    what: 'other output than text',
+    isHarmless: (value) => Array.isArray(value) && value.every((kind) => kind === 'text'),
+  },
+  audio: { what: 'audio output', isHarmless: () => false },
+  logit_bias: { what: 'biases of tokens', isHarmless: isEmptyObject },
+  web_search_options: { what: 'web search', isHarmless: () => false },
+};
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function checkForeign(request: object, model: ChatModelLimits): void {
+  for (const [field, { what, isHarmless }] of Object.entries(foreignFields)) {
+    const value = (request as Record<string, unknown>)[field] ?? null;
+    if (value !== null && !isHarmless(value)) throw unsupported(model, what, field);
+  }
+}
+
 function checkSearch(parameters: ChatEffectiveParameters, model: ChatModelLimits): void {
-  const { supportsWebSearch, supportsXSearch } = model.capabilities;
+  const access = model.web ?? noWebAccess(model.id);
   const place = 'service_parameters';
-  if (parameters.character_slug !== undefined) {
+  if (parameters.character_slug !== undefined && model.characterPrompt === undefined) {
     throw new PlatformError('CHARACTER_NOT_FOUND', 'There is no such character.', `${place}.character_slug`);
   }
-  if (parameters.enable_web_search !== 'off' && !supportsWebSearch) {
-    throw unsupported(model, 'web search', `${place}.enable_web_search`);
-  }
-  if (parameters.enable_web_scraping && !supportsWebSearch) {
-    throw unsupported(model, 'web scraping', `${place}.enable_web_scraping`);
-  }
-  if (parameters.enable_x_search && !supportsXSearch) {
-    throw unsupported(model, 'x search', `${place}.enable_x_search`);
-  }
+  // `auto` leaves it to the service, which then answers without.
+  if (parameters.enable_web_search === 'on') requireAccess(access.search, `${place}.enable_web_search`);
+  if (parameters.enable_web_scraping) requireAccess(access.pages, `${place}.enable_web_scraping`);
+  if (parameters.enable_x_search) requireAccess(access.xSearch, `${place}.enable_x_search`);
+}
+
+function requireAccess(problem: string | null, param: string): void {
+  if (problem !== null) throw invalidField(problem, param, 'unsupported');
 }
 
 /** Throws `INVALID_REQUEST` naming the first field that the model's capabilities do not support. */
@@ -186,4 +222,6 @@ export function checkSupport(
   checkReasoning(request, model);
   checkLogprobs(request, model);
   checkSearch(parameters, model);
+  checkServerTools(request, model.web ?? noWebAccess(model.id));
+  checkForeign(request, model);
 }

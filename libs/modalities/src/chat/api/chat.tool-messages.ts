@@ -3,11 +3,13 @@ import type { ChatJobMessage, ChatJobToolCall } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 
 /**
- * The members of each message that tools need. Throws `INVALID_REQUEST` naming the field of a call that is incomplete,
- * and of a result without its call.
+ * The members of each message that tools need, those of the deprecated `function_call` too. Throws `INVALID_REQUEST`
+ * naming the field of a call that is incomplete, and of a result without its call.
  */
 export function toolMessages(messages: readonly ChatMessage[]): Pick<ChatJobMessage, 'toolCalls' | 'toolCallId'>[] {
   const known = new Set<string>();
+  /** Ids of the last deprecated call of each function. */
+  const named = new Map<string, string>();
   return messages.map((message, position) => {
     const place = `messages[${position}]`;
     if (message.role === 'tool') {
@@ -18,7 +20,22 @@ export function toolMessages(messages: readonly ChatMessage[]): Pick<ChatJobMess
       }
       return { toolCallId: id };
     }
+    if (message.role === 'function') {
+      const id = named.get(message.name);
+      if (id !== undefined) return { toolCallId: id };
+      const text = `${place}.name names no function_call of an earlier message: ${message.name.slice(0, 64)}.`;
+      throw invalidField(text, `${place}.name`);
+    }
     if (message.role !== 'assistant') return {};
+    const { function_call: deprecated = null } = message as { function_call?: unknown };
+    if (deprecated !== null) {
+      if ((message.tool_calls?.length ?? 0) > 0) {
+        throw invalidField(`${place}.function_call and tool_calls exclude each other.`, `${place}.function_call`);
+      }
+      const call = { id: `call_${position}`, ...functionOf(deprecated, `${place}.function_call`) };
+      named.set(call.name, call.id);
+      return { toolCalls: [call] };
+    }
     const calls = (message.tool_calls ?? []).map((call, index) => callOf(call, `${place}.tool_calls[${index}]`));
     for (const { id } of calls) known.add(id);
     return calls.length === 0 ? {} : { toolCalls: calls };
@@ -32,12 +49,16 @@ function callOf(call: unknown, place: string): ChatJobToolCall {
   if ((type ?? 'function') !== 'function') {
     throw invalidField(`${place}.type must be function.`, `${place}.type`, 'invalid_enum_value');
   }
-  if (!isObject(called)) throw invalidField(`${place}.function must be an object.`, `${place}.function`);
+  return { id, ...functionOf(called, `${place}.function`) };
+}
+
+function functionOf(called: unknown, place: string): Omit<ChatJobToolCall, 'id'> {
+  if (!isObject(called)) throw invalidField(`${place} must be an object.`, place);
   const { name, arguments: text } = called;
   if (typeof name !== 'string' || name === '') {
-    throw invalidField(`${place}.function.name must be a non-empty string.`, `${place}.function.name`);
+    throw invalidField(`${place}.name must be a non-empty string.`, `${place}.name`);
   }
-  return { id, name, arguments: argumentsOf(text, `${place}.function.arguments`) };
+  return { name, arguments: argumentsOf(text, `${place}.arguments`) };
 }
 
 /** An empty text is what some clients send for a function without arguments. */

@@ -156,8 +156,29 @@ describe('the messages of a conversation with tools', () => {
     ]);
   });
 
+  const deprecated = { role: 'assistant', content: null, function_call: { name: 'now', arguments: '{"a":1}' } };
+  const answered = { role: 'function', name: 'now', content: 'noon' };
+
+  it('carry the deprecated calls and results as those of tools', () => {
+    const messages = [user, deprecated, answered, deprecated, { ...answered, content: 'one' }];
+    expect(normalize({ messages }).messages.slice(1)).toEqual([
+      { role: 'assistant', content: '', toolCalls: [{ id: 'call_1', name: 'now', arguments: '{"a":1}' }] },
+      { role: 'tool', name: 'now', content: 'noon', toolCallId: 'call_1' },
+      { role: 'assistant', content: '', toolCalls: [{ id: 'call_3', name: 'now', arguments: '{"a":1}' }] },
+      { role: 'tool', name: 'now', content: 'one', toolCallId: 'call_3' },
+    ]);
+  });
+
   const withFunction = (changes: object) => ({ ...assistant, tool_calls: [{ ...call, ...changes }] });
   it.each<[string, object[]]>([
+    ['messages[1].name', [user, answered, deprecated]],
+    ['messages[2].name', [user, deprecated, { ...answered, name: 'later' }]],
+    ['messages[2].name', [user, deprecated, { role: 'function', content: 'noon' }]],
+    ['messages[1].function_call', [user, { ...deprecated, tool_calls: [call] }]],
+    ['messages[1].function_call', [user, { ...deprecated, function_call: 'now' }]],
+    ['messages[1].function_call.name', [user, { ...deprecated, function_call: { arguments: '{}' } }]],
+    ['messages[1].function_call.arguments', [user, { ...deprecated, function_call: { name: 'a', arguments: '[' } }]],
+    ['messages[1].role', [user, { ...answered, role: 'observer' }]],
     ['messages[1].tool_call_id', [user, result, assistant]],
     ['messages[2].tool_call_id', [user, assistant, { ...result, tool_call_id: 'call_9' }]],
     ['messages[1].content', [user, { ...assistant, tool_calls: [] }]],

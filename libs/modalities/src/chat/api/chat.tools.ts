@@ -2,10 +2,11 @@ import type { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import type { ChatJobPayload } from '../contract/chat.job.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
-import type { ChatFunctionTool, ChatTool } from '../contract/chat.tools.js';
+import type { ChatFunctionTool } from '../contract/chat.tools.js';
 import { functionsOf } from './chat.functions.js';
 import { type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
 import { formatOf } from './chat.support.js';
+import { hasOnlyServerTools, isFunctionTool } from './web/server-tools.js';
 
 /** Longest JSON of all tools together, in characters. */
 const maxToolsLength = 1_000_000;
@@ -13,8 +14,8 @@ const maxToolsLength = 1_000_000;
 type ToolMembers = Pick<ChatJobPayload, 'tools' | 'toolChoice' | 'allowedTools' | 'parallelToolCalls'>;
 
 /** What a request says of tools. Throws `INVALID_REQUEST` naming the first field that is wrong. */
-export function toolsOf(request: ChatCompletionRequest, modelId: string): ToolMembers {
-  const { tools, choice, choiceField } = functionsOf(request) ?? namedTools(request, modelId);
+export function toolsOf(request: ChatCompletionRequest): ToolMembers {
+  const { tools, choice, choiceField } = functionsOf(request) ?? namedTools(request);
   checkDistinct(tools);
   checkLength(tools);
   const known = new Set(tools.map(({ tool }) => tool.name));
@@ -27,22 +28,21 @@ export function toolsOf(request: ChatCompletionRequest, modelId: string): ToolMe
   return { tools: tools.map(({ tool }) => tool), ...chosen, ...parallelOf(request, chosen) };
 }
 
-function namedTools(request: ChatCompletionRequest, modelId: string): GivenTools {
-  const tools = (request.tools ?? []).map((tool, index) => functionTool(tool, index, modelId));
-  return { tools, choice: request.tool_choice ?? null, choiceField: 'tool_choice' };
+/** Tools of this service are no functions: the model does not call them in its response. */
+function namedTools(request: ChatCompletionRequest): GivenTools {
+  const tools = (request.tools ?? []).flatMap((tool, index) =>
+    isFunctionTool(tool) ? [functionTool(tool, index)] : [],
+  );
+  const isTheirs = hasOnlyServerTools(request) && typeof request.tool_choice === 'string';
+  return { tools, choice: isTheirs ? null : (request.tool_choice ?? null), choiceField: 'tool_choice' };
 }
 
-function functionTool(tool: ChatTool, index: number, modelId: string): GivenTool {
+function functionTool(tool: ChatFunctionTool, index: number): GivenTool {
   const place = `tools[${index}]`;
-  if (!isFunctionTool(tool)) throw unsupported(modelId, tool.type, `${place}.type`);
   if (tool.type !== undefined && tool.type !== null && tool.type !== 'function') {
     throw invalidField(`${place}.type must be function.`, `${place}.type`, 'invalid_enum_value');
   }
   return toolOf(tool.function, `${place}.function`);
-}
-
-function isFunctionTool(tool: ChatTool): tool is ChatFunctionTool {
-  return 'function' in tool;
 }
 
 function checkDistinct(tools: readonly GivenTool[]): void {
@@ -93,8 +93,4 @@ function parallelOf(request: ChatCompletionRequest, { toolChoice }: ToolMembers)
     throw invalidField('parallel_tool_calls must be false with a response format.', 'parallel_tool_calls');
   }
   return { parallelToolCalls: false };
-}
-
-function unsupported(modelId: string, what: string, param: string): PlatformError {
-  return invalidField(`The model ${modelId} does not support ${what}.`, param, 'unsupported');
 }

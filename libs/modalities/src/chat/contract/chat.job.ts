@@ -30,6 +30,9 @@ export class ChatJobImage {
 
   /** Part of the caller's request, for refusals. */
   @IsString() param!: string;
+
+  /** Whether it is a frame of a video, which takes fewer tokens; absent in jobs of an older api. Optional for good. */
+  @IsOptional() @IsBoolean() isFrame?: boolean;
 }
 
 /** A call of a tool in an earlier response. */
@@ -66,6 +69,17 @@ function IsToolChoice(): PropertyDecorator {
   });
 }
 
+/** Text to continue without a conversation; one of the two members. */
+export class ChatJobPrompt {
+  @IsOptional() @IsString() text?: string;
+
+  /** Tokens of the model's own tokenizer. */
+  @IsOptional() @IsArray() @IsInt({ each: true }) @Min(0, { each: true }) tokenIds?: number[];
+
+  /** Field of the caller's request, for refusals. */
+  @IsString() param!: string;
+}
+
 /** One message of the conversation in canonical form; content parts are already joined to text. */
 export class ChatJobMessage {
   @IsIn(['system', 'user', 'assistant', 'tool'])
@@ -81,6 +95,9 @@ export class ChatJobMessage {
   @IsOptional()
   @IsString()
   reasoningContent?: string;
+
+  /** Where a part to cache ends in `content`, in UTF-16 units; optional for good. */
+  @IsOptional() @IsInt() @Min(0) cacheMark?: number;
 
   /** For models that see; optional for good. */
   @IsOptional()
@@ -119,6 +136,18 @@ export class SamplingOptions {
   @IsOptional() @IsInt() @Min(1) seed?: number;
 }
 
+function HasConversation(): PropertyDecorator {
+  return ValidateBy({
+    name: 'hasConversation',
+    validator: {
+      validate: (value: unknown, details) =>
+        (Array.isArray(value) && value.length > 0) ||
+        (details?.object as Partial<ChatJobPayload>)?.prompts !== undefined,
+      defaultMessage: () => '$property must not be empty',
+    },
+  });
+}
+
 /** What the text of every choice must look like. */
 export class ChatJobFormat {
   @IsIn(['json-object', 'json-schema', 'regex', 'grammar'])
@@ -139,11 +168,27 @@ export class ChatJobFormat {
 
 /** A chat request as the worker sees it: no OpenAI types, no HTTP, validated again on arrival. */
 export class ChatJobPayload {
+  /** Empty only beside `prompts`. */
   @IsArray()
-  @ArrayMinSize(1)
+  @HasConversation()
   @ValidateNested({ each: true })
   @Type(() => ChatJobMessage)
   messages!: ChatJobMessage[];
+
+  /**
+   * Texts to continue as they are, without a chat template; `n` choices for each, numbered through. Their whole output is
+   * text: no reasoning and no calls. Optional for good.
+   */
+  @IsOptional()
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(20)
+  @ValidateNested({ each: true })
+  @Type(() => ChatJobPrompt)
+  prompts?: ChatJobPrompt[];
+
+  /** Whether each choice begins with its prompt; only beside `prompts`. */
+  @IsOptional() @IsBoolean() echo?: boolean;
 
   @ValidateNested()
   @Type(() => SamplingOptions)
@@ -179,6 +224,20 @@ export class ChatJobPayload {
 
   @IsOptional() @IsString() promptCacheKey?: string;
 
+  /** Searches of the web that succeeded before the job, and pages that were read; each is charged. Optional for good. */
+  @IsOptional() @IsInt() @Min(0) webSearches?: number;
+  @IsOptional() @IsInt() @Min(0) webSearchNano?: number;
+  @IsOptional() @IsInt() @Min(0) webPages?: number;
+
+  /** How long the cached prompt is kept before those of others, in seconds; optional for good. */
+  @IsOptional() @IsInt() @Min(1) @Max(86_400) cacheSeconds?: number;
+
+  /** Requests with another label copy nothing of this prompt's cache. Absent only in jobs of an older api. */
+  @IsOptional() @IsString() cacheScope?: string;
+
+  /** Leading characters of the first message that are the model's default system prompt; absent: none. */
+  @IsOptional() @IsInt() @Min(0) platformCharacters?: number;
+
   /** Absent: any text, as in jobs of an api that did not know of it. Optional for good. */
   @IsOptional() @ValidateNested() @Type(() => ChatJobFormat) format?: ChatJobFormat;
 
@@ -204,6 +263,7 @@ export class ChatJobPayload {
 export class ChatJobResult {
   @IsInt() @Min(0) promptTokens!: number;
   @IsInt() @Min(0) cachedTokens!: number;
+  @IsOptional() @IsInt() @Min(0) cacheWriteTokens?: number;
   @IsInt() @Min(0) completionTokens!: number;
   @IsInt() @Min(0) reasoningTokens!: number;
 }

@@ -9,12 +9,17 @@ export class ChatCacheControl {
   @ChoiceField(['ephemeral'], { required: true, description: 'Type of the cache mark.', example: 'ephemeral' })
   type!: string;
 
-  @TextField({ description: 'Accepted without effect.', example: '5m' })
+  @TextField({
+    description: 'How long to keep it: seconds, minutes or hours, up to `24h`. Default `5m`.',
+    example: '5m',
+  })
   ttl?: string;
 }
 
 class ChatContentPart {
-  @ObjectField(ChatCacheControl, { description: 'Accepted without effect: every prefix is cached.' })
+  @ObjectField(ChatCacheControl, {
+    description: 'Ends a part of the prompt to cache; tokens written for it are `cache_creation_input_tokens`.',
+  })
   cache_control?: ChatCacheControl;
 }
 
@@ -35,7 +40,10 @@ export class ChatImagePart extends ChatContentPart {
   @ChoiceField(['image_url'], { required: true, description: 'Type of the part.' })
   type!: 'image_url';
 
-  @ObjectField(ChatImageUrl, { required: true, description: 'The image, for models with `supportsVision`.' })
+  @ObjectField(ChatImageUrl, {
+    required: true,
+    description: 'The image. Models without `supportsVision` get what input adapters find in it.',
+  })
   image_url!: ChatImageUrl;
 }
 
@@ -66,7 +74,10 @@ export class ChatVideoPart extends ChatContentPart {
   @ChoiceField(['video_url'], { required: true, description: 'Type of the part.' })
   type!: 'video_url';
 
-  @ObjectField(ChatVideoUrl, { required: true, description: 'The video, for models with `supportsVideoInput`.' })
+  @ObjectField(ChatVideoUrl, {
+    required: true,
+    description: 'The video. Models without `supportsVideoInput` get what input adapters find in it.',
+  })
   video_url!: ChatVideoUrl;
 }
 
@@ -237,8 +248,25 @@ export class ChatToolMessage extends SpokenMessage {
   tool_call_id!: string;
 }
 
+/** The deprecated form of a tool message, which belongs to the last `function_call` of its name. */
+export class ChatFunctionMessage {
+  @ChoiceField(['function'], { required: true, description: 'Who speaks.' })
+  role!: 'function';
+
+  @TextField({ required: true, minLength: 1, description: 'Name of the function this is the result of.' })
+  name!: string;
+
+  @TextField({ nullable: true, description: 'Result of the function.' })
+  content?: string | null;
+}
+
 export type ChatMessage =
-  ChatUserMessage | ChatAssistantMessage | ChatToolMessage | ChatSystemMessage | ChatDeveloperMessage;
+  | ChatUserMessage
+  | ChatAssistantMessage
+  | ChatToolMessage
+  | ChatSystemMessage
+  | ChatDeveloperMessage
+  | ChatFunctionMessage;
 
 const messageClasses: Record<ChatMessage['role'], new () => ChatMessage> = {
   user: ChatUserMessage,
@@ -246,9 +274,11 @@ const messageClasses: Record<ChatMessage['role'], new () => ChatMessage> = {
   tool: ChatToolMessage,
   system: ChatSystemMessage,
   developer: ChatDeveloperMessage,
+  function: ChatFunctionMessage,
 };
 
-export const chatMessageClasses = Object.values(messageClasses);
+/** The classes that the API document shows: all but the deprecated one. */
+export const chatMessageClasses = Object.values(messageClasses).filter((known) => known !== ChatFunctionMessage);
 
 /** The class of a message, by its role. */
 export const chatMessageOf: NestedClass = ({ role }) => {

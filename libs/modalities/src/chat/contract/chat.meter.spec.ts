@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chargeLines, type Pricing, quoteUnits } from '#model-registry/manifest';
 import { plainChat } from '#test/plain-chat';
-import { chatCost, chatUnits, clampChat, quoteChat } from './chat.meter.js';
+import { boundChat, chatCost, chatUnits, choiceCount, clampChat, quoteChat } from './chat.meter.js';
 
 const pricing: Pricing = {
   input: { usd: 0.15, diem: 0.15 },
@@ -10,6 +10,8 @@ const pricing: Pricing = {
   cache_input: { usd: 0.03, diem: 0.03 },
   extended: { context_token_threshold: 1000, input: { usd: 0.3, diem: 0.3 }, output: { usd: 1.2, diem: 1 } },
 };
+
+const price = (usd: number) => ({ usd, diem: usd });
 
 describe('chatUnits', () => {
   it('bills cached tokens at their own price and the rest as input', () => {
@@ -161,6 +163,46 @@ describe('clampChat', () => {
 });
 
 describe('a charge of a chat', () => {
+  it('bills written tokens at `cache_write` where the model has that price, else as input', () => {
+    const usage = {
+      promptTokens: 900,
+      cachedTokens: 400,
+      cacheWriteTokens: 300,
+      completionTokens: 100,
+      reasoningTokens: 0,
+    };
+    const written: Pricing = { ...pricing, cache_write: { usd: 0.2, diem: 0.2 }, extended: undefined };
+    const amounts = (prices: Pricing) =>
+      chargeLines('m', chatUnits(usage, prices), prices).map(({ sku, amountNano }) => [sku, amountNano]);
+    expect(amounts(written)).toEqual([
+      ['m-llm-input-mtoken', 30_000n],
+      ['m-llm-cache-input-mtoken', 12_000n],
+      ['m-llm-cache-write-mtoken', 60_000n],
+      ['m-llm-output-mtoken', 60_000n],
+    ]);
+    expect(amounts({ ...written, cache_write: undefined })).toEqual([
+      ['m-llm-input-mtoken', 75_000n],
+      ['m-llm-cache-input-mtoken', 12_000n],
+      ['m-llm-output-mtoken', 60_000n],
+    ]);
+    const extended = { context_token_threshold: 100, input: price(1), output: price(1), cache_write: price(2) };
+    expect(amounts({ ...written, extended })).toContainEqual(['m-llm-cache-write-mtoken', 600_000n]);
+  });
+
+  it('is covered by the quote when a cache write costs more than input', () => {
+    const odd: Pricing = { input: price(1), output: price(1), cache_write: price(4) };
+    const quote = quoteChat(plainChat(), { contextLength: 4096, maxCompletionTokens: 512, pricing: odd });
+    const { promptTokens, completionTokens } = quote;
+    const usage = {
+      promptTokens,
+      cachedTokens: 0,
+      cacheWriteTokens: promptTokens,
+      completionTokens,
+      reasoningTokens: 0,
+    };
+    expect(quoteUnits(chatUnits(usage, odd), odd)).toBe(quote.amountNanoUsd);
+  });
+
   it('counts in millions of tokens and names the SKU', () => {
     const usage = { promptTokens: 900, cachedTokens: 400, completionTokens: 100, reasoningTokens: 0 };
     expect(chargeLines('m', chatUnits(usage, pricing), pricing)).toEqual([
@@ -169,5 +211,34 @@ describe('a charge of a chat', () => {
       { sku: 'm-llm-output-mtoken', units: '0.000100', unitPriceNano: 600_000_000n, amountNano: 60_000n },
     ]);
     expect(chargeLines('m', chatUnits(usage, null), null)).toEqual([]);
+  });
+});
+
+describe('texts to continue', () => {
+  const reach = { contextLength: 1_000, maxCompletionTokens: 500 };
+  const prompts = [
+    { text: 'abc', param: 'prompt[0]' },
+    { tokenIds: [1, 2, 3, 4], param: 'prompt[1]' },
+    { text: 'x'.repeat(5_000), param: 'prompt[2]' },
+  ];
+  const payload = plainChat({ messages: [], prompts, n: 2, maxTokens: 10 });
+
+  it('are bounded one by one, with the choices of each', () => {
+    expect(choiceCount(payload)).toBe(6);
+    expect(boundChat(payload, reach)).toEqual({ promptTokens: 19 + 20 + 1_000, completionTokens: 60 });
+  });
+
+  it('are quoted at what they can use at most', () => {
+    const worst = { promptTokens: 1_039, cachedTokens: 0, completionTokens: 60, reasoningTokens: 0 };
+    const flat = { input: pricing.input, output: pricing.output } as Pricing;
+    expect(quoteChat(payload, { ...reach, pricing: flat }).amountNanoUsd).toBe(
+      quoteUnits(chatUnits(worst, flat), flat),
+    );
+  });
+
+  it('get as many tokens for every choice as an amount pays for', () => {
+    const tariff = { ...reach, pricing };
+    const { amountNanoUsd } = quoteChat({ ...payload, maxTokens: 4 }, tariff);
+    expect(clampChat(payload, tariff, amountNanoUsd)?.maxTokens).toBe(4);
   });
 });

@@ -1,7 +1,8 @@
-import { displayNanos, type NanoUsd, type TokenUsage } from '#common';
+import { displayNanos, type JobUsage, type NanoUsd } from '#common';
 import { type BillableUnit, type Price, type Pricing, quoteUnits } from '#model-registry/manifest';
-import type { ChatJobPayload } from './chat.job.js';
+import type { ChatJobPayload, ChatJobPrompt } from './chat.job.js';
 import { callBytes, toolBytes } from './chat.tool-meter.js';
+import { webUnits, webUnitsOf } from './chat.web-meter.js';
 
 /*
  * Prices of chat, as pure functions: the worst case before a request runs, the usage lines after it. Money is an
@@ -16,6 +17,8 @@ export interface ChatBounds {
   maxCompletionTokens: number;
   /** Maximum number of tokens of an image; absent: unknown, up to the whole context. */
   imageTokens?: number;
+  /** Maximum number of tokens of a frame of a video; absent: as of an image. */
+  frameTokens?: number;
 }
 
 /** What the meter needs to know about a model. */
@@ -27,6 +30,8 @@ export interface ChatTariff extends ChatBounds {
 export interface ChatQuote {
   promptTokens: number;
   completionTokens: number;
+  /** What is looked up for it; absent: nothing. */
+  units?: JobUsage['units'];
   amountNanoUsd: bigint;
 }
 
@@ -49,8 +54,24 @@ export function promptBytes({ messages, tools = [] }: Pick<ChatJobPayload, 'mess
   return inMessages + toolBytes(tools);
 }
 
-function imageCount({ messages }: Pick<ChatJobPayload, 'messages'>): number {
-  return messages.reduce((sum, { images = [] }) => sum + images.length, 0);
+/** The most that images and frames take; unknown ones take the whole context. */
+function tokensOfImages({ messages }: Pick<ChatJobPayload, 'messages'>, reach: ChatBounds): number {
+  const { contextLength, imageTokens = contextLength, frameTokens = imageTokens } = reach;
+  const images = messages.flatMap((message) => message.images ?? []);
+  return images.reduce((sum, { isFrame }) => sum + (isFrame === true ? frameTokens : imageTokens), 0);
+}
+
+/** How many texts a request generates. */
+export function choiceCount({ n, prompts }: Pick<ChatJobPayload, 'n' | 'prompts'>): number {
+  return n * (prompts?.length ?? 1);
+}
+
+/** A tokenizer adds at most these to a prompt without a template. */
+const tokensPerBarePrompt = 16;
+
+/** An upper bound of the tokens of a prompt without a template. */
+export function barePromptTokens({ text = '', tokenIds = [] }: ChatJobPrompt): number {
+  return Buffer.byteLength(text) + tokenIds.length + tokensPerBarePrompt;
 }
 
 /** Returns the maximum number of tokens a request can use. */
@@ -58,18 +79,25 @@ export function boundChat(
   payload: ChatJobPayload,
   reach: ChatBounds,
 ): { promptTokens: number; completionTokens: number } {
+  const completionTokens = choiceBound(payload, reach) * choiceCount(payload);
+  if (payload.prompts !== undefined) {
+    const bounds = payload.prompts.map((prompt) => Math.min(reach.contextLength, barePromptTokens(prompt)));
+    return { promptTokens: bounds.reduce((sum, tokens) => sum + tokens, 0), completionTokens };
+  }
   const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
-  const ofImages = imageCount(payload) * (reach.imageTokens ?? reach.contextLength);
+  const ofImages = tokensOfImages(payload, reach);
   const promptTokens = Math.min(reach.contextLength, promptBytes(payload) + overhead + ofImages);
-  return { promptTokens, completionTokens: choiceBound(payload, reach) * payload.n };
+  return { promptTokens, completionTokens };
 }
 
 /** The most a request can use and cost. Never less than what `chatUnits` bill for it. */
 export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuote {
   const { promptTokens, completionTokens } = boundChat(payload, tariff);
   const dearest = dearestPricing(promptTokens, tariff.pricing);
-  const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0 };
-  return { promptTokens, completionTokens, amountNanoUsd: quoteUnits(chatUnits(worst, dearest), dearest) };
+  const units = webUnitsOf(payload);
+  const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0, units };
+  const amountNanoUsd = quoteUnits(chatUnits(worst, dearest), dearest);
+  return { promptTokens, completionTokens, ...(units && { units }), amountNanoUsd };
 }
 
 /** The least amount that a request is admitted for: its prompt, and one token per choice. */
@@ -82,14 +110,14 @@ function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
   return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
 }
 
-/** Returns one flat price that no reachable tier and no cache hit exceeds. */
+/** Returns one flat price that no reachable tier, no cache hit and no cache write exceeds. */
 function dearestPricing(promptTokens: number, pricing: Pricing | null): Pricing | null {
   if (pricing === null) return null;
   const { extended } = pricing;
   const tiers =
     extended !== undefined && promptTokens > extended.context_token_threshold ? [pricing, extended] : [pricing];
   return {
-    input: dearest(tiers.flatMap(({ input, cache_input: cached }) => [input, cached])),
+    input: dearest(tiers.flatMap(({ input, cache_input: cached, cache_write: written }) => [input, cached, written])),
     output: dearest(tiers.map(({ output }) => output)),
   };
 }
@@ -116,9 +144,12 @@ export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantable
   return { ...payload, maxTokens: max };
 }
 
-/** A payload with its worst-case cost, and the same with as much output as an amount pays for. */
+/** A payload with the most it can use and cost, and the same with as much output as an amount pays for. */
 export function affordableChat(payload: ChatJobPayload, tariff: ChatTariff) {
-  const quoted = (asked: ChatJobPayload) => ({ payload: asked, amountNano: quoteChat(asked, tariff).amountNanoUsd });
+  const quoted = (asked: ChatJobPayload) => {
+    const { amountNanoUsd: amountNano, ...bounds } = quoteChat(asked, tariff);
+    return { payload: asked, bounds, amountNano };
+  };
   return {
     ...quoted(payload),
     shrink: (grantableNano: NanoUsd) => {
@@ -129,28 +160,30 @@ export function affordableChat(payload: ChatJobPayload, tariff: ChatTariff) {
 }
 
 /**
- * Returns the usage by price. Cached prompt tokens are billed at `cache_input` where the model has that price; input
- * beyond the threshold of the extended tier reprices the whole request.
+ * Returns the usage by price. Cached prompt tokens are billed at `cache_input`, and those written for a part to cache at
+ * `cache_write`, where the model has these prices; input beyond the threshold of the extended tier reprices the whole
+ * request. Searches and pages have prices of their own.
  */
-export function chatUnits(usage: TokenUsage, pricing: Pricing | null): BillableUnit[] {
-  const { promptTokens, cachedTokens, completionTokens } = usage;
+export function chatUnits(usage: JobUsage, pricing: Pricing | null): BillableUnit[] {
+  const { promptTokens, cachedTokens, cacheWriteTokens = 0, completionTokens } = usage;
   const { extended } = pricing ?? {};
   const isExtended = extended !== undefined && promptTokens > extended.context_token_threshold;
   const [tier, path] = isExtended ? [extended, 'extended.'] : [pricing, ''];
   const cachedPrice = tier?.cache_input === undefined ? 'input' : 'cache_input';
-  const units = [
-    { sku: 'llm-input-mtoken', price: `${path}input`, count: promptTokens - cachedTokens },
+  const writtenTokens = tier?.cache_write === undefined ? 0 : cacheWriteTokens;
+  const tokens = [
+    { sku: 'llm-input-mtoken', price: `${path}input`, count: promptTokens - cachedTokens - writtenTokens },
     { sku: 'llm-cache-input-mtoken', price: `${path}${cachedPrice}`, count: cachedTokens },
+    { sku: 'llm-cache-write-mtoken', price: `${path}cache_write`, count: writtenTokens },
     { sku: 'llm-output-mtoken', price: `${path}output`, count: completionTokens },
   ];
-  return units
-    .filter(({ sku, count }) => sku !== 'llm-cache-input-mtoken' || count > 0)
-    .map((unit) => ({ ...unit, measure: 'million' }));
+  const billed = tokens.filter(({ sku, count }) => !sku.startsWith('llm-cache-') || count > 0);
+  return [...billed.map((unit) => ({ ...unit, measure: 'million' as const })), ...webUnits(usage)];
 }
 
 /** Returns the `cost` of a response as the ledger will split it: reserved DIEM pay first, `usd` is the rest. */
 export function chatCost(
-  usage: TokenUsage,
+  usage: JobUsage,
   pricing: Pricing | null,
   heldDiemNano: NanoUsd,
 ): { usd: number; diem: number } {

@@ -54,7 +54,7 @@ export class ChatFallback {
 
 /** `service_parameters` of the request. */
 export class ChatServiceParameters {
-  @TextField({ description: 'A public character whose persona is used.' })
+  @TextField({ description: 'A character of `GET /characters`, whose persona the model takes on.' })
   character_slug?: string;
 
   @BooleanField({ default: false, description: 'Leave reasoning out of the response.', example: false })
@@ -65,37 +65,54 @@ export class ChatServiceParameters {
 
   @BooleanField({
     default: true,
-    description: 'False: trusted hardware only, even with end-to-end encryption headers.',
+    description: 'Accepted without effect: no model runs on trusted hardware.',
   })
   enable_e2ee?: boolean;
 
-  @ChoiceField(['auto', 'off', 'on'], { default: 'off', description: 'Web search by the service.' })
+  @ChoiceField(['auto', 'off', 'on'], {
+    default: 'off',
+    description:
+      'Searches the web for the latest user message; with `auto` the model decides. See docs/web-search-in-chat.md.',
+    example: 'on',
+  })
   enable_web_search?: string;
 
-  @BooleanField({ default: false, description: 'Fetch up to 5 URLs of the latest user message.' })
+  @BooleanField({
+    default: false,
+    description: 'Reads up to 5 addresses of the latest user message instead of a search.',
+  })
   enable_web_scraping?: boolean;
 
-  @BooleanField({ default: false, description: 'Cite sources as `[REF]0[/REF]`.' })
+  @BooleanField({ default: false, description: 'The response cites web sources as `[REF]0[/REF]`.' })
   enable_web_citations?: boolean;
 
-  @BooleanField({ default: false, description: 'Search results in the first chunk of a stream.' })
+  @BooleanField({ default: false, description: 'The first chunk of a stream has the texts of the sources, too.' })
   include_search_results_in_stream?: boolean;
 
-  @BooleanField({ description: 'Search results as a tool call named `service_web_search_documents`.' })
+  @BooleanField({ description: 'Returns the sources as a tool call `service_web_search_documents`, too.' })
   return_search_results_as_documents?: boolean;
 
-  @BooleanField({ default: true, description: 'Prepend the model’s default system prompt.', example: true })
+  @BooleanField({
+    default: true,
+    description: 'Prepend the default system prompts of the service and the model.',
+    example: true,
+  })
   include_service_system_prompt?: boolean;
 
-  @BooleanField({ default: false, description: 'Search by the model’s own provider.' })
+  @BooleanField({ default: false, description: 'Search posts of X instead of the web, for models that support it.' })
   enable_x_search?: boolean;
 }
 
-function stopProblem(value: unknown): string | null {
-  const wording = 'must be a string, or an array of 1 to 4 strings';
+/** Schema of a `stop` field. */
+export const stopSchema = {
+  anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, maxItems: 4 }, { nullable: true }],
+};
+
+export function stopProblem(value: unknown): string | null {
+  const wording = 'must be a string, or an array of at most 4 strings';
   if (typeof value === 'string') return null;
   if (!Array.isArray(value)) return wording;
-  if (value.length === 0 || value.length > 4) return `${wording}; this one has ${value.length}`;
+  if (value.length > 4) return `${wording}; this one has ${value.length}`;
   return value.every((item) => typeof item === 'string') ? null : wording;
 }
 
@@ -157,7 +174,11 @@ export class ChatCompletionRequest {
   })
   top_p?: number;
 
-  @IntegerField({ minimum: 0, description: 'Keep this many of the most likely tokens; 0 keeps all.', example: 40 })
+  @IntegerField({
+    minimum: -1,
+    description: 'Keep this many of the most likely tokens; 0 and -1 keep all.',
+    example: 40,
+  })
   top_k?: number;
 
   @NumberField({
@@ -187,8 +208,7 @@ export class ChatCompletionRequest {
 
   @IntegerField({
     minimum: 0,
-    exclusiveMinimum: true,
-    description: 'The same seed produces the same text.',
+    description: 'The same seed produces the same text; 0 is no seed.',
     example: 42,
   })
   seed?: number;
@@ -197,13 +217,7 @@ export class ChatCompletionRequest {
     name: 'isStop',
     description: 'Up to 4 strings that end the response and are not part of it.',
     example: ['\n\n'],
-    schema: {
-      anyOf: [
-        { type: 'string' },
-        { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 4 },
-        { nullable: true },
-      ],
-    },
+    schema: stopSchema,
     check: stopProblem,
   })
   stop?: string | string[] | null;
@@ -245,6 +259,8 @@ export class ChatCompletionRequest {
   response_format?: {
     type: 'text' | 'json_object' | 'json_schema' | 'regex' | 'grammar';
     json_schema?: { schema?: object | null };
+    /** Of a `json_object`. */
+    schema?: object | null;
     pattern?: string;
     grammar?: string;
   };
@@ -270,7 +286,9 @@ export class ChatCompletionRequest {
   })
   prompt_cache_key?: string;
 
-  @ChoiceField(['default', 'extended', '24h'], { description: 'Accepted without effect.' })
+  @ChoiceField(['default', 'extended', '24h', 'in_memory'], {
+    description: '`extended` and `24h`: keep the cached prompt before others for a day.',
+  })
   prompt_cache_retention?: string;
 
   @ObjectListField(() => ChatFallback, [ChatFallback], { maxItems: 10, description: 'Accepted without effect.' })

@@ -23,6 +23,16 @@ export class ChatTokenLogprob extends ChatTokenAlternative {
 export class ChatChoiceLogprobs {
   @ApiProperty({ type: () => ChatTokenLogprob, isArray: true })
   content!: ChatTokenLogprob[];
+
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'object', additionalProperties: true },
+    nullable: true,
+    required: false,
+    description: 'Null: nothing here refuses apart from the text.',
+    example: null,
+  })
+  refusal!: null;
 }
 
 export class ChatCalledFunction {
@@ -187,6 +197,14 @@ export class ChatEffectiveParameters {
 
   @ApiProperty({ type: () => ChatSearchCitation, isArray: true, required: false })
   web_search_citations!: ChatSearchCitation[];
+
+  @ApiProperty({
+    type: 'string',
+    required: false,
+    description: 'Why the response does without some or all of the web. Absent if everything worked.',
+    example: 'The web search took too long.',
+  })
+  web_search_error?: string;
 }
 
 export class ChatCompletionResponse {

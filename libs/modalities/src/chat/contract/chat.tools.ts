@@ -45,10 +45,47 @@ export class ChatFunctionTool {
 
 const serverTools = ['web_search', 'x_search'] as const;
 
+const maxHandles = 10;
+
+function handlesProblem(value: unknown): string | null {
+  const isList = Array.isArray(value) && value.length <= maxHandles;
+  const areHandles = isList && value.every((handle) => typeof handle === 'string' && /^@?\w{1,15}$/.test(handle));
+  return areHandles ? null : `must hold up to ${maxHandles} handles of A-Z, a-z, 0-9 and _`;
+}
+
+function dayProblem(value: unknown): string | null {
+  const isDay = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value));
+  return isDay ? null : 'must be a date such as 2026-01-31';
+}
+
+export const HandlesField = (description: string): PropertyDecorator =>
+  CheckedField({
+    name: 'isHandles',
+    nullable: true,
+    description,
+    schema: { type: 'array', items: { type: 'string' }, maxItems: maxHandles },
+    check: handlesProblem,
+  });
+
+export const DayField = (description: string): PropertyDecorator =>
+  CheckedField({ name: 'isDay', nullable: true, description, schema: { type: 'string' }, check: dayProblem });
+
 /** A tool that this service runs. */
 export class ChatServerTool {
   @ChoiceField(serverTools, { required: true, description: 'Which tool.', example: 'web_search' })
   type!: (typeof serverTools)[number];
+
+  @HandlesField('Of `x_search`: only posts of these accounts.')
+  allowed_x_handles?: string[] | null;
+
+  @HandlesField('Of `x_search`: no posts of these accounts.')
+  excluded_x_handles?: string[] | null;
+
+  @DayField('Of `x_search`: first day of the posts.')
+  from_date?: string | null;
+
+  @DayField('Of `x_search`: last day of the posts.')
+  to_date?: string | null;
 }
 
 export type ChatTool = ChatFunctionTool | ChatServerTool;
@@ -108,10 +145,16 @@ function formatVariant(type: string, more: Record<string, unknown> = {}): Record
   };
 }
 
+function withOptional(variant: Record<string, unknown>, more: Record<string, unknown>): Record<string, unknown> {
+  return { ...variant, properties: { ...(variant.properties as object), ...more } };
+}
+
 export const responseFormatSchema = {
   oneOf: [
     formatVariant('json_schema', { json_schema: { type: 'object', additionalProperties: { nullable: true } } }),
-    formatVariant('json_object'),
+    withOptional(formatVariant('json_object'), {
+      schema: { type: 'object', additionalProperties: { nullable: true } },
+    }),
     formatVariant('text'),
     formatVariant('regex', { pattern: { type: 'string' } }),
     formatVariant('grammar', { grammar: { type: 'string' } }),
@@ -120,7 +163,11 @@ export const responseFormatSchema = {
 
 export function responseFormatProblem(value: unknown): string | null {
   const type = isObject(value) ? value.type : undefined;
-  if (type === 'text' || type === 'json_object') return null;
+  if (type === 'text') return null;
+  if (type === 'json_object') {
+    const { schema: own } = value as Record<string, unknown>;
+    return own === undefined || own === null || isObject(own) ? null : 'must have an object schema';
+  }
   if (type === 'regex' || type === 'grammar') return textFormatProblem(value as Record<string, unknown>, type);
   if (type !== 'json_schema') return 'must have a type of text, json_object, json_schema, regex or grammar';
   const format = (value as Record<string, unknown>).json_schema;

@@ -7,9 +7,16 @@ import type {
 } from '#inference/host';
 import type { ReasoningFormat, ToolStyleName, ToolUse } from '#inference/output';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
-import type { ChatEvent, ChatJobMessage, ChatJobPayload, TextDeltaEvent } from '../contract/index.js';
+import {
+  type ChatEvent,
+  type ChatJobMessage,
+  type ChatJobPayload,
+  type TextDeltaEvent,
+  webUnitsOf,
+} from '../contract/index.js';
 import type { ChatImageReader } from './chat-image.reader.js';
 import { ChoiceChannels } from './choice-channels.js';
+import { continuePrompts } from './continue-prompts.js';
 import { MergedEvents } from './merged-events.js';
 import { ToolChannel } from './tool-channel.js';
 import { toolUseOf } from './tool-use.js';
@@ -23,6 +30,7 @@ export class ChatProcessor {
 
   /** Rejects with the host's `PlatformError`. A cancelled job resolves, with what it generated. */
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
+    if (job.envelope.payload.prompts !== undefined) return await continuePrompts(this.runner, job);
     const startedAt = performance.now();
     const { payload, stream: isStream } = job.envelope;
     const isWhole = isStream === false;
@@ -38,7 +46,7 @@ export class ChatProcessor {
     const send = (events: ChatEvent[]): void => {
       if (events.length > 0) job.replies.send(...events);
     };
-    const images = await this.images.read(payload.messages);
+    const images = await this.images.read(payload);
     const { cancelled, usage } = await this.runner.run(requestOf(job, images), {
       signal: job.signal,
       onRestart: isWhole ? onRestart : undefined,
@@ -49,7 +57,7 @@ export class ChatProcessor {
     });
     send(merged.take());
     return {
-      usage: { ...usage, reasoningTokens: stream.reasoningTokens },
+      usage: { ...usage, reasoningTokens: stream.reasoningTokens, units: webUnitsOf(payload) },
       cancelled,
       executionMs: Math.round(performance.now() - startedAt),
     };
@@ -133,6 +141,9 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
       reasoningEffort,
       thinkingBudget,
     },
+    ...(payload.cacheSeconds === undefined ? {} : { cacheMs: payload.cacheSeconds * 1_000 }),
+    cacheScope: payload.cacheScope,
+    platformCharacters: payload.platformCharacters,
     n: payload.n,
     sampling: { ...payload.sampling },
     maxTokens: payload.maxTokens,
@@ -160,7 +171,7 @@ function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined 
 }
 
 function templateMessage(message: ChatJobMessage) {
-  const { role, content, name, reasoningContent, toolCalls, toolCallId, images } = message;
+  const { role, content, name, reasoningContent, toolCalls, toolCallId, images, cacheMark } = message;
   const imagePositions = images?.map(({ position }) => position);
-  return { role, content, name, reasoning_content: reasoningContent, toolCalls, toolCallId, imagePositions };
+  return { role, content, name, reasoning_content: reasoningContent, toolCalls, toolCallId, imagePositions, cacheMark };
 }

@@ -15,7 +15,7 @@ export const embeddingDocument: DocumentedRoute = {
     one: { summary: 'One text', value: { model: 'default', input: texts[0] } },
     several: {
       summary: 'Several texts, short vectors, packed',
-      value: { model: 'default', input: texts, dimensions: 128, encoding_format: 'base64' },
+      value: { model: 'default', input: texts, dimensions: 32, encoding_format: 'base64' },
     },
   },
   responses: { 200: { description: 'The vectors, in the order of the input.', json: EmbeddingResponse } },

@@ -14,6 +14,8 @@ describe('an embedding request', () => {
     ['a text', { input: 'one' }],
     ['texts', { input: ['one', ' '] }],
     ['as many texts as fit', { input: Array.from({ length: 2_048 }, () => 'x') }],
+    ['token ids', { input: [101, 7592, 102] }],
+    ['lists of token ids', { input: [[101, 102], [5]] }],
     ['fields that are ignored', { input: 'one', user: 'u', other: 1, encoding_format: null, dimensions: null }],
   ])('is %s', (_name, body) => {
     expect(read(body)).toMatchObject(body);
@@ -30,9 +32,12 @@ describe('an embedding request', () => {
       'input',
       /at most 2048 texts; this one has 2049/,
     ],
-    ['token ids', { input: [1, 2, 3] }, 'input', /token ids are not taken/],
-    ['lists of token ids', { input: [[1, 2], [3]] }, 'input', /token ids are not taken/],
-    ['ids outside every vocabulary', { input: [2_000_000_000, -1] }, 'input', /token ids are not taken/],
+    ['ids outside every vocabulary', { input: [2_000_000_000, -1] }, 'input', /whole numbers from 0/],
+    ['half a token', { input: [[1], [1.5]] }, 'input', /whole numbers from 0/],
+    ['an empty list of token ids', { input: [[1], []] }, 'input', /not empty/],
+    ['token ids among texts', { input: ['a', [1]] }, 'input', /must be a string or an array of strings/],
+    ['texts among token ids', { input: [[1], 'a'] }, 'input', /lists of token ids/],
+    ['lists one too many', { input: Array.from({ length: 2_049 }, () => [1]) }, 'input', /at most 2048/],
     ['something else', { input: { text: 'a' } }, 'input', /must be a string or an array of 1 to 2048 strings/],
     ['nothing among texts', { input: ['a', null] }, 'input', /must be a string or an array of strings/],
     ['an unknown format', { input: 'a', encoding_format: 'int8' }, 'encoding_format', /must be one of: float, base64/],
@@ -59,6 +64,16 @@ describe('the job of an embedding request', () => {
     expect(normalizeEmbedding(read({ input: 'a', dimensions: 384 }), members).dimensions).toBeNull();
   });
 
+  it('has the token ids of each text', () => {
+    const tokenIds = [[101, 102]];
+    expect(normalizeEmbedding(read({ input: [101, 102] }), members)).toEqual({ texts: [], tokenIds, dimensions: null });
+    expect(normalizeEmbedding(read({ input: [[101], [5]] }), members).tokenIds).toEqual([[101], [5]]);
+    const long = read({ input: [[1], Array.from({ length: 513 }, () => 1)] });
+    expect(() => normalizeEmbedding(long, members)).toThrow(
+      expect.objectContaining({ code: 'TOO_MANY_TOKENS', param: 'input[1]' }),
+    );
+  });
+
   it('is rejected for unsupported dimensions', () => {
     const wide = read({ input: 'a', dimensions: 385 });
     expect(() => normalizeEmbedding(wide, members)).toThrow('must not be greater than the 384 of this model');
@@ -68,14 +83,34 @@ describe('the job of an embedding request', () => {
     );
   });
 
+  it('is truncated only to the lengths that the model lists', () => {
+    const listed = { ...members, matryoshkaDimensions: [256, 128] };
+    const dimensionsOf = (dimensions: number) =>
+      normalizeEmbedding(read({ input: 'a', dimensions }), listed).dimensions;
+    expect([dimensionsOf(128), dimensionsOf(384)]).toEqual([128, null]);
+    expect(() => dimensionsOf(64)).toThrow('dimensions must be one of 256, 128, 384 for this model.');
+  });
+
+  it('has the prefix of its kind of texts in front of each', () => {
+    const prefixes = { queryPrefix: 'query: ', documentPrefix: 'passage: ' };
+    const textsOf = (body: object, options = prefixes) => normalizeEmbedding(read(body), members, options).texts;
+    expect(textsOf({ input: ['a', 'b'], input_type: 'query' })).toEqual(['query: a', 'query: b']);
+    expect(textsOf({ input: 'a', input_type: 'document' })).toEqual(['passage: a']);
+    expect(textsOf({ input: 'a' })).toEqual(['a']);
+    expect(normalizeEmbedding(read({ input: 'a', input_type: 'query' }), members).texts).toEqual(['a']);
+    const ids = read({ input: [101, 102], input_type: 'query' });
+    expect(normalizeEmbedding(ids, members, prefixes)).toMatchObject({ texts: [], tokenIds: [[101, 102]] });
+    expect(() => read({ input: 'a', input_type: 'title' })).toThrow('input_type must be one of: query, document');
+  });
+
   it('is rejected for a text with more words than the model takes tokens', () => {
     const texts = { input: ['a', 'river '.repeat(3_000_000)] };
     const startedAt = process.cpuUsage();
     expect(() => normalizeEmbedding(read(texts), members)).toThrow(
-      'The text at position 1 has more than 512 tokens; this model takes 512.',
+      "This model's maximum context length is 512 tokens. However, the text at position 1 has more than 512 tokens.",
     );
     expect(process.cpuUsage(startedAt).user).toBeLessThan(500_000);
-    expect(() => normalizeEmbedding(read({ input: 'a '.repeat(513) }), members)).toThrow('The input has more than 512');
+    expect(() => normalizeEmbedding(read({ input: 'a '.repeat(513) }), members)).toThrow('the input has more than 512');
   });
 
   it('leaves exact token counts to the worker', () => {

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import type { EmbeddingMembers, ModelManifest } from '#model-registry/manifest';
 import type { EmbeddingJobPayload } from '../contract/embedding.job.js';
-import type { EmbeddingRequest } from '../contract/embedding.request.js';
+import type { EmbeddingInputType, EmbeddingRequest } from '../contract/embedding.request.js';
 
 /** Manifests of this type are validated to have them. */
 export function embeddingMembers({ kindMembers }: ModelManifest): EmbeddingMembers {
@@ -13,22 +13,51 @@ export function embeddingMembers({ kindMembers }: ModelManifest): EmbeddingMembe
  * Converts the request to the job payload. Throws `INVALID_REQUEST` for dimensions that the model does not support, and
  * `TOO_MANY_TOKENS` for a text that is too long for any tokenizer, before megabytes travel to a worker.
  */
-export function normalizeEmbedding(wire: EmbeddingRequest, members: EmbeddingMembers): EmbeddingJobPayload {
-  const texts = typeof wire.input === 'string' ? [wire.input] : wire.input;
+export function normalizeEmbedding(
+  wire: EmbeddingRequest,
+  members: EmbeddingMembers,
+  familyOptions: ModelManifest['familyOptions'] = {},
+): EmbeddingJobPayload {
   const dimensions = wantedDimensions(wire.dimensions ?? null, members);
-  refuseLongTexts(texts, members.maxInputTokens);
+  const given = textsOf(wire.input);
+  const prefix = prefixOf(wire.input_type ?? null, familyOptions);
+  const texts = prefix === '' || given === null ? given : given.map((text) => prefix + text);
+  if (texts === null) {
+    const tokenIds = tokenListsOf(wire.input as number[] | number[][]);
+    refuseLong(tokenIds, members.maxInputTokens, (ids) => ids.length > members.maxInputTokens);
+    return { texts: [], tokenIds, dimensions };
+  }
+  refuseLong(texts, members.maxInputTokens, (text) => hasMoreWords(text, members.maxInputTokens));
   return { texts, dimensions };
+}
+
+/** Returns what the model's authors put in front of texts of a kind; nothing for other models. */
+function prefixOf(type: EmbeddingInputType | null, familyOptions: NonNullable<ModelManifest['familyOptions']>): string {
+  if (type === null) return '';
+  const { queryPrefix = '', documentPrefix = '' } = familyOptions;
+  return String(type === 'query' ? queryPrefix : documentPrefix);
+}
+
+/** Null for token ids. */
+function textsOf(input: EmbeddingRequest['input']): string[] | null {
+  if (typeof input === 'string') return [input];
+  return typeof input[0] === 'string' ? (input as string[]) : null;
+}
+
+function tokenListsOf(input: number[] | number[][]): number[][] {
+  return typeof input[0] === 'number' ? [input as number[]] : (input as number[][]);
 }
 
 /** A word of letters or digits, which is at least one token. */
 const word = /[A-Za-z0-9]\S*/g;
 
-function refuseLongTexts(texts: readonly string[], maxInputTokens: number): void {
-  const place = texts.findIndex((text) => hasMoreWords(text, maxInputTokens));
+function refuseLong<Item>(items: readonly Item[], maxInputTokens: number, isLong: (item: Item) => boolean): void {
+  const place = items.findIndex(isLong);
   if (place < 0) return;
   const [which, param] =
-    texts.length === 1 ? ['The input', 'input'] : [`The text at position ${place}`, `input[${place}]`];
-  const message = `${which} has more than ${maxInputTokens} tokens; this model takes ${maxInputTokens}.`;
+    items.length === 1 ? ['the input', 'input'] : [`the text at position ${place}`, `input[${place}]`];
+  const limit = `This model's maximum context length is ${maxInputTokens} tokens.`;
+  const message = `${limit} However, ${which} has more than ${maxInputTokens} tokens.`;
   throw new PlatformError('TOO_MANY_TOKENS', message, param);
 }
 
@@ -43,7 +72,7 @@ function hasMoreWords(text: string, max: number): boolean {
 
 function wantedDimensions(
   wanted: number | null,
-  { embeddingDimensions, supportsCustomDimensions }: EmbeddingMembers,
+  { embeddingDimensions, supportsCustomDimensions, matryoshkaDimensions: listed }: EmbeddingMembers,
 ): number | null {
   if (wanted === null) return null;
   if (!supportsCustomDimensions)
@@ -52,5 +81,10 @@ function wantedDimensions(
     const message = `dimensions must not be greater than the ${embeddingDimensions} of this model.`;
     throw invalidField(message, 'dimensions', 'too_big');
   }
-  return wanted === embeddingDimensions ? null : wanted;
+  if (wanted === embeddingDimensions) return null;
+  if (listed !== undefined && !listed.includes(wanted)) {
+    const message = `dimensions must be one of ${[...listed, embeddingDimensions].join(', ')} for this model.`;
+    throw invalidField(message, 'dimensions', 'unsupported');
+  }
+  return wanted;
 }

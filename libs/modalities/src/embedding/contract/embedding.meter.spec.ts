@@ -15,12 +15,13 @@ describe('the price of embeddings', () => {
   it('is a line of zero for a cancelled job that computed nothing, and no line for a free model', () => {
     expect(chargeLines('m', embeddingUnits({ promptTokens: 0 }), pricing)).toMatchObject([{ amountNano: 0n }]);
     expect(chargeLines('m', embeddingUnits({ promptTokens: 5 }), null)).toEqual([]);
-    expect(quoteEmbedding(['x'], { maxInputTokens: 512, pricing: null })).toBe(0n);
+    expect(quoteEmbedding({ texts: ['x'] }, { maxInputTokens: 512, pricing: null })).toBe(0n);
   });
 
   it('is quoted by the bytes of each text, up to the longest text', () => {
     const tariff = { maxInputTokens: 512, pricing };
-    expect(maxEmbeddingTokens(['a'.repeat(10), 'a'.repeat(10_000)], tariff)).toBe(10 * 11 + 16 + 512);
+    expect(maxEmbeddingTokens({ texts: ['a'.repeat(10), 'a'.repeat(10_000)] }, tariff)).toBe(10 * 11 + 16 + 512);
+    expect(maxEmbeddingTokens({ texts: [], tokenIds: [[1, 2], [3]] }, tariff)).toBe(3);
   });
 
   it('never exceeds the quote, even where one character of three bytes becomes eighteen letters', () => {
@@ -35,7 +36,7 @@ describe('the price of embeddings', () => {
           0,
         );
         const [line] = chargeLines('m', embeddingUnits({ promptTokens: tokens }), pricing);
-        expect(line?.amountNano).toBeLessThanOrEqual(quoteEmbedding(texts, tariff));
+        expect(line?.amountNano).toBeLessThanOrEqual(quoteEmbedding({ texts }, tariff));
       }),
     );
   });

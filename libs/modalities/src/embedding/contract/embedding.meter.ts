@@ -1,5 +1,6 @@
 import type { NanoUsd, TokenUsage } from '#common';
 import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
+import type { EmbeddingJobPayload } from './embedding.job.js';
 
 /*
  * Prices of embeddings, as pure functions: tokens of the texts, including those the model puts around each text. There
@@ -18,15 +19,22 @@ const maxTokensPerByte = 11;
 /** Tokens a model may put around a text. */
 const maxTokensAround = 16;
 
+/** Texts, or the token ids of texts, of which each is one token. */
+type EmbeddedInput = Pick<EmbeddingJobPayload, 'texts' | 'tokenIds'>;
+
 /** Returns the maximum number of tokens of the texts; longer texts are refused. */
-export function maxEmbeddingTokens(texts: readonly string[], { maxInputTokens }: EmbeddingTariff): number {
-  const bound = (text: string) => Buffer.byteLength(text) * maxTokensPerByte + maxTokensAround;
-  return texts.reduce((sum, text) => sum + Math.min(maxInputTokens, bound(text)), 0);
+export function maxEmbeddingTokens(
+  { texts, tokenIds = [] }: EmbeddedInput,
+  { maxInputTokens }: EmbeddingTariff,
+): number {
+  const ofTexts = texts.map((text) => Buffer.byteLength(text) * maxTokensPerByte + maxTokensAround);
+  const bounds = [...ofTexts, ...tokenIds.map((ids) => ids.length)];
+  return bounds.reduce((sum, tokens) => sum + Math.min(maxInputTokens, tokens), 0);
 }
 
 /** The worst case of a request. Never less than what `embeddingUnits` bill for it. */
-export function quoteEmbedding(texts: readonly string[], tariff: EmbeddingTariff): NanoUsd {
-  return quoteUnits(embeddingUnits({ promptTokens: maxEmbeddingTokens(texts, tariff) }), tariff.pricing);
+export function quoteEmbedding(input: EmbeddedInput, tariff: EmbeddingTariff): NanoUsd {
+  return quoteUnits(embeddingUnits({ promptTokens: maxEmbeddingTokens(input, tariff) }), tariff.pricing);
 }
 
 /** What a job is charged for. */

@@ -11,8 +11,8 @@ export class EmbeddingProcessor {
   /** Rejects with the host's `PlatformError`. A cancelled job resolves, with the tokens that were computed. */
   async process({ envelope, signal, replies }: RunningJob<EmbeddingJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
-    const { texts, dimensions } = envelope.payload;
-    const input: EmbeddingInput = { texts, dimensions: dimensions ?? null };
+    const { texts, tokenIds, dimensions } = envelope.payload;
+    const input: EmbeddingInput = { texts, ...(tokenIds && { tokenIds }), dimensions: dimensions ?? null };
     const request = { id: envelope.requestId, task: embeddingTask, input };
     const { cancelled, output } = await this.runner.runTask(request, {
       signal,

@@ -5,6 +5,8 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { type ImageJobPayload, type ImageFormat, plainImage } from '../contract/index.js';
 import { largestSeed } from '../contract/image.request.js';
 
+/** Latents are an eighth of an image, and most networks halve them three times. */
+export const latentDivisor = 64;
 /** Maximum pixels of an upscaled image. */
 const maxUpscaledPixels = 16_777_216;
 
@@ -17,8 +19,8 @@ const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'
   'stable-diffusion': ['generate', 'edit'],
 };
 
-/** Images that a family uses for an edit: one to redraw, or one to fill and its mask. */
-const inputsOf: Readonly<Record<string, number>> = { migan: 2, 'stable-diffusion': 1 };
+/** Images that a family uses for an edit: one to fill or redraw, and its mask. */
+const inputsOf: Readonly<Record<string, number>> = { migan: 2, 'stable-diffusion': 2 };
 
 /** Maximum images of an edit, whatever the manifest says: unused ones must not be charged. */
 export function maxInputsOf({ family }: Pick<ModelManifest, 'family'>): number {
@@ -31,9 +33,21 @@ export function isRedrawn({ family }: Pick<ModelManifest, 'family'>): boolean {
 }
 
 /** Throws `INVALID_MODEL` if the model's family does not support the operation. */
-export function assertOperation({ id, family }: ModelManifest, operation: ImageJobPayload['operation']): void {
-  if (operationsOf[family]?.includes(operation)) return;
-  const verb = { generate: 'make', edit: 'edit', upscale: 'upscale', 'remove-background': 'cut out' }[operation];
+export function assertOperation(
+  { id, family }: Pick<ModelManifest, 'id' | 'family'>,
+  operation: ImageJobPayload['operation'] | 'vary',
+): void {
+  const isKnown = operation === 'vary' ? isRedrawn({ family }) : operationsOf[family]?.includes(operation);
+  if (isKnown === true) return;
+  const verb = {
+    generate: 'make',
+    edit: 'edit',
+    vary: 'vary',
+    upscale: 'upscale',
+    'remove-background': 'cut out',
+    describe: 'describe',
+    classify: 'classify',
+  }[operation];
   throw new PlatformError('INVALID_MODEL', `The model ${id} does not ${verb} images.`, 'model');
 }
 

@@ -82,7 +82,9 @@ describe('an edit', () => {
   });
 
   it('takes as many images as its family uses, and no more than the manifest says', () => {
-    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b'])).toThrow(/one image at most/);
+    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b'])).not.toThrow();
+    expect(() => plan({}, editor({ maxInputImages: 3 }), ['a', 'b', 'c'])).toThrow(/2 images at most/);
+    expect(() => plan({}, editor({ combineImages: false }), ['a', 'b'])).toThrow(/one image at most/);
     expect(() => plan({}, editor({ maxInputImages: 3 }, 'migan'), ['a', 'b'])).not.toThrow();
     expect(() => plan({}, editor({ maxInputImages: 3 }, 'migan'), ['a', 'b', 'c'])).toThrow(invalid('images'));
     expect(() => plan({}, editor({ maxInputImages: 1 }, 'migan'), ['a', 'b'])).toThrow(invalid('images'));

@@ -1,16 +1,23 @@
 import { checkLength, checkOneOf, invalidField } from '#gateway';
-import { type FrameSize, readRatio, sizeOfPixels } from '#media';
-import { type InpaintConstraints, longestImageSide, type ModelManifest } from '#model-registry/manifest';
+import { type FrameSize, nearestRatio, readRatio, sizeOfLongSide, sizeOfPixels } from '#media';
+import {
+  type InpaintConstraints,
+  longestImageSide,
+  type ModelManifest,
+  type Pricing,
+  readImageTier,
+} from '#model-registry/manifest';
 import { isGiven } from '#platform/http';
-import { type ImageJobPayload, usualTier } from '../contract/index.js';
+import { imageUpscaling, type ImageJobPayload, type MaskKind, usualTier } from '../contract/index.js';
+import { upscaleFactors, upscaleUnits } from '../contract/image-upscaling.js';
 import type {
   BackgroundRemoveImageRequest,
   EditImageRequest,
   MultiEditImageRequest,
   WireImage,
 } from '../contract/image.request.js';
-import { isRedrawn, maxInputsOf } from './edit-payloads.js';
-import { sideOfTier, usualSide } from './image-tiers.js';
+import { isRedrawn, latentDivisor, maxInputsOf } from './edit-payloads.js';
+import { sideOfTier, tierOfSize, usualSide } from './image-tiers.js';
 
 /** An edit from either route. */
 export interface EditOrder {
@@ -18,6 +25,18 @@ export interface EditOrder {
   images: WireImage[];
   /** Field to name in errors. */
   param: string;
+  /** The same for the second image; default: `param`. */
+  maskParam?: string;
+  /** What a second image shows; default: white where the edit happens. */
+  mask?: MaskKind;
+  /** Number of results; default 1. */
+  count?: number;
+  /** Size of the results; null or none: as the plan says. */
+  size?: FrameSize | null;
+  /** From a route of OpenAI clients: unknown models become the default, and small images are accepted. */
+  isOpenai?: boolean;
+  /** Results vary the image instead of following a prompt. */
+  varies?: boolean;
 }
 
 /** What the model makes of an edit, and how it is priced. */
@@ -32,8 +51,6 @@ export interface EditPlan {
 }
 
 const defaultMaxInputs = 3;
-/** Latents are an eighth of an image, and most networks halve them three times. */
-const divisor = 64;
 
 export function orderOfEdit({ image, ...wire }: EditImageRequest): EditOrder {
   return { wire, images: [image], param: 'image' };
@@ -48,7 +65,8 @@ export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isF
 }
 
 /** Throws `INVALID_REQUEST` naming the field that this model does not support. */
-export function planEdit({ wire, images, param }: EditOrder, manifest: ModelManifest): EditPlan {
+export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
+  const { wire, images, param } = order;
   const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
@@ -58,6 +76,7 @@ export function planEdit({ wire, images, param }: EditOrder, manifest: ModelMani
   if (images.length > maxInputs) {
     throw invalidField(`This model takes ${maxInputs === 1 ? 'one image' : `${maxInputs} images`} at most.`, param);
   }
+  if (!redrawn) refuseChoices(order);
   return {
     ...tierOf(wire.resolution ?? null, constraints, redrawn),
     shape: shapeOf(wire.aspect_ratio ?? 'auto', constraints, redrawn),
@@ -65,21 +84,93 @@ export function planEdit({ wire, images, param }: EditOrder, manifest: ModelMani
   };
 }
 
+/** Families that fill images keep their size, make one result and have no strength. */
+function refuseChoices({ wire, count = 1, size = null }: EditOrder): void {
+  if (isGiven(wire.strength)) throw invalidField('strength is not chosen with this model.', 'strength');
+  if (count > 1) throw invalidField('This model makes one result: n must be 1.', 'n');
+  if (size === null) return;
+  throw invalidField('size is not chosen with this model: the result has the size of the image. Send auto.', 'size');
+}
+
+/** Size of the result, and what a model of one size draws of it. */
+export interface RedrawnSize extends Pick<ImageJobPayload, 'width' | 'height' | 'drawn' | 'unitsPerImage'> {
+  /** Tier that the price is looked up by. */
+  resolution: string;
+}
+
+/** Returns the size of a redrawn image. Throws `INVALID_REQUEST` for one above the model's largest tier. */
+export function redrawnSize(
+  plan: EditPlan,
+  { size = null, isOpenai = false }: EditOrder,
+  { image, manifest, pricing }: { image: FrameSize; manifest: ModelManifest; pricing: Pricing | null },
+): RedrawnSize {
+  const upscaling = imageUpscaling(manifest);
+  const { resolutions = [], aspectRatios = [] } = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
+  const max = Math.max(0, ...resolutions.map((tier) => readImageTier(tier) ?? 0));
+  if (size !== null && max > 0 && Math.max(size.width, size.height) > max) {
+    throw invalidField(`This model makes images of up to ${max} pixels a side.`, 'size');
+  }
+  if (upscaling === null) {
+    const chosen = size ?? sizeOfEdit(plan, image);
+    return { ...chosen, resolution: tierOfSize(chosen, resolutions) ?? plan.resolution };
+  }
+  const own = isOpenai ? within(image, max) : sizeOfEdit(plan, image, 1);
+  const { width, height } = size ?? own;
+  const ratio = nearestRatio({ width, height }, aspectRatios);
+  const shape = (ratio === null ? null : readRatio(ratio)) ?? { width, height };
+  const drawn = sizeOfLongSide(shape, { side: upscaling.nativeSide, divisor: latentDivisor });
+  return {
+    width,
+    height,
+    resolution: tierOfSize({ width, height }, resolutions) ?? plan.resolution,
+    drawn: { ...drawn, upscaler: upscaling.model },
+    unitsPerImage: upscaleUnits(upscaleFactors(drawn, { width, height }), pricing),
+  };
+}
+
+/** The size that a model works at, and the field that chose it. An edit without an image was refused before. */
+export function editedSize(
+  order: EditOrder,
+  { plan, manifest, image }: { plan: EditPlan; manifest: ModelManifest; image: FrameSize | null },
+): FrameSize & { param: string; divisor?: number } {
+  const { param, size = null, wire } = order;
+  const { width, height } = image ?? { width: 0, height: 0 };
+  if (!isRedrawn(manifest)) return { width, height, param };
+  const redrawn = redrawnSize(plan, order, { image: { width, height }, manifest, pricing: null });
+  const worked = redrawn.drawn ?? redrawn;
+  const chosen = isGiven(wire.resolution) ? 'resolution' : param;
+  return { width: worked.width, height: worked.height, divisor: latentDivisor, param: size === null ? chosen : 'size' };
+}
+
+/** Shrinks a size until its longer side fits. */
+function within({ width, height }: FrameSize, side: number): FrameSize {
+  const scale = Math.min(1, (side > 0 ? side : usualSide) / Math.max(width, height));
+  const fit = (length: number): number => Math.max(1, Math.round(length * scale));
+  return { width: fit(width), height: fit(height) };
+}
+
 /** Size of a redrawn image: from its plan, otherwise its own within the default tier. */
-export function sizeOfEdit({ shape, pixels }: EditPlan, { width, height }: FrameSize): FrameSize {
+export function sizeOfEdit(
+  { shape, pixels }: EditPlan,
+  { width, height }: FrameSize,
+  divisor = latentDivisor,
+): FrameSize {
   const max = pixels ?? Math.min(width * height, usualSide ** 2);
   return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor, maxSide: longestImageSide });
 }
 
-/** Options of families that redraw. */
+/** Options of families that redraw. A masked part is regenerated completely by default. */
 export function redrawing(
-  options: Readonly<Record<string, unknown>> = {},
+  { familyOptions: options = {}, constraints }: Pick<ModelManifest, 'familyOptions' | 'constraints'>,
+  { wire, images }: Pick<EditOrder, 'wire' | 'images'>,
 ): Pick<ImageJobPayload, 'steps' | 'guidance' | 'strength'> {
+  const { steps } = (constraints ?? {}) as { steps?: { default: number } };
   const number = (name: string, absent: number): number => {
     const value = options[name];
     return typeof value === 'number' ? value : absent;
   };
-  return { steps: number('steps', 20), guidance: number('guidance', 7.5), strength: number('strength', 0.75) };
+  const strength = wire.strength ?? (images.length > 1 ? 1 : number('strength', 0.75));
+  return { steps: number('steps', steps?.default ?? 20), guidance: number('guidance', 7.5), strength };
 }
 
 /** Returns the image whose background is removed. Throws `INVALID_REQUEST` unless exactly one was sent. */

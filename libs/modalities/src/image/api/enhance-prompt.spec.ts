@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { PlatformError } from '#common';
 import type { HttpExchange, RewriteOptions } from '#gateway';
-import { enhancePrompt, type PromptOptions } from './enhance-prompt.js';
+import { enhancePrompt, type PromptOptions, requireEnhancer } from './enhance-prompt.js';
 
 const plain: PromptOptions = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, maxCharacters: 1_500 };
 
@@ -23,6 +24,14 @@ async function enhance(changes: Partial<PromptOptions>, rewritten: string | null
 }
 
 describe('a prompt to enhance', () => {
+  it('is refused before anything runs if no model can rewrite it, and only if that is wanted', async () => {
+    const refusal = new PlatformError('INVALID_REQUEST', 'None.', 'enhance_prompt');
+    const rewriter = { requireModel: () => Promise.reject(refusal) };
+    const http = { request: { caller: { accountId: 'a' }, headers: {} } } as unknown as HttpExchange;
+    await expect(requireEnhancer(rewriter, http, true)).rejects.toBe(refusal);
+    await expect(requireEnhancer(rewriter, http, false)).resolves.toBeUndefined();
+  });
+
   it('is rewritten by the chat model, sent in a header and charged once', async () => {
     const { used, asked, headers, early } = await enhance({}, 'a red bird, größer');
     // An account that cannot pay for the image gets no text.

@@ -31,9 +31,20 @@ const tasks = {
 const manner = 'Keep the meaning and the language. Answer with the new text alone, in at most 80 words.';
 const modesty = 'Keep it suitable for all ages.';
 
+/** Rejects with `INVALID_REQUEST` if a rewriting is wanted and no served model can do it. */
+export async function requireEnhancer(
+  rewriter: Pick<TextRewriter, 'requireModel'>,
+  { request }: Pick<HttpExchange, 'request'>,
+  wanted: boolean | undefined,
+): Promise<void> {
+  if (wanted === true) {
+    await rewriter.requireModel({ caller: callerOf(request), headers: request.headers }, 'enhance_prompt');
+  }
+}
+
 /** Rewrites a prompt on request. If that fails, the prompt stays as it is at no cost. */
 export async function enhancePrompt(
-  rewriter: TextRewriter,
+  rewriter: Pick<TextRewriter, 'rewrite'>,
   { request, reply, disconnected }: Pick<HttpExchange, 'request' | 'reply' | 'disconnected'>,
   { prompt, wanted, kind, safeMode, maxCharacters }: PromptOptions,
 ): Promise<UsedPrompt> {

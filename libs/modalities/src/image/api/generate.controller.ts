@@ -3,18 +3,24 @@ import type { FastifyReply } from 'fastify';
 import { ModelRoute, RequestPipeline } from '#gateway';
 import { Access, ApiRoute, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
+import { maxImageBytes } from '../contract/image.request.js';
+import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
 import { imageDocuments as documents } from './image.document.js';
+import { ImageEditor } from './image-editor.js';
 import { ImageGenerator } from './image-generator.js';
 import { presentAsOpenai, presentImages, sendImage } from './image.presenter.js';
+import type { FinishedImage } from './image.service.js';
+import { orderOfOpenaiEdit, orderOfVariation } from './openai-edit.js';
 import { stylePresets } from './style-presets.js';
 
-/** Routes that make images from text. */
+/** Routes that make images from text, and those that OpenAI clients make them from images with. */
 @Controller()
 export class GenerateImageController {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
     @Inject(ImageGenerator) private readonly generator: ImageGenerator,
+    @Inject(ImageEditor) private readonly editor: ImageEditor,
   ) {}
 
   @Get('image/styles')
@@ -46,8 +52,27 @@ export class GenerateImageController {
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const { images } = await this.generator.generateSimply(http, wire);
-      const format = wire.response_format === 'url' ? 'url' : 'b64_json';
-      return presentAsOpenai(images, format, Math.floor(Date.now() / 1_000));
+      return asOpenai(images, wire);
     });
   }
+
+  @Post('images/edits')
+  @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: 2 } })
+  async editAsOpenai(@WireBody(EditImagesRequest) wire: EditImagesRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) =>
+      asOpenai(await this.editor.editAll(http, orderOfOpenaiEdit(wire)), wire),
+    );
+  }
+
+  @Post('images/variations')
+  @ModelRoute(documents.vary, { multipart: { maxFileBytes: maxImageBytes, maxFiles: 1 } })
+  async vary(@WireBody(VaryImageRequest) wire: VaryImageRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) =>
+      asOpenai(await this.editor.editAll(http, orderOfVariation(wire)), wire),
+    );
+  }
+}
+
+function asOpenai(images: readonly FinishedImage[], { response_format: format }: { response_format?: string }) {
+  return presentAsOpenai(images, format === 'url' ? 'url' : 'b64_json', Math.floor(Date.now() / 1_000));
 }

@@ -1,6 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, MediaArtifacts, type ModelRequest, TextRewriter } from '#gateway';
-import type { ImageLimits } from '#media';
+import {
+  type HttpExchange,
+  type LimitedModelRequest,
+  MediaArtifacts,
+  type ModelRequest,
+  requireRunFits,
+  TextRewriter,
+} from '#gateway';
+import type { ImageHeader, ImageLimits } from '#media';
+import type { ModelManifest } from '#model-registry/manifest';
 import { additionalInputs, type ImageJobPayload, maxImagePixels, unitOfImage } from '../contract/index.js';
 import {
   type BackgroundRemoveImageRequest,
@@ -9,12 +17,29 @@ import {
   type WireImage,
 } from '../contract/image.request.js';
 import { assertOperation, editFormat, isRedrawn, plainPayload, promptLimitOf, upscaleFactor } from './edit-payloads.js';
-import { type EditOrder, onlyImage, planEdit, redrawing, sizeOfEdit } from './edit-plan.js';
-import { enhancePrompt } from './enhance-prompt.js';
+import { editedSize, type EditOrder, type EditPlan, onlyImage, planEdit, redrawing, redrawnSize } from './edit-plan.js';
+import { enhancePrompt, requireEnhancer } from './enhance-prompt.js';
 import { sendImage } from './image.presenter.js';
-import { ImageService } from './image.service.js';
+import { type FinishedImage, ImageService } from './image.service.js';
+
+/** A stored input image. */
+interface TakenImage {
+  artifactId: string;
+  header: ImageHeader;
+}
+
+/** What the payload of an edit is made from. */
+interface EditParts {
+  order: EditOrder;
+  plan: EditPlan;
+  taken: readonly TakenImage[];
+  manifest: ModelManifest;
+  limited: LimitedModelRequest;
+}
 
 const minPixels = 65_536;
+/** OpenAI's routes have no minimum; below this an image shows nothing. */
+const minOpenaiPixels = 4_096;
 /** Inputs expire a while after the job's deadline in case no process deletes them. */
 const lifetimeMs = 1_200_000;
 const timeoutMs = 30_000;
@@ -35,6 +60,7 @@ export class ImageEditor {
     const read = this.readerOf(http, { minPixels });
     const { artifactId, header } = await read(wire.image, { param: 'image', urls: false });
     const scale = upscaleFactor(wire.scale, header);
+    requireRunFits(opened.resolved, { width: header.width, height: header.height, param: 'image' });
     return await this.run(http, opened, {
       ...plainPayload('upscale', [artifactId]),
       scale,
@@ -51,18 +77,57 @@ export class ImageEditor {
   }
 
   async edit(http: HttpExchange, order: EditOrder): Promise<Buffer> {
-    const { wire, images, param } = order;
-    const opened = await this.images.open(http, { name: wire.model ?? wire.modelId, type: 'inpaint' });
+    const [image] = await this.editAll(http, order);
+    return sendImage(http.reply, image, 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
+  }
+
+  /** Makes as many results as the order says, with any model that edits: those of type `inpaint` come first. */
+  async editAll(http: HttpExchange, order: EditOrder): Promise<FinishedImage[]> {
+    const { wire, isOpenai = false, varies = false } = order;
+    const opened = await this.images.open(http, {
+      name: wire.model ?? wire.modelId,
+      type: varies ? ['image', 'inpaint'] : ['inpaint', 'image'],
+      unknownIsDefault: isOpenai,
+    });
     const { manifest } = opened;
-    assertOperation(manifest, 'edit');
+    assertOperation(manifest, varies ? 'vary' : 'edit');
     const plan = planEdit(order, manifest);
-    const read = this.readerOf(http, { minPixels, maxPixels: maxImagePixels });
-    const taken = [];
-    for (const image of images) taken.push(await read(image, { param, urls: true }));
+    await requireEnhancer(this.rewriter, http, wire.enhance_prompt);
+    const { prompt: given } = wire;
+    if (wire.enhance_prompt === true) await this.images.screen(opened, { ...plainPayload('edit', []), prompt: given });
+    const taken = await this.readAll(http, order);
+    requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));
     const limited = await opened.limit();
-    const pricing = limited.price.pricing;
+    const { payload, announce } = await this.payloadOf(http, { order, plan, taken, manifest, limited });
+    const { images } = await this.images.run(http, limited, payload);
+    announce();
+    return images;
+  }
+
+  private async readAll(
+    http: HttpExchange,
+    { images, param, maskParam = param, isOpenai = false }: EditOrder,
+  ): Promise<TakenImage[]> {
+    const read = this.readerOf(http, { minPixels: isOpenai ? minOpenaiPixels : minPixels, maxPixels: maxImagePixels });
+    const taken: TakenImage[] = [];
+    for (const [index, image] of images.entries()) {
+      taken.push(await read(image, { param: index === 0 ? param : maskParam, urls: true }));
+    }
+    return taken;
+  }
+
+  private async payloadOf(
+    http: HttpExchange,
+    { order, plan, taken, manifest, limited }: EditParts,
+  ): Promise<{ payload: ImageJobPayload; announce: () => void }> {
+    const { wire, mask, count = 1 } = order;
+    const { pricing } = limited.price;
     const [base] = taken;
     const safeMode = wire.safe_mode ?? true;
+    const redrawn =
+      base !== undefined && isRedrawn(manifest)
+        ? redrawnSize(plan, order, { image: base.header, manifest, pricing })
+        : { resolution: plan.resolution };
     const { prompt, units, announce } = await enhancePrompt(this.rewriter, http, {
       prompt: wire.prompt,
       wanted: wire.enhance_prompt,
@@ -70,20 +135,23 @@ export class ImageEditor {
       safeMode,
       maxCharacters: promptLimitOf(manifest),
     });
+    const { resolution, ...size } = redrawn;
     const inputs = taken.map(({ artifactId }) => artifactId);
+    const plain = plainPayload('edit', inputs);
+    const flat = manifest.type === 'inpaint' ? 'inpaint' : 'generation';
     const payload: ImageJobPayload = {
-      ...plainPayload('edit', inputs),
-      ...(base !== undefined && isRedrawn(manifest) ? sizeOfEdit(plan, base.header) : {}),
-      ...redrawing(manifest.familyOptions),
+      ...plain,
+      ...size,
+      ...redrawing(manifest, order),
       prompt,
-      format: editFormat(wire.output_format, plan.resolution),
+      seeds: plain.seeds.flatMap((seed) => Array.from({ length: count }, (_, index) => seed + index)),
+      format: editFormat(wire.output_format, resolution),
       safeMode,
-      priceOfImage: unitOfImage(pricing, { flat: 'inpaint', ...plan }),
+      priceOfImage: unitOfImage(pricing, { flat, quality: plan.quality, resolution }),
       extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
+      ...(mask !== undefined && taken.length > 1 && { mask }),
     };
-    const { images: finished } = await this.images.run(http, limited, payload);
-    announce();
-    return sendImage(http.reply, finished[0], 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
+    return { payload, announce };
   }
 
   private async run(http: HttpExchange, opened: ModelRequest, payload: ImageJobPayload): Promise<Buffer> {

@@ -1,9 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, type ModelRequest, TextRewriter } from '#gateway';
+import { type HttpExchange, type ModelRequest, requireRunFits, TextRewriter } from '#gateway';
+import type { FrameSize } from '#media';
+import type { ImageConstraints } from '#model-registry/manifest';
+import { isGiven } from '#platform/http';
 import type { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { enhancementUnit } from '../contract/index.js';
 import { assertOperation, promptLimitOf } from './edit-payloads.js';
-import { enhancePrompt } from './enhance-prompt.js';
+import { enhancePrompt, requireEnhancer } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import type { MadeImages } from './image.presenter.js';
 import { ImageService } from './image.service.js';
@@ -23,21 +26,34 @@ export class ImageGenerator {
 
   async generateSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<MadeImages> {
     const opened = await this.images.open(http, { name: wire.model, type: 'image', unknownIsDefault: true });
-    return await this.make(opened, {
-      model: opened.manifest.id,
-      prompt: wire.prompt,
-      ...fieldsOfSize(wire.size, opened.manifest),
-      format: wire.output_format ?? 'png',
-      safe_mode: wire.moderation !== 'low',
-    });
+    return await this.make(
+      opened,
+      {
+        model: opened.manifest.id,
+        prompt: wire.prompt,
+        ...fieldsOfSize(wire.size, opened.manifest),
+        format: wire.output_format ?? 'png',
+        variants: wire.n ?? 1,
+        safe_mode: wire.moderation !== 'low',
+      },
+      'size',
+    );
   }
 
-  private async make(opened: ModelRequest, wire: GenerateImageRequest): Promise<MadeImages> {
+  private async make(
+    opened: ModelRequest,
+    wire: GenerateImageRequest,
+    sizeParam = sizeParamOf(wire),
+  ): Promise<MadeImages> {
     const { manifest, http } = opened;
     assertOperation(manifest, 'generate');
     const pricing = (await opened.price()).pricing;
     // Reports an invalid request before it counts against a limit or anything is rewritten.
     const payload = normalizeGenerate(wire, manifest, pricing);
+    const { widthHeightDivisor: divisor } = manifest.constraints as unknown as ImageConstraints;
+    requireRunFits(opened.resolved, { ...sizeOf(payload.drawn ?? payload), divisor, param: sizeParam });
+    await requireEnhancer(this.rewriter, http, wire.enhance_prompt);
+    if (wire.enhance_prompt === true) await this.images.screen(opened, payload);
     const limited = await opened.limit();
     const { prompt, units, announce } = await enhancePrompt(this.rewriter, http, {
       prompt: wire.prompt,
@@ -54,4 +70,15 @@ export class ImageGenerator {
     announce();
     return { ...finished, modelId: manifest.id, payload: used };
   }
+}
+
+function sizeOf({ width, height }: FrameSize): FrameSize {
+  return { width, height };
+}
+
+/** The field that chose the size. */
+function sizeParamOf({ width, height, resolution, aspect_ratio: ratio }: GenerateImageRequest): string {
+  if (isGiven(width) || isGiven(height)) return (height ?? 0) > (width ?? 0) ? 'height' : 'width';
+  if (isGiven(resolution)) return 'resolution';
+  return isGiven(ratio) ? 'aspect_ratio' : 'width';
 }

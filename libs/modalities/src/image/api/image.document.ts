@@ -1,14 +1,18 @@
 import { deprecationHeaders } from '#gateway';
 import { binaryContent, type DocumentedRoute } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
+import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
 import * as requests from '../contract/image.request.js';
 import { GenerateImageResponse, ImageStyleList, SimpleGenerateImageResponse } from '../contract/image.response.js';
 
 const text = { schema: { type: 'string' } };
 const flag = { schema: { type: 'boolean' } };
 const moderated = {
-  'x-service-is-content-violation': { description: 'Always false: no image is refused.', ...flag },
-  'x-service-is-blurred': { description: 'The image had adult content and is blurred.', ...flag },
+  'x-service-is-content-violation': {
+    description: 'The prompt violates the content policy; absent where no policy checks it.',
+    ...flag,
+  },
+  'x-service-is-blurred': { description: 'The image had adult content and is blurred; only in safe mode.', ...flag },
 };
 /** Response headers of routes whose model the client chooses. */
 const chosen = { ...moderated, ...deprecationHeaders };
@@ -41,12 +45,18 @@ function imageRoute(
   };
 }
 
+/** A PNG of 256 by 256 pixels, blue on the left, transparent on the right: examples work as they are. */
+const sampleImage =
+  'iVBORw0KGgoAAAANSUhEUgAAAQAAAAEAAQMAAABmvDolAAAABlBMVEWHzuv////xNys+AAAAAnRSTlP/AOW3MEoAAAA0SURBVHja7cqhAQAADAIg/396' +
+  '615ggExSrkQQBEEQBEEQBEEQBEEQBEEQBEEQBEEQBGE7PAL48OL9NCfdAAAAAElFTkSuQmCC';
+
 /** OpenAPI documents of the image routes. */
 export const imageDocuments = {
   styles: {
     tags: common.tags,
     operationId: 'listImageStyles',
-    summary: 'Names for `style_preset`',
+    summary: 'List style presets',
+    description: 'The names that `style_preset` of `POST /image/generate` takes.',
     responses: { 200: { description: 'The names.', json: ImageStyleList } },
     errors: [401, 429, 500],
     isPublic: true,
@@ -56,7 +66,7 @@ export const imageDocuments = {
     summary: 'Upscale an image',
     description: 'Doubles or quadruples the sides with sharp edges; returns a PNG.',
     body: requests.UpscaleImageRequest,
-    example: { image: 'iVBORw0KGgo…', scale: 2 },
+    example: { image: sampleImage, scale: 2 },
   }),
   removeBackground: imageRoute(png, moderated, {
     operationId: 'backgroundRemoveImage',
@@ -70,14 +80,14 @@ export const imageDocuments = {
     summary: 'Edit an image',
     description: 'Follows a prompt; models that repair images fill the transparent part from its surroundings.',
     body: requests.EditImageRequest,
-    example: { prompt: 'Take the sign away', image: 'iVBORw0KGgo…' },
+    example: { prompt: 'Take the sign away', image: sampleImage },
   }),
   multiEdit: imageRoute(images, enhanced, {
     operationId: 'multiEditImage',
     summary: 'Edit an image with other images',
     description: 'The first image is edited; the others are masks (white is filled) or layers, depending on the model.',
     body: requests.MultiEditImageRequest,
-    example: { prompt: 'Take the sign away', images: ['iVBORw0KGgo…', 'iVBORw0KGgo…'] },
+    example: { prompt: 'Take the sign away', images: [sampleImage, sampleImage] },
   }),
   generate: {
     ...common,
@@ -100,6 +110,29 @@ export const imageDocuments = {
     example: { prompt: 'A red bird in the rain', size: '512x512' },
     produces: ['application/json'],
     responses: { 200: { description: 'The image.', headers: chosen, json: SimpleGenerateImageResponse } },
+    envelope: 'openai',
+  },
+  editAsOpenai: {
+    ...common,
+    operationId: 'editImages',
+    summary: 'Edit an image in the format of OpenAI clients',
+    description:
+      'Changes an image, or the part where the mask is transparent. Models of type `inpaint` and `image` serve it; the default model of type `inpaint` is chosen first.',
+    body: EditImagesRequest,
+    example: { prompt: 'A blue apple', image: sampleImage },
+    produces: ['application/json'],
+    responses: { 200: { description: 'The images.', headers: chosen, json: SimpleGenerateImageResponse } },
+    envelope: 'openai',
+  },
+  vary: {
+    ...common,
+    operationId: 'varyImage',
+    summary: 'Vary an image in the format of OpenAI clients',
+    description: 'Makes images like the given one with a model that generates images.',
+    body: VaryImageRequest,
+    example: { image: sampleImage, n: 2 },
+    produces: ['application/json'],
+    responses: { 200: { description: 'The images.', headers: chosen, json: SimpleGenerateImageResponse } },
     envelope: 'openai',
   },
 } satisfies Record<string, DocumentedRoute>;

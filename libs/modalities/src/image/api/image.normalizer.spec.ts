@@ -184,7 +184,7 @@ describe('an image request of OpenAI clients', () => {
   });
 
   it.each([
-    ['n', { n: 2 }],
+    ['n', { n: 5 }],
     ['size', { size: '100x100' }],
     ['prompt', { prompt: 'x'.repeat(1_501) }],
     ['safe_mode', { safe_mode: true }],

@@ -5,10 +5,11 @@ import { type ImageConstraints, type ModelManifest, type Pricing, readImageTier 
 import { isGiven } from '#platform/http';
 import type { GenerateImageRequest } from '../contract/generate.request.js';
 import { largestSeed } from '../contract/image.request.js';
-import { type ImageJobPayload, unitOfImage } from '../contract/index.js';
-import { plainPayload } from './edit-payloads.js';
+import { type DrawnImage, imageUpscaling, type ImageJobPayload, unitOfImage } from '../contract/index.js';
+import { upscaleFactors, upscaleUnits } from '../contract/image-upscaling.js';
+import { latentDivisor, plainPayload } from './edit-payloads.js';
 import { sideOfTier, tierOfSize, usualSide } from './image-tiers.js';
-import { findStyle } from './style-presets.js';
+import { findStyle, type StylePreset } from './style-presets.js';
 
 const defaultGuidance = 7.5;
 
@@ -24,8 +25,9 @@ export function normalizeGenerate(
   checkPrompt(wire, constraints);
   // No family reads style references, whatever a manifest says.
   if (isGiven(wire.style_references)) throw invalidField('This model takes no style references.', 'style_references');
-  const style = isGiven(wire.style_preset) ? styleOf(wire.style_preset) : null;
+  const style = isGiven(wire.style_preset) ? styleOf(wire.style_preset, manifest) : null;
   const { width, height, resolution } = sizeOf(wire, constraints);
+  const drawn = drawnOf(wire, { width, height }, manifest);
   const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
   return {
     ...plainPayload('generate', []),
@@ -40,21 +42,29 @@ export function normalizeGenerate(
     safeMode: wire.safe_mode ?? true,
     withExif: wire.embed_exif_metadata ?? false,
     priceOfImage: unitOfImage(pricing, { flat: 'generation', resolution, quality }),
+    ...(drawn && { drawn, unitsPerImage: upscaleUnits(upscaleFactors(drawn, { width, height }), pricing) }),
   };
 }
 
 function checkPrompt(
-  { prompt, return_binary: binary, variants }: GenerateImageRequest,
+  { prompt, return_binary: binary, variants, enable_web_search: search }: GenerateImageRequest,
   { promptCharacterLimit }: ImageConstraints,
 ): void {
   checkLength('prompt', prompt, promptCharacterLimit);
+  if (search === true) throw invalidField('No image model searches the web.', 'enable_web_search', 'unsupported');
   if (binary === true && (variants ?? 1) > 1) {
     throw invalidField('variants above 1 need return_binary to be false: bytes are one image.', 'variants');
   }
 }
 
-function styleOf(name: string) {
+/** What a style adds; a model that knows some styles rejects all others. */
+function styleOf(name: string, { kindMembers }: ModelManifest): Pick<StylePreset, 'prompt' | 'negative'> {
   const style = findStyle(name);
+  const known = kindMembers?.['stylePresets'] as Record<string, string> | undefined;
+  if (style !== undefined && known !== undefined) {
+    checkOneOf('style_preset', style.name, Object.keys(known));
+    return { prompt: known[style.name] ?? '', negative: '' };
+  }
   if (style !== undefined) return style;
   throw invalidField(
     `style_preset ${JSON.stringify(name)} is not known; GET /image/styles lists them all.`,
@@ -111,6 +121,32 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Fram
 function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
   if (resolution === null) return usualSide;
   return isGiven(wire.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? usualSide);
+}
+
+/**
+ * Returns the size that a model of one size draws for an image; null for a model that draws every size. Throws
+ * `INVALID_REQUEST` for a shape that the model does not have, and above its largest tier.
+ */
+function drawnOf(wire: GenerateImageRequest, size: FrameSize, manifest: ModelManifest): DrawnImage | null {
+  const upscaling = imageUpscaling(manifest);
+  if (upscaling === null) return null;
+  const { aspectRatios = [], resolutions = [] } = manifest.constraints as unknown as ImageConstraints;
+  const param = isGiven(wire.height) && !isGiven(wire.width) ? 'height' : 'width';
+  const max = Math.max(...resolutions.map((tier) => readImageTier(tier) ?? 0));
+  if (resolutions.length > 0 && Math.max(size.width, size.height) > max) {
+    throw invalidField(`This model makes images of up to ${max} pixels a side.`, param);
+  }
+  if (aspectRatios.length > 0 && !aspectRatios.some((ratio) => isShape(size, ratio))) {
+    throw invalidField(`This model makes images of the shapes ${aspectRatios.join(', ')} only.`, param);
+  }
+  const { nativeSide, model } = upscaling;
+  return { ...sizeOfLongSide(size, { side: nativeSide, divisor: latentDivisor }), upscaler: model };
+}
+
+/** Sides are rounded to the model's divisor, so that shapes are about equal. */
+function isShape({ width, height }: FrameSize, ratio: string): boolean {
+  const shape = readRatio(ratio);
+  return shape !== null && Math.abs(width / height / (shape.width / shape.height) - 1) < 0.05;
 }
 
 /** Other fields that set the size. */

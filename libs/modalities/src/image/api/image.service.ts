@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { Inject, Injectable } from '@nestjs/common';
-import { PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
 import {
   type HttpExchange,
   type LimitedModelRequest,
@@ -10,12 +10,14 @@ import {
   replacementHeaders,
   RequestPipeline,
 } from '#gateway';
+import { ContentPolicy } from '#gateway/moderation';
 import {
   imageJob,
   type ImageEvent,
   type ImageJobPayload,
   type ImageReadyEvent,
   quoteImages,
+  unitsOfImages,
 } from '../contract/index.js';
 
 export interface FinishedImage {
@@ -55,6 +57,7 @@ export class ImageService {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
     @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
+    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'isActive'>,
   ) {}
 
   /** Returns a served model. Rejects as `RequestPipeline.open` does, and with `MODEL_OFFLINE`. */
@@ -65,13 +68,21 @@ export class ImageService {
     return opened;
   }
 
+  /** Checks a prompt before another model rewrites it. Rejects with `CONTENT_POLICY_VIOLATION`. */
+  async screen(opened: ModelRequest, payload: ImageJobPayload): Promise<void> {
+    const { http } = opened;
+    await withViolationHeader(http, opened.screen({ modality: imageJob.modality, payload }));
+  }
+
   /** Runs a job and returns its images. Rejects as `LimitedModelRequest.collect` does. */
-  async run({ reply }: HttpExchange, limited: LimitedModelRequest, payload: ImageJobPayload): Promise<FinishedImages> {
-    const units = { ...payload.extraUnits, [payload.priceOfImage]: payload.seeds.length };
+  async run(http: HttpExchange, limited: LimitedModelRequest, payload: ImageJobPayload): Promise<FinishedImages> {
+    const units = unitsOfImages(payload, payload.seeds.length);
     const amountNano = quoteImages(units, limited.price.pricing);
     const startedAt = performance.now();
-    const order = { definition: imageJob, payload, amountNano };
-    const { collected } = await limited.collect(order, () => new ImageCollector());
+    const order = { definition: imageJob, payload, bounds: { ...noTokens, units }, amountNano };
+    const isScreened = payload.prompt !== '' && (await this.policy.isActive());
+    const collecting = limited.collect(order, () => new ImageCollector());
+    const { collected } = await withViolationHeader(http, collecting);
     const jobMs = performance.now() - startedAt;
     const events = collected.all(payload.seeds.length);
     const images = await Promise.all(
@@ -81,18 +92,37 @@ export class ImageService {
       })),
     );
     // Set here, so that no route omits them.
-    void reply.headers({ ...moderationHeaders(images), 'x-service-control-instance': hostname() });
+    const { safeMode } = payload;
+    void http.reply.headers({
+      ...moderationHeaders(images, { safeMode, isScreened }),
+      'x-service-control-instance': hostname(),
+    });
     return { images, executionMs: events.reduce((sum, event) => sum + event.executionMs, 0), jobMs };
   }
 }
 
-/** What image routes say about the images they send. */
-function moderationHeaders(images: readonly FinishedImage[]): Record<string, string> {
+const violationHeader = 'x-service-is-content-violation';
+
+async function withViolationHeader<Result>({ reply }: HttpExchange, work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    const isViolation = error instanceof PlatformError && error.code === 'CONTENT_POLICY_VIOLATION';
+    if (isViolation) void reply.header(violationHeader, 'true');
+    throw error;
+  }
+}
+
+/**
+ * What was checked about the images, and nothing else: safe mode looks at the images, the operator's policy at the
+ * prompt. No model here detects what the other two headers of the contract are about, so they are never sent.
+ */
+function moderationHeaders(
+  images: readonly FinishedImage[],
+  { safeMode, isScreened }: { safeMode: boolean; isScreened: boolean },
+): Record<string, string> {
   return {
-    'x-service-is-blurred': String(images.some(({ blurred }) => blurred)),
-    // Images are never refused for their content: adult images are blurred. No model here detects the other two.
-    'x-service-is-content-violation': 'false',
-    'x-service-is-adult-model-content-violation': 'false',
-    'x-service-contains-minor': 'false',
+    ...(safeMode ? { 'x-service-is-blurred': String(images.some(({ blurred }) => blurred)) } : {}),
+    ...(isScreened ? { [violationHeader]: 'false' } : {}),
   };
 }

@@ -1,5 +1,5 @@
 import { BooleanField, CheckedField, ChoiceField, IntegerField, ObjectListField, TextField } from '#platform/http';
-import { imageFormats } from './image.job.js';
+import { imageFormats, maxVariants } from './image.job.js';
 import { ImageNumbers, imageQualities, StyleReference } from './image.request.js';
 
 const longestPrompt = 7_500;
@@ -66,7 +66,7 @@ export class GenerateImageRequest extends ImageNumbers {
   @BooleanField({ description: 'Have the prompt rewritten before it is used.', default: false })
   enhance_prompt?: boolean;
 
-  @BooleanField({ description: 'Accepted without effect: no available model searches.' })
+  @BooleanField({ description: 'Refused: no model searches.' })
   enable_web_search?: boolean;
 
   @BooleanField({ description: 'Accepted without effect: no available model reasons about prompts.' })
@@ -107,10 +107,14 @@ export class SimpleGenerateImageRequest {
   @TextField({ description: 'An unknown name selects the default model.', maxLength: 256, default: 'default' })
   model?: string;
 
-  @IntegerField({ description: 'One image.', nullable: true, minimum: 1, maximum: 1, default: 1 })
+  @IntegerField({ description: 'Number of images.', nullable: true, minimum: 1, maximum: maxVariants, default: 1 })
   n?: number;
 
-  @ChoiceField(openaiSizes, { description: '`auto` is 1024x1024.', nullable: true, default: 'auto' })
+  @ChoiceField(openaiSizes, {
+    description: '`auto` is 1024x1024, or the default size of a model with sizes of its own.',
+    nullable: true,
+    default: 'auto',
+  })
   size?: string;
 
   @ChoiceField(['b64_json', 'url'], { description: '`url` is a data URL.', nullable: true, default: 'b64_json' })

@@ -1,3 +1,4 @@
+import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   IsArray,
@@ -6,13 +7,15 @@ import {
   IsInt,
   IsNumber,
   IsObject,
+  IsOptional,
   IsString,
   Max,
   Min,
+  ValidateNested,
 } from '#platform/validation';
 import { defineJob } from '#queue';
 
-export const imageOperations = ['generate', 'edit', 'upscale', 'remove-background'] as const;
+export const imageOperations = ['generate', 'edit', 'upscale', 'remove-background', 'describe', 'classify'] as const;
 export type ImageOperation = (typeof imageOperations)[number];
 
 export const imageFormats = ['jpeg', 'png', 'webp'] as const;
@@ -23,6 +26,16 @@ export const maxVariants = 4;
 
 /** Maximum number of pixels of an input image, on any route. */
 export const maxImagePixels = 33_177_600;
+
+export const maskKinds = ['white', 'transparent'] as const;
+export type MaskKind = (typeof maskKinds)[number];
+
+/** An image as a model of one size draws it. */
+export class DrawnImage {
+  @IsInt() @Min(1) @Max(8192) width!: number;
+  @IsInt() @Min(1) @Max(8192) height!: number;
+  @IsString() upscaler!: string;
+}
 
 /** An image job as the worker sees it; the input images are stored artifacts. */
 export class ImageJobPayload {
@@ -61,6 +74,18 @@ export class ImageJobPayload {
 
   /** Additional units of a request that produces at least one image, by price and count. */
   @IsObject() extraUnits!: Record<string, number>;
+
+  /** Additional units of each image, by price and count. Absent from apis before 0.1. */
+  @IsOptional() @IsObject() unitsPerImage?: Record<string, number>;
+
+  /**
+   * For models that draw one size: that size, and the model that upscales the image to `width` by `height`. Absent for
+   * all others.
+   */
+  @IsOptional() @ValidateNested() @Type(() => DrawnImage) drawn?: DrawnImage;
+
+  /** What a second input shows: white where the image is regenerated (default), or transparent there. */
+  @IsOptional() @IsIn(maskKinds) mask?: MaskKind;
 }
 
 /** A payload with all options at their defaults. */

@@ -8,6 +8,9 @@ import { type BillableUnit, type Price, priceAt, type Pricing, quoteUnits } from
 
 export type ImageUnits = Readonly<Record<string, number>>;
 
+/** The price of an image that is turned into text. */
+export const descriptionUnit = 'per_image';
+
 /** Rewriting a prompt costs the same for every image model. */
 export const enhancementUnit = 'prompt-enhancement';
 const enhancementPrice: Price = { usd: 0.04, diem: 0.04 };
@@ -38,11 +41,28 @@ export function unitOfImage(pricing: Pricing | null, { flat, resolution, quality
   return unit;
 }
 
+/** Members of a job's payload that decide its price. */
+export interface ImageUnitsOptions {
+  priceOfImage: string;
+  extraUnits: Readonly<Record<string, number>>;
+  unitsPerImage?: Readonly<Record<string, number>>;
+}
+
 /** Counts the images beyond those that an edit includes. */
 export function additionalInputs(pricing: Pricing | null, inputs: number): ImageUnits {
   const included = pricing?.inputImages?.included;
   if (included === undefined || inputs <= included) return {};
   return { 'inputImages.additional': inputs - included };
+}
+
+/** Returns the units of a job that made a number of images: the worst case of a request, or its usage. */
+export function unitsOfImages(
+  { extraUnits, unitsPerImage = {}, priceOfImage }: ImageUnitsOptions,
+  images: number,
+): ImageUnits {
+  if (images === 0) return {};
+  const each = Object.entries(unitsPerImage).map(([unit, count]) => [unit, count * images] as const);
+  return { ...extraUnits, ...Object.fromEntries(each), [priceOfImage]: images };
 }
 
 /** The worst case of a request. Throws `SERVICE_UNAVAILABLE` for a unit that a price list leaves out. */

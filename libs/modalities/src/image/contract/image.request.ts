@@ -21,7 +21,7 @@ export const maxImageBytes = 25 * 1024 * 1024;
 /** Maximum number of images of one form; the limit of a model is lower. */
 export const maxInputImages = 16;
 
-const imageHelp = 'A file of a form, base64, or a data URL; under 25 MB.';
+export const imageHelp = 'A file of a form, base64, or a data URL; under 25 MB.';
 
 /** `POST /image/upscale`. */
 export class UpscaleImageRequest {
@@ -76,6 +76,13 @@ class EditRequest {
 
   @ChoiceField(editFormats, { description: 'Default: png at 1K, jpeg above. `jpg` means `jpeg`.' })
   output_format?: string;
+
+  @NumberField({
+    description: 'How much of the image is regenerated; for models that generate. Default: the model’s, with a mask 1.',
+    minimum: 0.01,
+    maximum: 1,
+  })
+  strength?: number;
 
   @BooleanField({ description: 'Blur a result with adult content.', default: true })
   safe_mode?: boolean;

@@ -2,13 +2,8 @@ import { PlatformError } from '#common';
 import type { TaskRunner } from '#inference/host';
 import type { ClassifyOutput } from '#inference/tasks';
 import { blurPixels, type Pixels } from '#media';
+import { adultScore, adultThreshold, safetyModelId } from '../contract/image-safety.js';
 
-/** The internal model that detects adult content. */
-export const safetyModelId = 'nsfw-mobilenet';
-
-/** Combined probability of the adult classes from which an image counts as adult content. */
-const adultFrom = 0.6;
-const adultClasses = ['porn', 'hentai'];
 /** Blur radius over the longer side: enough that nothing is recognizable. */
 const blurShare = 0.05;
 
@@ -29,13 +24,20 @@ export async function checkImage(
     const message = `The model ${safetyModelId}, which checks images before they leave, is not loaded. Try again later, or set safe_mode to false.`;
     throw new PlatformError('MODEL_OFFLINE', message, 'safe_mode');
   }
-  const input = { image: { width: image.width, height: image.height, data: withoutAlpha(image) } };
-  const { output } = await safetyClassifier.runTask({ id: `${id}-safety`, task: 'classify', input }, { signal });
-  const scores = (output as ClassifyOutput | null)?.scores ?? {};
-  const adult = adultClasses.reduce((sum, name) => sum + (scores[name] ?? 0), 0);
-  if (adult < adultFrom) return { image, blurred: false };
+  const scores = await classifyImage(image, { runner: safetyClassifier, id: `${id}-safety`, signal });
+  if (adultScore(scores ?? {}) < adultThreshold) return { image, blurred: false };
   const sigma = Math.max(4, Math.max(image.width, image.height) * blurShare);
   return { image: await blurPixels(image, sigma), blurred: true };
+}
+
+/** Returns the probability of each class; null if the job was cancelled. */
+export async function classifyImage(
+  image: Pixels,
+  { runner, id, signal }: { runner: TaskRunner; id: string; signal: AbortSignal },
+): Promise<ClassifyOutput['scores'] | null> {
+  const input = { image: { width: image.width, height: image.height, data: withoutAlpha(image) } };
+  const { output } = await runner.runTask({ id, task: 'classify', input }, { signal });
+  return (output as ClassifyOutput | null)?.scores ?? null;
 }
 
 function withoutAlpha({ channels, data }: Pixels): Uint8Array {

@@ -1,11 +1,12 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { noTokens } from '#common';
 import { AudioRelays, ModelRoute, RequestPipeline } from '#gateway';
 import { audioContentTypes, withAudioLength } from '#media';
 import { callerOf, WireBody } from '#platform/http';
 import type { SpeechEvent } from '../contract/speech.events.js';
 import { speechJob, type SpeechJobPayload } from '../contract/speech.job.js';
-import { quoteSpeech } from '../contract/speech.meter.js';
+import { countCharacters, quoteSpeech } from '../contract/speech.meter.js';
 import { SpeechRequest } from '../contract/speech.request.js';
 import { speechDocument } from './speech.document.js';
 import { speechModel } from './speech.model.js';
@@ -34,7 +35,8 @@ export class SpeechController {
         if (payload.sampleId === null) throw unknownVoice(model);
       }
       const amountNano = quoteSpeech(payload.text, limited.price.pricing);
-      const order = { definition: speechJob, payload, amountNano };
+      const bounds = { ...noTokens, units: { characters: countCharacters(payload.text) } };
+      const order = { definition: speechJob, payload, bounds, amountNano };
       const job = await limited.start<SpeechJobPayload, SpeechEvent>(order, { stream: streaming });
       const { format } = payload;
       const isWell = await this.relays.send(http, job, {

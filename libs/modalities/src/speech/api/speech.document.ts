@@ -20,7 +20,7 @@ export const speechDocument: DocumentedRoute = {
       value: {
         model: 'kokoro-82m',
         input: 'Good morning. It is half past nine, and the museum is open.',
-        voice: 'bf_emma',
+        voice: 'af_sky',
         response_format: 'pcm',
         streaming: true,
       },

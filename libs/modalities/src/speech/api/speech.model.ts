@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { builtMembers } from '#model-registry';
 import {
   defaultVoiceOf,
   type ModelManifest,
@@ -18,8 +19,8 @@ export interface SpeechModel {
   defaultFormat: SpeechFormat;
 }
 
-export function speechModel({ id, kindMembers }: ModelManifest): SpeechModel {
-  const members = (kindMembers ?? {}) as SpeechMembers;
+export function speechModel({ id, family, kindMembers }: ModelManifest): SpeechModel {
+  const members = builtMembers<SpeechMembers>({ family }, kindMembers ?? {});
   const { voices = [], voice_cloning: cloning = null } = members;
   return { id, voices, cloning, ...offeredFormats(members, speechFormats) };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { SpeechRequest } from '../contract/speech.request.js';
+import { validateWire } from '#platform/validation';
+import { SpeechRequest } from '../contract/speech.request.js';
 import type { SpeechModel } from './speech.model.js';
 import { normalizeSpeech } from './speech.normalizer.js';
 import { newVoiceHandle } from './voice-handle.js';
@@ -31,6 +32,14 @@ describe('normalizeSpeech', () => {
     });
   });
 
+  it.each(['sse', 'json', 7])('refuses a stream_format of %j by its name', (stream_format) => {
+    const asked = { ...wire(), stream_format } as SpeechRequest;
+    expect(() => normalizeSpeech(asked, model)).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param: 'stream_format' }),
+    );
+    expect(() => normalizeSpeech({ ...wire(), stream_format: 'audio' } as SpeechRequest, model)).not.toThrow();
+  });
+
   it('treats null as absent', () => {
     const nothing = null as unknown as undefined;
     const { payload } = normalizeSpeech(wire({ voice: nothing, response_format: nothing, speed: nothing }), model);
@@ -41,7 +50,34 @@ describe('normalizeSpeech', () => {
     expect(normalizeSpeech(wire(), { ...model, voices: ['male', 'female'] }).payload.voice).toBe('male');
   });
 
-  it.each(['alloy', 'AF_SKY', 'af_sky ', newVoiceHandle()])("rejects the voice %j and lists the model's", (voice) => {
+  it.each([
+    ['alloy', ['am_adam', 'af_sky', 'af_alloy'], 'af_alloy'],
+    ['Alloy', ['am_adam', 'af_alloy'], 'af_alloy'],
+    ['alloy', ['alloy', 'af_alloy'], 'alloy'],
+    ['alloy', ['male', 'female'], 'male'],
+    ['ash', ['male', 'female'], 'female'],
+    ['shimmer', ['only'], 'only'],
+  ])('uses a voice of the model for OpenAI’s %s', (voice, voices, expected) => {
+    expect(normalizeSpeech(wire({ voice }), { ...model, voices }).payload.voice).toBe(expected);
+  });
+
+  it('takes a voice as an object', () => {
+    expect(normalizeSpeech(wire({ voice: { id: 'am_adam' } }), model).payload.voice).toBe('am_adam');
+    expect(normalizeSpeech(wire({ voice: { id: '' } }), model).payload.voice).toBe('af_sky');
+    const handle = newVoiceHandle();
+    expect(normalizeSpeech(wire({ voice: { id: handle } }), { ...model, cloning }).handle).toBe(handle);
+  });
+
+  it.each([7, {}, { id: 7 }, 'x'.repeat(513), { id: 'x'.repeat(513) }])(
+    'refuses the voice %j by its field',
+    (voice) => {
+      expect(() => validateWire(SpeechRequest, { input: 'Hello.', voice })).toThrow(
+        expect.objectContaining({ code: 'INVALID_REQUEST', param: 'voice' }),
+      );
+    },
+  );
+
+  it.each(['nobody', 'AF_SKY', 'af_sky ', newVoiceHandle()])("rejects the voice %j and lists the model's", (voice) => {
     expect(() => normalizeSpeech(wire({ voice }), model)).toThrow(
       expect.objectContaining({
         code: 'INVALID_REQUEST',

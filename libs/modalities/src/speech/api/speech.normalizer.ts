@@ -2,6 +2,7 @@ import type { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import type { SpeechFormat, SpeechJobPayload } from '../contract/speech.job.js';
 import type { SpeechRequest } from '../contract/speech.request.js';
+import { voiceForOpenaiName } from './openai-voices.js';
 import { defaultVoice, type SpeechModel } from './speech.model.js';
 import { isVoiceHandle } from './voice-handle.js';
 
@@ -26,11 +27,25 @@ function formatOf(wire: SpeechRequest, model: SpeechModel): SpeechFormat {
   throw invalidField(message, 'response_format', 'invalid_enum_value');
 }
 
+/** OpenAI's name for a choice that this route does not have: the audio comes as bytes, never as events. */
+function checkStreamFormat(wire: SpeechRequest): void {
+  const format = (wire as { stream_format?: unknown }).stream_format ?? 'audio';
+  if (format === 'audio') return;
+  throw invalidField('stream_format must be audio; with streaming the bytes come as they are made.', 'stream_format');
+}
+
+/** The voice that a request names, in either form; the model's own for one of OpenAI's names, or for none. */
+function voiceOf({ voice }: SpeechRequest, model: SpeechModel): string {
+  const name = (typeof voice === 'object' && voice !== null ? voice.id : voice) ?? '';
+  if (name === '') return defaultVoice(model);
+  return model.voices.includes(name) ? name : (voiceForOpenaiName(name, model.voices) ?? name);
+}
+
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Null counts as absent. */
 export function normalizeSpeech(wire: SpeechRequest, model: SpeechModel): NormalizedSpeech {
+  checkStreamFormat(wire);
   const format = formatOf(wire, model);
-  const options = wire.voice ?? null;
-  const voice = options === null || options === '' ? defaultVoice(model) : options;
+  const voice = voiceOf(wire, model);
   const isHandle = !model.voices.includes(voice) && model.cloning !== null && isVoiceHandle(voice);
   if (!isHandle && !model.voices.includes(voice)) throw unknownVoice(model);
   return {

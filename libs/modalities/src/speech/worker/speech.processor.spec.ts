@@ -18,7 +18,7 @@ let media: MediaTools;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-speech-'));
   artifacts = createArtifactStore({ home });
-  media = await MediaTools.find({ ffmpeg: join(home, 'no-ffmpeg'), warn: () => undefined });
+  media = await MediaTools.find({ ffmpeg: join(home, 'no-ffmpeg'), bundled: null, warn: () => undefined });
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 

@@ -37,7 +37,7 @@ export class SpeechProcessor {
     const startedAt = performance.now();
     const { format } = job.envelope.payload;
     // Checked before the model runs for audio that cannot be encoded.
-    if (needsFfmpeg(format)) this.parts.media.require();
+    if (needsFfmpeg(format)) await this.parts.media.require();
     const run = new SpeechRun(job, this.parts, await this.voiceOf(job));
     const cancelled = !(await run.speak());
     return {

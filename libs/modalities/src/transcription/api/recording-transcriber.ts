@@ -1,19 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
-import {
-  InputTranscriber,
-  type InputTranscription,
-  type LimitedModelRequest,
-  MediaArtifacts,
-  type MediaInputReader,
-  type ModelRequest,
-  type RecordingInput,
-} from '#gateway';
+import { type LimitedModelRequest, MediaArtifacts, type MediaInputReader, type ModelRequest } from '#gateway';
+import { InputTranscriber, type InputTranscription, type RecordingInput } from '#gateway/inputs';
 import { probeAudio, probeVideo, sniffContainer } from '#media';
 import type { ArtifactRecord } from '#storage';
 import { type TranscriptionJobPayload, transcriptionJob } from '../contract/transcription.job.js';
-import { quotedSeconds, quoteTranscription } from '../contract/transcription.meter.js';
-import { frameStreams, headBytes, lifetimeMs, maxVideoBytes, timeoutMs } from './recording-input.js';
+import { boundTranscription, quotedSeconds, quoteTranscription } from '../contract/transcription.meter.js';
+import { frameStreams, headBytes, lifetimeMs, maxVideoBytes } from './recording-input.js';
 import { plainTranscript } from './transcription.normalizer.js';
 import { Transcript } from './transcription.presenter.js';
 
@@ -29,13 +22,14 @@ export class RecordingTranscriber extends InputTranscriber {
   async prepare(model: ModelRequest, recording: RecordingInput): Promise<InputTranscription> {
     model.requireServed();
     const reader = this.artifacts.inputsOf(model.http, lifetimeMs);
-    const record = await store(reader, recording);
+    const record = await stored(reader, recording);
     const seconds = await measure(reader, record, recording);
     const { pricing } = await model.price();
     const amountNano = quoteTranscription(seconds, pricing);
     const payload = { ...plainTranscript, artifactId: record.id, maxSeconds: seconds, mayBeSilent: true };
     let limited: LimitedModelRequest | null = null;
     return {
+      contentHash: record.sha256,
       seconds,
       amountNano,
       limit: async () => void (limited = await model.limit()),
@@ -48,13 +42,8 @@ export class RecordingTranscriber extends InputTranscriber {
   }
 }
 
-async function store(
-  reader: MediaInputReader,
-  { source, param, contentTypes }: RecordingInput,
-): Promise<ArtifactRecord> {
-  const maxBytes = maxVideoBytes;
-  if ('bytes' in source) return await reader.store(source.bytes, { maxBytes });
-  return await reader.file(source.url, { param, maxBytes, timeoutMs, contentTypes, maxRedirects: 0 });
+async function stored(reader: MediaInputReader, { source }: RecordingInput): Promise<ArtifactRecord> {
+  return 'stored' in source ? source.stored : await reader.store(source.bytes, { maxBytes: maxVideoBytes });
 }
 
 /** Returns the most seconds that a recording is charged for; 0 for a video without sound. */
@@ -89,7 +78,8 @@ async function transcribe(
   const { payload, amountNano, recording } = order;
   const { deadlineMs, param } = recording;
   try {
-    const job = { definition: transcriptionJob, payload, amountNano, deadlineMs };
+    const bounds = boundTranscription(payload.maxSeconds);
+    const job = { definition: transcriptionJob, payload, bounds, amountNano, deadlineMs };
     return (await limited.collect(job, () => new Transcript())).collected.text;
   } catch (error) {
     throw named(error, param);

@@ -3,12 +3,19 @@ import type { FastifyReply } from 'fastify';
 import { type HttpExchange, MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
 import { WireBody } from '#platform/http';
 import { transcriptionJob } from '../contract/transcription.job.js';
-import { quoteTranscription } from '../contract/transcription.meter.js';
+import { boundTranscription, quoteTranscription } from '../contract/transcription.meter.js';
 import { maxFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
+import { TranslationRequest } from '../contract/translation.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
 import { readRecording, type RecordingSource } from './recording-input.js';
-import { transcriptionDocument, videoTranscriptionDocument } from './transcription.document.js';
-import { normalizeTranscription, type NormalizedTranscription, plainTranscript } from './transcription.normalizer.js';
+import { transcriptionDocument, translationDocument, videoTranscriptionDocument } from './transcription.document.js';
+import {
+  normalizeTranscription,
+  type NormalizedTranscription,
+  normalizeTranslation,
+  plainTranscript,
+  requireTranslation,
+} from './transcription.normalizer.js';
 import { presentTranscript, presentVideoTranscript, Transcript } from './transcription.presenter.js';
 
 @Controller()
@@ -26,6 +33,18 @@ export class TranscriptionController {
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const normalized = normalizeTranscription(wire);
+      const transcript = await this.run(http, wire.model, normalized, { upload: wire.file.bytes });
+      const { contentType, body } = presentTranscript(transcript, normalized);
+      void reply.type(contentType);
+      return body;
+    });
+  }
+
+  @Post('audio/translations')
+  @ModelRoute(translationDocument, { multipart: { maxFileBytes, maxFiles: 1, only: true } })
+  async translate(@WireBody(TranslationRequest) wire: TranslationRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.pipeline.handle(reply, async (http) => {
+      const normalized = normalizeTranslation(wire);
       const transcript = await this.run(http, wire.model, normalized, { upload: wire.file.bytes });
       const { contentType, body } = presentTranscript(transcript, normalized);
       void reply.type(contentType);
@@ -55,11 +74,12 @@ export class TranscriptionController {
   ): Promise<Transcript> {
     // Forms send an empty text for an empty field.
     const opened = await this.pipeline.open(http, { name: name || undefined, type: 'asr' });
+    if (options.translate === true) requireTranslation(opened.manifest);
     const limited = await opened.limit();
     const { artifactId, quotedSeconds } = await readRecording(this.artifacts, http, source);
     const amountNano = quoteTranscription(quotedSeconds, limited.price.pricing);
     const payload = { ...options, artifactId, maxSeconds: quotedSeconds };
-    const order = { definition: transcriptionJob, payload, amountNano };
+    const order = { definition: transcriptionJob, payload, bounds: boundTranscription(quotedSeconds), amountNano };
     return (await limited.collect(order, () => new Transcript())).collected;
   }
 }

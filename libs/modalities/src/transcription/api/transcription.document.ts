@@ -1,6 +1,7 @@
 import type { DocumentedRoute } from '#platform/http';
 import { TranscriptionRequest } from '../contract/transcription.request.js';
 import { TranscriptionResponse, VideoTranscriptionResponse } from '../contract/transcription.response.js';
+import { TranslationRequest } from '../contract/translation.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
 
 const content = { 'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' } };
@@ -22,6 +23,26 @@ export const transcriptionDocument: DocumentedRoute = {
   },
   produces,
   responses: { 200: { description: 'The transcript.', json: TranscriptionResponse, content } },
+  envelope: 'openai',
+  errors: [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 502, 503, 504],
+};
+
+/** OpenAPI document of `POST /audio/translations`. */
+export const translationDocument: DocumentedRoute = {
+  tags: ['Audio', 'Transcriptions'],
+  operationId: 'createTranslation',
+  summary: 'Translate speech into English',
+  description: 'The English text of a recording in another language, for models that translate: multilingual Whisper.',
+  body: TranslationRequest,
+  examples: {
+    plain: { summary: 'The text alone', value: { file: '(the recording)', response_format: 'text' } },
+    segments: {
+      summary: 'With the times of segments',
+      value: { file: '(the recording)', model: 'whisper-1', response_format: 'verbose_json' },
+    },
+  },
+  produces,
+  responses: { 200: { description: 'The translation.', json: TranscriptionResponse, content } },
   envelope: 'openai',
   errors: [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 502, 503, 504],
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FormBody, readBody, UploadedFile } from '#platform/http';
 import { TranscriptionRequest } from '../contract/transcription.request.js';
-import { normalizeTranscription } from './transcription.normalizer.js';
+import { normalizeTranscription, normalizeTranslation, requireTranslation } from './transcription.normalizer.js';
 
 function form(fields: Record<string, string | string[]>, file: UploadedFile | null = upload()): TranscriptionRequest {
   const body = new FormBody();
@@ -86,5 +86,23 @@ describe('a transcription form', () => {
 
   it('accepts an empty file, which is checked as a recording', () => {
     expect(form({}, new UploadedFile(Buffer.alloc(0), 'a.wav', 'audio/wav')).file.bytes).toHaveLength(0);
+  });
+});
+
+describe('a translation', () => {
+  it('is a transcription of its own kind', () => {
+    const normalized = normalizeTranslation({ file: upload(), response_format: 'srt', prompt: 'Ada' });
+    expect(normalized).toMatchObject({
+      format: 'srt',
+      options: { translate: true, timestamps: 'segment', language: null, prompt: 'Ada' },
+    });
+    expect(normalize({}).options).not.toHaveProperty('translate');
+  });
+
+  it('needs a model of a family that translates', () => {
+    expect(() => requireTranslation({ id: 'a', family: 'whisper' })).not.toThrow();
+    expect(() => requireTranslation({ id: 'a', family: 'moonshine' })).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param: 'model' }),
+    );
   });
 });

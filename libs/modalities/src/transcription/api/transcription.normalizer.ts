@@ -1,5 +1,7 @@
 import { PlatformError } from '#common';
+import type { TranslationRequest } from '../contract/translation.request.js';
 import type { TimestampDetail, TranscriptionJobPayload } from '../contract/transcription.job.js';
+import type { ModelManifest } from '#model-registry/manifest';
 import type { TranscriptionFormat, TranscriptionRequest } from '../contract/transcription.request.js';
 
 /** A normalized transcription request. */
@@ -36,6 +38,21 @@ export function normalizeTranscription(wire: TranscriptionRequest): NormalizedTr
       timestamps: detailOf(shown, format),
     },
   };
+}
+
+/** Families of which some models translate; a model of theirs that cannot refuses for itself. */
+const translatingFamilies = new Set(['whisper']);
+
+/** Throws `INVALID_REQUEST` for a model that only transcribes. */
+export function requireTranslation({ id, family }: Pick<ModelManifest, 'id' | 'family'>): void {
+  if (translatingFamilies.has(family)) return;
+  throw new PlatformError('INVALID_REQUEST', `The model ${id} transcribes and does not translate.`, 'model');
+}
+
+/** Throws as `normalizeTranscription` does. */
+export function normalizeTranslation({ file, ...wire }: TranslationRequest): NormalizedTranscription {
+  const normalized = normalizeTranscription({ file, ...wire });
+  return { ...normalized, options: { ...normalized.options, translate: true } };
 }
 
 function shownTimes(wire: TranscriptionRequest, format: TranscriptionFormat): NormalizedTranscription['shown'] {

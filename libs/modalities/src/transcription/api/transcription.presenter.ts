@@ -41,7 +41,7 @@ export class Transcript {
 
 export function presentTranscript(
   transcript: Transcript,
-  { format, shown }: Pick<NormalizedTranscription, 'format' | 'shown'>,
+  { format, shown, options }: Pick<NormalizedTranscription, 'format' | 'shown'> & { options?: { translate?: boolean } },
 ): TranscriptionResult {
   switch (format) {
     case 'text':
@@ -51,7 +51,7 @@ export function presentTranscript(
     case 'vtt':
       return { contentType: 'text/vtt; charset=utf-8', body: writeVtt(transcript.segments) };
     case 'verbose_json':
-      return { contentType: json, body: verbose(transcript, shown) };
+      return { contentType: json, body: verbose(transcript, shown, options?.translate === true) };
     case 'json':
       return { contentType: json, body: short(transcript, shown) };
   }
@@ -76,12 +76,16 @@ function short(transcript: Transcript, shown: NormalizedTranscription['shown']):
   return response;
 }
 
-function verbose(transcript: Transcript, shown: NormalizedTranscription['shown']): VerboseTranscription {
+function verbose(
+  transcript: Transcript,
+  shown: NormalizedTranscription['shown'],
+  isTranslated: boolean,
+): VerboseTranscription {
   const { durationSeconds, language, text } = transcript;
   const words = shown.words ? wordsOf(transcript) : null;
   return {
-    task: 'transcribe',
-    language: languageName(language),
+    task: isTranslated ? 'translate' : 'transcribe',
+    language: languageName(isTranslated ? 'en' : language),
     duration: milliseconds(durationSeconds),
     text,
     ...(shown.segments && { segments: transcript.segments.map(verboseSegment) }),

@@ -20,6 +20,9 @@ export class TranscriptionJobPayload {
 
   @IsIn(timestampDetails) timestamps!: TimestampDetail;
 
+  /** English text, whatever is spoken; absent: a transcript. Optional for good. */
+  @IsOptional() @IsBoolean() translate?: boolean;
+
   /** Whether a recording in which nobody speaks has an empty transcript; otherwise it is refused. Optional for good. */
   @IsOptional() @IsBoolean() mayBeSilent?: boolean;
 }

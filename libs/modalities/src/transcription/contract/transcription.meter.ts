@@ -1,5 +1,6 @@
-import type { JobUsage, NanoUsd } from '#common';
+import { type JobUsage, type NanoUsd, noTokens } from '#common';
 import { type BillableUnit, type Pricing, quoteUnits } from '#model-registry/manifest';
+import type { UsageBounds } from '#queue';
 
 /* Prices of transcription, as pure functions: seconds of the recording, to the millisecond, silence included. */
 
@@ -38,6 +39,11 @@ export function quotedSeconds(
 /** The worst case of a recording. Never less than what `transcriptionUnits` bill for it. */
 export function quoteTranscription(seconds: number, pricing: Pricing | null): NanoUsd {
   return quoteUnits([secondsUnit(seconds)], pricing);
+}
+
+/** The most that a recording can use, to the next millisecond: its last sample may begin before the end. */
+export function boundTranscription(seconds: number): UsageBounds {
+  return { ...noTokens, units: { audioSeconds: Math.ceil(seconds * 1_000) / 1_000 } };
 }
 
 /** What a job is charged for. */

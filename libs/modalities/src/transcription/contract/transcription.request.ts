@@ -15,16 +15,19 @@ export type TranscriptionFormat = (typeof transcriptionFormats)[number];
 /** Maximum size of an uploaded file, in bytes. */
 export const maxFileBytes = 25 * 1024 * 1024;
 
+/** The field of the recording. */
+export const fileRules = {
+  name: 'isFile',
+  description: 'The recording, as a file part: wav, flac, m4a, aac, mp4, mp3, ogg or webm, 25 MB at most.',
+  required: true,
+  schema: { type: 'string', format: 'binary' },
+  // An empty file is a recording without audio, a different error than a missing file.
+  check: (value: unknown) => (value instanceof UploadedFile ? null : 'must be a file part of the form'),
+};
+
 /** Form of `POST /audio/transcriptions`. */
 export class TranscriptionRequest {
-  @CheckedField({
-    name: 'isFile',
-    description: 'The recording, as a file part: wav, flac, m4a, aac, mp4, mp3, ogg or webm, 25 MB at most.',
-    required: true,
-    schema: { type: 'string', format: 'binary' },
-    // An empty file is a recording without audio, a different error than a missing file.
-    check: (value) => (value instanceof UploadedFile ? null : 'must be a file part of the form'),
-  })
+  @CheckedField(fileRules)
   file!: UploadedFile;
 
   @TextField({ description: 'Model id, trait or alias; the default model of this kind when absent.', maxLength: 256 })

@@ -59,8 +59,8 @@ export interface VerboseSegment {
 
 /** The answer as `verbose_json`, in OpenAI's words. */
 export interface VerboseTranscription {
-  task: 'transcribe';
-  /** In English: `english`. */
+  task: 'transcribe' | 'translate';
+  /** Language of the text, in English: `english`. */
   language: string;
   duration: number;
   text: string;

@@ -116,7 +116,7 @@ class TranscriptionRun {
 
   private async runBlock(isLast: boolean): Promise<boolean> {
     const { envelope, signal } = this.job;
-    const { language, prompt, temperature, timestamps } = envelope.payload;
+    const { language, prompt, temperature, timestamps, translate } = envelope.payload;
     const input: RecognitionInput = {
       samples: this.buffer.peek(blockSamples),
       isLast,
@@ -124,6 +124,7 @@ class TranscriptionRun {
       prompt: prompt ?? null,
       temperature: temperature ?? null,
       timestamps,
+      ...(translate === true ? { translate } : {}),
       memory: this.memory,
     };
     const request = { id: `${envelope.requestId}.${this.blocks++}`, task: recognitionTask, input };

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { MediaInputReader } from '#gateway';
+import type { MediaInputReader, RunDemand } from '#gateway';
 import type { FrameSize, VideoProbe } from '#media';
 import type { Pricing } from '#model-registry/manifest';
 import {
@@ -20,13 +20,21 @@ const maxSide = 7_680;
 /** Default short side. */
 const openShortSide = 720;
 
+export interface VideoPayloadParts {
+  model: VideoModel;
+  inputReader: MediaInputReader;
+  pricing: Pricing | null;
+  /** Throws for frames that the workers of the model have no memory for. */
+  requireFits: (demand: RunDemand) => void;
+}
+
 /**
  * Fetches the inputs of a plan and builds its payload. Rejects as the input reader does, for what has no price, and for
  * videos that would grow too large.
  */
 export async function videoPayload(
   plan: VideoPlan,
-  { model, inputReader, pricing }: { model: VideoModel; inputReader: MediaInputReader; pricing: Pricing | null },
+  { model, inputReader, pricing, requireFits }: VideoPayloadParts,
 ): Promise<VideoJobPayload> {
   refuseUnpriced(model, pricing, pricedChoiceOf(plan, pricing));
   const open: Omit<VideoJobPayload, 'operation' | 'inputs' | 'units'> = {
@@ -42,6 +50,9 @@ export async function videoPayload(
   };
   if (plan.operation === 'from-text') {
     const { prompt, negativePrompt, seed, seconds, resolution, ...made } = plan;
+    const frames = { count: made.frames, param: 'duration' };
+    const param = resolution === null ? 'aspect_ratio' : 'resolution';
+    requireFits({ width: made.width, height: made.height, divisor: model.sizeDivisor, param, frames });
     const units = unitsOfMaking(pricing, { seconds, resolution });
     return { ...open, ...made, inputs: [], words: { prompt, negativePrompt, seed }, units };
   }
@@ -50,13 +61,15 @@ export async function videoPayload(
     const taken = [];
     for (const { url, param } of images) taken.push(await readFrame(inputReader, url, param));
     const size = sizeOf(taken[0]?.header ?? { width: openShortSide, height: openShortSide }, resolution);
+    requireFits({ ...size, divisor: 2, param: resolution === null ? 'image_url' : 'resolution' });
     const units = unitsOfMaking(pricing, { seconds, resolution });
     const inputs = taken.map(({ artifactId }) => artifactId);
     const places = images.map(({ place }) => place);
     return { ...open, ...size, operation: 'between', inputs, places, fps, frames, units };
   }
   const { artifactId, probe } = await readVideo(inputReader, plan.video, model.maxSourceSeconds);
-  const { durationSeconds: seconds } = probe;
+  const { durationSeconds: seconds, width, height } = probe;
+  requireFits({ width, height, param: 'video_url' });
   if (plan.operation === 'double-rate') {
     const units = unitsOfMaking(pricing, { seconds, resolution: null });
     return { ...open, operation: 'double-rate', inputs: [artifactId], units };

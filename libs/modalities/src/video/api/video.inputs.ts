@@ -22,7 +22,7 @@ export async function readVideo(
   maxSeconds: number,
 ): Promise<{ artifactId: string; probe: VideoProbe }> {
   const param = 'video_url';
-  reader.tools.require();
+  await reader.tools.require();
   const { id: artifactId } = await reader.file(url, { ...videoLimits, param });
   try {
     const options = { maxSeconds, maxFps, signal: reader.disconnected };

@@ -111,6 +111,11 @@ describe('a request for a video from text', () => {
     expect(normalizeVideo(wire({ ...words, duration: 'auto' }), generator)).not.toEqual(plan);
   });
 
+  it('takes the default of audio, which a model without a choice has too', () => {
+    const plan = normalizeVideo(wire({ ...words, duration: '2s', audio: true }), generator);
+    expect(plan).toMatchObject({ operation: 'from-text', audio: true });
+  });
+
   it('limits the characters of the prompt, whatever they are', () => {
     const prompt = '😀'.repeat(40);
     expect(normalizeVideo(wire({ prompt, duration: 'auto' }), generator)).toMatchObject({ prompt });
@@ -144,7 +149,7 @@ describe('a request for a video from text', () => {
     [{ ...words, resolution: '720p' }, 'resolution'],
     [{ ...words, fps: 12 }, 'fps'],
     [{ ...words, image_url: 'a' }, 'image_url'],
-    [{ ...words, audio: true }, 'audio'],
+    [{ ...words, audio: false }, 'audio'],
     [{ ...words, upscale_factor: 2 }, 'upscale_factor'],
   ])('is rejected with the invalid field: %j', (more, param) => {
     expect(() => normalizeVideo(wire(more as Partial<QueueVideoRequest>), generator)).toThrow(

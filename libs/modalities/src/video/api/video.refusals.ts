@@ -32,7 +32,8 @@ const consentFields = ['confirmed_terms_and_privacy', 'confirmed_legal_right', '
 export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel): void {
   const foreign = optionalInputs.filter((field) => !model.inputs.has(field));
   refuseFields(wire, foreign, model);
-  if (isGiven(wire.audio) && !model.audioConfigurable) {
+  // The documented default changes nothing, and clients send it.
+  if (wire.audio === false && !model.audioConfigurable) {
     throw invalidField(`audio cannot be chosen with the model ${model.id}.`, 'audio');
   }
   refuseConsents(wire, model);
@@ -55,7 +56,8 @@ function refuseForUpscalers(wire: Partial<QueueVideoRequest>, { id }: VideoModel
 function refuseForMakers(wire: QuoteVideoRequest, model: VideoModel): void {
   const { upscale_factor: factor, duration } = wire;
   if (isGiven(factor)) throw invalidField('upscale_factor is for upscalers.', 'upscale_factor');
-  refuseUnknown('duration', duration, model.durations);
+  const spelled = model.durations.find((known) => known.toLowerCase() === duration.toLowerCase());
+  refuseUnknown('duration', spelled ?? duration, model.durations);
   if (isGiven(wire.aspect_ratio)) refuseUnknown('aspect_ratio', wire.aspect_ratio, model.aspectRatios);
   if (isGiven(wire.resolution)) refuseUnknown('resolution', wire.resolution, model.resolutions);
 }

@@ -55,7 +55,15 @@ async function run(
   work: (videos: VideoService, http: Parameters<VideoService['quote']>[0]) => Promise<object>,
 ) {
   const config = { mediaDeadlineMs: 1_000, storageLifetimeMs: 5_000, publicUrl: 'https://example.org' } as ApiConfig;
-  const resolved = { manifest, offline, resolvedBy: 'id', suffix: {}, deprecation: null, disabled: false };
+  const resolved = {
+    manifest,
+    offline,
+    resolvedBy: 'id',
+    suffix: {},
+    deprecation: null,
+    disabled: false,
+    runMemory: null,
+  };
   const admitModel = () => {
     done.push('counted');
     const refusal = limited ? new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.') : null;
@@ -79,6 +87,7 @@ async function run(
     { admit: () => Promise.resolve() } as unknown as JobRunner,
     new StoreBudgets(60_000),
     config,
+    { screen: () => Promise.resolve() },
   );
   const links = { tokenFor: (id: string) => id };
   const media = new MediaArtifacts(artifacts, egress as never, tools);

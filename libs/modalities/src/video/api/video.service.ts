@@ -1,6 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { displayNanos } from '#common';
-import { DownloadUrls, type HttpExchange, MediaArtifacts, type ModelRequest, RequestPipeline } from '#gateway';
+import { displayNanos, noTokens } from '#common';
+import {
+  DownloadUrls,
+  type HttpExchange,
+  MediaArtifacts,
+  type ModelRequest,
+  RequestPipeline,
+  requireRunFits,
+  type RunDemand,
+} from '#gateway';
 import { MediaTools } from '#media';
 import { ApiConfig } from '#platform/config';
 import { isGiven } from '#platform/http';
@@ -46,17 +54,19 @@ export class VideoService {
     }
     opened.requireServed();
     // Checked before anything is fetched for a result that could not be written.
-    this.tools.require();
+    await this.tools.require();
     const limited = await opened.limit();
     const pricing = limited.price.pricing;
     const inputReader = this.readerOf(http);
-    const made = await videoPayload(plan, { model, inputReader, pricing });
+    const requireFits = (demand: RunDemand): void => requireRunFits(opened.resolved, demand);
+    const made = await videoPayload(plan, { model, inputReader, pricing, requireFits });
     const resultId = model.privateDelivery ? this.urls.reserveResult() : null;
     const queueId = await limited.queue(
       {
         definition: videoJob,
         deadlineMs: this.config.mediaDeadlineMs,
         payload: { ...made, resultId },
+        bounds: { ...noTokens, units: made.units },
         amountNano: quoteVideo(made.units, pricing),
       },
       { delivery: resultId === null ? 'inline' : 'link', inputArtifacts: [...inputReader.artifactIds] },
@@ -72,7 +82,7 @@ export class VideoService {
    */
   private async measure(opened: ModelRequest, model: VideoModel, url: string): Promise<number> {
     opened.requireServed();
-    this.tools.require();
+    await this.tools.require();
     await opened.limit();
     return (await readVideo(this.readerOf(opened.http), url, model.maxSourceSeconds)).probe.durationSeconds;
   }

@@ -16,7 +16,6 @@ export const videoDurations = [
   '-1',
   '1 gen',
   'auto',
-  'Auto',
 ] as const;
 
 export const videoAspectRatios = [
@@ -92,6 +91,8 @@ class VideoPricingFields {
 
   @ChoiceField(videoDurations, {
     description: 'One of `constraints.durations` of the model. Upscalers ignore it.',
+    // Some clients spell it so. As a second member of an enumeration it would clash in the code that they generate.
+    alsoAccepted: ['Auto'],
     required: true,
     example: '5s',
   })

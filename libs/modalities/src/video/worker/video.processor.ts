@@ -38,7 +38,7 @@ export class VideoProcessor {
     const { envelope, signal } = job;
     const { payload } = envelope;
     const { runner, media } = this.parts;
-    media.require();
+    await media.require();
     const ended = new AbortController();
     const ends = AbortSignal.any([signal, ended.signal]);
     const model = new FrameModel(runner, envelope.requestId, ends);

@@ -19,19 +19,29 @@ export function emitChannels(
   layer: LinearLayer,
 ): ValueName {
   const { codes, scale } = quantizeTokens(builder, input);
+  return builder.node('Mul', [emitChannelProduct(builder, weights, codes, layer), scale]);
+}
+
+/** Adds the product of the codes of `quantizeTokens` and a layer's weights, still without the tokens' scale. */
+export function emitChannelProduct(
+  builder: GraphBuilder,
+  weights: WeightSource,
+  codes: ValueName,
+  layer: LinearLayer,
+): ValueName {
   const { name, inputs, outputs } = layer;
   const content = new CodesWithScales(name, () => channelPieces(weights, layer));
   const weight = builder.weight(`${name}.codes`, 'int8', [inputs, outputs], content.codes);
   const scales = builder.weight(`${name}.scales`, 'float32', [outputs], content.scales);
   const operands = [codes, weight, builder.float(1), scales, builder.byte(zeroCode)];
-  return builder.node('Mul', [builder.contribNode('MatMulIntegerToFloat', operands), scale]);
+  return builder.contribNode('MatMulIntegerToFloat', operands);
 }
 
 /**
  * `codes` are uint8 in the input's shape; `scale` is float32 with 1 as the last axis. A token of zeros has scale 0, so
  * its codes do not matter.
  */
-function quantizeTokens(builder: GraphBuilder, input: ValueName): { codes: ValueName; scale: ValueName } {
+export function quantizeTokens(builder: GraphBuilder, input: ValueName): { codes: ValueName; scale: ValueName } {
   const magnitudes = builder.node('Abs', [input]);
   const largest = builder.node('ReduceMax', [magnitudes], { axes: [-1], keepdims: 1 });
   const scale = builder.node('Mul', [largest, builder.float(1 / largestCode)]);

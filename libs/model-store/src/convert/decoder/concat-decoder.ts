@@ -39,15 +39,19 @@ export function emitConcatDecoder(options: DecoderOptions): OnnxGraph {
   builder.input('attention_mask', 'int64', ['batch', 'total']);
   builder.input('position_ids', 'int64', ['batch', 'seq']);
   declareCache(body);
-  const tables = body.emitRotaryTables();
-  const mask = emitMask(body);
-  const hidden = body.emitLayers((layer, projections) => attendConcat(body, { layer, projections, mask, tables }));
+  const masks = new Map<number, ValueName>();
+  const hidden = body.emitLayers((layer, projections) => {
+    const window = body.windowOf(layer)?.size ?? 0;
+    const mask = masks.get(window) ?? emitMask(body, window);
+    masks.set(window, mask);
+    return attendConcat(body, { layer, projections, mask });
+  });
   emitLogits(body, hidden);
   return builder.build();
 }
 
 /** `[batch, 1, 1, seq, total]`: zero where a new token may attend, far below zero elsewhere. */
-function emitMask(body: DecoderBody): ValueName {
+function emitMask(body: DecoderBody, window: number): ValueName {
   const { builder } = body;
   const length = (value: string) => builder.node('Gather', [builder.node('Shape', [value]), builder.integers(1)]);
   const range = (end: ValueName) => builder.node('Range', [builder.integers(0), end, builder.integers(1)]);
@@ -56,7 +60,9 @@ function emitMask(body: DecoderBody): ValueName {
   const past = builder.node('Sub', [total, sequence]);
   const rows = builder.node('Unsqueeze', [builder.node('Add', [range(sequence), past]), builder.integers([1])]);
   const columns = builder.node('Unsqueeze', [range(total), builder.integers([0])]);
-  const causal = builder.node('LessOrEqual', [columns, rows]);
+  const before = builder.node('LessOrEqual', [columns, rows]);
+  const firstSeen = window > 0 ? builder.node('Sub', [rows, builder.integers(window)]) : null;
+  const causal = firstSeen ? builder.node('And', [before, builder.node('Greater', [columns, firstSeen])]) : before;
   const present = builder.node('Cast', ['attention_mask'], { to: onnxDataTypeCode.bool });
   const visible = builder.node('And', [
     builder.node('Unsqueeze', [causal, builder.integers([0, 1, 2])]),
@@ -69,30 +75,43 @@ interface ConcatAttention {
   layer: number;
   projections: Projections;
   mask: ValueName;
-  tables: { cosines: ValueName; sines: ValueName };
 }
 
-function attendConcat(body: DecoderBody, { layer, projections, mask, tables }: ConcatAttention): ValueName {
+function attendConcat(body: DecoderBody, { layer, projections, mask }: ConcatAttention): ValueName {
   const { builder } = body;
-  const { heads, keyValueHeads, headSize } = body.options.shape;
+  const { heads, keyValueHeads, headSize, attention } = body.options.shape;
+  const tables = body.rotaryTables(layer);
   const rotate = (value: ValueName, count: number) =>
     body.splitHeads(body.rotate(value, count, 'position_ids', tables), count);
   const append = (part: string, value: ValueName) =>
     builder.node('Concat', [`past_key_values.${layer}.${part}`, value], { axis: 2 }, `present.${layer}.${part}`);
   const keys = append('key', rotate(projections.key, keyValueHeads));
   const values = append('value', body.splitHeads(projections.value, keyValueHeads));
-  const query = rotate(projections.query, heads);
+  const query = rotate(body.scaleQuery(projections.query, 'position_ids'), heads);
 
   // One axis for the group of query heads that share a key-value head; keys and values broadcast over it.
   const groups = builder.integers([0, keyValueHeads, heads / keyValueHeads, -1, headSize]);
   const grouped = builder.node('Reshape', [query, groups]);
   const group = (value: ValueName) => builder.node('Unsqueeze', [value, builder.integers([2])]);
   const transposedKeys = builder.node('Transpose', [group(keys)], { perm: [0, 1, 2, 4, 3] });
-  const product = builder.node('MatMul', [grouped, transposedKeys]);
-  const scores = builder.node('Mul', [product, body.scalar(1 / Math.sqrt(headSize))]);
-  const weights = builder.node('Softmax', [builder.node('Add', [scores, mask])], { axis: -1 });
+  const scores = builder.node('MatMul', [grouped, transposedKeys]);
+  const visible = builder.node('Add', [body.softCapped(scores, attention?.softCap), mask]);
+  const weights = attention?.sinks ? withSinks(body, layer, visible) : builder.node('Softmax', [visible], { axis: -1 });
   const context = builder.node('MatMul', [weights, group(values)]);
   return body.joinHeads(builder.node('Reshape', [context, builder.integers([0, heads, -1, headSize])]));
+}
+
+/** Weights of the tokens beside a sink, for scores `[batch, kv_heads, group, seq, total]`. */
+function withSinks(body: DecoderBody, layer: number, scores: ValueName): ValueName {
+  const { builder } = body;
+  const shape = builder.node('Shape', [scores]);
+  const total = builder.node('Gather', [shape, builder.integers([4])]);
+  const rows = builder.integers([0, 0, -1]);
+  const flat = builder.node('Reshape', [scores, builder.node('Concat', [rows, total], { axis: 0 })]);
+  const joined = builder.node('Concat', [flat, body.sinkColumn(layer, flat)], { axis: -1 });
+  const weights = builder.node('Softmax', [joined], { axis: -1 });
+  const kept = builder.node('Slice', [weights, builder.integers([0]), builder.integers([-1]), builder.integers([3])]);
+  return builder.node('Reshape', [kept, shape]);
 }
 
 /**
@@ -102,6 +121,7 @@ function attendConcat(body: DecoderBody, { layer, projections, mask, tables }: C
 export function emitGroupQueryDecoder(options: DecoderOptions): OnnxGraph {
   const { shape } = options;
   if (shape.rotary.dimensions < shape.headSize) throw new Error('GroupQueryAttention rotates whole heads.');
+  if (shape.attention !== undefined) throw new Error('GroupQueryAttention is only written for plain attention.');
   const body = new DecoderBody('group-query-decoder', options);
   const { builder } = body;
   builder.input('input_ids', 'int64', ['batch', 'seq']);
@@ -112,7 +132,8 @@ export function emitGroupQueryDecoder(options: DecoderOptions): OnnxGraph {
   const lastKeys = builder.node('Cast', [builder.node('Sub', [lengths, builder.integers(1)])], int32);
   const maskShape = builder.node('Shape', ['attention_mask']);
   const total = builder.node('Cast', [builder.node('Gather', [maskShape, builder.integers(1)])], int32);
-  const tables = body.emitRotaryTables();
+  const tables = body.rotaryTables(0);
+  if (tables === null) throw new Error('GroupQueryAttention rotates every layer.');
   const attributes = {
     num_heads: shape.heads,
     kv_num_heads: shape.keyValueHeads,

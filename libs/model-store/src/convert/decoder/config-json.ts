@@ -7,7 +7,13 @@ export interface ConfigNames {
   eosTokenIds: number[];
 }
 
-const activations = { 'gated-silu': 'silu', gelu: 'gelu', 'gelu-tanh': 'gelu_new' } as const;
+const activations = {
+  'gated-silu': 'silu',
+  'gated-gelu': 'gelu',
+  'gated-gelu-tanh': 'gelu_pytorch_tanh',
+  gelu: 'gelu',
+  'gelu-tanh': 'gelu_new',
+} as const;
 
 /** `config.json` in the format of the transformers libraries, for readers of a model's sizes. */
 export function configJson(shape: DecoderShape, names: ConfigNames): Record<string, unknown> {

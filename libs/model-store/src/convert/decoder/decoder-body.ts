@@ -1,7 +1,9 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { GraphBuilder, type ValueName } from '../../onnx/index.js';
-import { weightNames, type DecoderShape, type LayerPart } from './decoder-shape.js';
+import { weightNames, type DecoderShape, type LayerPart, type RotaryShape } from './decoder-shape.js';
+import { emitExperts } from './expert-layers.js';
 import { embeddingContent, emitLinear, vectorContent, type LinearFormat, type LinearLayer } from './linear-layer.js';
+import { rotaryFrequencies } from './rotary-frequencies.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
@@ -24,11 +26,20 @@ export interface Projections {
 /** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
 export type Attention = (layer: number, projections: Projections) => ValueName;
 
+/** Cosines and sines by position, `[context, dimensions / 2]` each. */
+export interface RotaryTables {
+  cosines: ValueName;
+  sines: ValueName;
+}
+
 /** Adds the layers of a decoder to a graph; the cache layouts differ only in `Attention`. */
 export class DecoderBody {
   readonly builder: GraphBuilder;
   /** Type of the values between the layers. */
   readonly type: 'float32' | 'float16';
+  /** Factor of queries by position. */
+  private temperatures: ValueName | null = null;
+  private readonly tables = new Map<RotaryShape, RotaryTables>();
 
   constructor(
     name: string,
@@ -41,7 +52,7 @@ export class DecoderBody {
   /** Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. */
   emitLayers(attention: Attention): ValueName {
     const { shape } = this.options;
-    let residual = this.emitEmbedding();
+    let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
       const attended = this.attentionBlock(layer, normed, attention);
@@ -49,13 +60,11 @@ export class DecoderBody {
       if (shape.parallelResidual) {
         delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);
       } else {
-        const middle = this.addAndNorm(residual, attended, weightNames.layer(layer, 'feed_forward_norm'));
+        const middle = this.addHalf(residual, attended, layer, 'attention_post_norm', 'feed_forward_norm');
         residual = middle.sum;
         delta = this.feedForward(layer, middle.normed);
       }
-      const isLast = layer + 1 === shape.layers;
-      const next = isLast ? weightNames.finalNorm : weightNames.layer(layer + 1, 'attention_norm');
-      ({ sum: residual, normed } = this.addAndNorm(residual, delta, next));
+      ({ sum: residual, normed } = this.addHalf(residual, delta, layer, 'feed_forward_post_norm', 'attention_norm'));
     }
     return normed;
   }
@@ -64,34 +73,81 @@ export class DecoderBody {
   emitHead(hidden: ValueName): ValueName {
     const { shape } = this.options;
     const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
-    return this.linear(hidden, layer, shape.bias.head, this.options.head);
+    const logits = this.linear(hidden, layer, shape.bias.head, this.options.head);
+    return this.softCapped(this.scaled(logits, shape.scales?.logits), shape.logitSoftCap);
   }
 
-  /** Adds the rotary tables, `[context, dimensions / 2]` each. */
-  emitRotaryTables(): { cosines: ValueName; sines: ValueName } {
-    const { contextLength, rotary } = this.options.shape;
-    const half = rotary.dimensions / 2;
-    const table = (name: string, wave: (angle: number) => number) => {
-      const values = new Float32Array(contextLength * half);
-      for (let index = 0; index < values.length; index++) {
-        const pair = index % half;
-        const frequency = rotary.base ** (-pair / half) / (rotary.frequencyFactors?.[pair] ?? 1);
-        values[index] = wave(Math.floor(index / half) * frequency);
-      }
-      const source = { vector: () => Promise.resolve(values), rows: () => Promise.resolve(values) };
-      return this.builder.weight(name, this.type, [contextLength, half], vectorContent(source, this.type, name));
+  /** Adds the rotary tables of a layer, once for all that share them; null if the layer does not rotate. */
+  rotaryTables(layer: number): RotaryTables | null {
+    const { rotary, attention } = this.options.shape;
+    if (attention?.unrotated?.[layer]) return null;
+    const shape = this.windowOf(layer)?.rotary ?? rotary;
+    const known = this.tables.get(shape);
+    if (known) return known;
+    const suffix = this.tables.size === 0 ? '' : `_${this.tables.size + 1}`;
+    const tables = {
+      cosines: this.rotaryTable(`rotary_cosines${suffix}`, shape, Math.cos),
+      sines: this.rotaryTable(`rotary_sines${suffix}`, shape, Math.sin),
     };
-    return { cosines: table('rotary_cosines', Math.cos), sines: table('rotary_sines', Math.sin) };
+    this.tables.set(shape, tables);
+    return tables;
   }
 
   /** Rotates `[batch, sequence, heads * headSize]` by the positions `[batch, sequence]`. */
-  rotate(input: ValueName, heads: number, positions: ValueName, tables: { cosines: string; sines: string }): ValueName {
+  rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
+    if (tables === null) return input;
     const { headSize, rotary } = this.options.shape;
     return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
       num_heads: heads,
       interleaved: 0,
       ...(rotary.dimensions < headSize ? { rotary_embedding_dim: rotary.dimensions } : {}),
     });
+  }
+
+  /** Scales `[batch, sequence, heads * headSize]` queries, by their `[batch, sequence]` positions where these count. */
+  scaleQuery(query: ValueName, positions: ValueName): ValueName {
+    const { builder } = this;
+    const scaled = builder.node('Mul', [query, this.scalar(this.attentionScale)]);
+    const temperature = this.options.shape.attention?.temperature;
+    if (temperature === undefined) return scaled;
+    this.temperatures ??= this.temperatureTable(temperature);
+    const factors = builder.node('Gather', [this.temperatures, positions]);
+    return builder.node('Mul', [scaled, builder.node('Unsqueeze', [factors, builder.integers([2])])]);
+  }
+
+  /** Null if the layer's tokens see the whole context. */
+  windowOf(layer: number): { size: number; rotary: RotaryShape } | null {
+    const window = this.options.shape.attention?.window;
+    return window?.layers[layer] ? window : null;
+  }
+
+  /** Factor of the products of queries and keys. */
+  private get attentionScale(): number {
+    const { attention, headSize } = this.options.shape;
+    return attention?.scale ?? 1 / Math.sqrt(headSize);
+  }
+
+  /** Returns `cap * tanh(value / cap)`, or the value without a cap. */
+  softCapped(value: ValueName, cap: number | undefined): ValueName {
+    if (cap === undefined) return value;
+    const bounded = this.builder.node('Tanh', [this.builder.node('Mul', [value, this.scalar(1 / cap)])]);
+    return this.builder.node('Mul', [bounded, this.scalar(cap)]);
+  }
+
+  /**
+   * Returns the sinks of a layer as one more column of scores, `[batch, kv_heads, rows, 1]` beside scores whose rows are
+   * those of the heads that share a key-value head, one after the other.
+   */
+  sinkColumn(layer: number, scores: ValueName): ValueName {
+    const { builder } = this;
+    const { heads, keyValueHeads } = this.options.shape;
+    const sinks = this.vector(weightNames.layer(layer, 'sinks'), heads);
+    const group = heads / keyValueHeads;
+    const perHead = builder.node('Reshape', [sinks, builder.integers([1, keyValueHeads, group, 1])]);
+    const first = builder.node('Slice', [scores, builder.integers([0]), builder.integers([1]), builder.integers([3])]);
+    const grouped = builder.node('Reshape', [first, builder.integers([0, 0, group, -1])]);
+    const spread = builder.node('Expand', [perHead, builder.node('Shape', [grouped])]);
+    return builder.node('Reshape', [spread, builder.integers([0, 0, -1, 1])]);
   }
 
   /** `[batch, sequence, heads * headSize]` → `[batch, heads, sequence, headSize]`. */
@@ -110,6 +166,35 @@ export class DecoderBody {
   /** Adds a constant of the type between the layers. */
   scalar(value: number): ValueName {
     return this.cast(this.builder.float(value));
+  }
+
+  private temperatureTable({ scale, length }: { scale: number; length: number }): ValueName {
+    const { contextLength } = this.options.shape;
+    const compute = () =>
+      Promise.resolve(
+        Float32Array.from(
+          { length: contextLength },
+          (_, position) => 1 + scale * Math.log1p(Math.floor(position / length)),
+        ),
+      );
+    const content = vectorContent({ vector: compute, rows: compute }, this.type, 'query_temperatures');
+    return this.builder.weight('query_temperatures', this.type, [contextLength], content);
+  }
+
+  private rotaryTable(name: string, shape: RotaryShape, wave: (angle: number) => number): ValueName {
+    const { contextLength } = this.options.shape;
+    const half = shape.dimensions / 2;
+    const compute = async () => {
+      const frequencies = await rotaryFrequencies(shape);
+      const values = new Float32Array(contextLength * half);
+      for (let index = 0; index < values.length; index++) {
+        const angle = Math.floor(index / half) * (frequencies[index % half] as number);
+        values[index] = wave(angle) * (shape.magnitude ?? 1);
+      }
+      return values;
+    };
+    const content = vectorContent({ vector: compute, rows: compute }, this.type, name);
+    return this.builder.weight(name, this.type, [contextLength, half], content);
   }
 
   private emitEmbedding(): ValueName {
@@ -142,45 +227,86 @@ export class DecoderBody {
 
   private headNorm(input: ValueName, heads: number, weight: string): ValueName {
     const { queryKeyNorm, headSize, norm } = this.options.shape;
-    if (!queryKeyNorm) return input;
-    const perHead = this.builder.node('Reshape', [input, this.builder.integers([0, 0, heads, headSize])]);
-    const normed = this.builder.node('SimplifiedLayerNormalization', [perHead, this.vector(weight, headSize)], {
-      axis: -1,
-      epsilon: { float: norm.epsilon },
-    });
-    return this.builder.node('Reshape', [normed, this.builder.integers([0, 0, heads * headSize])]);
+    const { builder } = this;
+    if (queryKeyNorm === 'none') return input;
+    const attributes = { axis: -1, epsilon: { float: norm.epsilon } };
+    const width = heads * headSize;
+    if (queryKeyNorm === 'all-heads') {
+      return builder.node('SimplifiedLayerNormalization', [input, this.vector(weight, width)], attributes);
+    }
+    const perHead = builder.node('Reshape', [input, builder.integers([0, 0, heads, headSize])]);
+    const isShared = queryKeyNorm === 'head';
+    const gain = isShared ? this.vector(weight, headSize) : this.ones(headSize);
+    const operator = isShared ? 'SimplifiedLayerNormalization' : 'LayerNormalization';
+    const normed = builder.node(operator, [perHead, gain], attributes);
+    const joined = builder.node('Reshape', [normed, builder.integers([0, 0, width])]);
+    return isShared ? joined : builder.node('Mul', [joined, this.vector(weight, width)]);
   }
 
   private feedForward(layer: number, input: ValueName): ValueName {
     const { hiddenSize, feedForward, bias } = this.options.shape;
     const { kind, size } = feedForward;
+    if (feedForward.experts) return emitExperts(this, layer, input);
     const widen = (part: LayerPart) =>
       this.linear(input, { name: weightNames.layer(layer, part), inputs: hiddenSize, outputs: size }, bias.feedForward);
-    const activated = kind === 'gated-silu' ? this.gatedSilu(widen('gate'), widen('up')) : this.gelu(widen('up'), kind);
+    const isGated = kind.startsWith('gated-');
+    const inner = isGated ? this.gated(widen('gate'), widen('up')) : this.activated(widen('up'));
     const down = { name: weightNames.layer(layer, 'down'), inputs: size, outputs: hiddenSize };
-    return this.linear(activated, down, bias.feedForward);
+    return this.linear(inner, down, bias.feedForward);
+  }
+
+  /** Adds the activation of the gate, times the other half. */
+  gated(gate: ValueName, up: ValueName): ValueName {
+    return this.builder.node('Mul', [this.activated(gate), up]);
   }
 
   /** `QuickGelu` with alpha 1 is exactly `x * sigmoid(x)`, in one kernel. */
-  private gatedSilu(gate: ValueName, up: ValueName): ValueName {
-    return this.builder.node('Mul', [this.builder.contribNode('QuickGelu', [gate], { alpha: { float: 1 } }), up]);
+  private activated(input: ValueName): ValueName {
+    const { kind } = this.options.shape.feedForward;
+    if (kind === 'gated-silu') return this.builder.contribNode('QuickGelu', [input], { alpha: { float: 1 } });
+    return this.builder.contribNode(kind.endsWith('gelu-tanh') ? 'FastGelu' : 'Gelu', [input]);
   }
 
-  private gelu(input: ValueName, kind: 'gelu' | 'gelu-tanh'): ValueName {
-    return this.builder.contribNode(kind === 'gelu' ? 'Gelu' : 'FastGelu', [input]);
-  }
-
-  private linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.options.linear): ValueName {
+  /** Adds a linear layer of the weights, with its bias. */
+  linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.options.linear): ValueName {
     const product = emitLinear(this.builder, this.options.weights, format, input, layer);
     if (!hasBias) return product;
     return this.builder.node('Add', [product, this.vector(weightNames.bias(layer.name), layer.outputs)]);
   }
 
   private firstNorm(input: ValueName): ValueName {
+    if (this.options.shape.normPlacement === 'after') return input;
+    return this.normed(input, weightNames.layer(0, 'attention_norm'));
+  }
+
+  private normed(input: ValueName, name: string): ValueName {
     const { kind, epsilon } = this.options.shape.norm;
     const operator = kind === 'rms' ? 'SimplifiedLayerNormalization' : 'LayerNormalization';
-    const parameters = this.normParameters(weightNames.layer(0, 'attention_norm'));
-    return this.builder.node(operator, [input, ...parameters], { axis: -1, epsilon: { float: epsilon } });
+    const attributes = { axis: -1, epsilon: { float: epsilon } };
+    return this.builder.node(operator, [input, ...this.normParameters(name)], attributes);
+  }
+
+  /**
+   * Adds the result of one half of a layer to the residual, and what the next half reads: the sum, or its norm. After
+   * the last layer this is the final norm.
+   */
+  private addHalf(
+    residual: ValueName,
+    result: ValueName,
+    layer: number,
+    postNorm: LayerPart,
+    nextNorm: LayerPart,
+  ): { sum: ValueName; normed: ValueName } {
+    const { layers, normPlacement = 'before', scales } = this.options.shape;
+    const post = normPlacement === 'before' ? result : this.normed(result, weightNames.layer(layer, postNorm));
+    const delta = this.scaled(post, scales?.residual);
+    const isNextLayer = nextNorm === 'attention_norm';
+    if (isNextLayer && layer + 1 === layers) return this.addAndNorm(residual, delta, weightNames.finalNorm);
+    if (normPlacement !== 'after') {
+      return this.addAndNorm(residual, delta, weightNames.layer(isNextLayer ? layer + 1 : layer, nextNorm));
+    }
+    const sum = this.builder.node('Add', [residual, delta]);
+    return { sum, normed: sum };
   }
 
   /** Adds one kernel for `sum = residual + delta` and its norm. */
@@ -198,11 +324,21 @@ export class DecoderBody {
   private normParameters(name: string): ValueName[] {
     const { hiddenSize, norm } = this.options.shape;
     const gain = this.vector(name, hiddenSize);
-    return norm.kind === 'rms' ? [gain] : [gain, this.vector(weightNames.bias(name), hiddenSize)];
+    const hasBias = norm.kind === 'layer' && norm.bias !== false;
+    return hasBias ? [gain, this.vector(weightNames.bias(name), hiddenSize)] : [gain];
   }
 
-  private vector(name: string, size: number): ValueName {
+  private scaled(value: ValueName, factor: number | undefined): ValueName {
+    return factor === undefined ? value : this.builder.node('Mul', [value, this.scalar(factor)]);
+  }
+
+  /** Adds a vector of the weights. */
+  vector(name: string, size: number): ValueName {
     return this.builder.weight(name, this.type, [size], vectorContent(this.options.weights, this.type, name));
+  }
+
+  private ones(size: number): ValueName {
+    return this.builder.node('Expand', [this.scalar(1), this.builder.integers([size])]);
   }
 
   private cast(value: ValueName): ValueName {

@@ -3,6 +3,7 @@ import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
 import { emitChannels } from './channel-linear.js';
 import { CodesWithScales } from './codes-with-scales.js';
+import { accuracyLevel, emitPacked } from './packed-linear.js';
 import { type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -12,9 +13,6 @@ export type { LinearLayer } from './row-pieces.js';
 export type LinearFormat =
   { kind: 'float32' } | { kind: 'float16' } | { kind: 'channels' } | ({ kind: 'blocks' } & BlockFormat);
 
-/** Integer kernels with int8 activations: the fast path on CPUs, with results independent of the batch. */
-const accuracyLevel = 4;
-
 /** Adds `input × weightᵀ` to the graph. */
 export function emitLinear(
   builder: GraphBuilder,
@@ -23,6 +21,8 @@ export function emitLinear(
   input: ValueName,
   layer: LinearLayer,
 ): ValueName {
+  const packed = weights.packed?.(layer.name);
+  if (packed) return emitPacked(builder, packed, input, layer);
   if (format.kind === 'blocks') return emitBlocks(builder, weights, format, input, layer);
   if (format.kind === 'channels') return emitChannels(builder, weights, input, layer);
   const dimensions = [layer.inputs, layer.outputs];

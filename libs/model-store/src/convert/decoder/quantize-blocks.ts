@@ -1,7 +1,9 @@
+import { ExactBlocks, peakOf } from './exact-blocks.js';
+
 /** Storage of a linear layer in blocks along its inputs, each with a scale, as MatMulNBits reads it. */
 export interface BlockFormat {
   bits: 4 | 8;
-  blockSize: 32 | 64 | 128;
+  blockSize: 16 | 32 | 64 | 128;
 }
 
 export interface QuantizedRows {
@@ -15,7 +17,11 @@ export function blocksPerRow(columns: number, format: BlockFormat): number {
   return Math.ceil(columns / format.blockSize);
 }
 
-/** Quantises `values`, a row-major `[rows, columns]` matrix. An incomplete last block is padded with zeros. */
+/**
+ * Quantises `values`, a row-major `[rows, columns]` matrix. An incomplete last block is padded with zeros. Blocks that
+ * were dequantised from codes of at most as many bits with a scale, as those of most GGUF types, keep their values to the
+ * bit.
+ */
 export function quantizeRows(values: Float32Array, columns: number, format: BlockFormat): QuantizedRows {
   const { blockSize, bits } = format;
   const rows = values.length / columns;
@@ -23,6 +29,7 @@ export function quantizeRows(values: Float32Array, columns: number, format: Bloc
   const codes = new Uint8Array((rows * blocks * blockSize * bits) / 8);
   const scales = new Float32Array(rows * blocks);
   const quantize = bits === 4 ? quantizeBlock4 : quantizeBlock8;
+  const exact = new ExactBlocks(bits);
   const block = new Float32Array(blockSize);
   const blockBytes = (blockSize * bits) / 8;
   for (let index = 0; index < scales.length; index++) {
@@ -31,7 +38,7 @@ export function quantizeRows(values: Float32Array, columns: number, format: Bloc
     const end = Math.min(start + blockSize, columns);
     block.fill(0, end - start);
     block.set(values.subarray(row * columns + start, row * columns + end));
-    scales[index] = quantize(block, codes, index * blockBytes);
+    scales[index] = exact.write(block, codes, index * blockBytes) ?? quantize(block, codes, index * blockBytes);
   }
   return { codes, scales };
 }
@@ -66,20 +73,6 @@ function quantizeBlock4(block: Float32Array, codes: Uint8Array, offset: number):
     }
   }
   return writeCodes4(block, best, codes, offset);
-}
-
-function peakOf(block: Float32Array): number {
-  let peak = 0;
-  let magnitude = 0;
-  for (let index = 0; index < block.length; index++) {
-    const value = block[index] as number;
-    const absolute = value < 0 ? -value : value;
-    if (absolute > magnitude) {
-      magnitude = absolute;
-      peak = value;
-    }
-  }
-  return peak;
 }
 
 /** The bitwise or truncates, which rounds here because the shifted code is not negative after clamping. */

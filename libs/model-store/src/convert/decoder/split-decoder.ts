@@ -16,10 +16,12 @@ const masked = -1e9;
  * - input `input_ids`: int64 [batch, seq]
  * - input `past_lens`: int64 [batch], valid positions of each row's past
  * - input `last_index`: int64 [batch], the position within `seq` whose logits are wanted (rows may be padded right)
+ * - input `wanted_ids`: int64 [batch, wanted], tokens whose logits are wanted
  * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim]
  * - output `logits`: float32 [batch, vocab]
  * - output `topk_values`, `topk_ids`: float32 and int64 [batch, min(64, vocab)], descending
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
+ * - output `wanted_logits`: float32 [batch, wanted]
  * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer, key then value
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
@@ -42,13 +44,13 @@ class SplitDecoder {
   private readonly builder: GraphBuilder;
   private readonly newKeyValues: ValueName[] = [];
   private readonly positions: ValueName;
-  /** Added to the joined scores: `[batch, 1, group * seq, capacity + seq]`. */
-  private readonly mask: ValueName;
-  /** Split sizes of the joined scores: `[capacity, seq]`. */
+  /** Added to the joined scores, by the layers' window (0: none): `[batch, 1, group * seq, capacity + seq]`. */
+  private readonly masks = new Map<number, ValueName>();
+  private readonly lengths: MaskLengths;
+  /** Split sizes of the joined scores: `[capacity, seq]`, and 1 for the column of sinks. */
   private readonly parts: ValueName;
   /** `[batch, heads, seq, head_dim]`. */
   private readonly contextShape: ValueName;
-  private readonly tables: { cosines: ValueName; sines: ValueName };
 
   constructor(private readonly body: DecoderBody) {
     const builder = (this.builder = body.builder);
@@ -56,17 +58,18 @@ class SplitDecoder {
     builder.input('input_ids', 'int64', ['batch', 'seq']);
     builder.input('past_lens', 'int64', ['batch']);
     builder.input('last_index', 'int64', ['batch']);
+    builder.input('wanted_ids', 'int64', ['batch', 'wanted']);
     this.declarePast();
     const batch = builder.node('Shape', ['past_lens']);
     const sequence = this.dimension('input_ids', 1);
     const capacity = this.dimension('past_key_values.0.key', 2);
-    this.parts = this.concat([capacity, sequence], 0);
+    const sink = body.options.shape.attention?.sinks ? [builder.integers([1])] : [];
+    this.parts = this.concat([capacity, sequence, ...sink], 0);
     this.contextShape = this.concat([batch, builder.integers([heads]), sequence, builder.integers([headSize])], 0);
     const steps = this.range(sequence);
     const pastColumn = this.unsqueeze('past_lens', [1]);
     this.positions = builder.node('Add', [pastColumn, this.unsqueeze(steps, [0])]);
-    this.mask = this.emitMask({ batch, sequence, capacity, steps, pastColumn });
-    this.tables = body.emitRotaryTables();
+    this.lengths = { batch, sequence, capacity, steps, pastColumn };
   }
 
   emit(): OnnxGraph {
@@ -101,6 +104,8 @@ class SplitDecoder {
     builder.nodeWithOutputs('TopK', [head, size], ['topk_values', 'topk_ids'], attributes);
     builder.output('topk_values', 'float32', ['batch', candidates]);
     builder.output('topk_ids', 'int64', ['batch', candidates]);
+    builder.node('GatherElements', [head, 'wanted_ids'], { axis: 1 }, 'wanted_logits');
+    builder.output('wanted_logits', 'float32', ['batch', 'wanted']);
     this.emitLogSumExp(head);
     builder.output('lse', 'float32', ['batch']);
   }
@@ -120,21 +125,42 @@ class SplitDecoder {
     builder.node('Squeeze', [column, builder.integers([1])], {}, 'lse');
   }
 
-  /** Masks positions beyond a row's length in the past, and later positions in the new tokens. */
-  private emitMask(lengths: MaskLengths): ValueName {
+  private maskOf(layer: number): ValueName {
+    const window = this.body.windowOf(layer)?.size ?? 0;
+    const mask = this.masks.get(window) ?? this.emitMask(window);
+    this.masks.set(window, mask);
+    return mask;
+  }
+
+  /**
+   * Masks positions beyond a row's length in the past, and later positions in the new tokens; with a window, also those
+   * before it.
+   */
+  private emitMask(window: number): ValueName {
     const { builder } = this;
-    const { batch, sequence, capacity, steps, pastColumn } = lengths;
+    const { batch, sequence, capacity, steps, pastColumn } = this.lengths;
     const { heads, keyValueHeads } = this.body.options.shape;
     const one = builder.integers([1]);
-    const isPast = builder.node('Less', [this.unsqueeze(this.range(capacity), [0]), pastColumn]);
-    const isCausal = builder.node('LessOrEqual', [this.unsqueeze(steps, [0]), this.unsqueeze(steps, [1])]);
+    const columnsOfPast = this.unsqueeze(this.range(capacity), [0]);
+    const rowsOfNew = this.unsqueeze(steps, [1]);
+    const columnsOfNew = this.unsqueeze(steps, [0]);
+    let isPast = builder.node('Less', [columnsOfPast, pastColumn]);
+    let isCausal = builder.node('LessOrEqual', [columnsOfNew, rowsOfNew]);
+    if (window > 0) {
+      const size = builder.integers(window);
+      const firstSeen = this.unsqueeze(builder.node('Sub', [this.positions, size]), [2]);
+      const isNear = builder.node('Greater', [columnsOfPast, firstSeen]);
+      isPast = builder.node('And', [this.unsqueeze(isPast, [1]), isNear]);
+      const isNearNew = builder.node('Greater', [columnsOfNew, builder.node('Sub', [rowsOfNew, size])]);
+      isCausal = builder.node('And', [isCausal, isNearNew]);
+    }
     const group = builder.integers([heads / keyValueHeads]);
     const spread = (condition: ValueName, axes: number[], columns: ValueName) => {
       const values = builder.node('Where', [condition, builder.float(0), builder.float(masked)]);
       const shape = this.concat([batch, group, sequence, columns], 0);
       return builder.node('Expand', [this.unsqueeze(values, axes), shape]);
     };
-    const past = spread(isPast, [1, 2], capacity);
+    const past = spread(isPast, window > 0 ? [1] : [1, 2], capacity);
     const joined = this.concat([past, spread(isCausal, [0, 1], sequence)], -1);
     const rows = builder.node('Mul', [sequence, group]);
     const columns = builder.node('Add', [capacity, sequence]);
@@ -143,10 +169,11 @@ class SplitDecoder {
 
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
-    const { heads, keyValueHeads, headSize } = body.options.shape;
-    const scaled = builder.node('Mul', [projections.query, builder.float(1 / Math.sqrt(headSize))]);
-    const query = body.splitHeads(body.rotate(scaled, heads, this.positions, this.tables), heads);
-    const rotatedKey = body.rotate(projections.key, keyValueHeads, this.positions, this.tables);
+    const { heads, keyValueHeads, headSize, attention } = body.options.shape;
+    const tables = body.rotaryTables(layer);
+    const scaled = body.scaleQuery(projections.query, this.positions);
+    const query = body.splitHeads(body.rotate(scaled, heads, this.positions, tables), heads);
+    const rotatedKey = body.rotate(projections.key, keyValueHeads, this.positions, tables);
     const key = body.splitHeads(rotatedKey, keyValueHeads);
     const value = body.splitHeads(projections.value, keyValueHeads);
     this.newKeyValues.push(this.unsqueeze(key, [0]), this.unsqueeze(value, [0]));
@@ -154,11 +181,16 @@ class SplitDecoder {
     // Query heads that share a key-value head become rows of one product: [batch, kv_heads, group * seq, head_dim].
     const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, headSize])]);
     const past = `past_key_values.${layer}`;
-    const scores = this.concat([this.scores(grouped, `${past}.key`), this.scores(grouped, key)], -1);
-    const weights = builder.node('Softmax', [builder.node('Add', [scores, this.mask])], { axis: -1 });
+    const products = this.concat([this.scores(grouped, `${past}.key`), this.scores(grouped, key)], -1);
+    const capped = body.softCapped(products, attention?.softCap);
+    const visible = builder.node('Add', [capped, this.maskOf(layer)]);
+    const sinks = attention?.sinks ? [body.sinkColumn(layer, visible)] : [];
+    const scores = sinks.length > 0 ? this.concat([visible, ...sinks], -1) : visible;
+    const weights = builder.node('Softmax', [scores], { axis: -1 });
     const pastWeights = builder.freshName('past_weights');
     const newWeights = builder.freshName('new_weights');
-    builder.nodeWithOutputs('Split', [weights, this.parts], [pastWeights, newWeights], { axis: -1 });
+    const rest = sinks.map(() => builder.freshName('sink_weights'));
+    builder.nodeWithOutputs('Split', [weights, this.parts], [pastWeights, newWeights, ...rest], { axis: -1 });
     const context = builder.node('Add', [
       builder.node('MatMul', [pastWeights, `${past}.value`]),
       builder.node('MatMul', [newWeights, value]),

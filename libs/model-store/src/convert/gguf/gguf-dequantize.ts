@@ -1,7 +1,17 @@
 import { readFloat16 } from '#common';
 import type { GgufType } from './gguf-types.js';
-import { iq2xxsGrid } from './iq2xxs-grid.js';
+import {
+  dequantizeIQ1M,
+  dequantizeIQ1S,
+  dequantizeIQ2S,
+  dequantizeIQ2XS,
+  dequantizeIQ2XXS,
+  dequantizeIQ3S,
+  dequantizeIQ3XXS,
+} from './iq-quants.js';
 import { dequantizeQ2K, dequantizeQ3K, dequantizeQ4K, dequantizeQ5K, dequantizeQ6K } from './k-quants.js';
+import { dequantizeIQ4NL, dequantizeIQ4XS, dequantizeMXFP4, dequantizeTQ1, dequantizeTQ2 } from './level-quants.js';
+import { int8, uint32 } from './little-endian.js';
 
 /** Writes the values of the block at `from` to `values` from `to` on. */
 export type BlockReader = (bytes: Uint8Array, from: number, values: Float32Array, to: number) => void;
@@ -13,10 +23,10 @@ const readers: Record<string, BlockReader> = {
   BF16: (bytes, from, values, to) => {
     values[to] = brainFloat(bytes, from);
   },
-  Q4_0: (bytes, from, values, to) => dequantizeFour({ bytes, from, values, to, offset: 2, shift: -8, minimum: 0 }),
+  Q4_0: (bytes, from, values, to) => dequantizeFour({ bytes, from, values, to, offset: 2, shift: -8, minimum: -0 }),
   Q4_1: (bytes, from, values, to) =>
     dequantizeFour({ bytes, from, values, to, offset: 4, shift: 0, minimum: readFloat16(bytes, from + 2) }),
-  Q5_0: (bytes, from, values, to) => dequantizeFive({ bytes, from, values, to, offset: 2, shift: -16, minimum: 0 }),
+  Q5_0: (bytes, from, values, to) => dequantizeFive({ bytes, from, values, to, offset: 2, shift: -16, minimum: -0 }),
   Q5_1: (bytes, from, values, to) =>
     dequantizeFive({ bytes, from, values, to, offset: 4, shift: 0, minimum: readFloat16(bytes, from + 2) }),
   Q8_0: dequantizeQ8,
@@ -25,10 +35,21 @@ const readers: Record<string, BlockReader> = {
   Q4_K: dequantizeQ4K,
   Q5_K: dequantizeQ5K,
   Q6_K: dequantizeQ6K,
+  IQ1_S: dequantizeIQ1S,
+  IQ1_M: dequantizeIQ1M,
   IQ2_XXS: dequantizeIQ2XXS,
+  IQ2_XS: dequantizeIQ2XS,
+  IQ2_S: dequantizeIQ2S,
+  IQ3_XXS: dequantizeIQ3XXS,
+  IQ3_S: dequantizeIQ3S,
+  IQ4_NL: dequantizeIQ4NL,
+  IQ4_XS: dequantizeIQ4XS,
+  TQ1_0: dequantizeTQ1,
+  TQ2_0: dequantizeTQ2,
+  MXFP4: dequantizeMXFP4,
 };
 
-/** Returns the values of whole blocks of a tensor. */
+/** Returns the values of whole blocks of a tensor, to the bit those that ggml's reference computes. */
 export function dequantize(type: GgufType, bytes: Uint8Array<ArrayBuffer>): Float32Array {
   if (type.name === 'F32') return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   const read = readers[type.name];
@@ -57,7 +78,7 @@ interface NibbleBlock {
   offset: number;
   /** Added to a code before scaling. */
   shift: number;
-  /** Added to a value after scaling. */
+  /** Added to a value after scaling; minus zero changes nothing, not even the sign of a zero. */
   minimum: number;
 }
 
@@ -86,37 +107,5 @@ function dequantizeFive({ bytes, from, values, to, offset, shift, minimum }: Nib
 
 function dequantizeQ8(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from);
-  for (let index = 0; index < 32; index++)
-    values[to + index] = (((bytes[from + 2 + index] as number) << 24) >> 24) * scale;
-}
-
-function uint32(bytes: Uint8Array, from: number): number {
-  const [a = 0, b = 0, c = 0, d = 0] = [bytes[from], bytes[from + 1], bytes[from + 2], bytes[from + 3]];
-  return (a | (b << 8) | (c << 16) | (d << 24)) >>> 0;
-}
-
-/** Seven stored signs of eight weights; the eighth makes their parity even. */
-const evenSigns = Uint8Array.from({ length: 128 }, (_, signs) => {
-  let ones = 0;
-  for (let bits = signs; bits > 0; bits >>= 1) ones += bits & 1;
-  return signs | ((ones & 1) << 7);
-});
-
-/** Eight groups of 32: four code points of eight magnitudes, then 4 times 7 signs and a 4-bit scale. */
-function dequantizeIQ2XXS(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
-  const scale = readFloat16(bytes, from) * 0.25;
-  for (let group = 0; group < 8; group++) {
-    const start = from + 2 + group * 8;
-    const packed = uint32(bytes, start + 4);
-    const groupScale = scale * (0.5 + (packed >>> 28));
-    for (let point = 0; point < 4; point++) {
-      const grid = (bytes[start + point] as number) * 8;
-      const signs = evenSigns[(packed >>> (7 * point)) & 127] as number;
-      const target = to + group * 32 + point * 8;
-      for (let index = 0; index < 8; index++) {
-        const magnitude = groupScale * (iq2xxsGrid[grid + index] as number);
-        values[target + index] = (signs >> index) & 1 ? -magnitude : magnitude;
-      }
-    }
-  }
+  for (let index = 0; index < 32; index++) values[to + index] = int8(bytes, from + 2 + index) * scale;
 }

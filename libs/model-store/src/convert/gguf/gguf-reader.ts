@@ -1,4 +1,4 @@
-import type { InputFile } from '../input-file.js';
+import type { ByteSource } from '../byte-source.js';
 import { invalidFile } from '../invalid-file.js';
 import { ggufTypes, type GgufHeader, type GgufTensor, type GgufValue } from './gguf-types.js';
 
@@ -6,30 +6,43 @@ const magic = 'GGUF';
 const firstReadBytes = 4 * 1024 * 1024;
 const defaultAlignment = 32;
 
+/* Limits of what a header may hold, far above those of real files, so that a lying one costs no memory. */
+
+/** A vocabulary of 260,000 tokens with its merges takes some 15 MB. */
+const maxHeaderBytes = 64 * 1024 * 1024;
+const maxListItems = 4 * 1024 * 1024;
+const maxListDepth = 4;
+const maxNameBytes = 65_535;
+const maxDimensions = 4;
+const maxAlignment = 1024 * 1024;
+
 /**
  * Reads the metadata and tensor locations of a GGUF file, version 2 or 3, and checks them against the file's length.
  */
-export async function readGgufHeader(file: InputFile): Promise<GgufHeader> {
-  for (let length = firstReadBytes; ; length *= 4) {
+export async function readGgufHeader(file: ByteSource): Promise<GgufHeader> {
+  for (let length = firstReadBytes; ; length = Math.min(length * 4, maxHeaderBytes)) {
     const bytes = await file.read(0, Math.min(length, file.bytes));
     const header = parseHeader(file, bytes);
     if (header) return header;
     if (length >= file.bytes) throw invalidFile(file.name, `it is cut short: its header does not end within it`);
+    if (length >= maxHeaderBytes) {
+      throw invalidFile(file.name, `its header does not end within ${maxHeaderBytes} bytes, the most that is read`);
+    }
   }
 }
 
 /** Returns null if the header continues beyond `bytes`. */
-function parseHeader(file: InputFile, bytes: Uint8Array): GgufHeader | null {
+function parseHeader(file: ByteSource, bytes: Uint8Array): GgufHeader | null {
   try {
     const cursor = new Cursor(file.name, bytes);
     checkVersion(file, cursor);
     const tensorCount = cursor.count();
     const metadata = readMetadata(cursor, cursor.count());
     const infos = cursor.list(tensorCount, () => readTensorInfo(cursor));
-    const alignment = metadata.get('general.alignment');
-    const step = typeof alignment === 'number' && alignment > 0 ? alignment : defaultAlignment;
+    const step = readAlignment(cursor, metadata);
     const dataStart = Math.ceil(cursor.position / step) * step;
     const tensors = infos.map((info) => placeTensor(file, info, dataStart));
+    checkOverlaps(file, tensors);
     return { metadata, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
   } catch (error) {
     if (error instanceof OutOfBytes) return null;
@@ -37,7 +50,7 @@ function parseHeader(file: InputFile, bytes: Uint8Array): GgufHeader | null {
   }
 }
 
-function checkVersion(file: InputFile, cursor: Cursor): void {
+function checkVersion(file: ByteSource, cursor: Cursor): void {
   if (cursor.text(magic.length) !== magic) throw invalidFile(file.name, 'it is no GGUF file');
   const version = cursor.uint32();
   if (version !== 2 && version !== 3) throw invalidFile(file.name, `it is GGUF version ${version}; 2 and 3 are read`);
@@ -46,10 +59,18 @@ function checkVersion(file: InputFile, cursor: Cursor): void {
 function readMetadata(cursor: Cursor, count: number): Map<string, GgufValue> {
   const metadata = new Map<string, GgufValue>();
   for (let index = 0; index < count; index++) {
-    const key = cursor.string();
+    const key = cursor.name();
+    if (metadata.has(key)) throw cursor.failure(`its metadata names ${quoted(key)} twice`);
     metadata.set(key, cursor.value(cursor.uint32()));
   }
   return metadata;
+}
+
+function readAlignment(cursor: Cursor, metadata: Map<string, GgufValue>): number {
+  const alignment = metadata.get('general.alignment') ?? defaultAlignment;
+  const isValid = typeof alignment === 'number' && Number.isInteger(alignment) && alignment > 0;
+  if (isValid && alignment <= maxAlignment) return alignment;
+  throw cursor.failure(`its metadata \`general.alignment\` is unusable: ${String(alignment).slice(0, 80)}`);
 }
 
 interface TensorInfo {
@@ -60,30 +81,59 @@ interface TensorInfo {
 }
 
 function readTensorInfo(cursor: Cursor): TensorInfo {
-  const name = cursor.string();
+  const name = cursor.name();
   const dimensionCount = cursor.uint32();
-  const dimensions = Array.from({ length: Math.min(dimensionCount, 8) }, () => cursor.count());
+  if (dimensionCount > maxDimensions)
+    throw cursor.failure(`its tensor ${quoted(name)} has ${dimensionCount} dimensions`);
+  const dimensions = Array.from({ length: dimensionCount }, () => cursor.count());
   return { name, dimensions, type: cursor.uint32(), relativeOffset: cursor.count() };
 }
 
-function placeTensor(file: InputFile, info: TensorInfo, dataStart: number): GgufTensor {
+function placeTensor(file: ByteSource, info: TensorInfo, dataStart: number): GgufTensor {
   const { name, dimensions } = info;
+  const fail = (reason: string) => invalidFile(file.name, reason);
   const type = ggufTypes.get(info.type);
   if (!type) {
     const known = [...ggufTypes.values()].map((entry) => entry.name).join(', ');
-    throw invalidFile(file.name, `its tensor ${name} has the unknown type ${info.type}; known are ${known}`);
+    throw fail(`its tensor ${quoted(name)} has the unknown type ${info.type}; known are ${known}`);
   }
   const columns = dimensions[0] ?? 1;
   if (columns % type.values !== 0) {
-    throw invalidFile(file.name, `${columns} columns of its tensor ${name} do not fill blocks of ${type.name}`);
+    throw fail(`${columns} columns of its tensor ${quoted(name)} do not fill blocks of ${type.name}`);
   }
   const values = dimensions.reduce((product, size) => product * size, 1);
+  if (values < 1 || !Number.isSafeInteger(values)) {
+    throw fail(`its tensor ${quoted(name)} is ${dimensions.join(' × ')}, which no file can hold`);
+  }
   const bytes = (values / type.values) * type.bytes;
   const offset = dataStart + info.relativeOffset;
   if (offset + bytes > file.bytes) {
-    throw invalidFile(file.name, `it is cut short: its tensor ${name} ends at byte ${offset + bytes} of ${file.bytes}`);
+    throw fail(`it is cut short: its tensor ${quoted(name)} ends at byte ${offset + bytes} of ${file.bytes}`);
   }
   return { name, dimensions, type, offset, bytes };
+}
+
+function checkOverlaps(file: ByteSource, tensors: readonly GgufTensor[]): void {
+  const names = new Set<string>();
+  let before: GgufTensor | undefined;
+  for (const tensor of [...tensors].sort((one, other) => one.offset - other.offset)) {
+    if (names.has(tensor.name)) throw invalidFile(file.name, `it has two tensors ${quoted(tensor.name)}`);
+    if (before && before.offset + before.bytes > tensor.offset) {
+      const both = `${quoted(before.name)} and ${quoted(tensor.name)}`;
+      throw invalidFile(file.name, `its tensors ${both} overlap at byte ${tensor.offset}`);
+    }
+    names.add(tensor.name);
+    before = tensor;
+  }
+}
+
+const maxQuoted = 80;
+
+/** Returns a name of the file for a message: short, on one line. */
+function quoted(name: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what must not be printed
+  const printable = name.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  return printable.length <= maxQuoted ? printable : `${printable.slice(0, maxQuoted)}…`;
 }
 
 /** Thrown when the bytes read so far end before the header does. */
@@ -108,12 +158,24 @@ class Cursor {
   /** Reads an unsigned 64-bit count or offset. */
   count(): number {
     const value = this.buffer.readBigUInt64LE(this.take(8));
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidFile(this.fileName, `it counts ${value} of something`);
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw this.failure(`it counts ${value} of something`);
     return Number(value);
   }
 
   string(): string {
     return this.text(this.count());
+  }
+
+  /** Reads the name of an entry or a tensor. */
+  name(): string {
+    const length = this.count();
+    if (length > maxNameBytes) throw this.failure(`it has a name of ${length} bytes`);
+    return this.text(length);
+  }
+
+  /** Returns an error with the position in the file. */
+  failure(reason: string): Error {
+    return invalidFile(this.fileName, `${reason} (before byte ${this.position})`);
   }
 
   text(length: number): string {
@@ -122,7 +184,7 @@ class Cursor {
   }
 
   /** Reads a metadata value of the given type number. */
-  value(type: number): GgufValue {
+  value(type: number, depth = 0): GgufValue {
     switch (type) {
       case 0:
         return this.buffer.readUInt8(this.take(1));
@@ -143,7 +205,7 @@ class Cursor {
       case 8:
         return this.string();
       case 9:
-        return this.values(this.uint32());
+        return this.values(this.uint32(), depth + 1);
       case 10:
         return this.buffer.readBigUInt64LE(this.take(8));
       case 11:
@@ -151,7 +213,7 @@ class Cursor {
       case 12:
         return this.buffer.readDoubleLE(this.take(8));
       default:
-        throw invalidFile(this.fileName, `its metadata holds the unknown type ${type}`);
+        throw this.failure(`its metadata holds the unknown type ${type}`);
     }
   }
 
@@ -161,8 +223,11 @@ class Cursor {
     return Array.from({ length: count }, read);
   }
 
-  private values(type: number): GgufValue[] {
-    return this.list(this.count(), () => this.value(type));
+  private values(type: number, depth: number): GgufValue[] {
+    const count = this.count();
+    if (depth > maxListDepth) throw this.failure(`its metadata nests lists deeper than ${maxListDepth}`);
+    if (count > maxListItems) throw this.failure(`its metadata has a list of ${count} items`);
+    return this.list(count, () => this.value(type, depth));
   }
 
   private take(length: number): number {

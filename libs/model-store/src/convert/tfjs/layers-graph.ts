@@ -1,7 +1,9 @@
 import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/graph-builder.js';
 import type { OnnxAttribute, OnnxGraph } from '../../onnx/onnx-types.js';
 import { invalidFile } from '../invalid-file.js';
-import type { Layer, LayersModel, LayerWeight } from './layers-model.js';
+import { channelsFirstKernel } from './channels-first-kernel.js';
+import type { Layer, LayersModel } from './layers-model.js';
+import type { TfjsWeight } from './tfjs-weights.js';
 
 /**
  * Builds the graph of a layers model, channels first: input `input` `[batch, channels, height, width]` and output
@@ -99,7 +101,9 @@ class LayersGraph {
     const isDepthwise = layer.className === 'DepthwiseConv2D';
     const kernel = this.weight(layer, isDepthwise ? 'depthwise_kernel' : 'kernel');
     const [height = 1, width = 1, channels = 1] = kernel.shape;
-    const inputs = [this.value(layer), this.kernelWeight(layer, kernel, isDepthwise)];
+    const { dimensions, data } = channelsFirstKernel(kernel, isDepthwise);
+    const weight = this.graph.weight(`${layer.name}/kernel`, 'float32', dimensions, () => bytesOf(data));
+    const inputs = [this.value(layer), weight];
     const bias = this.model.weights.get(`${layer.name}/bias`);
     if (bias) inputs.push(this.plainWeight(layer, 'bias', bias));
     const attributes = {
@@ -112,28 +116,6 @@ class LayersGraph {
     return this.activation(layer, this.graph.node('Conv', inputs, attributes));
   }
 
-  /**
-   * Transposes `[h, w, in, out]` to `[out, in, h, w]`; depthwise `[h, w, in, multiplier]` to `[in × multiplier, 1, h,
-   * w]`.
-   */
-  private kernelWeight(layer: Layer, { shape, data }: LayerWeight, isDepthwise: boolean): ValueName {
-    const [height = 1, width = 1, channels = 1, filters = 1] = shape;
-    const target = new Float32Array(data.length);
-    let from = 0;
-    for (let y = 0; y < height; y++) {
-      for (let x = 0; x < width; x++) {
-        for (let channel = 0; channel < channels; channel++) {
-          for (let filter = 0; filter < filters; filter++) {
-            const plane = isDepthwise ? channel * filters + filter : filter * channels + channel;
-            target[(plane * height + y) * width + x] = data[from++] ?? 0;
-          }
-        }
-      }
-    }
-    const dimensions = isDepthwise ? [channels * filters, 1, height, width] : [filters, channels, height, width];
-    return this.graph.weight(`${layer.name}/kernel`, 'float32', dimensions, () => bytesOf(target));
-  }
-
   private zeroPadding(layer: Layer): ValueName {
     const [[top = 0, bottom = 0] = [], [left = 0, right = 0] = []] = layer.config.padding as number[][];
     return this.graph.node('Pad', [this.value(layer), this.graph.integers([0, 0, top, left, 0, 0, bottom, right])]);
@@ -141,7 +123,7 @@ class LayersGraph {
 
   private batchNormalization(layer: Layer): ValueName {
     const mean = this.weight(layer, 'moving_mean');
-    const filled = (value: number): LayerWeight => ({
+    const filled = (value: number): TfjsWeight => ({
       shape: mean.shape,
       data: new Float32Array(mean.data.length).fill(value),
     });
@@ -208,13 +190,13 @@ class LayersGraph {
     return value;
   }
 
-  private weight(layer: Layer, name: string): LayerWeight {
+  private weight(layer: Layer, name: string): TfjsWeight {
     const weight = this.model.weights.get(`${layer.name}/${name}`);
     if (!weight) throw invalidFile(this.file, `the weight ${layer.name}/${name} is missing`);
     return weight;
   }
 
-  private plainWeight(layer: Layer, name: string, { shape, data }: LayerWeight): ValueName {
+  private plainWeight(layer: Layer, name: string, { shape, data }: TfjsWeight): ValueName {
     return this.graph.weight(`${layer.name}/${name}`, 'float32', shape, () => bytesOf(data));
   }
 }

@@ -17,6 +17,11 @@ export interface SentencePieceVocabulary {
   addsSpace: boolean;
 }
 
+/** Whether characters outside the vocabulary become bytes: it then has a piece for each of the 256. */
+function hasBytes(pieces: readonly string[]): boolean {
+  return new Set(pieces.filter(isByte)).size === 256;
+}
+
 /** Builds the `tokenizer_config.json` for LLaMA's vocabulary. */
 export const llamaTokenizerConfig = {
   tokenizer_class: 'LlamaTokenizer',
@@ -53,7 +58,7 @@ export function sentencePieceTokenizerJson(vocabulary: SentencePieceVocabulary):
     decoder: { type: 'Sequence', decoders },
     model: bpeModel(
       { tokens: pieces, merges: mergesFromScores(vocabulary) },
-      { unk_token: unknown?.content ?? null, fuse_unk: true, byte_fallback: true },
+      { unk_token: unknown?.content ?? null, fuse_unk: true, byte_fallback: hasBytes(pieces) },
     ),
   };
 }

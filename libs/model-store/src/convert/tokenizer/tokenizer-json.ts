@@ -4,15 +4,17 @@ export interface AddedToken {
   content: string;
   /** Omitted from decoded text. */
   special: boolean;
+  /** Drops the spaces after it. */
+  rstrip?: boolean;
 }
 
 export function addedTokens(tokens: AddedToken[]): Record<string, unknown>[] {
   return tokens.map((token) => ({
-    ...token,
     single_word: false,
     lstrip: false,
     rstrip: false,
     normalized: false,
+    ...token,
   }));
 }
 
@@ -44,7 +46,7 @@ export interface BpeVocabulary {
 
 export function bpeModel(
   { tokens, merges }: BpeVocabulary,
-  rest: { unk_token: string | null; fuse_unk: boolean; byte_fallback: boolean },
+  rest: { unk_token: string | null; fuse_unk: boolean; byte_fallback: boolean; ignore_merges?: boolean },
 ): Record<string, unknown> {
   const vocabulary = new Map<string, number>();
   tokens.forEach((token, id) => {

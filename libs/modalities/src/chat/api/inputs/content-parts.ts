@@ -1,5 +1,6 @@
 import { invalidField } from '#gateway';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
+import { isShownVideo, type ShownVideoPart } from './chat-videos.js';
 
 /** A content part and where it stands. */
 export interface PartPosition<Part extends ChatPart = ChatPart> {
@@ -54,11 +55,15 @@ export function replaceParts(messages: ChatMessage[], replace: (part: ChatPart) 
   return replaced.some((message, index) => message !== messages[index]) ? replaced : messages;
 }
 
-/** Returns the messages with a text in place of each part that has one. */
+/** Returns the messages with a text in place of each part that has one; it joins the frames of a video that is shown. */
 export function withTexts(messages: ChatMessage[], texts: ReadonlyMap<ChatPart, string>): ChatMessage[] {
   if (texts.size === 0) return messages;
   return replaceParts(messages, (part) => {
     const text = texts.get(part);
-    return [text === undefined ? part : { type: 'text', text }];
+    if (text === undefined) return [part];
+    const { cache_control } = part;
+    if (!isShownVideo(part)) return [{ type: 'text', text, ...(cache_control ? { cache_control } : {}) }];
+    const video: ShownVideoPart = { ...part, shown: { ...part.shown, transcript: text } };
+    return [video];
   });
 }

@@ -34,7 +34,7 @@ function recording({ text = 'the text', isTruncated = false } = {}) {
       read: (request) => {
         requests.push(request);
         const url = 'https://example.com/files/an%20nual.pdf?x=1';
-        return Promise.resolve({ url, contentType: 'application/pdf', bytes: Buffer.from('remote') });
+        return Promise.resolve({ url, contentType: 'application/pdf', charset: '', bytes: Buffer.from('remote') });
       },
     },
   );

@@ -1,10 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { contextOverflow } from '#common';
 import { DocumentExtractor } from '#documents';
 import { Egress } from '#egress';
 import { decodeInline, isDataUrl } from '#media';
 import { callerOf } from '#platform/http';
 import type { ChatFile, ChatFilePart, ChatPart } from '../../contract/chat.message.js';
-import { chatModel, contextOverflow, maxPromptBytes } from '../chat.normalizer.js';
+import { chatModel, maxPromptBytes } from '../chat.normalizer.js';
 import type { PartContext, PartReader } from './part-reader.js';
 
 const maxFileBytes = 25 * 1024 * 1024;
@@ -34,7 +35,7 @@ export class FilePartReader implements PartReader {
    */
   async read(part: ChatPart, { param, opened }: PartContext): Promise<string> {
     opened.requireServed();
-    const { contextLength } = chatModel(opened.resolved);
+    const { contextLength } = chatModel(opened.resolved, { systemPrompt: null });
     const { disconnected, request } = opened.http;
     const field = `${param}.file.file_data`;
     const file = await this.load((part as ChatFilePart).file, field, disconnected);
@@ -45,7 +46,7 @@ export class FilePartReader implements PartReader {
       maxCharacters: maxPromptBytes(contextLength),
       signal: disconnected,
     });
-    if (isTruncated) throw contextOverflow(contextLength);
+    if (isTruncated) throw contextOverflow(contextLength, { counted: `more than ${contextLength}` });
     return marked(file.filename, text);
   }
 

@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { InputTranscriber, ModelRequest, RecordingInput } from '#gateway';
+import type { ModelRequest } from '#gateway';
+import type { ImageDescriber, InputTranscriber, RecordingInput } from '#gateway/inputs';
 import { exampleManifest } from '#test/example-manifest';
 import { tone, wavFile } from '#test/wav-file';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
+import { AdaptedParts } from './adapted-parts.js';
 import { InputAdapters } from './input-adapters.js';
 
 const transcriptNano = 100n;
@@ -11,12 +14,13 @@ const transcriptNano = 100n;
 interface Scene {
   adapter?: string;
   texts?: string[];
+  adapterCacheMb?: number;
   /** Position of the part whose step fails, from 1. */
   fails?: { prepare?: number; limit?: number; run?: number };
 }
 
 /** Adapters whose transcriber records every step. */
-function adaptersOn({ adapter = 'ears', texts = ['one', 'two', 'three'], fails = {} }: Scene = {}) {
+function adaptersOn({ adapter = 'ears', texts = ['one', 'two', 'three'], fails = {}, adapterCacheMb = 0 }: Scene = {}) {
   const steps: string[] = [];
   const headers: Record<string, string> = {};
   const recordings: RecordingInput[] = [];
@@ -29,6 +33,9 @@ function adaptersOn({ adapter = 'ears', texts = ['one', 'two', 'three'], fails =
       const position = recordings.push(recording);
       step('prepare', position);
       return {
+        contentHash: createHash('sha256')
+          .update('bytes' in recording.source ? recording.source.bytes : '')
+          .digest('hex'),
         seconds: 1,
         amountNano: transcriptNano,
         limit: async () => step('limit', position),
@@ -51,9 +58,16 @@ function adaptersOn({ adapter = 'ears', texts = ['one', 'two', 'three'], fails =
     contextLength: 40,
     inputAdapters: adapter ? { audio: adapter } : {},
   };
-  const http = { reply: { header: (name: string, value: string) => (headers[name] = value) } };
+  const http = {
+    request: { caller: { accountId: 'one' } },
+    reply: { header: (name: string, value: string) => (headers[name] = value) },
+  };
   const request = { manifest, http } as unknown as ModelRequest;
-  const adapters = new InputAdapters(pipeline as never, transcriber, { chatDeadlineMs: 1_000 });
+  const config = { chatDeadlineMs: 1_000, adapterCacheMb };
+  const artifacts = { inputsOf: () => ({}) } as never;
+  const videos = { of: () => ({}) } as never;
+  const parts = new AdaptedParts(pipeline as never, transcriber, {} as ImageDescriber, artifacts, videos, config);
+  const adapters = new InputAdapters(parts);
   return { steps, headers, recordings, opened, plan: (messages: ChatMessage[]) => adapters.plan(messages, request) };
 }
 
@@ -155,5 +169,14 @@ describe('input adapters', () => {
       [24_000, 48_000, 16, 96, 140],
       [24_000, 72_000, 24, 96, 140],
     ]);
+  });
+
+  it('run and reserve nothing for what the same account sent before', async () => {
+    const { plan, steps } = adaptersOn({ texts: ['one', 'two'], adapterCacheMb: 1 });
+    const first = await plan([user(audio())]).run(order);
+    expect(steps).toEqual(['prepare 1', 'limit 1', 'run 1 107']);
+    const again = await plan([user(audio())]).run(order);
+    expect(steps.slice(3)).toEqual(['prepare 2']);
+    expect(again).toEqual(first);
   });
 });

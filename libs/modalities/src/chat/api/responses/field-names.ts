@@ -6,10 +6,16 @@ import { type ErrorIssue, PlatformError } from '#common';
  */
 export class FieldNames {
   private readonly names = new Map<string, string>();
+  private readonly wholes = new Map<string, string>();
 
   /** Records that the chat field `path`, and all below it, is the client's field `name`. */
   set(path: string, name: string): void {
     this.names.set(path, name);
+  }
+
+  /** Records that the chat field `path`, and each one below it, came by the client's field `name`. */
+  setWhole(path: string, name: string): void {
+    this.wholes.set(path, name);
   }
 
   /** Returns the client's name of a chat field; a field that has the same name in both formats is returned unchanged. */
@@ -21,6 +27,8 @@ export class FieldNames {
     ) {
       const name = this.names.get(path.slice(0, end));
       if (name !== undefined) return name + path.slice(end);
+      const whole = this.wholes.get(path.slice(0, end));
+      if (whole !== undefined) return whole;
     }
     return path;
   }

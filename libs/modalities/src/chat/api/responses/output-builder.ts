@@ -8,6 +8,9 @@ import type {
   ResponsesReasoningOutput,
 } from '../../contract/responses/responses.response.js';
 import { presentLogprobs } from '../chat.presenter.js';
+import type { WebCall } from '../web/web-source.js';
+import { urlCitations } from './url-citations.js';
+import { presentWebCall } from './web-calls.js';
 
 /** An event of a streamed response, before it gets its sequence number. */
 export interface ResponsesStreamEvent {
@@ -23,6 +26,12 @@ export interface OutputOptions {
   asSummary: boolean;
   /** Encrypts the reasoning of finished items; null leaves it out. */
   sealReasoning: ((text: string) => string) | null;
+  /** Web sources, by the numbers of citations in texts. Default: none. */
+  sources?: readonly { title: string; url: string }[];
+  /** Lookups that were made before the model began. Default: none. */
+  webCalls?: readonly WebCall[];
+  /** Lists the sources in the items of searches. Default: false. */
+  withWebSources?: boolean;
 }
 
 /** The item that is being generated, with its text so far. */
@@ -42,6 +51,23 @@ export class OutputBuilder {
   isCut = false;
 
   constructor(private readonly options: OutputOptions) {}
+
+  /** Adds the lookups of the response, which come before everything else. */
+  addWebCalls(): ResponsesStreamEvent[] {
+    const { webCalls = [], withWebSources = false, sources = [] } = this.options;
+    return webCalls.flatMap((call) => {
+      const item = presentWebCall(call, this.newId('ws'), withWebSources ? sources : null);
+      this.output.push(item);
+      const step = (name: string) => this.event(`response.web_search_call.${name}`, { item_id: item.id });
+      return [
+        this.event('response.output_item.added', { item: { ...item, status: 'in_progress' } }),
+        step('in_progress'),
+        step('searching'),
+        ...(call.isFailed ? [] : [step('completed')]),
+        this.event('response.output_item.done', { item }),
+      ];
+    });
+  }
 
   /** Takes in an event; returns the stream events that follow from it. */
   add(event: ChatEvent): ResponsesStreamEvent[] {
@@ -68,7 +94,8 @@ export class OutputBuilder {
   private finish(isCut: boolean): ResponsesStreamEvent[] {
     this.isCut = isCut;
     // A response without any text still has a message.
-    const opening = this.output.length === 0 ? this.openMessage() : [];
+    const isEmpty = this.output.every(({ type }) => type === 'web_search_call');
+    const opening = isEmpty ? this.openMessage() : [];
     return [...opening, ...this.close(isCut ? 'incomplete' : 'completed')];
   }
 
@@ -173,7 +200,8 @@ export class OutputBuilder {
     else if (item.type === 'reasoning') this.settleReasoning(item, text);
     else {
       const logprobs = 'logprobs' in open ? open.logprobs : [];
-      item.content = [{ type: 'output_text', text, annotations: [], logprobs }];
+      const annotations = urlCitations(text, this.options.sources);
+      item.content = [{ type: 'output_text', text, annotations, logprobs }];
     }
   }
 
@@ -184,7 +212,7 @@ export class OutputBuilder {
     if (sealReasoning !== null) item.encrypted_content = sealReasoning(text);
   }
 
-  private contentDone(item: ResponsesOutputItem): ResponsesStreamEvent[] {
+  private contentDone(item: OpenItem['item']): ResponsesStreamEvent[] {
     if (item.type === 'function_call') {
       const { name, arguments: text } = item;
       return [this.itemEvent('response.function_call_arguments.done', { name, arguments: text })];

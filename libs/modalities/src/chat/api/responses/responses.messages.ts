@@ -10,7 +10,7 @@ import type {
   ResponsesPlainMessageItem,
   ResponsesReasoningItem,
 } from '../../contract/responses/responses.items.js';
-import type { FieldNames } from './field-names.js';
+import { FieldNames } from './field-names.js';
 
 /** Decrypts `encrypted_content`; null if it cannot. */
 export type OpenReasoning = (content: string) => string | null;
@@ -45,7 +45,7 @@ export class ConversationBuilder {
   private turn: AssistantTurn | null = null;
 
   constructor(
-    private readonly names: FieldNames,
+    private names: FieldNames,
     private readonly openReasoning: OpenReasoning,
   ) {}
 
@@ -61,9 +61,24 @@ export class ConversationBuilder {
     if (item.type === 'reasoning') this.addReasoning(item, name);
     else if (item.type === 'function_call') this.addCall(item, name);
     else if (item.type === 'function_call_output') this.addOutput(item, name);
+    // The model saw what was found in its prompt, which the item does not hold.
+    else if (item.type === 'web_search_call') return;
     else if (!('role' in item)) throw unknownReference(name);
     else if (item.role === 'assistant') this.addReply(item, name);
     else this.addMessage(item, item.role, name);
+  }
+
+  /** Adds the items of an earlier response; `name` is the field of the request that refers to them. */
+  addHistory(items: readonly ResponsesItem[], name: string): void {
+    const { names, messages } = this;
+    const before = messages.length;
+    // Their parts are no fields of this request.
+    this.names = new FieldNames();
+    for (const item of items) this.addItem(item, name);
+    this.names = names;
+    for (let position = before; position < messages.length; position++) {
+      names.setWhole(`messages[${position}]`, name);
+    }
   }
 
   private push(message: ChatMessage): string {

@@ -3,6 +3,7 @@ import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
+import { formatOf } from '../chat.support.js';
 import { translateResponses } from './responses.normalizer.js';
 
 const sealed = new AccountCipher('5c'.repeat(32), 'reasoning items');
@@ -138,6 +139,13 @@ describe('the input', () => {
 });
 
 describe('the options', () => {
+  it('keep the schema of a json_object, and the name of its field', () => {
+    const schema = { type: 'object', properties: { age: { type: 'integer' } } };
+    const { chat, names } = translate({ input: 'hi', text: { format: { type: 'json_object', schema } } });
+    expect(chat.response_format).toEqual({ type: 'json_object', schema });
+    expect(names.nameOf(formatOf(chat)?.param ?? '')).toBe('text.format.schema');
+  });
+
   it('become those of a chat', () => {
     const { chat } = translate({
       input: 'hi',
@@ -154,6 +162,7 @@ describe('the options', () => {
       },
       parallel_tool_calls: false,
       prompt_cache_key: 'k',
+      prompt_cache_retention: '24h',
       metadata: { a: 'b' },
       tool_choice: 'none',
       service_parameters: { include_service_system_prompt: false, strip_thinking_response: true },
@@ -172,6 +181,7 @@ describe('the options', () => {
       verbosity: 'low',
       parallel_tool_calls: false,
       prompt_cache_key: 'k',
+      prompt_cache_retention: '24h',
       metadata: { a: 'b' },
       tool_choice: 'none',
       // Members that the route does not have are dropped.
@@ -202,7 +212,7 @@ describe('the options', () => {
 
   it('turn web_search into the parameter of the service', () => {
     const { chat, names } = translate({ input: 'hi', web_search: true });
-    expect(chat.service_parameters).toEqual({ enable_web_search: 'on' });
+    expect(chat.service_parameters).toEqual({ enable_web_search: 'on', enable_web_citations: true });
     expect(names.nameOf('service_parameters.enable_web_search')).toBe('web_search');
   });
 });
@@ -276,6 +286,7 @@ describe('a refusal', () => {
     ['reasoning.effort', { reasoning: { effort: 'huge' } }],
     ['text.format', { text: { format: { type: 'json_schema', name: 'x' } } }],
     ['text.format', { text: { format: { type: 'xml' } } }],
+    ['text.format', { text: { format: { type: 'json_object', schema: 'object' } } }],
     ['tools[1].name', { tools: [{ type: 'local_shell' }, { type: 'function', name: 'not a name' }] }],
     ['tools[1].function.name', { tools: [{ type: 'local_shell' }, { type: 'function', function: { name: 'a b' } }] }],
     ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }],
@@ -305,5 +316,40 @@ describe('a refusal', () => {
     })() as PlatformError;
     expect(error.message).toMatch(/^tools\[1\]\.name must be/);
     expect(error.issues?.[0]?.path).toEqual(['tools', 1, 'name']);
+  });
+});
+
+describe('a request that continues a stored response', () => {
+  const history = [
+    { type: 'message' as const, role: 'user' as const, content: [{ type: 'input_text' as const, text: 'Weather?' }] },
+    { type: 'reasoning' as const, content: [{ type: 'reasoning_text', text: 'Let me see.' }] },
+    { type: 'function_call' as const, call_id: 'call_1', name: 'now', arguments: '{}' },
+  ];
+  const continued = (body: object) => {
+    const request = validateWire(ResponsesRequest, { model: 'm', previous_response_id: 'resp_1', ...body });
+    return translateResponses(request, () => null, history);
+  };
+
+  it('has its items between the instructions and the input', () => {
+    const output = { type: 'function_call_output', call_id: 'call_1', output: 'noon' };
+    const { messages } = continued({ input: [output], instructions: 'Be brief.' }).chat;
+    expect(messages).toMatchObject([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Weather?' },
+      { role: 'assistant', reasoning_content: 'Let me see.', tool_calls: [{ id: 'call_1' }] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'noon' },
+    ]);
+  });
+
+  it('may have an empty input', () => {
+    expect(continued({ input: [] }).chat.messages).toHaveLength(2);
+    expect(continued({ input: '' }).chat.messages).toHaveLength(2);
+  });
+
+  it('names the field that leads to the items, and its own input', () => {
+    const { names } = continued({ input: 'hi', instructions: 'Be brief.' });
+    expect(names.nameOf('messages[0].content')).toBe('instructions');
+    expect(names.nameOf('messages[1].content[0].image_url.url')).toBe('previous_response_id');
+    expect(names.nameOf('messages[3]')).toBe('input');
   });
 });

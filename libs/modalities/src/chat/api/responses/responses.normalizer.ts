@@ -2,6 +2,7 @@ import { invalidField } from '#gateway';
 import { validateWire } from '#platform/validation';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatTool } from '../../contract/chat.tools.js';
+import type { ResponsesItem } from '../../contract/responses/responses.items.js';
 import type { ResponsesFormat, ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
 import {
@@ -27,6 +28,7 @@ export interface TranslatedResponses {
 }
 
 const encryptedReasoning = 'reasoning.encrypted_content';
+const previousField = 'previous_response_id';
 const outputLogprobs = 'message.output_text.logprobs';
 
 export function wantsEncryptedReasoning({ include }: ResponsesRequest): boolean {
@@ -39,11 +41,17 @@ function given<Members extends object>(members: Members): { [Key in keyof Member
   return Object.fromEntries(entries) as { [Key in keyof Members]: NonNullable<Members[Key]> };
 }
 
-function conversationOf(request: ResponsesRequest, names: FieldNames, openReasoning: OpenReasoning) {
+function conversationOf(
+  request: ResponsesRequest,
+  names: FieldNames,
+  { openReasoning, history }: { openReasoning: OpenReasoning; history: readonly ResponsesItem[] | null },
+) {
   const { input, instructions } = request;
   const builder = new ConversationBuilder(names, openReasoning);
   names.set('messages', 'input');
   if (instructions) builder.addText('system', instructions, 'instructions');
+  if (history !== null) builder.addHistory(history, previousField);
+  if (history !== null && history.length > 0 && input.length === 0) return builder.messages;
   // Coding agents probe a service with an empty input.
   if (typeof input === 'string' || input.length === 0) builder.addText('user', input.toString(), 'input');
   else for (const [position, item] of input.entries()) builder.addItem(item, `input[${position}]`);
@@ -59,6 +67,11 @@ function flatTool(tool: ResponsesFunctionTool | ResponsesNestedFunctionTool): Re
     parameters: parameters ?? null,
     strict: strict ?? false,
   };
+}
+
+/** Clients send other values too, which mean the usual time. */
+function longerRetention({ prompt_cache_retention: asked }: ResponsesRequest): string | undefined {
+  return asked === '24h' || asked === 'extended' ? asked : undefined;
 }
 
 /** Server tools that chat completions have too; whether a model has them is checked there. */
@@ -94,7 +107,8 @@ function translateTools(request: ResponsesRequest, names: FieldNames) {
         throw invalidField(`${name}.type: this service does not run the tool ${type}.`, `${name}.type`, 'unsupported');
       }
       names.set(path, name);
-      chat.push({ type });
+      const { allowed_x_handles, excluded_x_handles, from_date, to_date } = tool;
+      chat.push({ type, ...given({ allowed_x_handles, excluded_x_handles, from_date, to_date }) });
     }
   }
   return { chat, tools, warnings };
@@ -113,12 +127,17 @@ function chatFormat(format: ResponsesFormat | null | undefined, names: FieldName
   if (!format) return undefined;
   names.set('response_format', 'text.format');
   names.set('response_format.json_schema', 'text.format');
-  if (format.type !== 'json_schema') return { type: format.type };
-  const { name, schema, strict, description } = format;
-  return { type: format.type, json_schema: given({ name, schema, strict, description }) };
+  const { type, name, schema, strict, description } = format;
+  if (type === 'json_object') return given({ type, schema });
+  if (type !== 'json_schema') return { type };
+  return { type, json_schema: given({ name, schema, strict, description }) };
 }
 
-function serviceParameters({ service_parameters: own, web_search: search }: ResponsesRequest, names: FieldNames) {
+function serviceParameters(
+  { service_parameters: own, web_search: search, tools }: ResponsesRequest,
+  names: FieldNames,
+) {
+  const hasSearchTool = tools?.some(({ type }) => type === 'web_search' || type === 'x_search') === true;
   if (search === true) names.set('service_parameters.enable_web_search', 'web_search');
   const { character_slug, enable_e2ee, enable_web_search, enable_web_scraping } = own ?? {};
   const { enable_web_citations, include_service_system_prompt, include_search_results_in_stream } = own ?? {};
@@ -127,7 +146,8 @@ function serviceParameters({ service_parameters: own, web_search: search }: Resp
     enable_e2ee,
     enable_web_search: search === true ? 'on' : enable_web_search,
     enable_web_scraping,
-    enable_web_citations,
+    // Clients of this format read citations as annotations.
+    enable_web_citations: enable_web_citations ?? (search === true || hasSearchTool ? true : undefined),
     include_service_system_prompt,
     include_search_results_in_stream,
   });
@@ -141,10 +161,18 @@ function logprobsOf({ include, top_logprobs: top }: ResponsesRequest, names: Fie
 }
 
 /**
- * Translates a Responses request to the chat request with the same meaning, checked as one. Throws `INVALID_REQUEST`
- * naming the field of the Responses request.
+ * Translates a Responses request to the chat request with the same meaning, checked as one; `history` are the items
+ * of the response before, null where there is none or nothing is stored. Throws `INVALID_REQUEST` naming the field of the Responses request.
  */
-export function translateResponses(request: ResponsesRequest, openReasoning: OpenReasoning): TranslatedResponses {
+export function translateResponses(
+  request: ResponsesRequest,
+  openReasoning: OpenReasoning,
+  history: readonly ResponsesItem[] | null = null,
+): TranslatedResponses {
+  if (history === null && (request.previous_response_id ?? null) !== null) {
+    const message = `${previousField} is refused: no response is stored here; send its items as input.`;
+    throw invalidField(message, previousField, 'unsupported');
+  }
   const names = new FieldNames();
   names.set('max_completion_tokens', 'max_output_tokens');
   names.set('verbosity', 'text.verbosity');
@@ -152,7 +180,7 @@ export function translateResponses(request: ResponsesRequest, openReasoning: Ope
   const { effort } = request.reasoning ?? {};
   const chat = given({
     model: request.model,
-    messages: conversationOf(request, names, openReasoning),
+    messages: conversationOf(request, names, { openReasoning, history }),
     stream: request.stream === true,
     max_completion_tokens: request.max_output_tokens,
     temperature: request.temperature,
@@ -165,6 +193,7 @@ export function translateResponses(request: ResponsesRequest, openReasoning: Ope
     response_format: chatFormat(request.text?.format, names),
     verbosity: request.text?.verbosity,
     prompt_cache_key: request.prompt_cache_key,
+    prompt_cache_retention: longerRetention(request),
     metadata: request.metadata,
     service_parameters: serviceParameters(request, names),
   });

@@ -10,8 +10,8 @@ import { wantsEncryptedReasoning } from './responses.normalizer.js';
 export class ResponsesOptions {
   private readonly reasoning: AccountCipher;
 
-  constructor(@Inject(ApiConfig) { secretKey }: Pick<ApiConfig, 'secretKey'>) {
-    this.reasoning = new AccountCipher(secretKey, 'reasoning items');
+  constructor(@Inject(ApiConfig) { secretKeys }: Pick<ApiConfig, 'secretKeys'>) {
+    this.reasoning = new AccountCipher(secretKeys, 'reasoning items');
   }
 
   /** Decrypts the reasoning of an earlier response; null if it is not this account's. */
@@ -28,6 +28,7 @@ export class ResponsesOptions {
       requestId,
       withLogprobs: request.include?.includes('message.output_text.logprobs') === true,
       asSummary: (request.reasoning?.summary ?? null) !== null,
+      withWebSources: request.include?.includes('web_search_call.action.sources') === true,
       sealReasoning: wantsEncryptedReasoning(request) ? (text) => this.reasoning.seal(accountId, text) : null,
     };
   }

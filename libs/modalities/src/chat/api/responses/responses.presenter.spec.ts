@@ -63,6 +63,70 @@ function collect(events: Event[], options: Partial<OutputOptions> = {}): Respons
 
 const typesOf = (events: Sent[]) => events.map(({ type }) => type.replace('response.', ''));
 
+describe('a response whose service looked something up', () => {
+  const sources = [
+    { title: 'Tides', url: 'https://tides.example/' },
+    { title: 'a.md', url: 'character:porter/a.md#0' },
+  ];
+  const webCalls = [
+    { asked: { query: 'tides' }, isFailed: false },
+    { asked: { url: 'https://slow.example/' }, isFailed: true },
+  ];
+  const search = { type: 'search', query: 'tides', queries: ['tides'] };
+
+  it('has an item for each lookup before its message, with the events of OpenAI', () => {
+    const events = stream([prompt, text('So.'), end], { webCalls, sources });
+    expect(typesOf(events).slice(0, 12)).toEqual([
+      'created',
+      'in_progress',
+      'output_item.added',
+      'web_search_call.in_progress',
+      'web_search_call.searching',
+      'web_search_call.completed',
+      'output_item.done',
+      'output_item.added',
+      'web_search_call.in_progress',
+      'web_search_call.searching',
+      'output_item.done',
+      'output_item.added',
+    ]);
+    expect(events.slice(2, 12).map(({ output_index: index }) => index)).toEqual([0, 0, 0, 0, 0, 1, 1, 1, 1, 2]);
+    expect(new Set(events.slice(3, 6).map(({ item_id: id }) => id))).toEqual(new Set(['ws_r_0']));
+    expect(events[2]?.item?.status).toBe('in_progress');
+    const output = events.at(-1)?.response?.output;
+    expect(output).toMatchObject([
+      { type: 'web_search_call', id: 'ws_r_0', status: 'completed', action: search },
+      { type: 'web_search_call', id: 'ws_r_1', status: 'failed', action: { type: 'open_page' } },
+      { type: 'message' },
+    ]);
+    expect(collect([prompt, text('So.'), end], { webCalls, sources }).output).toEqual(output);
+  });
+
+  it('has a message even without a text', () => {
+    expect(collect([prompt, end], { webCalls }).output.map(({ type }) => type)).toEqual([
+      'web_search_call',
+      'web_search_call',
+      'message',
+    ]);
+  });
+
+  it('lists the pages that were found if the client includes them', () => {
+    const [item] = collect([prompt, end], { webCalls, sources, withWebSources: true }).output;
+    expect(item).toMatchObject({ action: { ...search, sources: [{ type: 'url', url: 'https://tides.example/' }] } });
+  });
+
+  it('annotates citations of pages and of passages', () => {
+    const written = 'It is so.[REF]0[/REF] And so [1], not [2] or [REF]1[/REF].';
+    const [item] = collect([prompt, text(written), end], { sources }).output;
+    const annotations = item?.type === 'message' ? (item.content[0]?.annotations ?? []) : [];
+    expect(annotations.map(({ url }) => url)).toEqual(['https://tides.example/', 'character:porter/a.md#0']);
+    expect(annotations.map(({ start_index: from, end_index: to }) => written.slice(from, to))).toEqual([
+      '[REF]0[/REF]',
+      '[1]',
+    ]);
+  });
+});
+
 describe('a streamed response', () => {
   it('sends the events of a message in order, numbered from 0', () => {
     const events = stream([prompt, text('A'), text(' boat'), end]);

@@ -15,6 +15,7 @@ export class ResponsesCollector {
     options: OutputOptions,
   ) {
     this.builder = new OutputBuilder(options);
+    this.builder.addWebCalls();
   }
 
   add(event: ChatEvent): void {
@@ -54,9 +55,19 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   }
 
   finish(usage: TokenUsage): string[] {
+    return this.close(this.complete(usage));
+  }
+
+  /** The response with everything that was generated. */
+  complete(usage: TokenUsage): ResponsesResponse {
     const status = this.builder.isCut ? 'incomplete' : 'completed';
-    this.response = presentResource(this.head, { status, usage }, this.builder.output);
-    return [...this.opening(), this.number({ type: `response.${status}`, response: this.response })];
+    return presentResource(this.head, { status, usage }, this.builder.output);
+  }
+
+  /** The last event, with the complete response. */
+  close(response: ResponsesResponse): string[] {
+    this.response = response;
+    return [...this.opening(), this.number({ type: `response.${response.status}`, response })];
   }
 
   /** An `error` event, which clients throw, then the failed response. */
@@ -79,12 +90,26 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
     if (this.isOpened) return [];
     this.isOpened = true;
     const response = presentResource(this.head, { status: 'in_progress' }, []);
-    return ['response.created', 'response.in_progress'].map((type) => this.number({ type, response }));
+    const opening = ['response.created', 'response.in_progress'].map((type) => ({ type, response }));
+    return [...opening, ...this.builder.addWebCalls()].map((event) => this.number(event));
   }
 
   private number({ type, ...members }: ResponsesStreamEvent): string {
     return JSON.stringify({ type, sequence_number: this.sequence++, ...members });
   }
+}
+
+/** Presents a response that is stored before its last event, so that a client may continue it at once. */
+export function storedPresenter(
+  presenter: ResponsesStreamPresenter,
+  store: (response: ResponsesResponse) => Promise<ResponsesResponse>,
+): EventPresenter<ChatEvent> {
+  return {
+    present: (event) => presenter.present(event),
+    finish: async (usage: TokenUsage) => presenter.close(await store(presenter.complete(usage))),
+    fail: (error) => presenter.fail(error),
+    frame: (json) => presenter.frame(json),
+  };
 }
 
 const typeStart = '{"type":"'.length;

@@ -24,6 +24,7 @@ export interface HeadSources {
   requestId: string;
   /** The id that the requested model resolved to. */
   modelId: string;
+  isStored: boolean;
 }
 
 export function responsesId(requestId: string): string {
@@ -36,7 +37,7 @@ function textOptions({ text }: ResponsesRequest): ResponsesHead['text'] {
 
 /** Builds the constant members of a response, with the values in effect. */
 export function responsesHead(sources: HeadSources): ResponsesHead {
-  const { request, chat, tools, warnings, requestId, modelId } = sources;
+  const { request, chat, tools, warnings, requestId, modelId, isStored } = sources;
   const { sampling, topLogprobs } = chat.payload;
   const { reasoning } = request;
   return {
@@ -50,13 +51,13 @@ export function responsesHead(sources: HeadSources): ResponsesHead {
     metadata: request.metadata ?? {},
     model: modelId,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    previous_response_id: null,
+    previous_response_id: request.previous_response_id ?? null,
     prompt_cache_key: request.prompt_cache_key ?? null,
     prompt_cache_retention: request.prompt_cache_retention ?? null,
     reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
     safety_identifier: request.safety_identifier ?? null,
     service_tier: 'default',
-    store: false,
+    store: isStored,
     temperature: sampling.temperature ?? 1,
     text: textOptions(request),
     tool_choice: request.tool_choice ?? 'auto',

@@ -280,6 +280,28 @@ export class ResponsesFunctionCallOutputItem {
   status?: string;
 }
 
+const webCallStatuses = ['completed', 'failed', 'in_progress', 'incomplete', 'searching'] as const;
+
+export class ResponsesWebSearchCallItem {
+  @ChoiceField(['web_search_call'], { required: true, description: 'Type of the item.' })
+  type!: 'web_search_call';
+
+  @TextField({ description: 'Id of the item, echoed.' })
+  id?: string;
+
+  @ChoiceField(webCallStatuses, { description: 'Status of the item, echoed.' })
+  status?: string;
+
+  @CheckedField({
+    name: 'isWebAction',
+    nullable: true,
+    description: 'What was looked up, echoed.',
+    schema: { type: 'object', additionalProperties: { nullable: true } },
+    check: (value) => (isObject(value) ? null : 'must be an object'),
+  })
+  action?: Record<string, unknown> | null;
+}
+
 export class ResponsesItemReference {
   @ChoiceField(['item_reference'], { required: true, description: 'Type of the item.' })
   type!: 'item_reference';
@@ -301,6 +323,7 @@ const itemClasses = {
   reasoning: ResponsesReasoningItem,
   function_call: ResponsesFunctionCallItem,
   function_call_output: ResponsesFunctionCallOutputItem,
+  web_search_call: ResponsesWebSearchCallItem,
   item_reference: ResponsesItemReference,
 };
 

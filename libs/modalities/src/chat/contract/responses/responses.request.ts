@@ -40,6 +40,7 @@ export const responsesFormatTypes = ['text', 'json_object', 'json_schema'] as co
 export interface ResponsesFormat {
   type: (typeof responsesFormatTypes)[number];
   name?: string;
+  /** Of a `json_schema`, and optionally of a `json_object`. */
   schema?: object;
   strict?: boolean | null;
   description?: string;
@@ -54,8 +55,9 @@ function formatProblem(value: unknown): string | null {
   if (!responsesFormatTypes.some((known) => known === type)) {
     return `must have a type of ${responsesFormatTypes.join(', ')}`;
   }
-  if (type !== 'json_schema') return null;
   const { name, schema } = value as Record<string, unknown>;
+  if (type === 'json_object') return schema === undefined || isObject(schema) ? null : 'must have an object schema';
+  if (type !== 'json_schema') return null;
   if (typeof name !== 'string' || name === '') return 'must have a name';
   return isObject(schema) ? null : 'must have an object schema';
 }
@@ -95,7 +97,7 @@ export class ResponsesStreamOptions {
 
 /** The members of `service_parameters` that this route has; others are dropped. */
 export class ResponsesServiceParameters {
-  @TextField({ description: 'A public character whose persona is used.' })
+  @TextField({ description: 'A character of `GET /characters`, whose persona the model takes on.' })
   character_slug?: string;
 
   @BooleanField({ description: 'False: trusted hardware only, even with end-to-end encryption headers.' })
@@ -254,11 +256,19 @@ export class ResponsesRequest {
   })
   include?: string[] | null;
 
-  @BooleanField({ default: false, description: 'Accepted without effect: no response is kept.' })
+  @BooleanField({
+    default: false,
+    description: 'Store the response for a limited time; without effect where the operator does not allow it.',
+  })
   store?: boolean | null;
 
-  @RefusedField('no response is kept here; send its items as input', { type: 'string' })
-  previous_response_id?: unknown;
+  @TextField({
+    nullable: true,
+    minLength: 1,
+    maxLength: 128,
+    description: 'A stored response that this one continues; refused where no response is stored.',
+  })
+  previous_response_id?: string | null;
 
   @CheckedField({
     name: 'isMetadata',
@@ -275,7 +285,7 @@ export class ResponsesRequest {
   })
   prompt_cache_key?: string | null;
 
-  @TextField({ description: 'Accepted without effect.' })
+  @TextField({ description: '`extended` and `24h`: keep the cached prompt before others for a day.' })
   prompt_cache_retention?: string | null;
 
   @TextField({ description: 'Accepted without effect.' })

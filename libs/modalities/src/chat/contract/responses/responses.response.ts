@@ -134,7 +134,48 @@ export class ResponsesFunctionCall {
   status!: ResponsesItemStatus;
 }
 
-export type ResponsesOutputItem = ResponsesMessage | ResponsesReasoningOutput | ResponsesFunctionCall;
+export class ResponsesWebSource {
+  @ApiProperty({ type: 'string', enum: ['url'] })
+  type!: 'url';
+
+  @ApiProperty({ type: 'string' })
+  url!: string;
+}
+
+export class ResponsesWebAction {
+  @ApiProperty({ type: 'string', enum: ['search', 'open_page'], example: 'search' })
+  type!: 'search' | 'open_page';
+
+  @ApiProperty({ type: 'string', required: false, description: 'Of a search.', example: 'tides today' })
+  query?: string;
+
+  @ApiProperty({ type: 'string', isArray: true, required: false, description: 'The same, as a list.' })
+  queries?: string[];
+
+  @ApiProperty({ type: () => ResponsesWebSource, isArray: true, required: false, description: 'If included.' })
+  sources?: ResponsesWebSource[];
+
+  @ApiProperty({ type: 'string', required: false, description: 'Of a page.' })
+  url?: string;
+}
+
+/** A lookup in the web, which was made before the model began. */
+export class ResponsesWebSearchCall {
+  @ApiProperty({ type: 'string', enum: ['web_search_call'] })
+  type!: 'web_search_call';
+
+  @ApiProperty({ type: 'string' })
+  id!: string;
+
+  @ApiProperty({ type: 'string', enum: ['in_progress', 'completed', 'failed'] })
+  status!: 'in_progress' | 'completed' | 'failed';
+
+  @ApiProperty({ type: () => ResponsesWebAction })
+  action!: ResponsesWebAction;
+}
+
+export type ResponsesOutputItem =
+  ResponsesMessage | ResponsesReasoningOutput | ResponsesFunctionCall | ResponsesWebSearchCall;
 
 export class ResponsesInputDetails {
   @ApiProperty({ type: 'integer', required: false, example: 0 })
@@ -178,8 +219,8 @@ export class ResponsesIncompleteDetails {
 
 /** What of the request was left out. */
 export class ResponsesWarning {
-  @ApiProperty({ type: 'string', enum: ['tool_skipped'] })
-  code!: 'tool_skipped';
+  @ApiProperty({ type: 'string', enum: ['tool_skipped', 'not_stored', 'web_search_failed'] })
+  code!: 'tool_skipped' | 'not_stored' | 'web_search_failed';
 
   @ApiProperty({ type: 'string', description: 'The field of the request.', example: 'tools[1]' })
   param!: string;
@@ -206,7 +247,7 @@ class ResponsesEcho {
   parallel_tool_calls!: boolean;
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
-  previous_response_id!: null;
+  previous_response_id!: string | null;
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
   prompt_cache_key!: string | null;
@@ -223,8 +264,8 @@ class ResponsesEcho {
   @ApiProperty({ type: 'string', required: false })
   service_tier!: string;
 
-  @ApiProperty({ type: 'boolean', enum: [false], required: false })
-  store!: false;
+  @ApiProperty({ type: 'boolean', required: false, description: 'Whether the response is stored.' })
+  store!: boolean;
 
   @ApiProperty({ type: 'number', required: false })
   temperature!: number;
@@ -251,7 +292,7 @@ class ResponsesEcho {
   user!: string | null;
 }
 
-@ApiExtraModels(ResponsesReasoningOutput, ResponsesMessage, ResponsesFunctionCall)
+@ApiExtraModels(ResponsesReasoningOutput, ResponsesMessage, ResponsesFunctionCall, ResponsesWebSearchCall)
 export class ResponsesResponse extends ResponsesEcho {
   @ApiProperty({ type: 'string', example: 'resp_8f3a1b2c4d5e6f70-SLC' })
   id!: string;
@@ -283,9 +324,9 @@ export class ResponsesResponse extends ResponsesEcho {
   @ApiProperty({
     type: 'array',
     items: {
-      anyOf: [ResponsesReasoningOutput, ResponsesMessage, ResponsesFunctionCall].map(({ name }) => ({
-        $ref: `#/components/schemas/${name}`,
-      })),
+      anyOf: [ResponsesReasoningOutput, ResponsesMessage, ResponsesFunctionCall, ResponsesWebSearchCall].map(
+        ({ name }) => ({ $ref: `#/components/schemas/${name}` }),
+      ),
     },
   })
   output!: ResponsesOutputItem[];

@@ -1,6 +1,6 @@
 import { BooleanField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
-import { ChatFunction } from '../chat.tools.js';
+import { ChatFunction, DayField, HandlesField } from '../chat.tools.js';
 
 /* Tools of the Responses wire format. */
 
@@ -48,6 +48,18 @@ export class ResponsesServerTool {
     description: 'False: only an index that the service has. There is none, so such a `web_search` is skipped.',
   })
   external_web_access?: boolean;
+
+  @HandlesField('Of `x_search`: only posts of these accounts.')
+  allowed_x_handles?: string[] | null;
+
+  @HandlesField('Of `x_search`: no posts of these accounts.')
+  excluded_x_handles?: string[] | null;
+
+  @DayField('Of `x_search`: first day of the posts.')
+  from_date?: string | null;
+
+  @DayField('Of `x_search`: last day of the posts.')
+  to_date?: string | null;
 }
 
 /** A tool of any other type; it is skipped, which `warnings` of the response says. */

@@ -2,11 +2,11 @@
 
     pip install gguf numpy && python make-fixtures.py
 
-blocks.json    for each type, random blocks with valid scales and the float32 values that gguf.quants computes
+blocks.json    for each type, a hash of the float32 values that gguf.quants computes of 500 random blocks
 metadata.gguf  a small file with a value of every metadata type and tensors of three types
 """
 
-import base64
+import hashlib
 import json
 import pathlib
 
@@ -16,36 +16,38 @@ import numpy as np
 folder = pathlib.Path(__file__).parent
 random = np.random.default_rng(20261120)
 
-# The offsets of the half-precision scales in a block: random bytes there could be infinite or NaN.
+# The offset of the upper byte of every half-precision scale in a block: its highest exponent bit is cleared, because
+# random scales could be infinite or NaN.
 scales = {
-    "F16": [0], "BF16": [], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
-    "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "IQ2_XXS": [0],
+    "F16": [1], "BF16": [1], "Q4_0": [1], "Q4_1": [1, 3], "Q5_0": [1], "Q5_1": [1, 3], "Q8_0": [1],
+    "Q2_K": [81, 83], "Q3_K": [109], "Q4_K": [1, 3], "Q5_K": [1, 3], "Q6_K": [209],
+    "IQ1_S": [1], "IQ1_M": [55], "IQ2_XXS": [1], "IQ2_XS": [1], "IQ2_S": [1], "IQ3_XXS": [1], "IQ3_S": [1],
+    "IQ4_NL": [1], "IQ4_XS": [1], "TQ1_0": [53], "TQ2_0": [65], "MXFP4": [],
 }
+COUNT = 500
 
 
-def encode(array):
-    return base64.b64encode(array.tobytes()).decode()
-
-
-def random_blocks(name, count):
-    kind = gguf.GGMLQuantizationType[name]
-    size = gguf.GGML_QUANT_SIZES[kind][1]
-    blocks = random.integers(0, 256, (count, size), dtype=np.uint8)
-    if name == "BF16":
-        numbers = random.normal(size=count).astype(np.float32)
-        blocks = (numbers.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8).reshape(count, 2)
-    for offset in scales[name]:
-        halves = random.normal(scale=0.1, size=count).astype(np.float16)
-        blocks[:, offset : offset + 2] = halves.view(np.uint8).reshape(count, 2)
-    return kind, blocks
+def random_bytes(seed, size):
+    """The same bytes as the test makes: hashes of the seed with a counter."""
+    parts = (hashlib.sha256(f"{seed} {index}".encode()).digest() for index in range(-(-size // 32)))
+    return np.frombuffer(b"".join(parts)[:size], dtype=np.uint8).copy()
 
 
 fixtures = {}
-for name in scales:
-    kind, blocks = random_blocks(name, 40 if name in ("F16", "BF16") else 3)
-    values = gguf.quants.dequantize(blocks.reshape(-1), kind).astype(np.float32)
-    fixtures[name] = {"blocks": encode(blocks), "values": encode(values)}
-(folder / "blocks.json").write_text(json.dumps(fixtures, indent=1) + "\n")
+for name, offsets in scales.items():
+    kind = gguf.GGMLQuantizationType[name]
+    size = gguf.GGML_QUANT_SIZES[kind][1]
+    blocks = random_bytes(name, COUNT * size).reshape(COUNT, size)
+    for offset in offsets:
+        blocks[:, offset] &= 0xBF
+    values = gguf.quants.dequantize(blocks.reshape(-1), kind).astype("<f4")
+    fixtures[name] = {
+        "scales": offsets,
+        "first": [float(value) for value in values[:4]],
+        "sha256": hashlib.sha256(values.tobytes()).hexdigest(),
+    }
+rows = [f"{json.dumps(name)}: {json.dumps(fixture)}" for name, fixture in fixtures.items()]
+(folder / "blocks.json").write_text("{\n  " + ",\n  ".join(rows) + "\n}\n")
 
 writer = gguf.GGUFWriter(folder / "metadata.gguf", "llama")
 writer.add_uint8("test.uint8", 200)

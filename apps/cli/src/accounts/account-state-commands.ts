@@ -1,0 +1,112 @@
+import type { Command } from 'commander';
+import { formatNanos, PlatformError } from '#common';
+import type { CliContext } from '../cli-context.js';
+import { requireLedger } from '../money/require-ledger.js';
+import { accountTable } from './account-table.js';
+
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
+const longestName = 200;
+
+interface JsonOption {
+  json?: boolean;
+}
+
+/** The commands of `sluice accounts` that find, rename, suspend, close and delete accounts. */
+export function addAccountStateCommands(accounts: Command, context: CliContext): void {
+  accounts
+    .command('find <text>')
+    .description('find accounts by a part of the name, the beginning of the id, or the end of a key')
+    .option(...jsonFlag)
+    .action((text: string, options: JsonOption) => findAccounts(context, text, options));
+  accounts
+    .command('rename <id> <name>')
+    .description('rename an account')
+    .option(...jsonFlag)
+    .action((id: string, name: string, options: JsonOption) => renameAccount(context, { id, name }, options));
+  accounts
+    .command('suspend <id>')
+    .description('refuse all keys of an account until it is resumed; takes effect within 5 s')
+    .option(...jsonFlag)
+    .action((id: string, options: JsonOption) => setSuspended(context, { id, suspended: true }, options));
+  accounts
+    .command('resume <id>')
+    .description('accept the keys of a suspended account again')
+    .option(...jsonFlag)
+    .action((id: string, options: JsonOption) => setSuspended(context, { id, suspended: false }, options));
+  accounts
+    .command('close <id>')
+    .description('revoke all keys of an account for good; its ledger stays')
+    .option(...jsonFlag)
+    .action((id: string, options: JsonOption) => closeAccount(context, id, options));
+  accounts
+    .command('delete <id>')
+    .description('close an account and forget its name, wallets and stored data; its ledger stays under a pseudonym')
+    .option(...jsonFlag)
+    .action((id: string, options: JsonOption) => deleteAccount(context, id, options));
+}
+
+async function findAccounts(context: CliContext, text: string, { json }: JsonOption): Promise<void> {
+  const accounts = await (await context.requireAccounts()).searchAccounts(text);
+  if (json) return context.output.json({ accounts });
+  accountTable(context, accounts);
+}
+
+async function renameAccount(
+  context: CliContext,
+  { id, name: given }: { id: string; name: string },
+  { json }: JsonOption,
+): Promise<void> {
+  const name = given.trim();
+  if (name === '' || [...name].length > longestName) {
+    throw new PlatformError('INVALID_REQUEST', `The name must have 1 to ${longestName} characters.`);
+  }
+  await (await context.requireAccounts()).renameAccount(id, name);
+  if (json) return context.output.json({ id, name });
+  context.output.line(`${id}: ${name}`);
+}
+
+async function setSuspended(
+  context: CliContext,
+  { id, suspended }: { id: string; suspended: boolean },
+  { json }: JsonOption,
+): Promise<void> {
+  await (await context.requireAccounts()).setSuspended(id, suspended);
+  const state = suspended ? 'suspended' : 'active';
+  if (json) return context.output.json({ id, state });
+  context.output.line(`${id}: ${state}`);
+  if (suspended) context.next(`sluice accounts resume ${id}, or sluice accounts close ${id}`);
+}
+
+/** Refuses while requests of the account run: their charges would follow after its last statement. */
+async function closeAccount(context: CliContext, id: string, { json }: JsonOption): Promise<void> {
+  const accounts = await context.requireAccounts();
+  const { state } = await accounts.findAccount(id);
+  const { heldNano, usdNano, bundledNano } = await (await requireLedger(context)).balance(id);
+  if (state !== 'closed') refuseWhileHeld(id, heldNano, 'close');
+  const revokedKeys = await accounts.closeAccount(id);
+  if (json) return context.output.json({ id, state: 'closed', revokedKeys, usdNano, bundledNano });
+  context.output.line(`${id}: closed, ${revokedKeys} keys revoked, ${formatNanos(usdNano)} USD left`);
+  if (usdNano > 0n) context.next(`sluice credits revoke ${formatNanos(usdNano)} --account ${id}, after a refund`);
+}
+
+function refuseWhileHeld(id: string, heldNano: bigint, verb: 'close' | 'delete'): void {
+  if (heldNano === 0n) return;
+  const way = `Run sluice accounts suspend ${id}, wait until its requests have ended, and ${verb} it then.`;
+  throw new PlatformError('INVALID_REQUEST', `Open requests of the account reserve ${formatNanos(heldNano)}. ${way}`);
+}
+
+/** Refuses while requests of the account run, and while it has money: afterwards nobody knows whose it is. */
+async function deleteAccount(context: CliContext, id: string, { json }: JsonOption): Promise<void> {
+  const accounts = await context.requireAccounts();
+  await accounts.findAccount(id);
+  const { heldNano, usdNano } = await (await requireLedger(context)).balance(id);
+  refuseWhileHeld(id, heldNano, 'delete');
+  if (usdNano > 0n) {
+    const left = formatNanos(usdNano);
+    const way = `Refund it, run sluice credits revoke ${left} --account ${id}, and delete it then.`;
+    throw new PlatformError('INVALID_REQUEST', `The account has ${left} USD left. ${way}`);
+  }
+  const { revokedKeys, name } = await accounts.deleteAccount(id);
+  if (json) return context.output.json({ id, state: 'closed', name, revokedKeys });
+  context.output.line(`${id}: deleted, ${revokedKeys} keys revoked; its ledger stays as ${name}`);
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import type { SourceFile } from '#characters';
+import { PlatformError } from '#common';
+import { DocumentExtractor } from '#documents';
+import type { HostSupervisor } from '#inference/host';
+import { type EmbeddingPart, embeddingTask } from '#inference/tasks';
+import { type InstalledModel, listInstalledModels } from '#model-store';
+import type { CliContext } from '../cli-context.js';
+import { withCheckHost } from '../models/check-host.js';
+import { readDocumentFolder } from './document-folder.js';
+
+export interface AddDocumentsOptions {
+  model?: string;
+  provider: string;
+  json?: boolean;
+}
+
+/** Texts of one task, few enough to report progress in between. */
+const textsAtOnce = 32;
+
+/** Makes a folder the documents of a character. The installed model embeds them in a process of its own, for free. */
+export async function addDocuments(
+  context: CliContext,
+  { slug, folder }: { slug: string; folder: string },
+  options: AddDocumentsOptions,
+): Promise<void> {
+  const { output, signal } = context;
+  const character = await (await context.requireCharacters()).find(slug);
+  const documents = await context.requireDocuments();
+  const files = await readDocumentFolder(folder);
+  const model = await embeddingModel(context, options.model ?? character.documentsModel);
+  const extractor = new DocumentExtractor();
+  const textOf = async ({ name, bytes }: SourceFile): Promise<string> =>
+    (await extractor.extract({ bytes, owner: slug, param: name, filename: name, signal })).text;
+  const { id: modelId } = model.manifest;
+  const changes = await withCheckHost(model, { options: { provider: options.provider }, signal }, (host) =>
+    documents.replace(character, files, { modelId, textOf, embed: (texts) => embedAll(host, texts, signal) }),
+  );
+  if (options.json) return output.json({ slug, model: modelId, ...changes });
+  for (const [what, names] of Object.entries(changes)) {
+    for (const name of names as string[]) output.line(`${name}: ${what}`);
+  }
+  context.next(`a chat with "service_parameters": {"character_slug": "${slug}"}; keep ${modelId} installed`);
+}
+
+async function embeddingModel({ config }: CliContext, wanted: string | null | undefined): Promise<InstalledModel> {
+  const installed = (await listInstalledModels(config.home)).filter(({ manifest }) => manifest.type === 'embedding');
+  const byTrait = installed.toSorted((left, right) => rankOf(right) - rankOf(left));
+  const found = byTrait.find(({ manifest }) => manifest.id === (wanted ?? manifest.id));
+  if (found !== undefined) return found;
+  const what = wanted ?? 'all-minilm-l6-v2';
+  const message = `No embedding model ${wanted ?? ''}`.trimEnd();
+  throw new PlatformError('INVALID_REQUEST', `${message} is installed. Install it with: sluice models pull ${what}`);
+}
+
+const rankOf = ({ manifest }: InstalledModel): number => manifest.traits?.['default'] ?? 0;
+
+async function embedAll(host: HostSupervisor, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
+  const vectors: number[][] = [];
+  for (let at = 0; at < texts.length; at += textsAtOnce) {
+    vectors.push(...(await embedFitting(host, texts.slice(at, at + textsAtOnce), signal)));
+  }
+  return vectors;
+}
+
+/** A passage of more tokens than the model reads, such as a table of numbers, is embedded by its beginning. */
+async function embedFitting(host: HostSupervisor, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
+  try {
+    return await embed(host, texts, signal);
+  } catch (error) {
+    const [only = '', ...others] = texts;
+    if (!(error instanceof PlatformError) || error.code !== 'TOO_MANY_TOKENS' || only.length < 2) throw error;
+    if (others.length === 0) return await embedFitting(host, [only.slice(0, only.length / 2)], signal);
+    const half = Math.ceil(texts.length / 2);
+    const first = await embedFitting(host, texts.slice(0, half), signal);
+    return [...first, ...(await embedFitting(host, texts.slice(half), signal))];
+  }
+}
+
+async function embed(host: HostSupervisor, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
+  const vectors: number[][] = [];
+  const onPart = (part: unknown): void => {
+    const { indexes, dimensions, vectors: values } = part as EmbeddingPart;
+    for (const [row, index] of indexes.entries()) {
+      vectors[index] = [...values.slice(row * dimensions, (row + 1) * dimensions)];
+    }
+  };
+  const input = { texts: [...texts], dimensions: null };
+  const { cancelled } = await host.runTask({ id: randomUUID(), task: embeddingTask, input }, { signal, onPart });
+  if (cancelled) throw new PlatformError('JOB_CANCELLED', 'The documents were not added.');
+  return vectors;
+}

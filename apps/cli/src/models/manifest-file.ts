@@ -1,0 +1,21 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { PlatformError } from '#common';
+import { assertFamily } from '#inference/host';
+import { type ModelManifest, parseManifest } from '#model-registry/manifest';
+
+/** Resolves relative `file:` sources against the manifest. The registry needs absolute ones. */
+export async function readManifestFile(path: string): Promise<ModelManifest> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw new PlatformError('INVALID_MANIFEST', `There is no file ${path}.`);
+    throw error;
+  });
+  const manifest = parseManifest(text, path);
+  assertFamily(manifest.family, manifest.id);
+  const sources = manifest.sources.map((source) => {
+    const [, local] = /^file:(?!\/\/)(.+)$/.exec(source.uri) ?? [];
+    if (local === undefined || isAbsolute(local)) return source;
+    return { ...source, uri: `file:${resolve(dirname(path), local)}` };
+  });
+  return { ...manifest, sources };
+}

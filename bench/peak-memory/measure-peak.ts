@@ -1,0 +1,15 @@
+import { readFile, writeFile } from 'node:fs/promises';
+
+async function readBytes(pid: number, field: 'VmHWM' | 'VmRSS'): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1');
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
+}
+
+/** Returns by how much the memory of a process grew at most while `work` ran, in bytes. */
+export async function measurePeak(pid: number, work: () => Promise<unknown>): Promise<number> {
+  // Resets the peak to the current value.
+  await writeFile(`/proc/${pid}/clear_refs`, '5');
+  const before = await readBytes(pid, 'VmRSS');
+  await work();
+  return (await readBytes(pid, 'VmHWM')) - before;
+}

@@ -1,0 +1,1 @@
+export { CharactersApiModule } from './characters-api.module.js';

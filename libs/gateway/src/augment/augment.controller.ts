@@ -1,0 +1,106 @@
+import { Controller, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { PlatformError } from '#common';
+import { DocumentExtractor } from '#documents';
+import { ApiConfig } from '#platform/config';
+import { ApiRoute, Billed, callerOf, Multipart, WireBody } from '#platform/http';
+import { PageReader, WebFault, WebSearch } from '#web';
+import type { OpenCheck } from '../moderation/classifiers.js';
+import { ContentPolicy } from '../moderation/content-policy.js';
+import { RequestPipeline } from '../pipeline/request-pipeline.js';
+import { scrapeDocument, searchDocument, textDocument } from './augment.document.js';
+import { AugmentScrapeRequest, AugmentSearchRequest, AugmentTextRequest, maxFileBytes } from './augment.request.js';
+import type { AugmentScrapeResponse, AugmentSearchResponse, AugmentTextResponse } from './augment.response.js';
+import { DirectRequests } from './direct-requests.js';
+import { estimateTokens } from './estimate-tokens.js';
+
+const usualLimit = 10;
+
+/** Search, pages and files without a model. */
+@Controller('augment')
+export class AugmentController {
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'handle' | 'openCheck'>,
+    @Inject(DirectRequests) private readonly requests: DirectRequests,
+    @Inject(WebSearch) private readonly webSearch: WebSearch,
+    @Inject(PageReader) private readonly pages: PageReader,
+    @Inject(DocumentExtractor) private readonly documents: Pick<DocumentExtractor, 'extract'>,
+    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screenTexts'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'search' | 'augmentPriceUsd'>,
+  ) {}
+
+  @Post('search')
+  @Billed()
+  @ApiRoute(searchDocument)
+  async search(
+    @WireBody(AugmentSearchRequest) { query, limit: count = usualLimit }: AugmentSearchRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.pipeline.handle(reply, async (http): Promise<AugmentSearchResponse> => {
+      if (!this.webSearch.isConfigured) {
+        const message = 'Web search is off: the operator has not set SLUICE_SEARCH_PROVIDERS.';
+        throw new PlatformError('INVALID_REQUEST', message);
+      }
+      const open: OpenCheck = (model) => this.pipeline.openCheck(http, model);
+      await this.policy.screenTexts([{ param: 'query', text: query }], open);
+      const scope = callerOf(http.request).accountId;
+      const { providers } = this.config.search;
+      const prices = Object.fromEntries(providers.map(({ name, priceUsd }) => [name, priceUsd]));
+      const { results } = await this.requests.run(http, { id: 'augment-search', prices }, async (signal) => {
+        const found = await this.webSearch.search({ query, count, scope }, signal).catch(explained);
+        return { result: found, answeredBy: found.provider };
+      });
+      return {
+        query,
+        results: results.map(({ title, url, snippet, date = '' }) => ({ title, url, content: snippet, date })),
+      };
+    });
+  }
+
+  @Post('scrape')
+  @Billed()
+  @ApiRoute(scrapeDocument)
+  async scrape(
+    @WireBody(AugmentScrapeRequest) { url }: AugmentScrapeRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.pipeline.handle(reply, async (http): Promise<AugmentScrapeResponse> => {
+      const prices = { page: Number(this.config.augmentPriceUsd) };
+      const page = await this.requests.run(http, { id: 'augment-scrape', prices }, async (signal) => ({
+        result: await this.pages.read(url, signal).catch(explained),
+        answeredBy: 'page',
+      }));
+      const { title, markdown: content, links, metadata } = page;
+      return { url: page.url, content, format: 'markdown', title, links, metadata: { ...metadata } };
+    });
+  }
+
+  @Post('text-parser')
+  @Billed()
+  @Multipart({ maxFileBytes, maxFiles: 1, only: true })
+  @ApiRoute(textDocument)
+  async parse(
+    @WireBody(AugmentTextRequest) { file, response_format: format = 'json' }: AugmentTextRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.pipeline.handle(reply, async (http): Promise<AugmentTextResponse | string> => {
+      const { bytes, filename, contentType } = file;
+      const owner = callerOf(http.request).accountId;
+      const prices = { file: Number(this.config.augmentPriceUsd) };
+      const text = await this.requests.run(http, { id: 'augment-text-parser', prices }, async (signal) => {
+        const order = { bytes, filename, contentType, owner, param: 'file', signal };
+        return { result: (await this.documents.extract(order)).text, answeredBy: 'file' };
+      });
+      if (format === 'json') return { text, tokens: estimateTokens(text) };
+      void reply.type('text/plain; charset=utf-8');
+      return text;
+    });
+  }
+}
+
+/** Translates faults of the web: what a caller can change is a 400. */
+function explained(error: unknown): never {
+  if (!(error instanceof WebFault)) throw error;
+  const code = error.reason === 'unavailable' ? 'SERVICE_UNAVAILABLE' : 'INVALID_REQUEST';
+  throw new PlatformError(code, error.message, error.reason === 'refused' ? 'url' : null, { cause: error });
+}

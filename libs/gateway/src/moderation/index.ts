@@ -1,0 +1,3 @@
+export { ImageClassifier, TextClassifier } from './classifiers.js';
+export { ContentPolicy } from './content-policy.js';
+export { PromptTexts } from './prompt-texts.js';

@@ -1,0 +1,1 @@
+export { type ResponseAsker, ResponseStore } from './response-store.js';

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { runBytes } from '#platform/memory';
+import { diffusionShape } from './run-shape.js';
+
+it('counts scores and softmax of every head, 32 bytes per pair of latents with four heads as measured', () => {
+  const { bytesPerPixelPair } = diffusionShape({ attention_head_dim: 4, block_out_channels: [32, 64] }, {}, 2);
+  expect(bytesPerPixelPair * 2 ** 4).toBe(32);
+});
+
+it('takes missing members for those of Stable Diffusion 1: a gigabyte of scores for 512 pixels a side', () => {
+  const shape = diffusionShape({}, {}, 8);
+  const scores = runBytes({ ...shape, fixedBytes: 0, bytesPerPixel: 0 }, { pixels: 512 ** 2 });
+  expect(scores).toBe(2 ** 30);
+});
+
+it('ignores the levels that do not attend', () => {
+  const types = ['DownBlock2D', 'CrossAttnDownBlock2D', 'CrossAttnDownBlock2D'];
+  const unet = { attention_head_dim: [5, 40, 20], block_out_channels: [320, 640, 1_280], down_block_types: types };
+  const { bytesPerPixelPair } = diffusionShape(unet, {}, 8);
+  expect(bytesPerPixelPair * 8 ** 4).toBe((8 * 40) / 16);
+});

@@ -1,0 +1,70 @@
+import type { RunShape } from '#platform/memory';
+
+/** Members of `unet/config.json` that decide its memory. Absent ones have the defaults of diffusers. */
+export interface UnetShape {
+  block_out_channels?: number[];
+  down_block_types?: string[];
+  layers_per_block?: number;
+  /** Despite its name the number of heads, of all levels or of each. */
+  attention_head_dim?: number | number[];
+  num_attention_heads?: number | number[] | null;
+}
+
+/** The same of `vae_decoder/config.json`. */
+export interface AutoencoderShape {
+  block_out_channels?: number[];
+}
+
+const bytesPerValue = 4;
+const usualChannels = [320, 640, 1_280, 1_280];
+const usualDecoderChannels = [128, 256, 512, 512];
+const usualHeads = 8;
+/** Scores and their softmax. */
+const scoreCopies = 2;
+/** Maps of a level that are alive at once, besides the skip connections: input, output, and a reordered copy. */
+const mapCopies = 3;
+/** The feed-forward layer behind an attention is eight times as wide as its input, and a half of it is a copy. */
+const feedForward = 12;
+/** Sessions, prompt and schedule. */
+const fixedBytes = 48 * 2 ** 20;
+/** Pixels of an image in its stages from samples to bytes. */
+const bytesPerResult = 64;
+
+/** Returns how the memory of a latent diffusion grows: one row of the denoiser, and one image of the decoder. */
+export function diffusionShape(unet: UnetShape, decoder: AutoencoderShape, latentStride: number): RunShape {
+  const latent = denoiserShape(unet);
+  // One head compares all latents in the middle of the decoder.
+  const scores = Math.max(latent.bytesPerPixelPair, scoreCopies * bytesPerValue);
+  return {
+    fixedBytes,
+    bytesPerPixel: Math.max(latent.bytesPerPixel / latentStride ** 2, decoderBytes(decoder)) + bytesPerResult,
+    bytesPerPixelPair: scores / latentStride ** 4,
+  };
+}
+
+/** Per latent, not per pixel. Each level has a quarter of the positions of the level above. */
+function denoiserShape(unet: UnetShape): Omit<RunShape, 'fixedBytes'> {
+  const { block_out_channels: channels = usualChannels, layers_per_block: layers = 2, down_block_types: types } = unet;
+  const heads = unet.num_attention_heads ?? unet.attention_head_dim ?? usualHeads;
+  const levels = channels.map((width, level) => {
+    const share = 1 / 4 ** level;
+    const isAttentive = types === undefined ? level < channels.length - 1 : /attn/i.test(types[level] ?? '');
+    const headsHere = Array.isArray(heads) ? (heads[level] ?? usualHeads) : heads;
+    const next = channels[level + 1] ?? width;
+    return {
+      skipped: (layers + 1) * width * share,
+      working: (mapCopies * (width + next) + (isAttentive ? feedForward * width : 0)) * share,
+      scores: isAttentive ? scoreCopies * headsHere * share ** 2 : 0,
+    };
+  });
+  const skipped = levels.reduce((sum, level) => sum + level.skipped, 0);
+  const working = Math.max(...levels.map((level) => level.working));
+  const scores = Math.max(...levels.map((level) => level.scores));
+  return { bytesPerPixel: (skipped + working) * bytesPerValue, bytesPerPixelPair: scores * bytesPerValue };
+}
+
+/** Per pixel. The last level works at full size, with the channels of the level before it. */
+function decoderBytes({ block_out_channels: channels = usualDecoderChannels }: AutoencoderShape): number {
+  const [first = 1, second = first] = channels;
+  return mapCopies * Math.max(first, second) * bytesPerValue;
+}

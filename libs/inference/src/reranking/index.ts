@@ -1,0 +1,3 @@
+export * from './cross.encoder.js';
+export * from './rerank.engine.js';
+export * from './rerank-task.js';

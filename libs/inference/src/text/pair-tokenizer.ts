@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { PlatformError } from '#common';
+import { loadTokenizerConfig, padIdOf, type TokenizerFile } from './text-tokenizer.js';
+
+/** Characters tokenized at first, and how far beyond a limit a part of a text must reach to stand for all of it. */
+const segmentCharacters = 32_768;
+const toleranceFactor = 2;
+const toleranceTokens = 64;
+
+/** Two texts as one sequence. */
+export interface EncodedPair {
+  ids: Int32Array;
+  /** 0 for the first text, 1 for the second, as the model's tokenizer says. */
+  types: Int32Array;
+}
+
+/** Special tokens before, between and behind two texts, and the token types of every part. */
+interface PairForm {
+  before: Part;
+  first: number;
+  between: Part;
+  second: number;
+  behind: Part;
+}
+
+interface Part {
+  ids: number[];
+  types: number[];
+}
+
+/** Joins two texts to one sequence with the model's special tokens, by `tokenizer.json`. */
+export class PairTokenizer {
+  readonly padId: number;
+
+  private constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly form: PairForm,
+    padId: number,
+  ) {
+    this.padId = padId;
+  }
+
+  /** Rejects with `INVALID_MODEL` if the tokenizer does not keep two texts apart. */
+  static async load(directory: string): Promise<PairTokenizer> {
+    const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
+    const config = await loadTokenizerConfig(directory);
+    const tokenizer = new Tokenizer(file, config);
+    return new PairTokenizer(tokenizer, readForm(tokenizer), padIdOf(tokenizer, config));
+  }
+
+  /** Special tokens of a pair. */
+  get specialTokens(): number {
+    const { before, between, behind } = this.form;
+    return before.ids.length + between.ids.length + behind.ids.length;
+  }
+
+  /** Returns the ids of one text without special tokens. A text of many more than `limit` is read up to there. */
+  read(text: string, limit: number): number[] {
+    const enough = limit * toleranceFactor + toleranceTokens;
+    for (let characters = segmentCharacters; ; characters *= 2) {
+      const { ids } = this.tokenizer.encode(text.slice(0, characters), { add_special_tokens: false });
+      if (characters >= text.length || ids.length > enough) return ids;
+    }
+  }
+
+  /** Joins ids of two texts from `read`. */
+  join(first: readonly number[], second: readonly number[]): EncodedPair {
+    const { form } = this;
+    const filled = (count: number, type: number): number[] => Array.from({ length: count }, () => type);
+    return {
+      ids: Int32Array.from([...form.before.ids, ...first, ...form.between.ids, ...second, ...form.behind.ids]),
+      types: Int32Array.from([
+        ...[...form.before.types, ...filled(first.length, form.first), ...form.between.types],
+        ...[...filled(second.length, form.second), ...form.behind.types],
+      ]),
+    };
+  }
+}
+
+/** Finds two known texts in the sequence that the tokenizer makes of them. */
+function readForm(tokenizer: Tokenizer): PairForm {
+  const [first, second] = ['a', 'b'] as const;
+  const { ids, token_type_ids: types } = tokenizer.encode(first, { text_pair: second, return_token_type_ids: true });
+  const plain = (text: string): number[] => tokenizer.encode(text, { add_special_tokens: false }).ids;
+  const [own, other] = [plain(first), plain(second)];
+  const start = indexOfRun(ids, own, 0);
+  const next = indexOfRun(ids, other, start + own.length + 1);
+  if (start < 0 || next < 0) {
+    throw new PlatformError('INVALID_MODEL', 'The tokenizer of this model does not keep two texts apart.');
+  }
+  const part = (from: number, to: number): Part => ({ ids: ids.slice(from, to), types: types.slice(from, to) });
+  return {
+    before: part(0, start),
+    first: types[start] ?? 0,
+    between: part(start + own.length, next),
+    second: types[next] ?? 0,
+    behind: part(next + other.length, ids.length),
+  };
+}
+
+function indexOfRun(ids: readonly number[], run: readonly number[], from: number): number {
+  if (run.length === 0) return -1;
+  return ids.findIndex((_id, index) => index >= from && run.every((id, offset) => ids[index + offset] === id));
+}

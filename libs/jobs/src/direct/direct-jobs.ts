@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ErrorCode, noTokens, PlatformError } from '#common';
+import type { Logger } from '#platform/logging';
+import type { AdmissionService, OpenRequest } from '../admission/admission.service.js';
+import type { JobCloser } from '../lifecycle/job-closer.js';
+import type { JobClosing } from '../lifecycle/job-states.js';
+import { directJob } from './direct-job.js';
+
+export interface DirectOrder extends Pick<OpenRequest, 'requestId' | 'caller' | 'modelId' | 'bounds' | 'quote'> {
+  /** The client's connection. */
+  disconnected: AbortSignal;
+}
+
+/** What work delivered, and what it is charged for. */
+export interface Delivered<Result> {
+  result: Result;
+  /** Counts by unit, as the meter of direct jobs names them. */
+  units: Readonly<Record<string, number>>;
+}
+
+export interface DirectJobsDependencies {
+  admission: Pick<AdmissionService, 'open'>;
+  closer: Pick<JobCloser, 'close'>;
+  logger: Pick<Logger, 'warn'>;
+  /** Between two attempts to close a row, in ms. */
+  retryMs?: number;
+}
+
+const maxAttempts = 3;
+
+/**
+ * Reserves, runs and settles work of this replica. It is charged once if it succeeded and costs nothing otherwise. A
+ * replica that dies leaves an open row, which the sweeps expire.
+ */
+export class DirectJobs {
+  constructor(private readonly dependencies: DirectJobsDependencies) {}
+
+  /**
+   * Rejects as admission and `work` do, with `REQUEST_TIMEOUT` after the deadline of direct jobs, and with
+   * `SERVICE_UNAVAILABLE` if the charge cannot be written; the result is not delivered then.
+   */
+  async run<Result>(
+    { disconnected, ...request }: DirectOrder,
+    work: (signal: AbortSignal) => Promise<Delivered<Result>>,
+  ): Promise<Result> {
+    const { deadlineMs } = directJob.policy;
+    const deadline = AbortSignal.timeout(deadlineMs);
+    const order = { ...request, definition: directJob, payload: {}, replyTo: null, stream: false, isDirect: true };
+    await this.dependencies.admission.open(order);
+    const startedMs = performance.now();
+    const ending = (): Pick<JobClosing, 'requestId' | 'attempt' | 'executionMs'> => ({
+      requestId: request.requestId,
+      attempt: 1,
+      executionMs: Math.round(performance.now() - startedMs),
+    });
+    let delivered: Delivered<Result>;
+    try {
+      delivered = await work(AbortSignal.any([disconnected, deadline]));
+      disconnected.throwIfAborted();
+    } catch (error) {
+      const failure = deadline.aborted && !disconnected.aborted ? tooLate(error) : error;
+      await this.release(ending(), disconnected.aborted ? 'JOB_CANCELLED' : PlatformError.from(failure).code);
+      throw failure;
+    }
+    await this.charge({ ...ending(), ...succeeded, usage: { ...noTokens, units: delivered.units } });
+    return delivered.result;
+  }
+
+  private async charge(closing: JobClosing): Promise<void> {
+    const { closer, retryMs = 200 } = this.dependencies;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const closed = await closer.close(closing);
+        // An attempt that failed may have been written; then this one finds a closed row.
+        if (closed === null && attempt === 1) throw tooLate();
+        return;
+      } catch (error) {
+        if (error instanceof PlatformError) throw error;
+        if (attempt === maxAttempts) throw unavailable(error);
+        await sleep(retryMs);
+      }
+    }
+  }
+
+  /** The sweeps release what cannot be released now. */
+  private async release(
+    ending: Pick<JobClosing, 'requestId' | 'attempt' | 'executionMs'>,
+    errorCode: ErrorCode,
+  ): Promise<void> {
+    const state = errorCode === 'JOB_CANCELLED' ? 'cancelled' : 'failed';
+    try {
+      await this.dependencies.closer.close({ ...ending, state, errorCode, usage: null });
+    } catch (error) {
+      const { requestId } = ending;
+      this.dependencies.logger.warn({ requestId, error }, 'a direct job could not be closed');
+    }
+  }
+}
+
+const succeeded = { state: 'succeeded', errorCode: null } as const;
+
+function tooLate(cause?: unknown): PlatformError {
+  return new PlatformError('REQUEST_TIMEOUT', 'The request was not answered within its deadline.', null, { cause });
+}
+
+function unavailable(cause: unknown): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot take requests at the moment.', null, { cause });
+}

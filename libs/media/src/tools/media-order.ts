@@ -1,0 +1,106 @@
+import type { MediaContainer } from './containers.js';
+
+/** A file that a tool may open, and the only demuxer that may read it. */
+export interface OrderedFile {
+  container: MediaContainer;
+  path: string;
+}
+
+/** Writes the header's content to its output as JSON, in the form of ffprobe. */
+export interface ProbeOrder extends OrderedFile {
+  task: 'probe';
+}
+
+/** Writes mono samples to its output: 32-bit floats. */
+export interface DecodeAudioOrder extends OrderedFile {
+  task: 'decode-audio';
+  sampleRate: number;
+  maxSeconds: number;
+}
+
+export type EncodedAudioFormat = 'mp3' | 'opus' | 'aac' | 'flac';
+
+/** Reads interleaved 32-bit floats from its input and writes a file to its output. */
+export interface EncodeAudioOrder {
+  task: 'encode-audio';
+  format: EncodedAudioFormat;
+  sampleRate: number;
+  channels: 1 | 2;
+}
+
+/** Writes frames to its output: 8-bit RGB. */
+export interface ReadFramesOrder extends OrderedFile {
+  task: 'read-frames';
+  width: number;
+  height: number;
+  /** Colour matrix of the source; `auto`: as tagged. */
+  colorMatrix: string;
+  /** Frames are dropped or repeated to this rate; null: as in the source. */
+  fps: number | null;
+  maxSeconds: number;
+}
+
+/**
+ * Writes the times of the last key frames at or before some times of the file's own clock to its output, as JSON in the
+ * form of ffprobe. Decodes nothing.
+ */
+export interface FindKeyFramesOrder extends OrderedFile {
+  task: 'find-key-frames';
+  seconds: readonly number[];
+}
+
+/** Writes the last key frame at or before a time from the start of the file: 8-bit RGB. Decodes nothing before it. */
+export interface ReadKeyFrameOrder extends OrderedFile {
+  task: 'read-key-frame';
+  seconds: number;
+  width: number;
+  height: number;
+  /** As in `ReadFramesOrder`. */
+  colorMatrix: string;
+}
+
+/** Reads RGB frames from its input and writes an mp4 to a file. */
+export interface WriteVideoOrder {
+  task: 'write-video';
+  path: string;
+  width: number;
+  height: number;
+  fps: { numerator: number; denominator: number };
+  /** Pixel aspect ratio. */
+  pixelAspect: { numerator: number; denominator: number };
+  crf: number;
+  maxBytes: number;
+  audio: OrderedFile | null;
+}
+
+/** One run of a media tool. */
+export type MediaOrder =
+  | ProbeOrder
+  | DecodeAudioOrder
+  | EncodeAudioOrder
+  | ReadFramesOrder
+  | FindKeyFramesOrder
+  | ReadKeyFrameOrder
+  | WriteVideoOrder;
+
+/** Filters from a decoded frame to an output frame. Both tools run the same ones, so their pixels are the same. */
+export function readingFilters(order: ReadFramesOrder | ReadKeyFrameOrder): string[] {
+  const { width, height, colorMatrix } = order;
+  const fps = order.task === 'read-frames' ? order.fps : null;
+  return [
+    ...(fps === null ? [] : [`fps=${fps}`]),
+    `scale=${width}:${height}:flags=bicubic:in_color_matrix=${colorMatrix}`,
+    'format=rgb24',
+  ];
+}
+
+/** Filters from an RGB frame to what the encoder gets: even sizes, BT.709. */
+export function writingFilters({ pixelAspect: { numerator, denominator } }: WriteVideoOrder): string[] {
+  return [
+    'crop=trunc(iw/2)*2:trunc(ih/2)*2',
+    'scale=out_color_matrix=bt709:out_range=tv',
+    'format=yuv420p',
+    'setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709',
+    `setsar=sar=${numerator}/${denominator}:max=65535`,
+  ];
+}

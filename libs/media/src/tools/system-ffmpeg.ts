@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { toolEnvironment } from '#platform/config';
+import type { Command } from '#platform/sandbox';
+import { demuxers } from './containers.js';
+import type { MediaEngine } from './media-engine.js';
+import {
+  type DecodeAudioOrder,
+  type EncodeAudioOrder,
+  type EncodedAudioFormat,
+  type FindKeyFramesOrder,
+  type MediaOrder,
+  type OrderedFile,
+  type ProbeOrder,
+  readingFilters,
+  type ReadFramesOrder,
+  type ReadKeyFrameOrder,
+  type WriteVideoOrder,
+  writingFilters,
+} from './media-order.js';
+
+const run = promisify(execFile);
+const lookTimeoutMs = 20_000;
+
+/** ffmpeg and ffprobe as installed on the machine (Debian package `ffmpeg`). */
+export class SystemFfmpeg implements MediaEngine {
+  readonly name: string;
+
+  private constructor(
+    private readonly ffmpeg: string,
+    private readonly ffprobe: string,
+    readonly version: string,
+  ) {
+    this.name = ffmpeg;
+  }
+
+  /** `ffmpeg`: a name on the PATH or a path; ffprobe is expected beside it. Rejects if one of them does not run. */
+  static async find(ffmpeg: string): Promise<SystemFfmpeg> {
+    const ffprobe = ffmpeg.replace(/ffmpeg([^/]*)$/, 'ffprobe$1');
+    const options = { timeout: lookTimeoutMs, env: toolEnvironment() };
+    const [{ stdout }] = await Promise.all([run(ffmpeg, ['-version'], options), run(ffprobe, ['-version'], options)]);
+    return new SystemFfmpeg(ffmpeg, ffprobe, /version (\S+)/.exec(stdout)?.[1] ?? 'unknown');
+  }
+
+  command(order: MediaOrder): Command {
+    if (order.task === 'probe') return { program: this.ffprobe, args: probeArgs(order) };
+    if (order.task === 'find-key-frames') return { program: this.ffprobe, args: findKeyFramesArgs(order) };
+    return { program: this.ffmpeg, args: [...quietly, ...ffmpegArgs(order)] };
+  }
+}
+
+/** First arguments of every run. */
+const quietly = ['-hide_banner', '-loglevel', 'error', '-max_alloc', '536870912'] as const;
+
+/** Returns arguments that open a file only in its container: no other protocol, no other file. */
+function inputArgs({ container, path }: OrderedFile): string[] {
+  return ['-protocol_whitelist', 'file', '-f', demuxers[container], '-i', `file:${path}`];
+}
+
+function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder>): string[] {
+  switch (order.task) {
+    case 'decode-audio':
+      return decodeAudioArgs(order);
+    case 'encode-audio':
+      return encodeAudioArgs(order);
+    case 'read-frames':
+      return readFramesArgs(order);
+    case 'read-key-frame':
+      return readKeyFrameArgs(order);
+    case 'write-video':
+      return writeVideoArgs(order);
+  }
+}
+
+const reported = [
+  '-show_entries',
+  'format=duration,start_time:stream=codec_type,codec_name,sample_rate,channels,width,height,avg_frame_rate,r_frame_rate,nb_frames,duration,start_time,' +
+    'sample_aspect_ratio,color_space,color_transfer:stream_disposition=attached_pic:stream_tags=rotate:stream_side_data=rotation',
+  '-of',
+  'json',
+];
+
+function probeArgs(order: ProbeOrder): string[] {
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...reported];
+}
+
+function findKeyFramesArgs(order: FindKeyFramesOrder): string[] {
+  // One packet behind each seek, which ends at a key frame.
+  const intervals = order.seconds.map((seconds) => `${seconds}%+#1`).join(',');
+  const shown = ['-select_streams', 'V:0', '-read_intervals', intervals, '-show_entries', 'packet=pts_time,flags'];
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown, '-of', 'json'];
+}
+
+function decodeAudioArgs(order: DecodeAudioOrder): string[] {
+  const { sampleRate, maxSeconds } = order;
+  const output = ['-map', '0:a:0', '-ac', '1', '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le', 'pipe:1'];
+  return ['-nostdin', ...inputArgs(order), '-t', String(maxSeconds), ...output];
+}
+
+/** ffmpeg encoder and container of each format, for audio written to a pipe. */
+const encoderArgs: Readonly<Record<EncodedAudioFormat, readonly string[]>> = {
+  // Without the header that would need a correction at the end, which a pipe does not allow.
+  mp3: ['-c:a', 'libmp3lame', '-b:a', '128k', '-write_xing', '0', '-id3v2_version', '0', '-f', 'mp3'],
+  opus: ['-c:a', 'libopus', '-b:a', '64k', '-ar', '48000', '-page_duration', '20000', '-f', 'ogg'],
+  aac: ['-c:a', 'aac', '-b:a', '128k', '-f', 'adts'],
+  flac: ['-c:a', 'flac', '-sample_fmt', 's16', '-f', 'flac'],
+};
+
+function encodeAudioArgs({ format, sampleRate, channels }: EncodeAudioOrder): string[] {
+  const input = ['-f', 'f32le', '-ar', String(sampleRate), '-ac', String(channels), '-i', 'pipe:0'];
+  const output = [...encoderArgs[format], '-flush_packets', '1', 'pipe:1'];
+  return ['-probesize', '32', '-analyzeduration', '0', ...input, '-map_metadata', '-1', ...output];
+}
+
+const rawVideo = ['-f', 'rawvideo', '-pix_fmt', 'rgb24'];
+
+function readFramesArgs(order: ReadFramesOrder): string[] {
+  const mode = order.fps === null ? 'passthrough' : 'cfr';
+  const output = ['-map', '0:V:0', '-vf', readingFilters(order).join(','), '-fps_mode', mode, ...rawVideo, 'pipe:1'];
+  return ['-nostdin', ...inputArgs(order), '-t', String(order.maxSeconds), ...output];
+}
+
+function readKeyFrameArgs(order: ReadKeyFrameOrder): string[] {
+  const seek = ['-skip_frame', 'nokey', '-noaccurate_seek', '-ss', String(order.seconds)];
+  const output = ['-map', '0:V:0', '-vf', readingFilters(order).join(','), '-frames:v', '1'];
+  return ['-nostdin', ...seek, ...inputArgs(order), ...output, '-fps_mode', 'passthrough', ...rawVideo, 'pipe:1'];
+}
+
+/** States the colours explicitly, because players otherwise guess differently and colours shift. */
+const bt709 = ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'];
+
+function writeVideoArgs(order: WriteVideoOrder): string[] {
+  const { width, height, fps, crf, maxBytes, path, audio: source } = order;
+  const rate = `${fps.numerator}/${fps.denominator}`;
+  const frames = [...rawVideo, '-s', `${width}x${height}`, '-framerate', rate, '-i', 'pipe:0'];
+  // The video ends with its frames: longer audio is cut, shorter audio is padded with silence.
+  const audio = ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'];
+  const filters = writingFilters(order).join(',');
+  const image = ['-map', '0:v:0', '-vf', filters, ...bt709, '-c:v', 'libx264', '-preset', 'veryfast'];
+  const form = ['-crf', String(crf), '-pix_fmt', 'yuv420p', '-movflags', '+faststart', '-map_metadata', '-1'];
+  const sound = source === null ? { input: [], output: [] } : { input: inputArgs(source), output: audio };
+  const output = [...image, ...form, ...sound.output, '-fs', String(maxBytes), '-f', 'mp4', '-y', `file:${path}`];
+  return [...frames, ...sound.input, ...output];
+}

@@ -1,0 +1,88 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type Character, CharacterDocuments } from '#characters';
+import type { NanoUsd } from '#common';
+import { type ModelRequest, RequestPipeline } from '#gateway';
+import { type InputWork, TextEmbedder } from '#gateway/inputs';
+import { ApiConfig } from '#platform/config';
+import type { ChatMessage } from '../../contract/chat.message.js';
+import type { ChatSearchCitation } from '../../contract/chat.response.js';
+import { beforeQuestion, citationsOf, longestSources, questionOf, sourcesText } from './source-texts.js';
+
+const maxPassages = 4;
+/** Of the model's context, in tokens, for one passage more. */
+const contextPerPassage = 512;
+/** Passages below this cosine have nothing to do with the question. */
+const minSimilarity = 0.2;
+/** Number of the embedding among the input jobs of its request; input adapters count from 1. */
+const questionPosition = 0;
+
+/** The messages with the passages that were found, and the passages as the response lists them. */
+export interface FoundSources {
+  messages: ChatMessage[];
+  citations: ChatSearchCitation[];
+}
+
+/** Finds passages for the questions of characters with documents. The vector of a question is a job of its own. */
+@Injectable()
+export class ChatSources {
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
+    @Inject(TextEmbedder) private readonly embedder: TextEmbedder,
+    @Inject(CharacterDocuments) private readonly documents: Pick<CharacterDocuments, 'search'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+  ) {}
+
+  /**
+   * Null without documents or a question. Nothing runs, and nothing is charged. Rejects with `MODEL_OFFLINE` while no
+   * worker serves the model of the documents.
+   */
+  async prepare(
+    opened: ModelRequest,
+    character: Character | undefined,
+    messages: readonly ChatMessage[],
+  ): Promise<RequestSources | null> {
+    const text = questionOf(messages);
+    if (character === undefined || character.documentsModel === null || text === '') return null;
+    const param = 'service_parameters.character_slug';
+    const input = { id: character.documentsModel, type: 'embedding', param, position: questionPosition } as const;
+    const model = await this.pipeline.openInput(opened.http, input);
+    const work = await this.embedder.prepare(model, { text, param, deadlineMs: this.config.chatDeadlineMs });
+    const fitting = Math.floor((opened.manifest.contextLength ?? 0) / contextPerPassage);
+    const count = Math.max(1, Math.min(maxPassages, fitting));
+    return new RequestSources(character, work, { count, documents: this.documents });
+  }
+}
+
+/** The passages for one question. */
+export class RequestSources {
+  constructor(
+    private readonly character: Pick<Character, 'id' | 'slug'>,
+    private readonly work: InputWork<number[]>,
+    private readonly found: { count: number; documents: Pick<CharacterDocuments, 'search'> },
+  ) {}
+
+  /** Worst-case price of the question's vector. */
+  get amountNano(): NanoUsd {
+    return this.work.amountNano;
+  }
+
+  /** Returns messages that are at least as long as those with the passages. */
+  bound(messages: ChatMessage[]): ChatMessage[] {
+    return beforeQuestion(messages, longestSources(this.found.count));
+  }
+
+  /** Applies the limits of the embedding model. Rejects as `ModelRequest.limit` does. */
+  limit(): Promise<void> {
+    return this.work.limit();
+  }
+
+  /** Embeds the question, which is charged, and finds the passages. Rejects as `InputWork.run` does. */
+  async find(messages: ChatMessage[], reservedNano: NanoUsd): Promise<FoundSources> {
+    const vector = await this.work.run(reservedNano);
+    const { id, slug } = this.character;
+    const closest = await this.found.documents.search(id, vector, this.found.count);
+    const passages = closest.filter(({ similarity }) => similarity >= minSimilarity);
+    if (passages.length === 0) return { messages, citations: [] };
+    return { messages: beforeQuestion(messages, sourcesText(passages)), citations: citationsOf(slug, passages) };
+  }
+}

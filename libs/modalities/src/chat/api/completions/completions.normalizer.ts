@@ -1,0 +1,57 @@
+import { invalidField } from '#gateway';
+import type { ChatJobPrompt } from '../../contract/chat.job.js';
+import { ChatCompletionRequest } from '../../contract/chat.request.js';
+import type { CompletionPrompt, CompletionRequest } from '../../contract/completions/completion.request.js';
+import type { BarePrompts } from '../chat.normalizer.js';
+
+/** A text completion as a chat request without messages, and the texts to continue. */
+export interface TranslatedCompletion {
+  chat: ChatCompletionRequest;
+  bare: BarePrompts;
+}
+
+/** OpenAI's default, which its clients rely on. */
+const defaultMaxTokens = 16;
+
+/** Throws `INVALID_REQUEST` naming what this service does not support. */
+export function translateCompletion(request: CompletionRequest): TranslatedCompletion {
+  refuseUnsupported(request);
+  const { model, stream, stream_options, n, stop, stop_token_ids, prompt_cache_key } = request;
+  const { temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repetition_penalty, seed } = request;
+  const logprobs = request.logprobs ?? null;
+  const chat = Object.assign(new ChatCompletionRequest(), {
+    ...{ model, messages: [], stream, stream_options, n, stop, stop_token_ids, prompt_cache_key },
+    ...{ temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repetition_penalty, seed },
+    ...(logprobs === null ? {} : { logprobs: true, top_logprobs: logprobs }),
+    max_tokens: request.max_tokens ?? defaultMaxTokens,
+  });
+  return { chat, bare: { prompts: promptsOf(request.prompt), ...(request.echo === true ? { echo: true } : {}) } };
+}
+
+function refuseUnsupported(request: CompletionRequest): void {
+  const { suffix, best_of: bestOf, n, echo, logprobs, logit_bias: bias } = request;
+  if ((suffix ?? '') !== '') {
+    throw invalidField('suffix is not supported: no model here fills in the middle.', 'suffix', 'unsupported');
+  }
+  if ((bestOf ?? null) !== null && bestOf !== (n ?? 1)) {
+    throw invalidField('best_of must be equal to n: every choice is returned.', 'best_of', 'unsupported');
+  }
+  if (echo === true && (logprobs ?? null) !== null) {
+    throw invalidField('echo is not supported with logprobs: prompts have none here.', 'echo', 'unsupported');
+  }
+  if (Object.keys(bias ?? {}).length > 0) {
+    throw invalidField('logit_bias is not supported.', 'logit_bias', 'unsupported');
+  }
+}
+
+function promptsOf(prompt: CompletionPrompt): ChatJobPrompt[] {
+  const items = isList(prompt) ? prompt : [prompt];
+  return items.map((item, index) => {
+    const param = isList(prompt) ? `prompt[${index}]` : 'prompt';
+    return typeof item === 'string' ? { text: item, param } : { tokenIds: item, param };
+  });
+}
+
+function isList(prompt: CompletionPrompt): prompt is string[] | number[][] {
+  return Array.isArray(prompt) && typeof prompt[0] !== 'number';
+}

@@ -1,0 +1,137 @@
+import type { OrderPreparation } from '#gateway';
+import type { ChatJobPayload } from '../../contract/chat.job.js';
+import type { ChatMessage } from '../../contract/chat.message.js';
+import type { WebUse } from '../../contract/chat.web-meter.js';
+import type { NormalizedChat } from '../chat.normalizer.js';
+import { citedJob } from './cited-job.js';
+import type { StartedChat } from './started-chat.js';
+import type { WebLookup } from './web-lookup.js';
+import { type ScorePassages, trimSources } from './trim-sources.js';
+import { withWeb } from './web-prompt.js';
+import type { WebRequest } from './web-request.js';
+import { nothingFound, type WebFindings } from './web-source.js';
+import { writeWebBlock } from './web-text.js';
+
+/** A block that is shorter holds no source. */
+const minBlockBytes = 256;
+
+const noRoom = 'The conversation leaves no room for web sources in the context of the model.';
+
+type Normalize = (messages: ChatMessage[]) => NormalizedChat;
+
+interface PlanOptions {
+  request: WebRequest;
+  accountId: string;
+  /** Asks the model of the chat; returns what to search for, or null. Never rejects. */
+  decide: (signal: AbortSignal) => Promise<string | null>;
+  cites: boolean;
+  score: ScorePassages;
+  /** The provider of searches of X; absent: the model has none. */
+  xProvider?: string;
+  /** Maximum bytes of the block in the prompt. */
+  maxBytes: number;
+  maxMs: number;
+}
+
+/**
+ * What one request looks up. It happens after the admission of the job, whose reservation covers the most that it may
+ * cost, and before the queue: a slow site keeps no worker and no connection waiting.
+ */
+export class ChatWebPlan {
+  private findings = nothingFound;
+
+  constructor(
+    private readonly lookup: Pick<WebLookup, 'search' | 'read' | 'maxSearchNano'>,
+    private readonly options: PlanOptions,
+  ) {}
+
+  /** The request with texts in place of what will be found that are not shorter, and the most that it is charged for. */
+  worst(messages: ChatMessage[], normalize: Normalize): NormalizedChat {
+    const { cites, maxBytes } = this.options;
+    const block = '.'.repeat(this.hasRoom ? maxBytes : 1);
+    const chat = normalize(withWeb(messages, { block, cites }));
+    return { ...chat, payload: { ...chat.payload, ...this.maxUse } };
+  }
+
+  /** Looks things up for an admitted job. Rejects as `normalize` does. */
+  preparationOf(messages: ChatMessage[], normalize: Normalize): OrderPreparation<ChatJobPayload> {
+    const { cites, maxBytes, maxMs } = this.options;
+    const complete = async (admitted: ChatJobPayload, signal: AbortSignal): Promise<ChatJobPayload> => {
+      this.findings = await this.run(signal);
+      const { sources, use, isDeclined = false } = this.findings;
+      const block = writeWebBlock(sources, maxBytes).text;
+      const enriched = isDeclined ? messages : withWeb(messages, { block, cites });
+      const { messages: complete } = normalize(enriched).payload;
+      return { ...withoutUse(admitted), messages: complete, ...use };
+    };
+    return { maxMs, complete };
+  }
+
+  /** The started request with what was found. */
+  presented({ payload, parameters, boundsOutput }: NormalizedChat, job: StartedChat['job']): StartedChat {
+    const { sources, problem } = this.findings;
+    const shown = sources.map(({ date, ...source }) => (date === null ? source : { ...source, date }));
+    // Behind the sources that texts cite by number come the documents of a character.
+    const citations = [...shown, ...parameters.web_search_citations];
+    const found = { web_search_citations: citations, ...(problem === null ? {} : { web_search_error: problem }) };
+    const chat = { payload, boundsOutput, parameters: { ...parameters, ...found } };
+    return { chat, job: this.options.cites ? citedJob(job, sources.length) : job, webCalls: this.findings.calls };
+  }
+
+  private get hasRoom(): boolean {
+    return this.options.maxBytes >= minBlockBytes;
+  }
+
+  private get maxUse(): WebUse {
+    const { request } = this.options;
+    if (!this.hasRoom) return {};
+    if (request.kind === 'scrape') return { webPages: request.urls.length };
+    return { webSearches: 1, webSearchNano: this.lookup.maxSearchNano };
+  }
+
+  /** Never rejects: what does not work in time is left out. Returns at once when `signal` aborts. */
+  private async run(signal: AbortSignal): Promise<WebFindings> {
+    if (!this.hasRoom) return { ...nothingFound, problem: noRoom };
+    const { request, maxMs, maxBytes } = this.options;
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
+    const found = request.kind === 'search' ? await this.search(request, inTime) : await this.read(request, inTime);
+    // Citations number the sources that the model gets.
+    const { score } = this.options;
+    const trimmed = await trimSources(found.sources, { maxBytes, score, signal: inTime });
+    return { ...found, sources: writeWebBlock(trimmed, maxBytes).sources };
+  }
+
+  private async search(asked: Extract<WebRequest, { kind: 'search' }>, signal: AbortSignal): Promise<WebFindings> {
+    const { accountId: scope, decide, xProvider: provider } = this.options;
+    const query = asked.decides ? await decide(signal) : asked.query;
+    if (query === null) {
+      return { ...nothingFound, isDeclined: true, problem: signal.aborted ? 'The web search took too long.' : null };
+    }
+    const x = asked.x === undefined || provider === undefined ? {} : { x: { provider, filter: asked.x } };
+    const result = await this.lookup.search({ query, scope, ...x }, signal);
+    const calls = [{ asked: { query }, isFailed: 'problem' in result }];
+    if ('problem' in result) return { ...nothingFound, calls, problem: result.problem };
+    const problem = result.sources.length === 0 ? 'The web search found nothing.' : null;
+    return { sources: result.sources, use: { webSearches: 1, webSearchNano: result.priceNano }, calls, problem };
+  }
+
+  private async read(
+    { urls, skipped }: { urls: string[]; skipped: number },
+    signal: AbortSignal,
+  ): Promise<WebFindings> {
+    const results = await Promise.all(urls.map((url) => this.lookup.read(url, signal)));
+    const sources = results.flatMap((result) => ('source' in result ? [result.source] : []));
+    const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []));
+    const calls = results.map((result, index) => ({
+      asked: { url: urls[index] ?? '' },
+      isFailed: 'problem' in result,
+    }));
+    if (skipped > 0) problems.push(`Further addresses were not read: ${skipped}.`);
+    return { sources, use: { webPages: sources.length }, calls, problem: problems.join(' ') || null };
+  }
+}
+
+function withoutUse(payload: ChatJobPayload): ChatJobPayload {
+  const { webSearches: _searches, webSearchNano: _price, webPages: _pages, ...rest } = payload;
+  return rest;
+}

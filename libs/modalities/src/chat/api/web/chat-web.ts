@@ -1,0 +1,68 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { ModelRequest } from '#gateway';
+import { type ModelManifest, usesWeb } from '#model-registry/manifest';
+import { ApiConfig } from '#platform/config';
+import { callerOf } from '#platform/http';
+import type { ChatCompletionRequest } from '../../contract/chat.request.js';
+import { promptBytes } from '../../contract/chat.meter.js';
+import type { BarePrompts, NormalizedChat } from '../chat.normalizer.js';
+import { ChatWebPlan } from './chat-web-plan.js';
+import { PassageScores } from './passage-scores.js';
+import type { ScorePassages } from './trim-sources.js';
+import { noWebAccess, type WebAccess } from './web-access.js';
+import { WebDecision } from './web-decision.js';
+import { WebLookup } from './web-lookup.js';
+import { latestUserText } from '../latest-user-message.js';
+import { webRequestOf } from './web-request.js';
+import { xRequestOf } from './x-search.js';
+
+/** Bytes of a token of text, roughly. */
+const bytesPerToken = 4;
+
+/** Looks things up in the web for chats. */
+@Injectable()
+export class ChatWeb {
+  constructor(
+    @Inject(WebLookup) private readonly lookup: WebLookup,
+    @Inject(WebDecision) private readonly decision: Pick<WebDecision, 'decide'>,
+    @Inject(PassageScores) private readonly scores: Pick<PassageScores, 'of'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatWebMs' | 'chatWebTokens'>,
+  ) {}
+
+  /** What a model may look up: models that follow instructions, and those whose manifest says so. */
+  accessOf(manifest: ModelManifest, { prompts }: BarePrompts): WebAccess {
+    // A text to continue has no message that asks something.
+    if (prompts !== undefined) return noWebAccess(manifest.id);
+    const xSearch = this.lookup.xAccess(manifest);
+    return { ...noWebAccess(manifest.id), ...(usesWeb(manifest) ? this.lookup.access : {}), xSearch };
+  }
+
+  /** What a checked request looks up; null if nothing. */
+  plan(
+    { parameters, payload }: NormalizedChat,
+    wire: ChatCompletionRequest,
+    { contextLength, web, opened }: { contextLength: number; web: WebAccess; opened: ModelRequest },
+  ): ChatWebPlan | null {
+    const { messages } = wire;
+    const request = webRequestOf(parameters, messages, xRequestOf(wire, parameters));
+    const problem = request?.kind === 'search' ? (request.x === undefined ? web.search : web.xSearch) : null;
+    if (request === null || problem !== null) return null;
+    const { chatWebMs: maxMs, chatWebTokens } = this.config;
+    const left = contextLength - Math.ceil(promptBytes(payload) / 2);
+    const maxBytes = Math.min(chatWebTokens * bytesPerToken, Math.floor(contextLength / 2), left);
+    const { accountId } = callerOf(opened.http.request);
+    const decide = (signal: AbortSignal) => this.decision.decide(latestUserText(messages), opened, signal);
+    const score: ScorePassages = (passages, signal) =>
+      this.scores.of(latestUserText(messages), passages, { opened, signal });
+    return new ChatWebPlan(this.lookup, {
+      request,
+      score,
+      accountId,
+      decide,
+      cites: parameters.enable_web_citations,
+      xProvider: opened.manifest.xSearchProvider,
+      maxBytes,
+      maxMs,
+    });
+  }
+}

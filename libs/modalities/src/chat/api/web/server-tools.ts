@@ -1,0 +1,44 @@
+import { invalidField } from '#gateway';
+import type { ChatCompletionRequest } from '../../contract/chat.request.js';
+import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
+import type { ChatFunctionTool, ChatServerTool, ChatTool } from '../../contract/chat.tools.js';
+import type { WebAccess } from './web-access.js';
+
+export function isFunctionTool(tool: ChatTool): tool is ChatFunctionTool {
+  return 'function' in tool;
+}
+
+function serverToolsOf({ tools }: ChatCompletionRequest): { tool: ChatServerTool; param: string }[] {
+  return (tools ?? []).flatMap((tool, index) =>
+    isFunctionTool(tool) ? [] : [{ tool, param: `tools[${index}].type` }],
+  );
+}
+
+/** Throws `INVALID_REQUEST` for a tool of this service that the model cannot use. */
+export function checkServerTools(request: ChatCompletionRequest, access: WebAccess): void {
+  for (const { tool, param } of serverToolsOf(request)) {
+    const problem = tool.type === 'x_search' ? access.xSearch : access.search;
+    if (problem !== null) throw invalidField(problem, param, 'unsupported');
+  }
+}
+
+/** Whether the tools of this service are all that a request has, so that a choice among tools means them. */
+export function hasOnlyServerTools({ tools }: ChatCompletionRequest): boolean {
+  return tools !== undefined && tools !== null && tools.length > 0 && !tools.some(isFunctionTool);
+}
+
+/** Whether a request must use a tool, and has only those of this service. */
+export function requiresServerTool(request: ChatCompletionRequest): boolean {
+  return request.tool_choice === 'required' && hasOnlyServerTools(request);
+}
+
+/** The parameters with what the tools of a request ask for: the model decides, unless a tool is required. */
+export function withServerTools(
+  parameters: ChatEffectiveParameters,
+  request: ChatCompletionRequest,
+): ChatEffectiveParameters {
+  const searches = serverToolsOf(request).some(({ tool }) => tool.type === 'web_search');
+  const { tool_choice: choice } = request;
+  if (!searches || choice === 'none' || parameters.enable_web_search === 'on') return parameters;
+  return { ...parameters, enable_web_search: requiresServerTool(request) ? 'on' : 'auto' };
+}

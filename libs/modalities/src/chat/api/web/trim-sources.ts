@@ -1,0 +1,73 @@
+import { splitIntoPassages } from '#characters';
+import type { WebSource } from './web-source.js';
+import { cutToBytes, neutralize, roomForContents } from './web-text.js';
+
+/** Of a longer page, only the beginning is ranked. */
+const maxSourceBytes = 100_000;
+/** Between passages that did not follow one another. */
+const gap = '\n...\n';
+
+/** Scores passages by what they have to do with a question; more is better. */
+export type ScorePassages = (passages: readonly string[], signal: AbortSignal) => Promise<readonly number[]>;
+
+interface Passage {
+  source: number;
+  text: string;
+  score: number;
+  isKept: boolean;
+}
+
+/**
+ * Shortens sources to the passages that matter where they do not fit into a block of `maxBytes`. Each source keeps its
+ * best passage if there is room; the order of sources and passages stays.
+ */
+export async function trimSources(
+  sources: readonly WebSource[],
+  { maxBytes, score, signal }: { maxBytes: number; score: ScorePassages; signal: AbortSignal },
+): Promise<readonly WebSource[]> {
+  const plain = sources.map((source) => neutralize(source.content));
+  const room = roomForContents(sources, maxBytes);
+  if (plain.reduce((sum, text) => sum + Buffer.byteLength(text), 0) <= room) return sources;
+  const passages = plain.flatMap((text, source) =>
+    splitIntoPassages(cutToBytes(text, maxSourceBytes)).map((part): Passage => ({
+      source,
+      text: part,
+      score: 0,
+      isKept: false,
+    })),
+  );
+  const scores = await score(
+    passages.map(({ text }) => text),
+    signal,
+  );
+  for (const [index, passage] of passages.entries()) passage.score = scores[index] ?? 0;
+  keepBest(passages, room);
+  return sources.map((source, index) => ({
+    ...source,
+    content: joined(passages.filter((each) => each.source === index)),
+  }));
+}
+
+function keepBest(passages: readonly Passage[], room: number): void {
+  // Of equal passages, the earlier one.
+  const ranked = passages.toSorted((left, right) => right.score - left.score);
+  const isFirst = (passage: Passage) => ranked.find(({ source }) => source === passage.source) === passage;
+  let left = room;
+  for (const passage of [...ranked.filter(isFirst), ...ranked]) {
+    const bytes = Buffer.byteLength(passage.text) + Buffer.byteLength(gap);
+    if (passage.isKept || bytes > left) continue;
+    passage.isKept = true;
+    left -= bytes;
+  }
+}
+
+/** The kept passages in their order. */
+function joined(passages: readonly Passage[]): string {
+  let text = '';
+  let isAfterGap = false;
+  for (const { text: part, isKept } of passages) {
+    if (isKept) text += text === '' ? part : `${isAfterGap ? gap : '\n\n'}${part}`;
+    isAfterGap = !isKept;
+  }
+  return text;
+}

@@ -1,0 +1,30 @@
+import type { WebUse } from '../../contract/chat.web-meter.js';
+
+/** Something found in the web, with its text as the provider or the page gives it: untrusted. */
+export interface WebSource {
+  title: string;
+  url: string;
+  content: string;
+  date: string | null;
+}
+
+/** A lookup that a request made. */
+export interface WebCall {
+  asked: { query: string } | { url: string };
+  isFailed: boolean;
+}
+
+/** What a request got from the web. */
+export interface WebFindings {
+  /** In the order of their numbers in citations. */
+  sources: readonly WebSource[];
+  /** Searches that succeeded and pages that were read: each is charged. */
+  use: WebUse;
+  calls: readonly WebCall[];
+  /** The model decided that it needs nothing. */
+  isDeclined?: boolean;
+  /** What did not work, for the client; null if all did. */
+  problem: string | null;
+}
+
+export const nothingFound: WebFindings = { sources: [], use: {}, calls: [], problem: null };

@@ -1,0 +1,1 @@
+export { RerankModule } from './rerank.module.js';

@@ -1,0 +1,3 @@
+export * from './rerank.events.js';
+export * from './rerank.job.js';
+export * from './rerank.meter.js';

@@ -1,0 +1,1 @@
+export { RerankProcessor } from './rerank.processor.js';

@@ -1,0 +1,4 @@
+/** Knows which output formats of audio this installation can make. */
+export abstract class OutputFormats {
+  abstract canMake(format: string): boolean;
+}

@@ -1,0 +1,223 @@
+import type { ClassifierHead } from './classifier-head.js';
+import { checkOneScore, checkSizes, findPrefix, weightsFile } from './bert-files.js';
+import type { EncoderSettings } from './encoder-config.js';
+import type { RotaryNames, RotaryShape, RotaryWeights } from './rotary-encoder.js';
+import { SafetensorsFile } from './safetensors-file.js';
+
+const gteNames: RotaryNames = {
+  words: 'embeddings.word_embeddings',
+  embeddingNorm: 'embeddings.LayerNorm',
+  layer: (layer) => `encoder.layer.${layer}.`,
+  projections: 'attention.qkv_proj',
+  output: 'attention.o_proj',
+  attentionNorm: 'attn_ln',
+  activated: { name: 'mlp.up_gate_proj', part: 1 },
+  multiplied: { name: 'mlp.up_gate_proj', part: 0 },
+  down: 'mlp.down_proj',
+  feedForwardNorm: 'mlp_ln',
+  finalNorm: null,
+};
+
+const nomicNames: RotaryNames = {
+  words: 'embeddings.word_embeddings',
+  embeddingNorm: 'emb_ln',
+  layer: (layer) => `encoder.layers.${layer}.`,
+  projections: 'attn.Wqkv',
+  output: 'attn.out_proj',
+  attentionNorm: 'norm1',
+  activated: { name: 'mlp.fc12' },
+  multiplied: { name: 'mlp.fc11' },
+  down: 'mlp.fc2',
+  feedForwardNorm: 'norm2',
+  finalNorm: null,
+};
+
+const modernNames: RotaryNames = {
+  words: 'embeddings.tok_embeddings',
+  embeddingNorm: 'embeddings.norm',
+  layer: (layer) => `layers.${layer}.`,
+  projections: 'attn.Wqkv',
+  output: 'attn.Wo',
+  attentionNorm: 'attn_norm',
+  activated: { name: 'mlp.Wi', part: 0 },
+  multiplied: { name: 'mlp.Wi', part: 1 },
+  down: 'mlp.Wo',
+  feedForwardNorm: 'mlp_norm',
+  finalNorm: 'final_norm',
+};
+
+type Variant = Pick<RotaryShape, 'typeTable' | 'normsFirst' | 'bases' | 'windows' | 'activation' | 'epsilon'>;
+
+/** How one kind of these models differs from the others. */
+interface RotaryKind {
+  /** Of an encoder inside a larger model, by the names of its class. */
+  prefixes: string[];
+  names: RotaryNames;
+  variant: (settings: EncoderSettings, layers: number) => Variant;
+  head: (
+    settings: EncoderSettings,
+    prefix: string,
+  ) => Omit<ClassifierHead, 'hasBias' | 'hasOutputBias' | 'norm'> & {
+    norm: string | null;
+  };
+}
+
+const typeTable = 'embeddings.token_type_embeddings';
+const repeated = <Value>(value: Value, count: number): Value[] => Array.from({ length: count }, () => value);
+
+const poolerHead: RotaryKind['head'] = (_settings, prefix) => ({
+  pooling: 'cls',
+  dense: `${prefix}pooler.dense`,
+  activation: 'tanh',
+  norm: null,
+  output: 'classifier',
+});
+
+const gte: RotaryKind = {
+  prefixes: ['new.', 'gte.'],
+  names: gteNames,
+  variant: (settings, layers) => ({
+    typeTable: settings.number(0, 'type_vocab_size') > 0 ? typeTable : null,
+    normsFirst: false,
+    bases: repeated(ropeBase(settings, 160_000, 'rope_theta'), layers),
+    windows: repeated(null, layers),
+    activation: settings.activation(['gelu', 'gelu-tanh', 'silu'], 'hidden_act'),
+    epsilon: settings.number(1e-12, 'layer_norm_eps'),
+  }),
+  head: poolerHead,
+};
+
+const nomic: RotaryKind = {
+  prefixes: ['nomic_bert.', 'bert.'],
+  names: nomicNames,
+  variant: (settings, layers) => {
+    if (settings.config['prenorm'] === true) throw settings.refuse('its norms come before its layers (prenorm)');
+    if (settings.config['rotary_emb_interleaved'] === true) throw settings.refuse('its rotary positions interleave');
+    if (settings.number(1, 'rotary_emb_fraction') !== 1) throw settings.refuse('its rotary positions are partial');
+    return {
+      typeTable: settings.number(0, 'type_vocab_size') > 0 ? typeTable : null,
+      normsFirst: false,
+      bases: repeated(ropeBase(settings, 1_000, 'rotary_emb_base'), layers),
+      windows: repeated(null, layers),
+      activation: settings.activation(['silu', 'gelu'], 'activation_function', 'hidden_act'),
+      epsilon: settings.number(1e-12, 'layer_norm_epsilon', 'layer_norm_eps'),
+    };
+  },
+  head: poolerHead,
+};
+
+const modern: RotaryKind = {
+  prefixes: ['model.'],
+  names: modernNames,
+  variant: (settings, layers) => {
+    const types = localLayers(settings, layers);
+    const global = ropeBase(settings, 160_000, 'global_rope_theta', 'full_attention');
+    const local = ropeBase(settings, global, 'local_rope_theta', 'sliding_attention');
+    const width = Math.floor(settings.number(128, 'local_attention') / 2);
+    return {
+      typeTable: null,
+      normsFirst: true,
+      bases: types.map((isLocal) => (isLocal ? local : global)),
+      windows: types.map((isLocal) => (isLocal ? width : null)),
+      activation: settings.activation(['gelu', 'gelu-tanh', 'silu'], 'hidden_activation'),
+      epsilon: settings.number(1e-5, 'norm_eps'),
+    };
+  },
+  head: (settings) => ({
+    pooling: settings.config['classifier_pooling'] === 'mean' ? 'mean' : 'cls',
+    dense: 'head.dense',
+    activation: settings.activation(['gelu', 'gelu-tanh', 'silu'], 'classifier_activation'),
+    norm: 'head.norm',
+    output: 'classifier',
+  }),
+};
+
+const kinds: Record<string, RotaryKind> = { gte, new: gte, nomic_bert: nomic, modernbert: modern };
+
+/** Model types with rotary positions. */
+export const rotaryTypes: readonly string[] = Object.keys(kinds);
+
+/** The weights of an encoder, to be closed by the caller, its shape, and its classifier if it has one. */
+export interface RotaryFiles {
+  shape: RotaryShape;
+  head: ClassifierHead | null;
+  weights: RotaryWeights & { source: SafetensorsFile };
+}
+
+/** Opens `model.safetensors` of one of these types. Throws `INVALID_MODEL` if it does not match the settings. */
+export async function openRotaryFiles(folder: string, settings: EncoderSettings): Promise<RotaryFiles> {
+  const kind = kinds[settings.type];
+  if (kind === undefined) throw settings.refuse(`its model_type is ${settings.type}`);
+  const shape = shapeOf(settings, kind);
+  const source = await SafetensorsFile.open(folder, weightsFile);
+  try {
+    const { names } = kind;
+    const prefix = findPrefix(source, ['', ...kind.prefixes], `${names.words}.weight`);
+    checkSizes(source, tensorSizes(shape, prefix));
+    const head = settings.isClassifier ? headOf(source, kind.head(settings, prefix), shape.hiddenSize) : null;
+    return { shape, head, weights: { source, prefix } };
+  } catch (error) {
+    await source.close();
+    throw error;
+  }
+}
+
+function shapeOf(settings: EncoderSettings, { names, variant }: RotaryKind): RotaryShape {
+  const layers = settings.size('layers', 'num_hidden_layers', 'n_layer');
+  const hiddenSize = settings.size('hiddenSize', 'hidden_size', 'n_embd');
+  const heads = settings.size('heads', 'num_attention_heads', 'n_head');
+  if (hiddenSize % (2 * heads) !== 0) throw settings.refuse(`${heads} heads do not divide a size of ${hiddenSize}`);
+  return {
+    layers,
+    hiddenSize,
+    heads,
+    feedForwardSize: settings.size('feedForwardSize', 'intermediate_size', 'n_inner'),
+    vocabularySize: settings.size('vocabularySize', 'vocab_size'),
+    positions: settings.size('positions', 'max_position_embeddings', 'n_positions', 'max_trained_positions'),
+    names,
+    ...variant(settings, layers),
+  };
+}
+
+function tensorSizes(shape: RotaryShape, prefix: string): Record<string, number[]> {
+  const { names, hiddenSize, feedForwardSize, vocabularySize } = shape;
+  const last = prefix + names.layer(shape.layers - 1);
+  const isJoined = names.activated.part !== undefined;
+  return {
+    [`${prefix}${names.words}.weight`]: [vocabularySize, hiddenSize],
+    [`${last}${names.projections}.weight`]: [3 * hiddenSize, hiddenSize],
+    [`${last}${names.activated.name}.weight`]: [(isJoined ? 2 : 1) * feedForwardSize, hiddenSize],
+    [`${last}${names.down}.weight`]: [hiddenSize, feedForwardSize],
+  };
+}
+
+function headOf(
+  source: SafetensorsFile,
+  { norm, ...head }: ReturnType<RotaryKind['head']>,
+  size: number,
+): ClassifierHead {
+  checkOneScore(source, head.output, size);
+  return {
+    ...head,
+    hasBias: source.has(`${head.dense}.bias`),
+    norm: norm === null ? null : { name: norm, hasBias: source.has(`${norm}.bias`) },
+    hasOutputBias: source.has(`${head.output}.bias`),
+  };
+}
+
+/** Says of each layer whether it looks at near tokens only. */
+function localLayers({ config }: EncoderSettings, layers: number): boolean[] {
+  const { layer_types: types, global_attn_every_n_layers: every = 3 } = config;
+  if (Array.isArray(types) && types.length === layers) return types.map((type) => type === 'sliding_attention');
+  return Array.from({ length: layers }, (_, layer) => layer % Number(every) !== 0);
+}
+
+/** Returns the base of rotary frequencies. Throws `INVALID_MODEL` for positions that are scaled. */
+function ropeBase(settings: EncoderSettings, otherwise: number, name: string, layerType?: string): number {
+  const { rope_parameters: given, rope_scaling: scaling } = settings.config;
+  const parameters = layerType === undefined ? given : (given as Record<string, unknown> | undefined)?.[layerType];
+  const { rope_theta: base, rope_type: type } = (parameters ?? {}) as { rope_theta?: unknown; rope_type?: unknown };
+  if (type !== undefined && type !== 'default') throw settings.refuse(`its rotary positions are ${String(type)}`);
+  if (typeof scaling === 'object' && scaling !== null) throw settings.refuse('its rotary positions are scaled');
+  return typeof base === 'number' ? base : settings.number(otherwise, name);
+}

@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { GgufMetadata } from '../gguf/gguf-metadata.js';
+import { readGgufHeader } from '../gguf/gguf-reader.js';
+import { InputFile } from '../input-file.js';
+import { architectures } from './architectures.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../../../../..');
+const page = readFileSync(join(root, 'docs/model-architectures.md'), 'utf8');
+const fixtures = join(root, 'libs/inference/src/families/decoder/__fixtures__/architectures');
+
+describe('architectures', () => {
+  it('are the rows of the table in docs/model-architectures.md', () => {
+    const rows = [...page.matchAll(/^\| `(.+?)` +\| (.+?) +\|$/gm)].map(([, name, models]) => [name, models]);
+    expect(rows).toEqual(Object.entries(architectures).map(([name, { models }]) => [name, models]));
+  });
+
+  it('each have a model with known answers', async () => {
+    const files = readdirSync(fixtures).filter((name) => name.endsWith('.gguf'));
+    const covered = await Promise.all(files.map(architectureOf));
+    expect(Object.keys(architectures).filter((name) => !covered.includes(name))).toEqual([]);
+  });
+});
+
+async function architectureOf(name: string): Promise<string> {
+  const file = await InputFile.open(fixtures, name);
+  try {
+    return new GgufMetadata(name, (await readGgufHeader(file)).metadata).text('general.architecture');
+  } finally {
+    await file.close();
+  }
+}

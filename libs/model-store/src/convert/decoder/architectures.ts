@@ -1,0 +1,199 @@
+import type { LayerPart, QueryKeyNorm } from './decoder-shape.js';
+import type { RotaryPairs } from './decoder-source.js';
+
+/**
+ * What distinguishes an architecture from `llama`: RMS norms before attention and feed-forward, a gated SiLU, rotation
+ * of every head, one residual stream. Sizes, biases, fused layers, windows, factors and scalings of the rotation are read
+ * from the file.
+ */
+export interface Architecture {
+  /** Published models, for the documentation. */
+  models: string;
+  /** `model_type` and class in config.json. */
+  modelType: string;
+  className: string;
+  /** Order of the rotary pairs in a GGUF file. */
+  rotaryPairs: RotaryPairs;
+  /** Layer norms without bias instead of RMS norms. */
+  layerNorms?: true;
+  normPlacement?: 'after' | 'both';
+  parallelResidual?: true;
+  activation?: 'gelu-tanh';
+  /** Kind of the norms of queries and keys, if the file has them; default `head`. */
+  queryKeyNorm?: QueryKeyNorm;
+  /** Embeddings are multiplied by the root of their size. */
+  scaledEmbedding?: true;
+  /** The file's `logit_scale` divides the logits; default: it multiplies them. */
+  dividesLogits?: true;
+  /** Where files do not say: soft caps of scores and logits. */
+  softCaps?: { attention: number; logits: number };
+  /** Default for the scale of the scores, where it is not the root of the head's size. */
+  attentionScale?: (sizes: { layers: number; hiddenSize: number; heads: number }) => number | undefined;
+  /** If the file has a window: every n-th layer sees the whole context; absent: none does. */
+  wholeContextEvery?: number;
+  /** Of a file that does not say. */
+  windowSize?: number;
+  /** Layers with a window rotate without the file's scaling, by this base or the file's. */
+  windowRotary?: { base?: number };
+  /** Layers that do not rotate: every n-th, or those that see the whole context. */
+  unrotated?: { every: number } | 'whole-context';
+  /** Present: the model may have experts, or must have them. */
+  experts?: 'allowed' | 'required';
+  /** Sinks, biases and clamps of gpt-oss. */
+  sinks?: true;
+  expertClamp?: { limit: number; alpha: number; shift: number };
+  /** YaRN leaves the magnitude of rotated values as it is. */
+  plainYarn?: true;
+  /** The range of pairs that YaRN scales has exact instead of whole bounds. */
+  exactYarn?: true;
+  /** Names of tensors that other architectures use for something else. */
+  tensorNames?: Partial<Record<LayerPart, string>>;
+}
+
+/** A large model of the family divides by the root of hidden size by heads, and its file does not say so. */
+const scaleOfLargest =
+  (largest: number): Architecture['attentionScale'] =>
+  ({ layers, hiddenSize, heads }) =>
+    layers === largest ? 1 / Math.sqrt(hiddenSize / heads) : undefined;
+
+/** Architectures by `general.architecture` of GGUF. A new one like `llama` is one entry. */
+export const architectures: Readonly<Record<string, Architecture>> = {
+  llama: {
+    models: 'Llama 1 to 3.3, Mistral, Mixtral, SmolLM 1 and 2, TinyLlama, Yi',
+    modelType: 'llama',
+    className: 'LlamaForCausalLM',
+    rotaryPairs: 'adjacent',
+    experts: 'allowed',
+  },
+  mistral3: {
+    models: 'Ministral 3',
+    modelType: 'ministral3',
+    className: 'Ministral3ForCausalLM',
+    rotaryPairs: 'adjacent',
+    plainYarn: true,
+  },
+  qwen2: {
+    models: 'Qwen 2 and 2.5',
+    modelType: 'qwen2',
+    className: 'Qwen2ForCausalLM',
+    rotaryPairs: 'halves',
+  },
+  qwen3: {
+    models: 'Qwen 3',
+    modelType: 'qwen3',
+    className: 'Qwen3ForCausalLM',
+    rotaryPairs: 'halves',
+  },
+  qwen3moe: {
+    models: 'Qwen 3 with experts (30B-A3B, 235B-A22B)',
+    modelType: 'qwen3_moe',
+    className: 'Qwen3MoeForCausalLM',
+    rotaryPairs: 'halves',
+    experts: 'required',
+  },
+  phi3: {
+    models: 'Phi 3, 3.5 and 4',
+    modelType: 'phi3',
+    className: 'Phi3ForCausalLM',
+    rotaryPairs: 'halves',
+  },
+  smollm3: {
+    models: 'SmolLM 3',
+    modelType: 'smollm3',
+    className: 'SmolLM3ForCausalLM',
+    rotaryPairs: 'adjacent',
+    unrotated: { every: 4 },
+  },
+  olmo2: {
+    models: 'OLMo 2 and 3',
+    modelType: 'olmo2',
+    className: 'Olmo2ForCausalLM',
+    rotaryPairs: 'halves',
+    normPlacement: 'after',
+    queryKeyNorm: 'all-heads',
+    wholeContextEvery: 4,
+    windowRotary: {},
+  },
+  granite: {
+    models: 'Granite 3 and 4 (dense)',
+    modelType: 'granite',
+    className: 'GraniteForCausalLM',
+    rotaryPairs: 'adjacent',
+    dividesLogits: true,
+  },
+  gemma: {
+    models: 'Gemma',
+    modelType: 'gemma',
+    className: 'GemmaForCausalLM',
+    rotaryPairs: 'halves',
+    activation: 'gelu-tanh',
+    scaledEmbedding: true,
+  },
+  gemma2: {
+    models: 'Gemma 2',
+    modelType: 'gemma2',
+    className: 'Gemma2ForCausalLM',
+    rotaryPairs: 'halves',
+    activation: 'gelu-tanh',
+    scaledEmbedding: true,
+    normPlacement: 'both',
+    softCaps: { attention: 50, logits: 30 },
+    attentionScale: scaleOfLargest(46),
+    wholeContextEvery: 2,
+    windowSize: 4096,
+  },
+  gemma3: {
+    models: 'Gemma 3',
+    modelType: 'gemma3_text',
+    className: 'Gemma3ForCausalLM',
+    rotaryPairs: 'halves',
+    activation: 'gelu-tanh',
+    scaledEmbedding: true,
+    normPlacement: 'both',
+    attentionScale: scaleOfLargest(62),
+    wholeContextEvery: 6,
+    windowRotary: { base: 10000 },
+  },
+  glm4: {
+    models: 'GLM 4 (0414)',
+    modelType: 'glm4',
+    className: 'Glm4ForCausalLM',
+    rotaryPairs: 'adjacent',
+    normPlacement: 'both',
+  },
+  'command-r': {
+    models: 'Command R and R+, Aya Expanse',
+    modelType: 'cohere',
+    className: 'CohereForCausalLM',
+    rotaryPairs: 'adjacent',
+    layerNorms: true,
+    parallelResidual: true,
+    queryKeyNorm: 'layer',
+  },
+  cohere2: {
+    models: 'Command R7B and A',
+    modelType: 'cohere2',
+    className: 'Cohere2ForCausalLM',
+    rotaryPairs: 'adjacent',
+    layerNorms: true,
+    parallelResidual: true,
+    wholeContextEvery: 4,
+    unrotated: 'whole-context',
+  },
+  'gpt-oss': {
+    models: 'gpt-oss',
+    modelType: 'gpt_oss',
+    className: 'GptOssForCausalLM',
+    rotaryPairs: 'halves',
+    wholeContextEvery: 2,
+    sinks: true,
+    experts: 'required',
+    expertClamp: { limit: 7, alpha: 1.702, shift: 1 },
+    exactYarn: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+};
+
+export function findArchitecture(name: string): Architecture | undefined {
+  return Object.hasOwn(architectures, name) ? architectures[name] : undefined;
+}

@@ -1,0 +1,191 @@
+import { invalidFile } from '../invalid-file.js';
+import type { Architecture } from './architectures.js';
+import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
+import type { DecoderSource } from './decoder-source.js';
+import { readRotary } from './read-rotary.js';
+
+/** Settings that change results and that no architecture of the table computes with. */
+const uncomputed = [
+  'attention.max_alibi_bias',
+  'attention.clamp_kqv',
+  'router_logit_softcapping',
+  'expert_group_count',
+];
+
+/** Reads everything but the weights. Fails with `INVALID_MODEL` naming the key of what cannot be computed. */
+export function readDecoderShape(source: DecoderSource, architecture: Architecture, shortened?: number): DecoderShape {
+  const { parameters, tensors } = source;
+  const sizes = readSizes(source, shortened);
+  const { layers, headSize } = sizes;
+  refuseUncomputed(source, headSize);
+  const rotary = readRotary(source, architecture, sizes);
+  const has = (name: string) => tensors.has(name);
+  const layerNorms = architecture.layerNorms ?? false;
+  const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
+  const feedForward = readFeedForward(source, architecture);
+  return {
+    layers,
+    hiddenSize: sizes.hiddenSize,
+    heads: sizes.heads,
+    keyValueHeads: sizes.keyValueHeads,
+    headSize,
+    vocabularySize: tensors.get('token_embd.weight')?.dimensions[1] ?? 0,
+    contextLength: sizes.contextLength,
+    norm: { kind: layerNorms ? 'layer' : 'rms', epsilon: parameters.number(epsilon), bias: false },
+    normPlacement: architecture.normPlacement ?? 'before',
+    rotary,
+    attention: readAttention(source, architecture, { ...sizes, rotary }),
+    feedForward,
+    queryKeyNorm: has('blk.0.attn_q_norm.weight') ? (architecture.queryKeyNorm ?? 'head') : 'none',
+    bias: {
+      queryKeyValue: has('blk.0.attn_q.bias') || has('blk.0.attn_qkv.bias'),
+      attentionOutput: has('blk.0.attn_output.bias'),
+      feedForward: feedForward.experts === undefined && has('blk.0.ffn_down.bias'),
+      head: has('output.bias'),
+    },
+    parallelResidual: architecture.parallelResidual ?? false,
+    tiedHead: !has('output.weight'),
+    scales: readScales(source, architecture, sizes.hiddenSize),
+    logitSoftCap: positive(parameters.number('final_logit_softcapping', architecture.softCaps?.logits ?? 0)),
+  };
+}
+
+type Sizes = ReturnType<typeof readSizes>;
+
+function readSizes({ parameters, fileName }: DecoderSource, shortened?: number) {
+  const hiddenSize = parameters.size('embedding_length');
+  const heads = parameters.size('attention.head_count');
+  const keyValueHeads = parameters.size('attention.head_count_kv', heads);
+  const headSize = parameters.size('attention.key_length', hiddenSize / heads);
+  const modelContext = parameters.size('context_length');
+  const dimensions = parameters.size('rope.dimension_count', headSize);
+  if (heads % keyValueHeads !== 0 || headSize % 2 !== 0 || dimensions > headSize || dimensions % 2 !== 0) {
+    const sizes = `${heads} heads of ${headSize} with ${keyValueHeads} key-value heads`;
+    throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
+  }
+  const layers = parameters.size('block_count');
+  const contextLength = Math.min(shortened ?? modelContext, modelContext);
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, modelContext, contextLength };
+}
+
+function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource, headSize: number): void {
+  const refuse = (key: string, value: unknown) => {
+    throw invalidFile(fileName, `its \`${architecture}.${key}\` is ${String(value)}, which is not computed here`);
+  };
+  for (const key of uncomputed) {
+    const value = parameters.number(key, 0);
+    if (value !== 0) refuse(key, value);
+  }
+  if (!parameters.flag('attention.causal', true)) refuse('attention.causal', false);
+  const valueLength = parameters.size('attention.value_length', headSize);
+  if (valueLength !== headSize) refuse('attention.value_length', `${valueLength} beside keys of ${headSize}`);
+}
+
+function readAttention(
+  { parameters }: DecoderSource,
+  architecture: Architecture,
+  { rotary, ...sizes }: Sizes & { rotary: RotaryShape },
+): AttentionShape {
+  const { layers, contextLength } = sizes;
+  const size = parameters.number('attention.sliding_window', architecture.windowSize ?? 0);
+  const windowed = windowedLayers({ parameters, layers }, architecture);
+  const temperature = parameters.number('attention.temperature_scale', 0);
+  // A window as long as the context hides nothing, but its layers may rotate in their own way.
+  const counts =
+    size > 0 && windowed.includes(true) && (size < contextLength || architecture.windowRotary !== undefined);
+  const window = counts ? { size, layers: windowed, rotary: windowRotary() } : undefined;
+  return {
+    scale: parameters.has('attention.scale')
+      ? positive(parameters.number('attention.scale'))
+      : architecture.attentionScale?.(sizes),
+    softCap: positive(parameters.number('attn_logit_softcapping', architecture.softCaps?.attention ?? 0)),
+    sinks: architecture.sinks,
+    temperature: temperature > 0 ? { scale: temperature, length: temperatureLength() } : undefined,
+    window,
+    unrotated: unrotatedLayers(),
+  };
+
+  function temperatureLength(): number {
+    return parameters.size(
+      'attention.temperature_length',
+      parameters.number('rope.scaling.original_context_length', 0),
+    );
+  }
+
+  function windowRotary(): RotaryShape {
+    if (architecture.windowRotary === undefined) return rotary;
+    const base = parameters.number('rope.freq_base_swa', architecture.windowRotary.base ?? rotary.base);
+    return { base, dimensions: rotary.dimensions };
+  }
+
+  function unrotatedLayers(): boolean[] | undefined {
+    const listed = parameters.optionalFlags('rope.unrotated_layers');
+    if (listed) return listed;
+    const { unrotated } = architecture;
+    if (unrotated === undefined) return undefined;
+    return windowed.map((hasWindow, layer) =>
+      unrotated === 'whole-context' ? !hasWindow : (layer + 1) % unrotated.every === 0,
+    );
+  }
+}
+
+/** A flag per layer: whether it has the file's window. */
+function windowedLayers(
+  { parameters, layers }: Pick<DecoderSource, 'parameters'> & { layers: number },
+  architecture: Architecture,
+): boolean[] {
+  const key = 'attention.sliding_window_pattern';
+  const listed = parameters.optionalFlags(key);
+  if (listed?.length === layers) return listed;
+  const usual = architecture.wholeContextEvery ?? 0;
+  const every = listed ? usual : parameters.number(key, usual);
+  return Array.from({ length: layers }, (_, layer) => every === 0 || (layer + 1) % every !== 0);
+}
+
+function readScales(
+  { parameters }: DecoderSource,
+  architecture: Architecture,
+  hiddenSize: number,
+): DecoderShape['scales'] {
+  const logits = positive(parameters.number('logit_scale', 0));
+  return {
+    embedding: positive(parameters.number('embedding_scale', architecture.scaledEmbedding ? Math.sqrt(hiddenSize) : 0)),
+    residual: positive(parameters.number('residual_scale', 0)),
+    logits: logits !== undefined && architecture.dividesLogits ? 1 / logits : logits,
+  };
+}
+
+function readFeedForward(source: DecoderSource, architecture: Architecture): FeedForwardShape {
+  const { parameters } = source;
+  const activation = parameters.text('hidden_activation', architecture.activation ?? 'silu');
+  const kind = `gated-${activation}` as FeedForwardShape['kind'];
+  if (!['gated-silu', 'gated-gelu', 'gated-gelu-tanh'].includes(kind)) {
+    throw invalidFile(source.fileName, `its activation is ${activation}; silu, gelu and gelu-tanh are computed`);
+  }
+  const experts = readExperts(source, architecture);
+  const usual = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
+  return { kind, size: parameters.size(usual ?? 'feed_forward_length'), experts };
+}
+
+function readExperts(source: DecoderSource, architecture: Architecture): ExpertShape | undefined {
+  const { parameters, tensors, fileName } = source;
+  const count = parameters.number('expert_count', 0);
+  if (count === 0 && architecture.experts !== 'required') return undefined;
+  if (architecture.experts === undefined) {
+    throw invalidFile(fileName, `it has ${count} experts, which its architecture ${source.architecture} has not here`);
+  }
+  const used = parameters.size('expert_used_count');
+  if (count < used) throw invalidFile(fileName, `each token uses ${used} of ${count} experts`);
+  return {
+    count,
+    used,
+    normalized: parameters.flag('expert_weights_norm', true),
+    bias: tensors.has('blk.0.ffn_gate_inp.bias'),
+    clamp: architecture.expertClamp,
+  };
+}
+
+/** GGUF writes 0 for what a model has not. */
+function positive(value: number): number | undefined {
+  return value > 0 ? value : undefined;
+}

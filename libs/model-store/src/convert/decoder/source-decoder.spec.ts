@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { GgufMetadata } from '../gguf/gguf-metadata.js';
+import type { GgufValue } from '../gguf/gguf-types.js';
+import { architectures } from './architectures.js';
+import type { DecoderSource, SourceTensor } from './decoder-source.js';
+import { SourceDecoder } from './source-decoder.js';
+
+const sizes = {
+  embedding_length: 8,
+  block_count: 1,
+  context_length: 64,
+  feed_forward_length: 16,
+  'attention.head_count': 2,
+  'attention.layer_norm_rms_epsilon': 1e-5,
+};
+
+const dimensions: Record<string, number[]> = {
+  'token_embd.weight': [8, 32],
+  'output_norm.weight': [8],
+  'blk.0.attn_norm.weight': [8],
+  'blk.0.ffn_norm.weight': [8],
+  'blk.0.attn_q.weight': [8, 8],
+  'blk.0.attn_k.weight': [8, 8],
+  'blk.0.attn_v.weight': [8, 8],
+  'blk.0.attn_output.weight': [8, 8],
+  'blk.0.ffn_gate.weight': [8, 16],
+  'blk.0.ffn_up.weight': [8, 16],
+  'blk.0.ffn_down.weight': [16, 8],
+};
+
+/** Reading a tensor fails: a checkpoint is judged by its settings and the sizes of its tensors. */
+function tiny(
+  settings: Record<string, GgufValue> = {},
+  { architecture = 'llama', tensors = {} }: { architecture?: string; tensors?: Record<string, number[] | null> } = {},
+): DecoderSource {
+  const all = Object.entries({ ...dimensions, ...tensors }).flatMap(([name, size]): [string, SourceTensor][] =>
+    size === null ? [] : [[name, { dimensions: size, rows: () => Promise.reject(new Error(`${name} was read`)) }]],
+  );
+  const parameters = new GgufMetadata('tiny.gguf', new Map(Object.entries({ ...sizes, ...settings })));
+  return { fileName: 'tiny.gguf', architecture, parameters, tensors: new Map(all) };
+}
+
+describe('SourceDecoder', () => {
+  it('accepts a checkpoint without reading a tensor', () => {
+    const { shape } = SourceDecoder.open(tiny(), 32);
+    expect(shape).toMatchObject({
+      headSize: 4,
+      keyValueHeads: 2,
+      vocabularySize: 32,
+      contextLength: 32,
+      tiedHead: true,
+    });
+  });
+
+  it('names the architectures that it knows', () => {
+    const known = `its architecture is mamba; ${Object.keys(architectures).join(', ')} are converted`;
+    expect(() => SourceDecoder.open(tiny({}, { architecture: 'mamba' }))).toThrow(known);
+    expect(() => SourceDecoder.open(tiny({}, { architecture: 'toString' }))).toThrow('its architecture is toString;');
+  });
+
+  it.each<[Record<string, GgufValue>, string]>([
+    [{ 'rope.scaling.type': 'dynamic' }, '(`rope.scaling.type`) dynamic is not converted; known are none, linear,'],
+    [{ 'rope.scaling.type': 'longrope' }, 'longrope comes without its tensors of factors'],
+    [{ 'rope.scaling.type': 'yarn' }, '`rope.scaling.original_context_length` is missing'],
+    [{ 'attention.max_alibi_bias': 8 }, '`llama.attention.max_alibi_bias` is 8, which is not computed here'],
+    [{ 'attention.causal': false }, '`llama.attention.causal` is false, which is not computed here'],
+    [{ 'attention.value_length': 6 }, '`llama.attention.value_length` is 6 beside keys of 4'],
+    [{ 'rope.dimension_count': 6 }, '2 heads of 4 with 2 key-value heads and 6 rotated dimensions do not fit'],
+    [{ 'attention.head_count_kv': [1, 2] }, '`attention.head_count_kv` is unusable: a list'],
+    [{ hidden_activation: 'relu' }, 'its activation is relu; silu, gelu and gelu-tanh are computed'],
+    [{ expert_count: 4, expert_used_count: 5 }, 'each token uses 5 of 4 experts'],
+    [{ expert_count: 4, expert_used_count: 2 }, 'it has no tensor blk.0.ffn_gate_inp.weight'],
+  ])('refuses %j and names the key', (settings, message) => {
+    expect(() => SourceDecoder.open(tiny(settings))).toThrow(message);
+  });
+
+  it('refuses experts of an architecture that has none', () => {
+    const source = tiny({ expert_count: 4, expert_used_count: 2 }, { architecture: 'qwen2' });
+    expect(() => SourceDecoder.open(source)).toThrow('it has 4 experts, which its architecture qwen2 has not here');
+  });
+
+  it.each<[Record<string, number[] | null>, string]>([
+    [{ 'blk.0.ffn_down.weight': null }, 'it has no tensor blk.0.ffn_down.weight'],
+    [{ 'blk.0.attn_k.weight': [8, 4] }, 'its tensor blk.0.attn_k.weight is 8 × 4, not 8 × 8'],
+    [{ 'blk.0.attn_qkv.weight': [8, 20] }, 'its tensor blk.0.attn_qkv.weight is 8 × 20, not 8 × 24'],
+    [{ 'blk.0.ffn_gate.weight': null }, 'its tensor blk.0.ffn_up.weight is 8 × 16, not 8 × 32'],
+    [{ 'rope_freqs.weight': [4] }, 'its tensor rope_freqs.weight is 4, not 2'],
+    [{ 'blk.0.attn_sinks.weight': [2] }, 'it has tensors that nothing here computes with: blk.0.attn_sinks.weight'],
+  ])('refuses the tensors %j', (tensors, message) => {
+    expect(() => SourceDecoder.open(tiny({}, { tensors }))).toThrow(message);
+  });
+
+  it('takes one number for equal numbers per layer', () => {
+    expect(SourceDecoder.open(tiny({ 'attention.head_count_kv': [2, 2] })).shape.keyValueHeads).toBe(2);
+  });
+
+  it('has a window only where it hides something', () => {
+    const window = (size: number) =>
+      SourceDecoder.open(tiny({ 'attention.sliding_window': size })).shape.attention?.window?.size;
+    expect([window(0), window(16), window(64)]).toEqual([undefined, 16, undefined]);
+  });
+});

@@ -1,0 +1,96 @@
+import { invalidFile } from '../invalid-file.js';
+import { type Architecture, architectures, findArchitecture } from './architectures.js';
+import type { DecoderShape } from './decoder-shape.js';
+import type { DecoderSource, SourceTensor } from './decoder-source.js';
+import { halfSplitRows } from './half-split-rows.js';
+import type { PackedLayer } from './packed-layer.js';
+import { readDecoderShape } from './read-shape.js';
+import { TensorSlices } from './tensor-slices.js';
+import type { WeightSource } from './weight-source.js';
+
+/** Tensors that may be unused: rotary frequencies that follow from the metadata, and those that are read separately. */
+const unneededTensors = /^rope_(?:freqs|factors_long|factors_short)\.weight$|\.attn_rot_embd(?:\.weight)?$/;
+const maxNamed = 5;
+/** Weights of queries and keys, whose rows or values follow the order of rotary pairs. */
+const rotated = /\.(?:query|key)(?:_norm)?(?:\.bias)?$/;
+
+/** A decoder checkpoint as its table entry describes it: the shape of its graph and its weights. */
+export class SourceDecoder implements WeightSource {
+  private constructor(
+    private readonly source: DecoderSource,
+    readonly architecture: Architecture,
+    readonly shape: DecoderShape,
+    private readonly slices: TensorSlices,
+  ) {}
+
+  /**
+   * Reads no tensor. Fails with `INVALID_MODEL` for an architecture or settings that are not supported, and for tensors
+   * that are missing, of another size, or unused. `contextLength` shortens the file's own.
+   */
+  static open(source: DecoderSource, contextLength?: number): SourceDecoder {
+    const { fileName, tensors } = source;
+    const architecture = findArchitecture(source.architecture);
+    if (!architecture) {
+      const known = Object.keys(architectures).join(', ');
+      throw invalidFile(fileName, `its architecture is ${source.architecture}; ${known} are converted`);
+    }
+    const shape = readDecoderShape(source, architecture, contextLength);
+    const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
+    checkTensors(source, slices);
+    return new SourceDecoder(source, architecture, shape, slices);
+  }
+
+  async rows(name: string, from: number, to: number): Promise<Float32Array> {
+    const slice = this.slices.find(name);
+    const tensor = this.tensor(slice.tensor);
+    const read = (first: number, last: number) => tensor.rows(slice.from + first, slice.from + last);
+    if (!this.isAdjacent(name)) return read(from, to);
+    const { headSize, rotary } = this.shape;
+    return halfSplitRows({ columns: slice.columns, headSize, rotated: rotary.dimensions, read }, from, to);
+  }
+
+  async vector(name: string): Promise<Float32Array> {
+    const { tensor, from, rows, columns } = this.slices.find(name);
+    const whole = await this.tensor(tensor).rows(0, rows);
+    const values = rows === 1 ? whole.slice(from, from + columns) : whole;
+    if (!this.isAdjacent(name)) return values;
+    const { headSize, rotary } = this.shape;
+    const read = (first: number, last: number) => Promise.resolve(values.subarray(first, last));
+    return halfSplitRows({ columns: 1, headSize, rotated: rotary.dimensions, read }, 0, values.length);
+  }
+
+  packed(name: string): PackedLayer | null {
+    const { tensor, from } = this.slices.find(name);
+    const { packed } = this.tensor(tensor);
+    return packed && !this.isAdjacent(name) ? { ...packed, firstOutput: from } : null;
+  }
+
+  private isAdjacent(name: string): boolean {
+    return (this.source.rotaryPairs ?? this.architecture.rotaryPairs) === 'adjacent' && rotated.test(name);
+  }
+
+  private tensor(name: string): SourceTensor {
+    const tensor = this.source.tensors.get(name);
+    if (!tensor) throw invalidFile(this.source.fileName, `it has no tensor ${name}`);
+    return tensor;
+  }
+}
+
+/** Checks before anything is written that no tensor is missing, of another size, or unused. */
+function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices): void {
+  const unread = new Set(tensors.keys());
+  for (const [name, dimensions] of slices.expectedTensors()) {
+    const tensor = tensors.get(name);
+    if (!tensor) throw invalidFile(fileName, `it has no tensor ${name}`);
+    unread.delete(name);
+    if (tensor.dimensions.join() === dimensions.join()) continue;
+    const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
+    throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
+  }
+  const unused = [...unread].filter((name) => !unneededTensors.test(name));
+  if (unused.length === 0) return;
+  // For example a gate of experts that the architecture has not: the model would run with wrong results.
+  const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';
+  const names = unused.slice(0, maxNamed).join(', ');
+  throw invalidFile(fileName, `it has tensors that nothing here computes with: ${names}${more}`);
+}

@@ -1,0 +1,177 @@
+import type { Architecture } from './architectures.js';
+import { type DecoderShape, type LayerPart, weightNames } from './decoder-shape.js';
+
+/** Rows of a source tensor that make up one weight of the graph. */
+export interface TensorSlice {
+  tensor: string;
+  from: number;
+  rows: number;
+  /** Values per row; a vector is one row. */
+  columns: number;
+  /** Experts are stacked in a dimension of their own. */
+  experts?: number;
+}
+
+export type HasTensor = (name: string) => boolean;
+
+const tensorNames: Record<LayerPart, string> = {
+  attention_norm: 'attn_norm',
+  query: 'attn_q',
+  key: 'attn_k',
+  value: 'attn_v',
+  query_norm: 'attn_q_norm',
+  key_norm: 'attn_k_norm',
+  sinks: 'attn_sinks',
+  attention_output: 'attn_output',
+  attention_post_norm: 'post_attention_norm',
+  feed_forward_norm: 'ffn_norm',
+  gate: 'ffn_gate',
+  up: 'ffn_up',
+  down: 'ffn_down',
+  router: 'ffn_gate_inp',
+  expert_gate: 'ffn_gate_exps',
+  expert_up: 'ffn_up_exps',
+  expert_down: 'ffn_down_exps',
+  feed_forward_post_norm: 'post_ffw_norm',
+};
+
+/** Finds each weight of the graph in a checkpoint, also where layers are stored as one (`attn_qkv`, gate in `ffn_up`). */
+export class TensorSlices {
+  private readonly slices = new Map<string, TensorSlice>();
+
+  constructor(
+    private readonly shape: DecoderShape,
+    private readonly architecture: Architecture,
+    private readonly has: HasTensor,
+  ) {
+    const { hiddenSize, vocabularySize, tiedHead, norm, bias } = shape;
+    const table = { from: 0, rows: vocabularySize, columns: hiddenSize };
+    this.slices.set(weightNames.embedding, { ...table, tensor: 'token_embd.weight' });
+    this.slices.set(weightNames.head, { ...table, tensor: tiedHead ? 'token_embd.weight' : 'output.weight' });
+    if (bias.head) this.addVector(weightNames.bias(weightNames.head), 'output.bias', vocabularySize);
+    this.addVector(weightNames.finalNorm, 'output_norm.weight', hiddenSize);
+    if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), 'output_norm.bias', hiddenSize);
+    for (let layer = 0; layer < shape.layers; layer++) this.addLayer(layer);
+  }
+
+  /** Throws for a name that is none of `weightNames`. */
+  find(name: string): TensorSlice {
+    const slice = this.slices.get(name);
+    if (!slice) throw new Error(`The decoder has no weight ${name}.`);
+    return slice;
+  }
+
+  /** Returns the dimensions that each tensor must have, innermost first. */
+  expectedTensors(): Map<string, number[]> {
+    const expected = new Map<string, number[]>();
+    for (const { tensor, from, rows, columns, experts } of this.slices.values()) {
+      const isVector = columns > 0 && rows === 1;
+      const known = expected.get(tensor);
+      if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
+      else if (experts) expected.set(tensor, [columns, rows / experts, experts]);
+      else expected.set(tensor, [columns, Math.max(known?.[1] ?? 0, from + rows)]);
+    }
+    return expected;
+  }
+
+  private addLayer(layer: number): void {
+    const { shape } = this;
+    const { hiddenSize, normPlacement = 'before' } = shape;
+    const norms: LayerPart[] = [];
+    if (normPlacement !== 'after') norms.push('attention_norm');
+    if (normPlacement !== 'after' && !shape.parallelResidual) norms.push('feed_forward_norm');
+    if (normPlacement !== 'before') norms.push('attention_post_norm', 'feed_forward_post_norm');
+    for (const part of norms) this.addPart(layer, part, { rows: 1, columns: hiddenSize, bias: shape.norm.bias });
+    this.addAttention(layer);
+    if (shape.feedForward.experts) this.addExperts(layer);
+    else this.addFeedForward(layer);
+  }
+
+  private addAttention(layer: number): void {
+    const { hiddenSize, heads, keyValueHeads, headSize, bias, queryKeyNorm, attention } = this.shape;
+    const sizes: [LayerPart, number][] = [
+      ['query', heads * headSize],
+      ['key', keyValueHeads * headSize],
+      ['value', keyValueHeads * headSize],
+    ];
+    const fused = `blk.${layer}.attn_qkv`;
+    const isFused = this.has(`${fused}.weight`);
+    let from = 0;
+    for (const [part, rows] of sizes) {
+      const tensor = isFused ? fused : undefined;
+      this.addPart(layer, part, { rows, columns: hiddenSize, bias: bias.queryKeyValue, tensor, from });
+      if (isFused) from += rows;
+    }
+    const output = { rows: hiddenSize, columns: heads * headSize, bias: bias.attentionOutput };
+    this.addPart(layer, 'attention_output', output);
+    if (attention?.sinks) this.addPart(layer, 'sinks', { rows: 1, columns: heads });
+    if (queryKeyNorm === 'none') return;
+    for (const [part, count] of [
+      ['query_norm', heads],
+      ['key_norm', keyValueHeads],
+    ] as const) {
+      const vector = { rows: 1, columns: queryKeyNorm === 'head' ? headSize : count * headSize };
+      const perHead = { rows: count, columns: headSize };
+      this.addPart(layer, part, queryKeyNorm === 'layer' ? perHead : vector);
+    }
+  }
+
+  private addFeedForward(layer: number): void {
+    const { hiddenSize, feedForward, bias } = this.shape;
+    const { kind, size } = feedForward;
+    const wide = { rows: size, columns: hiddenSize, bias: bias.feedForward };
+    const up = `blk.${layer}.ffn_up`;
+    const isFused = kind.startsWith('gated-') && !this.has(`blk.${layer}.ffn_gate.weight`) && this.has(`${up}.weight`);
+    if (kind.startsWith('gated-')) this.addPart(layer, 'gate', { ...wide, tensor: isFused ? up : undefined });
+    this.addPart(layer, 'up', { ...wide, from: isFused ? size : 0 });
+    this.addPart(layer, 'down', { rows: hiddenSize, columns: size, bias: bias.feedForward });
+  }
+
+  private addExperts(layer: number): void {
+    const { hiddenSize, feedForward } = this.shape;
+    const { size, experts } = feedForward;
+    if (!experts) return;
+    const { count, bias } = experts;
+    this.addPart(layer, 'router', { rows: count, columns: hiddenSize, bias });
+    const wide = { rows: count * size, columns: hiddenSize, experts: count };
+    this.addPart(layer, 'expert_gate', wide);
+    this.addPart(layer, 'expert_up', wide);
+    this.addPart(layer, 'expert_down', { rows: count * hiddenSize, columns: size, experts: count });
+    if (!bias) return;
+    const widths: [LayerPart, number][] = [
+      ['expert_gate', size],
+      ['expert_up', size],
+      ['expert_down', hiddenSize],
+    ];
+    for (const [part, columns] of widths) {
+      const name = weightNames.bias(weightNames.layer(layer, part));
+      this.slices.set(name, { tensor: `blk.${layer}.${tensorNames[part]}.bias`, from: 0, rows: count, columns });
+    }
+  }
+
+  private addPart(layer: number, part: LayerPart, place: PartPlace): void {
+    const { rows, columns, bias, from = 0, experts } = place;
+    const own = this.architecture.tensorNames?.[part] ?? tensorNames[part];
+    const tensor = place.tensor ?? `blk.${layer}.${own}`;
+    const name = weightNames.layer(layer, part);
+    this.slices.set(name, { tensor: `${tensor}.weight`, from, rows, columns, experts });
+    if (!bias) return;
+    // The bias of a norm is as long as its gain, that of a linear layer as its outputs.
+    const length = rows === 1 ? columns : rows;
+    this.slices.set(weightNames.bias(name), { tensor: `${tensor}.bias`, from, rows: 1, columns: length });
+  }
+
+  private addVector(name: string, tensor: string, columns: number): void {
+    this.slices.set(name, { tensor, from: 0, rows: 1, columns });
+  }
+}
+
+interface PartPlace {
+  rows: number;
+  columns: number;
+  bias?: boolean;
+  /** Without `.weight`; default: that of the part. */
+  tensor?: string;
+  from?: number;
+  experts?: number;
+}

@@ -1,0 +1,74 @@
+import { wordRuleNames, wordRules } from '../tokenizer/word-rules.js';
+import { formatOfBits } from './gguf-precision.js';
+import { ggufTypes, type GgufType } from './gguf-types.js';
+
+/** Text of `docs/gguf.md`: the tables are those that the converter uses. */
+export function ggufDocument(): string {
+  return `# GGUF files
+
+Which quantisations and tokenizers of GGUF files [\`sluice models add\`](models.md#adding-a-model-of-your-own) reads. The
+architectures are on [their own page](model-architectures.md). Both tables are made from the code.
+
+## Quantisations
+
+Every value is read to the bit as by the reference library of the format. The file's average decides the precision of a
+model, and so does a manifest whose converter has no \`weights\`: up to 5 bits per weight become \`int4\`, up to 9 \`int8\`,
+others \`float32\`.
+
+"Kept by" names the smallest format of a converted model that has every value of the type to the bit. Other formats of
+that row round a second time, as do all formats for types whose blocks have a minimum. \`blockSize: 16\` is an option of the
+manifest's converter: exact for more types, but slower, in \`int4\` about four times.
+
+| Type | Bits per weight | Becomes | Kept by |
+| --- | --- | --- | --- |
+${[...ggufTypes.values()].map(typeRow).join('\n')}
+
+The embedding table is stored in half precision, or in \`float32\` beside such weights. The output layer is \`int8\` where
+the others are \`int4\`. Tensors of other types are refused by name.
+
+## Shards
+
+A model in several files (\`model-00001-of-00003.gguf\`) is added by the name of any of them, of its folder, or of its file
+on the hub. Missing and mixed shards are refused by name. Fetch the shards of other web servers into a folder first.
+
+## Tokenizers
+
+| \`tokenizer.ggml.model\` | Kind |
+| --- | --- |
+| \`llama\` | pieces with scores (SentencePiece), with and without bytes for unknown characters |
+| \`gpt2\` | byte pairs; \`tokenizer.ggml.pre\` names the rule that splits text into words |
+
+A file without \`tokenizer.ggml.pre\` has the rule \`default\`. Unknown rules are refused by name, because another rule would
+give wrong tokens.
+
+| Rule | Same rule | Normalised |
+| --- | --- | --- |
+${wordRuleNames().map(ruleRow).join('\n')}
+
+Each rule makes the tokens of the reference libraries, compared over 5,000 texts of many scripts, emoji and code.
+Control tokens, tokens that a model's author added, and the chat templates in the file are used as they are.
+
+## Damaged files
+
+Headers are checked before anything is downloaded or written: counts, sizes, offsets, names, overlaps, and at most 64 MB.
+Weights that are no numbers are found while a model is converted. Errors name the file, the tensor or the position, and
+the reason; nothing is installed.
+`;
+}
+
+function typeRow(type: GgufType): string {
+  const bits = (8 * type.bytes) / type.values;
+  return `| ${type.name} | ${Number(bits.toFixed(4))} | \`${formatOfBits(bits)}\` | ${keptBy(type)} |`;
+}
+
+function keptBy({ values, kept }: GgufType): string {
+  if (values === 1) return '`float32`';
+  if (!kept) return '–';
+  const option = kept.blockSize === 32 ? '' : `, \`blockSize: ${kept.blockSize}\``;
+  return `\`int${kept.bits}\`${option}`;
+}
+
+function ruleRow([name = '', ...others]: string[]): string {
+  const same = others.map((other) => `\`${other}\``).join(', ');
+  return `| \`${name}\` | ${same} | ${wordRules.get(name)?.normalizer ?? ''} |`;
+}

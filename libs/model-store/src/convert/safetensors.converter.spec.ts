@@ -1,0 +1,357 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mutate } from '#test/mutated-bytes';
+import { seededRandom } from '#test/seeded-random';
+import { copyTinyDecoder, expectedTexts, tinyDecoderNames } from '#test/tiny-decoders';
+import { argmax, largestDifference } from '#test/tiny-models/compare-runners';
+import { openSplitRunner, type SequenceRunner } from '#test/tiny-models/graph-runner';
+import { readOnnxModel } from '../onnx/index.js';
+import type { ConversionOptions } from './conversion.js';
+import { convertModel } from './index.js';
+import { InputFile } from './input-file.js';
+
+/** Of each kind; a search for more takes a larger number. */
+const damagedFiles = 60;
+
+let folder: string;
+
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'convert-hub-'))));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function inputOf(name: string): Promise<string> {
+  const input = await mkdtemp(join(folder, `${name}-`));
+  await copyTinyDecoder(name, input);
+  return input;
+}
+
+async function convert(inputFolder: string, options: ConversionOptions = {}) {
+  const outputFolder = await mkdtemp(join(folder, 'out-'));
+  const result = await convertModel({ kind: 'safetensors', options, inputFolder, outputFolder });
+  return { outputFolder, ...result };
+}
+
+async function json(model: string, name: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await readFile(join(model, name), 'utf8')) as Record<string, unknown>;
+}
+
+async function withRunner<Result>(model: string, use: (runner: SequenceRunner) => Promise<Result>): Promise<Result> {
+  const config = (await json(model, 'config.json')) as Record<string, number>;
+  const shape = {
+    layers: config['num_hidden_layers'] ?? 0,
+    keyValueHeads: config['num_key_value_heads'] ?? 0,
+    headSize: config['head_dim'] ?? 0,
+    vocabularySize: config['vocab_size'] ?? 0,
+  };
+  const runner = await openSplitRunner(join(model, 'model.onnx'), shape, 96);
+  try {
+    return await use(runner);
+  } finally {
+    await runner.release();
+  }
+}
+
+/** Logits of every greedy step after the prompt, which is given in pieces. */
+async function steps(model: string, pieces: number[][], count: number): Promise<Float32Array[]> {
+  return withRunner(model, async (runner) => {
+    const rows: Float32Array[] = [];
+    for (const piece of pieces.slice(0, -1)) await runner.append(piece);
+    let next = pieces.at(-1) ?? [];
+    while (rows.length < count) {
+      const { logits } = await runner.append(next);
+      rows.push(Float32Array.from(logits));
+      next = [argmax(logits)];
+    }
+    return rows;
+  });
+}
+
+describe('the converter of safetensors', async () => {
+  it.each(await tinyDecoderNames())('computes what the reference computes: %s', async (name) => {
+    const { outputFolder } = await convert(await inputOf(name), { weights: 'float32' });
+    for (const { ids, logits, greedy } of await expectedTexts(name)) {
+      const middle = ids.length >> 1;
+      for (const pieces of [[ids], [ids.slice(0, middle), ids.slice(middle)]]) {
+        const rows = await steps(outputFolder, pieces, greedy.length);
+        expect(rows.map(argmax)).toEqual(greedy);
+        logits.forEach((row, step) => expect(largestDifference(row, rows[step] ?? row)).toBeLessThan(1e-4));
+      }
+    }
+  });
+
+  it('takes tokens, template and end tokens from the files', async () => {
+    const input = await inputOf('llama');
+    await edit(input, 'generation_config.json', (file) => Object.assign(file, { eos_token_id: [1, 4] }));
+    const { outputFolder, files, converter } = await convert(input, { contextLength: 128 });
+    expect(converter).toBe('safetensors/1 stored');
+    expect(files.toSorted()).toEqual([
+      'chat_template.jinja',
+      'config.json',
+      'generation_config.json',
+      'model.onnx',
+      'tokenizer.json',
+      'tokenizer_config.json',
+    ]);
+    expect(await readFile(join(outputFolder, 'tokenizer.json'))).toEqual(await readFile(join(input, 'tokenizer.json')));
+    expect(await json(outputFolder, 'generation_config.json')).toMatchObject({
+      eos_token_id: [1, 4],
+      temperature: 0.7,
+    });
+    expect(await json(outputFolder, 'config.json')).toMatchObject({ eos_token_id: 1, max_position_embeddings: 128 });
+    const tokenizer = new Tokenizer(
+      await json(outputFolder, 'tokenizer.json'),
+      await json(outputFolder, 'tokenizer_config.json'),
+    );
+    for (const { prompt, ids, greedy, text } of await expectedTexts('llama')) {
+      expect(tokenizer.encode(prompt, { add_special_tokens: false }).ids).toEqual(ids);
+      expect(tokenizer.decode(greedy, { skip_special_tokens: false })).toBe(text);
+    }
+  });
+
+  it('rounds nothing unless asked', async () => {
+    const input = await inputOf('qwen2');
+    expect((await convert(input)).converter).toBe('safetensors/1 stored');
+    const { outputFolder, converter } = await convert(input, { weights: 'int8' });
+    expect(converter).toBe('safetensors/1 int8 blockSize=32 head=int8');
+    const [{ ids, logits } = expect.fail()] = await expectedTexts('qwen2');
+    const [row = expect.fail()] = await steps(outputFolder, [ids], 1);
+    const difference = largestDifference(row, logits[0] ?? row);
+    expect(difference).toBeGreaterThan(1e-3);
+    expect(difference).toBeLessThan(1);
+  });
+});
+
+/** Weights of a graph by name. */
+async function weightsOf(model: string): Promise<Map<string, ArrayBuffer>> {
+  const file = await InputFile.open(model, 'model.onnx');
+  try {
+    const { initializers } = await readOnnxModel(file);
+    const read = initializers.map(async ({ name, data }) => {
+      return [name, (await file.read(data.start, data.length)).buffer] as const;
+    });
+    return new Map(await Promise.all(read));
+  } finally {
+    await file.close();
+  }
+}
+
+/** `[inputs, outputs]` of a layer in blocks of 4 bits. */
+function unpacked(weights: Map<string, ArrayBuffer>, name: string, inputs: number): Float32Array {
+  const part = (suffix: string) => weights.get(`${name}.${suffix}`);
+  const nibbles = (buffer: ArrayBuffer) => [...new Uint8Array(buffer)].flatMap((byte) => [byte & 15, byte >> 4]);
+  const codes = nibbles(part('codes') ?? expect.fail(`no ${name}.codes`));
+  const scales = new Float32Array(part('scales') ?? expect.fail());
+  const outputs = codes.length / inputs;
+  const blocks = scales.length / outputs;
+  const packedZeros = part('zero_points');
+  const zeros = packedZeros && nibbles(packedZeros);
+  const values = new Float32Array(codes.length);
+  codes.forEach((code, index) => {
+    const [output, input] = [Math.floor(index / inputs), index % inputs];
+    const block = Math.floor((input * blocks) / inputs);
+    const zero = zeros?.[output * 2 * Math.ceil(blocks / 2) + block] ?? 8;
+    values[input * outputs + output] = (code - zero) * (scales[output * blocks + block] ?? NaN);
+  });
+  return values;
+}
+
+describe('packed checkpoints', () => {
+  it.each([
+    ['llama-awq', true],
+    ['llama-gptq', true],
+    ['qwen2-gptq', false],
+  ])('keep their codes, scales and zero points: %s', async (name, hasZeros) => {
+    const input = await inputOf(name);
+    const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
+    expect(stored.converter).toBe('safetensors/1 stored');
+    const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
+    for (const part of ['query', 'key', 'value', 'attention_output', 'gate', 'up', 'down']) {
+      const layer = `layers.0.${part}`;
+      expect(blocks.has(`${layer}.zero_points`)).toBe(hasZeros);
+      expect(unpacked(blocks, layer, 64)).toEqual(new Float32Array(floats.get(layer) ?? expect.fail()));
+    }
+    // Embeddings and output layer are floats in the file.
+    for (const table of ['embedding', 'head']) expect(blocks.get(table)).toEqual(floats.get(table));
+    for (const { ids, logits } of await expectedTexts(name)) {
+      const [row = expect.fail()] = await steps(stored.outputFolder, [ids], 1);
+      // The kernel rounds its inputs to 8 bits.
+      expect(largestDifference(row, logits[0] ?? row)).toBeLessThan(0.5);
+    }
+  });
+
+  it.each<[string, (content: Buffer) => void, string]>([
+    [
+      'inputs in activation order',
+      (content) => {
+        const groups = Int32Array.from({ length: 64 }, (_, index) => (index === 63 ? 0 : index >> 5));
+        const usual = Int32Array.from({ length: 64 }, (_, index) => index >> 5);
+        Buffer.from(groups.buffer).copy(content, content.indexOf(Buffer.from(usual.buffer)));
+      },
+      'g_idx orders inputs by activation, which is not converted',
+    ],
+    [
+      'missing scales',
+      (content) => content.write('scules', content.indexOf('mlp.up_proj.scales') + 'mlp.up_proj.'.length),
+      'it has no tensor model.layers.0.mlp.up_proj.scales',
+    ],
+  ])('are refused by file and tensor: %s', async (_, change, reason) => {
+    const input = await inputOf('llama-gptq');
+    const content = await readFile(join(input, 'model.safetensors'));
+    change(content);
+    await writeFile(join(input, 'model.safetensors'), content);
+    await expect(convert(input)).rejects.toThrow('The file model.safetensors cannot be converted: ');
+    await expect(convert(input)).rejects.toThrow(reason);
+  });
+});
+
+async function edit(input: string, name: string, change: (file: Record<string, unknown>) => void): Promise<void> {
+  const content = await json(input, name);
+  change(content);
+  await writeFile(join(input, name), JSON.stringify(content));
+}
+
+async function patch(input: string, name: string, from: string, to: string): Promise<void> {
+  const content = await readFile(join(input, name));
+  content.write(to, content.indexOf(from));
+  await writeFile(join(input, name), content);
+}
+
+describe('a checkpoint that cannot be converted', () => {
+  const weights = 'model.safetensors';
+
+  it.each<[string, string, (input: string) => Promise<unknown>, string]>([
+    [
+      'an absent tensor',
+      'mistral',
+      (input) => patch(input, weights, 'layers.1.mlp.up_proj', 'layers.1.mlp.up_pray'),
+      `${weights} cannot be converted: it has no tensor model.layers.1.mlp.up_proj.weight`,
+    ],
+    [
+      'a tensor of no use',
+      'qwen2',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { num_hidden_layers: 1 })),
+      `${weights} cannot be converted: it has tensors that nothing here computes with: model.layers.1.`,
+    ],
+    [
+      'a tensor of another shape',
+      'qwen3',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { intermediate_size: 64 })),
+      `${weights} cannot be converted: its tensor model.layers.0.mlp.gate_proj.weight is 32 × 48, not 32 × 64`,
+    ],
+    [
+      'a value that is no number',
+      'qwen3',
+      async (input) => {
+        const content = await readFile(join(input, weights));
+        content.writeFloatLE(NaN, content.length - 4);
+        await writeFile(join(input, weights), content);
+      },
+      `${weights} cannot be converted: value `,
+    ],
+    [
+      'a file cut short',
+      'qwen3',
+      async (input) => {
+        const content = await readFile(join(input, weights));
+        await writeFile(join(input, weights), content.subarray(0, -64));
+      },
+      'is cut short: it ends at',
+    ],
+    [
+      'a missing shard',
+      'llama',
+      (input) => rm(join(input, 'model-00002-of-00002.safetensors')),
+      'model-00002-of-00002.safetensors cannot be converted: it is missing, and model.safetensors.index.json puts lm_head',
+    ],
+    [
+      'a shard without its tensor',
+      'llama',
+      (input) => cp(join(input, 'model-00001-of-00002.safetensors'), join(input, 'model-00002-of-00002.safetensors')),
+      'model-00002-of-00002.safetensors cannot be converted: it has no lm_head.weight, which model.safetensors.index.json',
+    ],
+    [
+      'a shard outside the folder',
+      'llama',
+      (input) => patch(input, 'model.safetensors.index.json', 'model-00002-of', '../../2-../../o'),
+      'model.safetensors.index.json cannot be converted: it puts lm_head.weight into a file that is no .safetensors file',
+    ],
+    [
+      'more tokens than embeddings',
+      'mistral',
+      (input) =>
+        edit(input, 'tokenizer.json', (file) =>
+          (file.added_tokens as object[]).push({ id: 300, content: '<|more|>', special: true }),
+        ),
+      'tokenizer.json cannot be converted: it has a token 300, and config.json and weights have 300 tokens',
+    ],
+    [
+      'no tokenizer',
+      'mistral',
+      (input) => rm(join(input, 'tokenizer.json')),
+      'tokenizer.json cannot be converted: it is',
+    ],
+    ...(
+      [
+        [{ architectures: ['MambaForCausalLM'] }, 'its architecture is MambaForCausalLM; LlamaForCausalLM, '],
+        [{ hidden_size: '32' }, 'its hidden_size is "32", not a number'],
+        [{ num_attention_heads: 0 }, 'its num_attention_heads is 0, not a size'],
+        [{ hidden_act: 'relu2' }, 'its activation is relu2'],
+        [{ rope_parameters: { rope_type: 'other' } }, 'its rotary scaling other is not converted'],
+        [{ rope_parameters: { llama_4_scaling_beta: 0.1 } }, 'its queries grow with their position'],
+        [
+          { quantization_config: { quant_method: 'bitsandbytes', load_in_4bit: true } },
+          'its quantization bitsandbytes is not converted; the model in bf16 or fp16, its GGUF file, AWQ or GPTQ are',
+        ],
+        [{ quantization_config: { quant_method: 'fp8' } }, 'its quantization fp8 is not converted'],
+        [{ quantization_config: { quant_method: 'gptq', bits: 8 } }, 'its gptq quantization of 8 bits'],
+        [
+          { quantization_config: { quant_method: 'gptq', bits: 4, group_size: 32, desc_act: true } },
+          'its gptq quantization in activation order (desc_act)',
+        ],
+        [{ quantization_config: { quant_method: 'awq', bits: 4, version: 'gemv' } }, 'its awq layout gemv'],
+        [{ quantization_config: { quant_method: 'gptq', bits: 4, group_size: 48 } }, 'its gptq group size 48'],
+      ] as [object, string][]
+    ).map(([change, reason]): [string, string, (input: string) => Promise<unknown>, string] => [
+      JSON.stringify(change),
+      'mistral',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, change)),
+      `config.json cannot be converted: ${reason}`,
+    ]),
+  ])('names file and reason, and leaves nothing: %s', async (_, name, change, reason) => {
+    const input = await inputOf(name);
+    await change(input);
+    const outputFolder = await mkdtemp(join(folder, 'failed-'));
+    const failed = convertModel({ kind: 'safetensors', options: {}, inputFolder: input, outputFolder });
+    await expect(failed).rejects.toThrow(reason);
+    expect(await readdir(outputFolder)).toEqual([]);
+  });
+});
+
+describe('damaged bytes', () => {
+  it.each(['model.safetensors', 'config.json', 'tokenizer.json'])(
+    'of %s convert or are refused by name',
+    async (name) => {
+      const input = await inputOf('llama-gptq');
+      const original = await readFile(join(input, name));
+      // The part that is read before the weights.
+      const header = name === 'model.safetensors' ? 8 + Number(original.readBigUInt64LE()) : original.length;
+      const others: string[] = [];
+      for (const seed of Array.from({ length: damagedFiles }, (_, index) => index + 1)) {
+        const random = seededRandom(seed);
+        const half = seed % 2 === 0;
+        const damaged = half
+          ? Buffer.concat([mutate(original.subarray(0, header), random), original.subarray(header)])
+          : mutate(original, random);
+        await writeFile(join(input, name), damaged);
+        const result = await convert(input).then(
+          () => 'INVALID_MODEL',
+          (error: { code?: string; message: string }) => error.code ?? error.message,
+        );
+        if (result !== 'INVALID_MODEL') others.push(`seed ${seed}: ${result}`);
+      }
+      expect(others).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,112 @@
+import {
+  blockSizes,
+  chooseLayout,
+  chooseOption,
+  formatName,
+  integerOption,
+  linearFormat,
+  refuseUnknownOptions,
+  type WeightFormat,
+  weightFormats,
+} from './conversion-options.js';
+import type { ConversionRequest, ConversionResult } from './conversion.js';
+import { converterVersions } from './converter-versions.js';
+import { configJson } from './decoder/config-json.js';
+import { SourceDecoder } from './decoder/source-decoder.js';
+import { invalidFile } from './invalid-file.js';
+import { OutputFolder } from './output-folder.js';
+import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
+import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
+import { readEndTokens } from './safetensors/end-tokens.js';
+
+const stored = 'stored';
+const tokenizerFile = 'tokenizer.json';
+/** Copied as they are, if they exist. */
+const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_template.jinja', 'chat_template.json'];
+
+/**
+ * A decoder of the hubs → installed model: `config.json`, `tokenizer.json`, and `model.safetensors` or the shards of
+ * `model.safetensors.index.json`, in float32, float16 or bfloat16, or packed in 4 bits by AWQ or GPTQ.
+ *
+ * Options: `weights` is `stored` (default: float32, and packed layers as they are), or `int4`, `int8`, `int8-channel` or
+ * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
+ * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
+ */
+export async function convertSafetensors(request: ConversionRequest): Promise<ConversionResult> {
+  const { options } = request;
+  refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
+  const formats = readFormats(options);
+  const contextLength = integerOption(options, 'contextLength');
+  const { emitDecoder, suffix } = chooseLayout(options);
+  const files = await filesOfFolder(request.inputFolder);
+  const output = new OutputFolder(request);
+  const checkpoint = await HubCheckpoint.open(files);
+  try {
+    const decoder = SourceDecoder.open(checkpoint.source, contextLength);
+    if (formats.keepsPacked) await checkpoint.keepPacked();
+    await output.writing(async () => {
+      await writeTextFiles({ files, output, checkpoint, decoder });
+      const { linear, head, embedding } = formats;
+      await output.writeGraph(emitDecoder({ shape: decoder.shape, weights: decoder, linear, head, embedding }));
+    });
+  } finally {
+    await checkpoint.close();
+  }
+  return { converter: `${converterVersions.safetensors} ${formats.name}${suffix}`, files: output.files };
+}
+
+function readFormats(options: ConversionRequest['options']) {
+  const chosen = chooseOption(options, 'weights', [stored, ...weightFormats], stored);
+  const weights: WeightFormat = chosen === stored ? 'float32' : chosen;
+  const blockSize = chooseOption(options, 'blockSize', blockSizes, 32);
+  const headWeights = chooseOption(options, 'headWeights', weightFormats, weights === 'int4' ? 'int8' : weights);
+  const format = formatName(weights, blockSize);
+  return {
+    linear: linearFormat(weights, blockSize),
+    head: linearFormat(headWeights, blockSize),
+    embedding: weights === 'float32' ? ('float32' as const) : ('float16' as const),
+    /** Codes of four bits are those of the file. */
+    keepsPacked: chosen === stored || chosen === 'int4',
+    name: weights === 'float32' && headWeights === weights ? chosen : `${format} head=${headWeights}`,
+  };
+}
+
+interface TextFiles {
+  files: ModelFiles;
+  output: OutputFolder;
+  checkpoint: HubCheckpoint;
+  decoder: SourceDecoder;
+}
+
+async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles): Promise<void> {
+  const tokenizer = await readJsonObject(files, tokenizerFile);
+  refuseLargerVocabulary(tokenizer, decoder.shape.vocabularySize);
+  const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
+  const { modelType, className } = decoder.architecture;
+  await output.writeJson(
+    'config.json',
+    configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds }),
+  );
+  await output.writeJson('generation_config.json', { ...generation, eos_token_id: eosTokenIds });
+  await output.copy(tokenizerFile);
+  for (const name of textFiles) if (files.names.has(name)) await output.copy(name);
+}
+
+/** A token without an embedding would fail in the middle of a request. */
+function refuseLargerVocabulary(tokenizer: Record<string, unknown>, vocabularySize: number): void {
+  const { model, added_tokens: added } = tokenizer as {
+    model?: { vocab?: Record<string, number> | unknown[] };
+    added_tokens?: { id: number }[];
+  };
+  const vocabulary = model?.vocab;
+  const ids = Array.isArray(vocabulary) ? vocabulary.keys() : Object.values(vocabulary ?? {});
+  let highest = -1;
+  for (const id of ids) highest = Math.max(highest, id);
+  for (const { id } of Array.isArray(added) ? added : []) highest = Math.max(highest, id);
+  if (highest < 0) throw invalidFile(tokenizerFile, 'it has no vocabulary');
+  if (highest < vocabularySize) return;
+  throw invalidFile(
+    tokenizerFile,
+    `it has a token ${highest}, and config.json and weights have ${vocabularySize} tokens`,
+  );
+}

@@ -1,0 +1,25 @@
+import type { SourceTensor } from '../decoder/decoder-source.js';
+import { readFloats } from './safetensors-values.js';
+import type { StoredTensor } from './safetensors-weights.js';
+
+/** A matrix or vector of floats, read by rows. */
+export class FloatTensor implements SourceTensor {
+  readonly dimensions: readonly number[];
+  readonly origin: { fileName: string; name: string };
+
+  /** `added` is added to every value. */
+  constructor(
+    private readonly stored: StoredTensor,
+    private readonly added = 0,
+  ) {
+    this.dimensions = stored.entry.shape.toReversed();
+    this.origin = { fileName: stored.file.name, name: stored.entry.name };
+  }
+
+  async rows(from: number, to: number): Promise<Float32Array> {
+    const columns = this.dimensions[0] ?? 1;
+    const { file, entry } = this.stored;
+    const values = await readFloats(file, entry, from * columns, (to - from) * columns);
+    return this.added === 0 ? values : values.map((value) => value + this.added);
+  }
+}

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { tinyDecoderConfig, tinyDecoderNames } from '#test/tiny-decoders';
+import { findHubArchitecture, hubArchitectures } from './hub-architectures.js';
+import { decoderConfig } from './hub-checkpoint.js';
+import { HubConfig } from './hub-config.js';
+import { readSettings } from './hub-parameters.js';
+
+const page = readFileSync(join(import.meta.dirname, '../../../../../docs/safetensors-models.md'), 'utf8');
+
+function settingsOf(values: Record<string, unknown>) {
+  const whole = new HubConfig(values);
+  const hub = findHubArchitecture(whole);
+  return readSettings(decoderConfig(whole, hub), hub);
+}
+
+describe('hubArchitectures', () => {
+  it('are the rows of the table in docs/safetensors-models.md', () => {
+    const rows = [...page.matchAll(/^\| `(.+?)` +\| `(.+?)` +\|$/gm)].map(([, name, computed]) => [name, computed]);
+    expect(rows).toEqual(Object.entries(hubArchitectures).map(([name, { architecture }]) => [name, architecture]));
+  });
+
+  it('each have a model with known answers', async () => {
+    const configs = await Promise.all((await tinyDecoderNames()).map(tinyDecoderConfig));
+    const covered = configs.map(({ architectures }) => String([architectures].flat()[0]));
+    expect(Object.keys(hubArchitectures).filter((name) => !covered.includes(name))).toEqual([]);
+  });
+
+  it.each([
+    ['llama', 'rope_type'],
+    ['llama-yarn', 'type'],
+    ['llama-bias', 'type'],
+  ])('read the settings of earlier files: %s', async (name, kind) => {
+    const { rope_parameters: rope, ...rest } = await tinyDecoderConfig(name);
+    const { rope_theta: base, rope_type: type, ...scaling } = rope as Record<string, unknown>;
+    const earlier = { ...rest, rope_theta: base, rope_scaling: { ...scaling, [kind]: type } };
+    expect(settingsOf(earlier)).toEqual(settingsOf({ ...rest, rope_parameters: rope }));
+  });
+
+  it('read the settings of earlier files where layers differ', async () => {
+    const { rope_parameters: rope, layer_types: _, ...rest } = await tinyDecoderConfig('gemma3');
+    const scaling = { rope_type: 'linear', factor: 8 };
+    const earlier = { ...rest, rope_theta: 1e6, rope_local_base_freq: 1e4, rope_scaling: scaling };
+    const { values } = settingsOf({ ...earlier, sliding_window_pattern: 2 });
+    const later = settingsOf({ ...rest, rope_parameters: rope }).values;
+    expect(values).toEqual(later.set('attention.sliding_window_pattern', 2));
+  });
+
+  it('read LongRoPE by its first name, with the original context outside', async () => {
+    const { rope_parameters: rope, ...rest } = await tinyDecoderConfig('phi3');
+    const { short_factor: short, long_factor: long } = rope as Record<string, unknown>;
+    const scaling = { type: 'su', short_factor: short, long_factor: long };
+    const { values, factors } = settingsOf({ ...rest, rope_scaling: scaling, original_max_position_embeddings: 8 });
+    expect(values.get('rope.scaling.original_context_length')).toBe(8);
+    expect(values.get('rope.scaling.attn_factor')).toBeCloseTo(Math.sqrt(1 + Math.log(32) / Math.log(8)), 12);
+    expect([...(factors['rope_factors_long.weight'] ?? [])]).toEqual(long);
+    const broken = { ...scaling, long_factor: [1, 2] };
+    expect(() => settingsOf({ ...rest, rope_scaling: broken })).toThrow('its long_factor has 2 factors, not 4');
+  });
+
+  it('have a window only where it is used', () => {
+    const sizes = { num_attention_heads: 2, hidden_size: 16, num_hidden_layers: 2, intermediate_size: 8 };
+    const base = { ...sizes, max_position_embeddings: 64, architectures: ['Qwen2ForCausalLM'], sliding_window: 32 };
+    expect(settingsOf(base).values.has('attention.sliding_window')).toBe(false);
+    const { values } = settingsOf({ ...base, use_sliding_window: true, max_window_layers: 1 });
+    expect(values.get('attention.sliding_window')).toBe(32);
+    expect(values.get('attention.sliding_window_pattern')).toEqual([false, true]);
+    const mistral = { ...base, architectures: ['MistralForCausalLM'], sliding_window: null };
+    expect(settingsOf(mistral).values.has('attention.sliding_window')).toBe(false);
+  });
+});

@@ -1,0 +1,207 @@
+import type { DecoderSource, SourceTensor } from '../decoder/decoder-source.js';
+import { invalidFile } from '../invalid-file.js';
+import { expertCount, findHubArchitecture, type HubArchitecture } from './hub-architectures.js';
+import { HubConfig } from './hub-config.js';
+import { HubParameters, readSettings } from './hub-parameters.js';
+import { type ModelFiles, readJsonObject } from './model-files.js';
+import { codesPerWord, type PackedLayout, readPackedLayout } from './packed-layouts.js';
+import { PackedTensor } from './packed-tensor.js';
+import { ExpertTensor } from './expert-tensor.js';
+import { FloatTensor } from './float-tensor.js';
+import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js';
+
+/** Prefixes of the modules of a decoder: with its output layer, without, and in a model that sees. */
+const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.'];
+const heads = ['lm_head', 'language_model.lm_head'];
+const embedding = 'embed_tokens.weight';
+
+/** Modules outside the layers by their GGUF names. */
+const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_tokens', output_norm: 'norm' };
+
+/** Computed from the configuration by all who run the model, or of the part that sees. */
+const uncountedTensors =
+  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|multi_modal_projector)\./;
+
+const floatTypes: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
+
+/** A decoder in the layout of the hubs: `config.json` and safetensors. */
+export class HubCheckpoint {
+  private constructor(
+    /** `config.json`. */
+    readonly whole: HubConfig,
+    /** The part that describes the decoder. */
+    readonly config: HubConfig,
+    readonly source: DecoderSource,
+    /** Packed 4-bit weights; null if all are floats. */
+    readonly packed: PackedLayout | null,
+    readonly weights: SafetensorsWeights,
+  ) {}
+
+  /** Reads `config.json` and the headers. The caller closes it. */
+  static async open(files: ModelFiles): Promise<HubCheckpoint> {
+    const whole = new HubConfig(await readJsonObject(files, 'config.json'));
+    const hub = findHubArchitecture(whole);
+    const packed = readPackedLayout(whole);
+    const config = decoderConfig(whole, hub);
+    const { values, factors } = readSettings(config, hub);
+    const weights = await SafetensorsWeights.open(files);
+    try {
+      const tensors = new CheckpointTensors(weights.tensors, hub, packed).translate({
+        layers: Number(values.get('block_count')),
+        experts: hub.experts ? expertCount(config) : 0,
+        tied: config.has('tie_word_embeddings') ? config.flag('tie_word_embeddings', false) : null,
+      });
+      for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
+      const source: DecoderSource = {
+        fileName: 'config.json',
+        architecture: hub.architecture,
+        parameters: new HubParameters(values),
+        tensors,
+        rotaryPairs: hub.adjacentPairs ? 'adjacent' : 'halves',
+      };
+      return new HubCheckpoint(whole, config, source, packed, weights);
+    } catch (error) {
+      await weights.close();
+      throw error;
+    }
+  }
+
+  /** Lets the graph keep the codes of packed layers. */
+  async keepPacked(): Promise<void> {
+    for (const tensor of this.source.tensors.values()) {
+      if (tensor instanceof PackedTensor) await tensor.keepPacked();
+    }
+  }
+
+  /** Number of weights, and the types of the matrices by share, the largest first: `BF16, F32`. */
+  stored(): { parameters: number; types: string[] } {
+    const bytes = new Map<string, number>();
+    let parameters = 0;
+    for (const { entry } of this.weights.tensors.values()) {
+      const isPacked = entry.name.endsWith('.qweight');
+      if (!isPacked && !floatTypes.has(entry.dtype)) continue;
+      parameters += entry.shape.reduce((product, size) => product * size, isPacked ? codesPerWord : 1);
+      const type = isPacked ? `${this.packed?.kind.toUpperCase() ?? 'packed'} 4-bit` : entry.dtype;
+      if (entry.shape.length > 1) bytes.set(type, (bytes.get(type) ?? 0) + entry.bytes);
+    }
+    const types = [...bytes.entries()].sort(([, left], [, right]) => right - left).map(([type]) => type);
+    return { parameters, types };
+  }
+
+  close(): Promise<void> {
+    return this.weights.close();
+  }
+}
+
+function constantTensor(values: Float32Array): SourceTensor {
+  return { dimensions: [values.length], rows: () => Promise.resolve(values) };
+}
+
+/** The settings of the decoder, with those that files leave out. */
+export function decoderConfig(whole: HubConfig, { inner, defaults }: HubArchitecture): HubConfig {
+  const found = inner === undefined ? whole : whole.object(inner);
+  if (found === null) throw invalidFile('config.json', `it has no ${inner}`);
+  // Of a model that sees, the output layer may be described outside.
+  const outer = inner !== undefined && whole.has('tie_word_embeddings') ? ['tie_word_embeddings'] : [];
+  const shared = outer.map((name) => [name, whole.values[name]]);
+  return found.with({ ...defaults, ...Object.fromEntries(shared), ...found.values });
+}
+
+interface Layout {
+  layers: number;
+  /** Of each layer; 0 for a model without. */
+  experts: number;
+  /** Whether the output layer is the embeddings; null: if it is not stored. */
+  tied: boolean | null;
+}
+
+/** Translates names to those of GGUF, and refuses what is missing or left over. */
+class CheckpointTensors {
+  private readonly prefix: string;
+  private readonly head: string;
+  private readonly unread: Set<string>;
+  private readonly translated = new Map<string, SourceTensor>();
+
+  constructor(
+    private readonly stored: ReadonlyMap<string, StoredTensor>,
+    private readonly hub: HubArchitecture,
+    private readonly packed: PackedLayout | null,
+  ) {
+    this.prefix = prefixes.find((each) => stored.has(each + embedding)) ?? 'model.';
+    this.head = heads.find((each) => stored.has(`${each}.weight`)) ?? 'lm_head';
+    this.unread = new Set(stored.keys());
+  }
+
+  translate({ layers, experts, tied }: Layout): Map<string, SourceTensor> {
+    for (const [name, module] of Object.entries(outerModules)) this.add(name, `${this.prefix}${module}`);
+    if (tied ?? !this.stored.has(`${this.head}.weight`)) this.unread.delete(`${this.head}.weight`);
+    else this.add('output', this.head);
+    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, experts);
+    this.refuseUnread();
+    return this.translated;
+  }
+
+  private addLayer(layer: number, experts: number): void {
+    const inLayer = (module: string): string => `${this.prefix}layers.${layer}.${module}`;
+    for (const [name, module] of Object.entries(this.hub.layer)) this.add(`blk.${layer}.${name}`, inLayer(module));
+    for (const [name, module] of Object.entries(this.hub.optional ?? {})) {
+      if (this.stored.has(`${inLayer(module)}.weight`)) this.add(`blk.${layer}.${name}`, inLayer(module));
+    }
+    if (!this.hub.experts) return;
+    const { list, parts } = this.hub.experts;
+    for (const [name, part] of Object.entries(parts)) {
+      const matrices = Array.from({ length: experts }, (_, expert) =>
+        this.matrix(inLayer(`${list}.${expert}.${part}`)),
+      );
+      this.translated.set(`blk.${layer}.${name}.weight`, new ExpertTensor(matrices));
+    }
+  }
+
+  private add(name: string, module: string): void {
+    const added = this.hub.gainsFromOne && name.endsWith('norm') ? 1 : 0;
+    this.translated.set(`${name}.weight`, this.matrix(module, added));
+    const bias = this.take(`${module}.bias`);
+    if (bias) this.translated.set(`${name}.bias`, new FloatTensor(bias));
+  }
+
+  private matrix(module: string, added = 0): SourceTensor {
+    const codes = this.packed === null ? undefined : this.take(`${module}.qweight`);
+    return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), added);
+  }
+
+  private packedTensor(module: string, codes: StoredTensor): SourceTensor {
+    const [zeros, scales] = [this.require(`${module}.qzeros`), this.require(`${module}.scales`)];
+    return new PackedTensor(this.packed as PackedLayout, {
+      codes,
+      zeros,
+      scales,
+      groups: this.take(`${module}.g_idx`),
+    });
+  }
+
+  private require(name: string): StoredTensor {
+    const found = this.take(name);
+    if (found) return found;
+    const shards = new Set([...this.stored.values()].map(({ file }) => file.name));
+    const [first = 'model.safetensors'] = shards;
+    throw invalidFile(shards.size > 1 ? 'model.safetensors.index.json' : first, `it has no tensor ${name}`);
+  }
+
+  private take(name: string): StoredTensor | undefined {
+    this.unread.delete(name);
+    return this.stored.get(name);
+  }
+
+  /** For example a bias that the graph leaves out: the model would run with wrong results. */
+  private refuseUnread(): void {
+    const unread = [...this.unread].filter((name) => !uncountedTensors.test(name));
+    const [first] = unread;
+    if (first === undefined) return;
+    const more = unread.length > maxNamed ? ` and ${unread.length - maxNamed} more` : '';
+    const names = unread.slice(0, maxNamed).join(', ');
+    const fileName = this.stored.get(first)?.file.name ?? 'model.safetensors';
+    throw invalidFile(fileName, `it has tensors that nothing here computes with: ${names}${more}`);
+  }
+}
+
+const maxNamed = 5;

@@ -1,0 +1,115 @@
+import type { Hyperparameters } from '../decoder/decoder-source.js';
+import { invalidFile } from '../invalid-file.js';
+import type { HubConfig, ParameterValue } from './hub-config.js';
+import { expertCount, type HubArchitecture } from './hub-architectures.js';
+import { readRotary } from './hub-rotary.js';
+
+/** Values of `config.json` by the keys of GGUF. They were checked when they were read. */
+export class HubParameters implements Hyperparameters {
+  constructor(private readonly values: ReadonlyMap<string, ParameterValue>) {}
+
+  has(key: string): boolean {
+    return this.values.has(key);
+  }
+
+  number(key: string, fallback?: number): number {
+    return this.value(key, 'number', fallback);
+  }
+
+  size(key: string, fallback?: number): number {
+    const value = this.number(key, fallback);
+    if (Number.isSafeInteger(value) && value >= 1) return value;
+    throw invalidFile('config.json', `what gives ${key} is ${value}, not a size`);
+  }
+
+  text(key: string, fallback?: string): string {
+    return this.value(key, 'string', fallback);
+  }
+
+  flag(key: string, fallback: boolean): boolean {
+    return this.value(key, 'boolean', fallback);
+  }
+
+  optionalFlags(key: string): boolean[] | null {
+    const value = this.values.get(key);
+    return Array.isArray(value) ? value : null;
+  }
+
+  private value<Kind extends 'number' | 'string' | 'boolean'>(
+    key: string,
+    kind: Kind,
+    fallback: KindValue<Kind> | undefined,
+  ): KindValue<Kind> {
+    const value = this.values.get(key) ?? fallback;
+    if (typeof value === kind) return value as KindValue<Kind>;
+    throw invalidFile('config.json', `it does not say what GGUF calls ${key}`);
+  }
+}
+
+type KindValue<Kind> = Kind extends 'number' ? number : Kind extends 'string' ? string : boolean;
+
+const activations: Readonly<Record<string, string>> = {
+  silu: 'silu',
+  swish: 'silu',
+  gelu: 'gelu',
+  gelu_new: 'gelu-tanh',
+  gelu_fast: 'gelu-tanh',
+  gelu_pytorch_tanh: 'gelu-tanh',
+};
+
+/** What a configuration says, in the terms of GGUF. */
+export interface HubSettings {
+  values: Map<string, ParameterValue>;
+  /** Divisors of rotary frequencies by the names of GGUF tensors. */
+  factors: Record<string, Float32Array>;
+}
+
+/** Translates what all architectures share, and what is of this one. */
+export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettings {
+  const heads = config.size('num_attention_heads');
+  const hiddenSize = config.size('hidden_size');
+  const headSize = config.size('head_dim', hiddenSize / heads);
+  const rotary = readRotary(config, headSize);
+  const found: Record<string, ParameterValue | undefined> = {
+    context_length: config.size('max_position_embeddings'),
+    embedding_length: hiddenSize,
+    block_count: config.size('num_hidden_layers'),
+    feed_forward_length: config.size('intermediate_size'),
+    'attention.head_count': heads,
+    'attention.head_count_kv': config.size('num_key_value_heads', heads),
+    'attention.key_length': headSize,
+    'attention.value_length': headSize,
+    'attention.layer_norm_rms_epsilon': config.number('rms_norm_eps', 1e-6),
+    hidden_activation: activationOf(config),
+    'attention.sliding_window': windowOf(config),
+    'attention.sliding_window_pattern': windowedLayers(config),
+    ...(hub.experts ? { expert_count: expertCount(config) } : {}),
+    ...rotary.parameters,
+    ...hub.parameters?.(config),
+  };
+  const values = new Map<string, ParameterValue>();
+  for (const [key, value] of Object.entries(found)) if (value !== undefined) values.set(key, value);
+  return { values, factors: rotary.factors };
+}
+
+function activationOf(config: HubConfig): string {
+  const name = config.text('hidden_activation', config.text('hidden_act', 'silu'));
+  const activation = Object.hasOwn(activations, name) ? activations[name] : undefined;
+  if (activation !== undefined) return activation;
+  throw invalidFile('config.json', `its activation is ${name.slice(0, 40)}; silu and gelu are computed`);
+}
+
+function windowOf(config: HubConfig): number | undefined {
+  if (!config.has('sliding_window') || !config.flag('use_sliding_window', true)) return undefined;
+  return config.size('sliding_window');
+}
+
+/** A flag per layer, whether it has the window, or every how many layers one has not. */
+function windowedLayers(config: HubConfig): boolean[] | number | undefined {
+  const { layer_types: types } = config.values;
+  if (Array.isArray(types)) return types.map((type) => type === 'sliding_attention');
+  if (config.has('sliding_window_pattern')) return config.size('sliding_window_pattern');
+  if (!config.has('max_window_layers')) return undefined;
+  const first = config.number('max_window_layers');
+  return Array.from({ length: config.size('num_hidden_layers') }, (_, layer) => layer >= first);
+}

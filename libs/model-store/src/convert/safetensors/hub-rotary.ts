@@ -1,0 +1,126 @@
+import { invalidFile } from '../invalid-file.js';
+import type { HubConfig, ParameterValue } from './hub-config.js';
+
+/** Rotary embedding of a `config.json`, in the terms of GGUF. */
+export interface HubRotary {
+  parameters: Record<string, ParameterValue>;
+  /** Divisors of the frequencies by the names of GGUF tensors. */
+  factors: Record<string, Float32Array>;
+}
+
+/**
+ * Reads `rope_theta` with `rope_scaling`, or `rope_parameters` of later files, which has both, per kind of layer where
+ * they differ.
+ */
+export function readRotary(config: HubConfig, headSize: number): HubRotary {
+  const settings = config.object('rope_parameters') ?? config.object('rope_scaling');
+  const scaling = settings?.object('full_attention') ?? settings;
+  const base = scaling?.has('rope_theta') ? scaling.number('rope_theta') : config.number('rope_theta', 10_000);
+  const share = scaling?.has('partial_rotary_factor') ? scaling : config;
+  const dimensions = Math.floor(headSize * share.number('partial_rotary_factor', 1));
+  const parameters: HubRotary['parameters'] = { 'rope.freq_base': base, 'rope.dimension_count': dimensions };
+  const windowBase = settings?.object('sliding_attention') ?? null;
+  if (windowBase !== null) parameters['rope.freq_base_swa'] = windowBase.number('rope_theta', base);
+  if (config.has('rope_local_base_freq')) parameters['rope.freq_base_swa'] = config.number('rope_local_base_freq');
+  if (scaling === null) return { parameters, factors: {} };
+  if (scaling.number('llama_4_scaling_beta', 0) !== 0) {
+    throw invalidFile(
+      'config.json',
+      'its queries grow with their position (llama_4_scaling_beta); its GGUF file is converted',
+    );
+  }
+  // Older files call it `type`.
+  const kind = scaling.text('rope_type', scaling.text('type', 'default'));
+  const scale = Object.hasOwn(scalings, kind) ? scalings[kind] : undefined;
+  if (scale === undefined) throw invalidFile('config.json', `its rotary scaling ${kind.slice(0, 40)} is not converted`);
+  const found = scale({ scaling, config, base, dimensions });
+  return { parameters: { ...parameters, ...found.parameters }, factors: found.factors ?? {} };
+}
+
+interface ScalingInput {
+  scaling: HubConfig;
+  config: HubConfig;
+  base: number;
+  dimensions: number;
+}
+
+type Scaling = (input: ScalingInput) => Partial<HubRotary>;
+
+const scalings: Readonly<Record<string, Scaling>> = {
+  default: () => ({}),
+  // It changes only what is longer than the model's context, which is never served.
+  dynamic: () => ({}),
+  linear: ({ scaling }) => ({
+    parameters: { 'rope.scaling.type': 'linear', 'rope.scaling.factor': scaling.number('factor') },
+  }),
+  llama3: (input) => ({ factors: { 'rope_freqs.weight': llama3Factors(input) } }),
+  yarn: readYarn,
+  longrope: readLongRope,
+  // Its name before it was published.
+  su: readLongRope,
+};
+
+/** Slow pairs are stretched by the factor, fast ones kept, those between are interpolated. */
+function llama3Factors({ scaling, config, base, dimensions }: ScalingInput): Float32Array {
+  const factor = scaling.number('factor');
+  const low = scaling.number('low_freq_factor');
+  const high = scaling.number('high_freq_factor');
+  const original = scaling.number('original_max_position_embeddings', config.number('max_position_embeddings'));
+  return Float32Array.from({ length: dimensions / 2 }, (_, pair) => {
+    const turns = (original * base ** ((-2 * pair) / dimensions)) / (2 * Math.PI);
+    if (turns < low) return factor;
+    if (turns > high) return 1;
+    const smooth = (turns - low) / (high - low);
+    return 1 / ((1 - smooth) / factor + smooth);
+  });
+}
+
+function readYarn({ scaling, config }: ScalingInput): Partial<HubRotary> {
+  if (!scaling.flag('truncate', true)) {
+    throw invalidFile('config.json', 'its rotary scaling yarn has exact bounds (truncate), which is not converted');
+  }
+  const context = config.size('max_position_embeddings');
+  const original = scaling.size('original_max_position_embeddings', context);
+  const factor = scaling.number('factor', context / original);
+  const usual = yarnMagnitude(factor, 1);
+  const [part, all] = [scaling.number('mscale', 0), scaling.number('mscale_all_dim', 0)];
+  const computed = part > 0 && all > 0 ? yarnMagnitude(factor, part) / yarnMagnitude(factor, all) : usual;
+  return {
+    parameters: {
+      'rope.scaling.type': 'yarn',
+      'rope.scaling.factor': factor,
+      'rope.scaling.original_context_length': original,
+      'rope.scaling.yarn_beta_fast': scaling.number('beta_fast', 32),
+      'rope.scaling.yarn_beta_slow': scaling.number('beta_slow', 1),
+      // GGUF's factor is relative to the usual one.
+      'rope.scaling.attn_factor': scaling.number('attention_factor', computed) / usual,
+    },
+  };
+}
+
+function yarnMagnitude(factor: number, scale: number): number {
+  return factor <= 1 ? 1 : 0.1 * scale * Math.log(factor) + 1;
+}
+
+function readLongRope({ scaling, config, dimensions }: ScalingInput): Partial<HubRotary> {
+  const factorsOf = (name: string): Float32Array => {
+    const factors = scaling.numbers(name);
+    if (factors.length === dimensions / 2) return Float32Array.from(factors);
+    throw invalidFile('config.json', `its ${name} has ${factors.length} factors, not ${dimensions / 2}`);
+  };
+  const context = config.size('max_position_embeddings');
+  const holder = scaling.has('original_max_position_embeddings') ? scaling : config;
+  const original = holder.size('original_max_position_embeddings', context);
+  const factor = scaling.number('factor', context / original);
+  const usual = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
+  return {
+    parameters: {
+      'rope.scaling.original_context_length': original,
+      'rope.scaling.attn_factor': scaling.number('attention_factor', usual),
+    },
+    factors: {
+      'rope_factors_long.weight': factorsOf('long_factor'),
+      'rope_factors_short.weight': factorsOf('short_factor'),
+    },
+  };
+}

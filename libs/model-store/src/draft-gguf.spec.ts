@@ -1,0 +1,124 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { shardGguf } from '#test/tiny-models/gguf-parts';
+import { ggufFile } from '#test/tiny-models/source-formats';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { WeightsServer } from '#test/weights-server';
+import { draftManifest } from './draft-manifest.js';
+
+let folder: string;
+let server: WeightsServer;
+let gguf: Buffer;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'draft-'));
+  server = await WeightsServer.start();
+  gguf = await ggufFile(tinyDecoder('llama', 1));
+});
+afterEach(async () => {
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+describe('draftManifest of a GGUF file', () => {
+  it('keeps the precision of the file, and names no folder of this machine', async () => {
+    await writeFile(join(folder, 'My Tiny.Q4.gguf'), gguf);
+    const { manifest, facts } = await draftManifest(`file:${folder}/My Tiny.Q4.gguf`, {});
+    expect(manifest).toMatchObject({
+      id: 'my-tiny.q4',
+      modelSource: 'file:My Tiny.Q4.gguf',
+      sources: [{ uri: `file:${folder}/My Tiny.Q4.gguf`, files: [{ path: 'My Tiny.Q4.gguf', bytes: gguf.length }] }],
+      converter: { kind: 'gguf', options: { weights: 'float32' } },
+      capabilities: { quantization: 'not-available' },
+      constraints: { temperature: { default: 1 }, top_p: { default: 1 } },
+    });
+    const { shape } = tinyDecoder('llama', 1);
+    expect(facts.summary).toContain('llama, 0.1 M parameters, GGUF with F32');
+    expect(facts.cacheBytesPerToken).toBe(8 * shape.layers * shape.keyValueHeads * shape.headSize);
+  });
+
+  it('takes another precision and context', async () => {
+    await writeFile(join(folder, 'tiny.gguf'), gguf);
+    const { manifest } = await draftManifest(`file:${folder}`, {}, { weights: 'int8', contextLength: 32 });
+    expect(manifest).toMatchObject({ contextLength: 32, capabilities: { quantization: 'int8' } });
+    expect(manifest.converter.options).toEqual({ weights: 'int8', contextLength: 32 });
+  });
+
+  it('reads only the header of a file on the hub', async () => {
+    const large = Buffer.concat([gguf, Buffer.alloc(8_000_000)]);
+    server.addRepository('team/tiny-gguf', 'c'.repeat(40), { 'tiny.Q8_0.gguf': large, 'README.md': Buffer.from('#') });
+    const { manifest } = await draftManifest('hf:team/tiny-gguf', { hubEndpoint: server.url });
+    expect(manifest).toMatchObject({
+      id: 'tiny.q8_0',
+      modelSource: 'https://huggingface.co/team/tiny-gguf',
+      sources: [
+        { uri: `hf:team/tiny-gguf@${'c'.repeat(40)}`, files: [{ path: 'tiny.Q8_0.gguf', bytes: large.length }] },
+      ],
+    });
+    const ranges = server.requestsOf(`/team/tiny-gguf/resolve/${'c'.repeat(40)}/tiny.Q8_0.gguf`);
+    expect(ranges.map(({ range }) => range)).toEqual(['bytes=0-0', 'bytes=0-4194303']);
+  });
+
+  it('asks which of several files, and takes the named one', async () => {
+    const files = { 'a.gguf': gguf, 'b.gguf': gguf };
+    server.addRepository('team/both', 'd'.repeat(40), files);
+    const settings = { hubEndpoint: server.url };
+    await expect(draftManifest('hf:team/both', settings)).rejects.toThrow(
+      'hf:team/both has several GGUF files; name one, as in hf:team/both:a.gguf. There are: a.gguf, b.gguf.',
+    );
+    await expect(draftManifest('hf:team/both:c.gguf', settings)).rejects.toThrow('has no file c.gguf. There are:');
+    const { manifest } = await draftManifest('hf:team/both:b.gguf', settings);
+    expect(manifest.sources[0]?.files.map(({ path }) => path)).toEqual(['b.gguf']);
+  });
+
+  it.each(['', '/big-00002-of-00003.gguf'])('takes all shards of a model on this disk: %s', async (named) => {
+    const shards = shardGguf(gguf, 'big', 3);
+    for (const [name, content] of Object.entries(shards)) await writeFile(join(folder, name), content);
+    const { manifest, facts } = await draftManifest(`file:${folder}${named}`, {});
+    const files = Object.entries(shards).map(([path, { length }]) => ({ path, bytes: length }));
+    expect(manifest).toMatchObject({ id: 'big', sources: [{ uri: `file:${folder}`, files }] });
+    expect(facts.summary).toContain('0.1 M parameters');
+    await rm(join(folder, 'big-00003-of-00003.gguf'));
+    await expect(draftManifest(`file:${folder}${named}`, {})).rejects.toThrow('big-00003-of-00003.gguf is missing');
+  });
+
+  it('takes all shards of a model on the hub, in one folder', async () => {
+    const shards = Object.entries(shardGguf(gguf, 'Q8/big', 2));
+    server.addRepository('team/split', 'e'.repeat(40), { 'small.gguf': gguf, ...Object.fromEntries(shards) });
+    const { manifest } = await draftManifest('hf:team/split:Q8/big-00001-of-00002.gguf', { hubEndpoint: server.url });
+    const files = shards.map(([path, { length }]) => ({ path, as: path.slice(3), bytes: length }));
+    expect(manifest).toMatchObject({ id: 'big', sources: [{ uri: `hf:team/split@${'e'.repeat(40)}`, files }] });
+  });
+
+  it('says what a folder lacks', async () => {
+    const draft = draftManifest(`file:${folder}`, {});
+    await expect(draft).rejects.toThrow(`${folder} holds no graph such as onnx/model_q4.onnx`);
+    await writeFile(join(folder, 'model.safetensors'), '');
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow('holds safetensors without a config.json');
+    await writeFile(join(folder, 'model-00001-of-00002.gguf'), gguf);
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow('is one part of a split model');
+    await expect(draftManifest(`file:${folder}/none.gguf`, {})).rejects.toThrow('There is no file or folder');
+  });
+
+  it('drafts a folder in the transformers.js layout', async () => {
+    const inner = join(folder, 'tiny-chat');
+    await mkdir(join(inner, 'onnx'), { recursive: true });
+    await writeFile(join(inner, 'config.json'), JSON.stringify({ architectures: ['LlamaForCausalLM'] }));
+    await writeFile(join(inner, 'onnx', 'model_q4.onnx'), 'graph');
+    await writeFile(join(inner, 'notes.md'), '#');
+    const { manifest } = await draftManifest(`file:${inner}`, {});
+    expect(manifest).toMatchObject({ id: 'tiny-chat', graphFile: 'onnx/model_q4.onnx', traits: { instruct: 20 } });
+    expect(manifest.sources[0]?.files.map(({ path }) => path).sort()).toEqual(['config.json', 'onnx/model_q4.onnx']);
+  });
+
+  it.each([
+    ['another architecture', (content: Buffer) => content.toString('latin1').replaceAll('llama', 'lllma')],
+    ['a file cut short', (content: Buffer) => content.subarray(0, 300).toString('latin1')],
+    ['no GGUF at all', () => 'a text'],
+  ])('names file and reason for %s', async (_, change) => {
+    await writeFile(join(folder, 'bad.gguf'), Buffer.from(change(gguf), 'latin1'));
+    await expect(draftManifest(`file:${folder}/bad.gguf`, {})).rejects.toThrow(/bad\.gguf/);
+  });
+});

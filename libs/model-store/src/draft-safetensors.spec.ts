@@ -1,0 +1,149 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { copyTinyDecoder } from '#test/tiny-decoders';
+import { WeightsServer } from '#test/weights-server';
+import { convertModel } from './convert/index.js';
+import { draftManifest } from './draft-manifest.js';
+
+let folder: string;
+let server: WeightsServer;
+
+beforeEach(async () => {
+  folder = join(await mkdtemp(join(tmpdir(), 'draft-')), 'Tiny-Chat');
+  server = await WeightsServer.start();
+});
+afterEach(async () => {
+  await server.close();
+  await rm(join(folder, '..'), { recursive: true });
+});
+
+async function filesOf(name: string): Promise<Record<string, Buffer>> {
+  await copyTinyDecoder(name, folder);
+  const names = await readdir(folder);
+  return Object.fromEntries(await Promise.all(names.map(async (each) => [each, await readFile(join(folder, each))])));
+}
+
+const checkpointFiles = [
+  'chat_template.jinja',
+  'config.json',
+  'generation_config.json',
+  'model-00001-of-00002.safetensors',
+  'model-00002-of-00002.safetensors',
+  'model.safetensors.index.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+];
+
+describe('draftManifest of safetensors', () => {
+  it('keeps the precision of the files and the sampling of their authors', async () => {
+    await filesOf('llama');
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    expect(manifest).toMatchObject({
+      id: 'tiny-chat',
+      modelSource: 'file:Tiny-Chat',
+      converter: { kind: 'safetensors', options: { weights: 'stored', contextLength: 256 } },
+      capabilities: { quantization: 'not-available' },
+      constraints: { temperature: { default: 0.7 }, top_p: { default: 1 } },
+      contextLength: 256,
+      traits: { instruct: 20 },
+    });
+    const files = manifest.sources[0]?.files ?? [];
+    expect(files.map(({ path }) => path)).toEqual(checkpointFiles);
+    for (const { path, bytes } of files) expect(bytes).toBe((await stat(join(folder, path))).size);
+    expect(facts.summary).toBe('llama, 0.0 M parameters, safetensors with BF16; served as float32');
+    // Nothing is tied: all weights in float32, and the rotary tables.
+    expect(facts.weightsBytes).toBe(4 * 34_720 + 4 * 8 * 256);
+    expect(facts.cacheBytesPerToken).toBe(8 * 2 * 2 * 8);
+  });
+
+  it('takes other weights and another context', async () => {
+    await filesOf('qwen3');
+    const { manifest } = await draftManifest(`file:${folder}`, {}, { weights: 'int4', contextLength: 64 });
+    expect(manifest).toMatchObject({ contextLength: 64, capabilities: { quantization: 'int4' } });
+    expect(manifest.converter.options).toEqual({ weights: 'int4', contextLength: 64 });
+  });
+
+  it.each(['llama', 'qwen3', 'gemma2', 'llama-awq', 'qwen2-gptq'])('estimates the size of %s', async (name) => {
+    await filesOf(name);
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    const outputFolder = await mkdtemp(join(folder, '..', 'out-'));
+    const { options = {} } = manifest.converter;
+    await convertModel({ kind: 'safetensors', options, inputFolder: folder, outputFolder });
+    const { size } = await stat(join(outputFolder, 'model.onnx'));
+    // The graph itself counts in so small a model.
+    expect(size - facts.weightsBytes).toBeGreaterThan(0);
+    expect(size - facts.weightsBytes).toBeLessThan(30_000);
+  });
+
+  it('keeps the published 4 bits', async () => {
+    await filesOf('llama-awq');
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    expect(manifest).toMatchObject({ capabilities: { quantization: 'int4' } });
+    expect(manifest.converter.options).toEqual({ weights: 'stored', contextLength: 256 });
+    expect(facts.summary).toMatch(/llama, 0\.0 M parameters, safetensors with .*AWQ 4-bit.*; served as int4/);
+    // Embeddings and output layer are floats.
+    expect(facts.weightsBytes).toBeGreaterThan(8 * 300 * 64);
+    expect(facts.weightsBytes).toBeLessThan(8 * 300 * 64 + 0.7 * 24_700 + 4 * 16 * 256);
+  });
+
+  it('reads configuration and headers of a repository only', async () => {
+    const files = await filesOf('llama');
+    const commit = 'c'.repeat(40);
+    server.addRepository('team/Tiny-Chat', commit, {
+      ...files,
+      'README.md': Buffer.from('#'),
+      'a.bin': Buffer.from('a'),
+    });
+    const { manifest, facts } = await draftManifest('hf:team/Tiny-Chat', { hubEndpoint: server.url });
+    expect(manifest).toMatchObject({
+      id: 'tiny-chat',
+      modelSource: 'https://huggingface.co/team/Tiny-Chat',
+      sources: [{ uri: `hf:team/Tiny-Chat@${commit}` }],
+    });
+    const wanted = manifest.sources[0]?.files ?? [];
+    expect(wanted.map(({ path }) => path).toSorted()).toEqual(checkpointFiles);
+    expect(wanted.find(({ path }) => path.startsWith('model-00002'))).toMatchObject({
+      bytes: files['model-00002-of-00002.safetensors']?.length,
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    });
+    expect(facts.summary).toContain('safetensors with BF16');
+    const shard = `/team/Tiny-Chat/resolve/${commit}/model-00001-of-00002.safetensors`;
+    const ranges = server.requestsOf(shard).map(({ range }) => range);
+    const length = Number(files['model-00001-of-00002.safetensors']?.readBigUInt64LE());
+    expect(ranges).toEqual(['bytes=0-0', 'bytes=0-7', `bytes=8-${7 + length}`]);
+  });
+
+  it('prefers a GGUF file, and then a graph that runs as it is', async () => {
+    await filesOf('qwen2');
+    await writeFile(join(folder, 'model.onnx'), 'graph');
+    expect((await draftManifest(`file:${folder}`, {})).manifest).toMatchObject({ graphFile: 'model.onnx' });
+    await writeFile(join(folder, 'tiny.gguf'), 'no GGUF at all');
+    await rm(join(folder, 'model.onnx'));
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow('tiny.gguf');
+  });
+
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['no tokenizer', () => rm(join(folder, 'tokenizer.json')), 'has no tokenizer.json; save the model'],
+    ['no configuration', () => rm(join(folder, 'config.json')), 'holds safetensors without a config.json'],
+    [
+      'an adapter',
+      async () => {
+        await rm(join(folder, 'config.json'));
+        await writeFile(join(folder, 'adapter_config.json'), '{}');
+      },
+      'holds an adapter (LoRA) without its model',
+    ],
+    [
+      'another kind of model',
+      () => writeFile(join(folder, 'config.json'), JSON.stringify({ architectures: ['WhisperModel'] })),
+      'its architecture is WhisperModel; LlamaForCausalLM, ',
+    ],
+    ['a shard cut short', () => writeFile(join(folder, 'model.safetensors'), 'short'), 'model.safetensors cannot be'],
+  ])('says what a folder lacks: %s', async (_, change, reason) => {
+    await filesOf('mistral');
+    await change();
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow(reason);
+  });
+});

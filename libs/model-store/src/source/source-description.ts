@@ -1,0 +1,43 @@
+import type { ManifestSource } from '#model-registry/manifest';
+import type { GgufDescription } from './gguf-description.js';
+import type { SafetensorsDescription } from './safetensors-description.js';
+import type { GraphKind } from './hub-files.js';
+
+/** Content of a repository, package, folder or file, for the manifest of a new model. */
+export type SourceDescription = GraphDescription | GgufSourceDescription | CheckpointDescription;
+
+interface AnyDescription {
+  /** Pinned: an exact commit or SRI, with sizes and sha256 if the source states them. */
+  source: ManifestSource;
+  /** Last part of its name: `Some-Model` for `owner/Some-Model`. */
+  name: string;
+}
+
+export interface GgufSourceDescription extends AnyDescription {
+  format: 'gguf';
+  gguf: GgufDescription;
+}
+
+/** A decoder as safetensors with a `config.json`. */
+export interface CheckpointDescription extends AnyDescription {
+  format: 'safetensors';
+  checkpoint: SafetensorsDescription;
+}
+
+/** A model in the transformers.js layout. */
+export interface GraphDescription extends AnyDescription {
+  format: 'onnx';
+  /** Kind of text model, by its `config.json`. */
+  kind: GraphKind;
+  /** Graph file, in the transformers.js layout. */
+  graphFile: string;
+  /** Content of `config.json`. */
+  config: Record<string, unknown>;
+  /** True for safetensors that become the graph. */
+  converts?: boolean;
+  /** What its authors put in front of texts, by kind of text; empty without such a file. */
+  prompts?: Record<string, unknown>;
+  /** Content of `generation_config.json`, the authors' sampling; empty without one. */
+  generation: Record<string, unknown>;
+  license: string | null;
+}

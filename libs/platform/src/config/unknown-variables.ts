@@ -1,0 +1,37 @@
+import { ApiConfig } from './api.config.js';
+import { CliConfig } from './cli.config.js';
+import { LocalConfig } from './local.config.js';
+import { OpsConfig } from './ops.config.js';
+import { type Environment, variablesOf } from './variable.js';
+import { WorkerConfig } from './worker.config.js';
+import { nearestNames } from './nearest-names.js';
+
+const prefix = 'SLUICE_';
+/** Variables of the project's own tests, and those that Kubernetes sets for each Service of the namespace. */
+const notOurs = /^SLUICE_TEST_|_SERVICE_(HOST|PORT)|_PORT$|_PORT_\d+_(TCP|UDP)/;
+
+/** The `SLUICE_…` variables that no process reads, such as misspelled ones. */
+export function unknownVariables(environment: Environment): string[] {
+  const known = knownNames();
+  return Object.keys(environment).filter(
+    (name) => name.startsWith(prefix) && environment[name] && !known.has(name) && !notOurs.test(name),
+  );
+}
+
+/** One line for an operator about a variable that no process reads. */
+export function aboutUnknownVariable(name: string): string {
+  const [nearest] = nearestNames(name, knownNames());
+  const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+  return `${name} is set, but no process reads it.${hint}`;
+}
+
+function knownNames(): Set<string> {
+  const names = new Set<string>();
+  for (const config of [LocalConfig, ApiConfig, WorkerConfig, OpsConfig, CliConfig]) {
+    for (const { name, secret } of variablesOf(config)) {
+      names.add(name);
+      if (secret) names.add(`${name}_FILE`);
+    }
+  }
+  return names;
+}

@@ -1,0 +1,1 @@
+export { SecretBox, type SecretKeys } from './secret-box.js';

@@ -1,0 +1,2 @@
+export { IdleCollector } from './idle-collector.js';
+export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

@@ -1,0 +1,2 @@
+export type { ResourceLimits } from './resource-limits.js';
+export { type Command, notStartedCodes, Sandbox } from './sandbox.js';

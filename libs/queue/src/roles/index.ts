@@ -1,0 +1,2 @@
+export { keysOfModels } from '../seal/queue-keys.js';
+export { ensureRedisPoolRole, poolUserName, poolUserRules } from './redis-pool-role.js';

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { redisAvailable, startRedis } from '#test/redis';
+import { createTransport } from '../backends/create-transport.js';
+import { done, echoJob, membership, readAll, until, delta } from '../conformance/echo-job.conformance.js';
+import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
+import { keysOfModels } from '../seal/queue-keys.js';
+import type { QueueTransport, TransportOptions } from '../transport.js';
+import { ensureRedisPoolRole } from './redis-pool-role.js';
+
+describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
+  let server: Awaited<ReturnType<typeof startRedis>>;
+  const opened: QueueTransport[] = [];
+  const clients: Redis[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((transport) => transport.close()));
+    for (const client of clients.splice(0)) client.disconnect();
+  });
+
+  afterAll(async () => {
+    await server.close();
+  });
+
+  const open = async (clientName: string, options: Partial<TransportOptions> = {}): Promise<QueueTransport> => {
+    const common = { url: server.url, namespace: 'pools', sealKeys: [sealKey], membership, warn: () => undefined };
+    const transport = await createTransport({ ...common, clientName, ...options });
+    opened.push(transport);
+    return transport;
+  };
+
+  const role = (modelIds: string[]) => ({
+    namespace: 'pools',
+    pool: `p${randomBytes(3).toString('hex')}`,
+    password: randomBytes(16).toString('hex'),
+    modelIds,
+    modalities: ['echo'],
+  });
+
+  const connect = (url: string): Redis => {
+    const client = new Redis(url);
+    clients.push(client);
+    return client;
+  };
+
+  it('is all that a worker of its models needs', async () => {
+    const api = await open('api');
+    await api.replies.start();
+    const { url } = await ensureRedisPoolRole(server.url, role(['tiny-1.5']));
+    const worker = await open('worker', { url, sealKeys: keysOfModels([sealKey], ['tiny-1.5']) });
+    const results: string[] = [];
+    await api.results.process(async ({ requestId, status }) => void results.push(`${requestId} ${status}`));
+    await worker.consume({
+      definition: echoJob(),
+      modelId: 'tiny-1.5',
+      handler: async ({ envelope, replies }) => {
+        replies.send(delta(envelope.payload.text));
+        return done;
+      },
+    });
+    const envelope = envelopeFor(api, { payload: { text: 'hello', count: 1 } });
+    const reading = readAll(api.replies.open(envelope.requestId));
+    await api.producer.enqueue(echoJob(), envelope);
+    expect(await reading).toContainEqual(delta('hello'));
+    await until(() => results.length > 0);
+    expect(results).toEqual([`${envelope.requestId} succeeded`]);
+    await worker.ping();
+    expect(await connect(server.url).call('ACL', 'LOG')).toEqual([]);
+  });
+
+  it('shows no other queue, no result and no reply, and no names of keys', async () => {
+    const api = await open('api');
+    await api.replies.start();
+    const envelope = envelopeFor(api, { modelId: 'victim' });
+    await api.producer.enqueue(echoJob(), envelope);
+    const { url } = await ensureRedisPoolRole(server.url, role(['vict', 'tiny-1.5']));
+    const client = connect(url);
+    const job = `pools:echo.victim:${envelope.requestId}`;
+    for (const command of [
+      ['KEYS', '*'],
+      ['SCAN', '0'],
+      ['HGETALL', job],
+      ['LRANGE', 'pools:echo.victim:wait', '0', '-1'],
+      ['DEL', job],
+      ['EVAL', `return redis.call('HGETALL', '${job}')`, '0'],
+      ['LRANGE', 'pools:job-results:wait', '0', '-1'],
+      ['RPOP', 'pools:job-results:wait'],
+      ['DEL', 'pools:job-results:wait'],
+      ['XRANGE', `pools:reply:${api.replies.address}`, '-', '+'],
+      ['DEL', `pools:reply:${api.replies.address}`],
+      ['FLUSHALL'],
+      ['CONFIG', 'GET', '*'],
+      ['ACL', 'LIST'],
+      ['MONITOR'],
+    ]) {
+      const [name = '', ...rest] = command;
+      await expect(client.call(name, ...rest), command.join(' ')).rejects.toThrow(
+        /NOPERM|ACL failure|can't access|permission/i,
+      );
+    }
+    expect(await connect(server.url).exists(job)).toBe(1);
+  });
+
+  it('cannot open a job of another model, even with its bytes', async () => {
+    const warnings: string[] = [];
+    const warn = (message: string) => void warnings.push(message);
+    const worker = await open('worker', { sealKeys: keysOfModels([sealKey], ['other']), warn });
+    const api = await open('api');
+    const results: string[] = [];
+    const processing = await api.results.process(async ({ error }) => void results.push(error?.code ?? 'none'));
+    const seen: unknown[] = [];
+    await worker.consume({
+      definition: echoJob(),
+      modelId: 'sealed',
+      handler: async ({ envelope }) => {
+        seen.push(envelope.payload);
+        return done;
+      },
+    });
+    await api.producer.enqueue(echoJob(), envelopeFor(api, { modelId: 'sealed', replyTo: null }));
+    await until(() => results.length > 0);
+    expect([results, seen]).toEqual([['INFERENCE_FAILED'], []]);
+    expect(warnings).toEqual(['SLUICE_QUEUE_KEY has no key for sealed: its jobs fail here.']);
+    await processing.close();
+  });
+});

@@ -1,0 +1,79 @@
+import { Redis } from 'ioredis';
+import { PlatformError } from '#common';
+import { jobResultQueueName } from '../jobs/job-result-queue.js';
+import { queueName } from '../jobs/job-definition.js';
+
+export interface PoolRole {
+  /** Prefix of the queue's keys, as in `SLUICE_NAMESPACE`. */
+  namespace: string;
+  pool: string;
+  password: string;
+  modelIds: readonly string[];
+  /** Every kind of job: a model has a queue for each. */
+  modalities: readonly string[];
+}
+
+/** Servers before 7 cannot allow commands for some keys only. */
+const minimumMajorVersion = 7;
+
+/** What adds a job to the queue of results, and reads none: BullMQ's scripts run with the rights of their caller. */
+const reportingCommands = [
+  ...['eval', 'evalsha', 'exists', 'incr', 'hset', 'hmset', 'hget', 'hmget', 'hexists', 'hsetnx', 'sadd', 'sismember'],
+  ...['lpush', 'rpush', 'llen', 'xadd', 'xtrim', 'zadd', 'zcard', 'zcount', 'zscore', 'set', 'get', 'type'],
+];
+
+export function poolUserName({ namespace, pool }: Pick<PoolRole, 'namespace' | 'pool'>): string {
+  return `${namespace}-pool-${pool}`;
+}
+
+/** Returns the rules of `ACL SETUSER` for the workers of a pool, in the form of an ACL file. */
+export function poolUserRules({ namespace, password, modelIds, modalities }: PoolRole): string[] {
+  const queues = modelIds.flatMap((modelId) => modalities.map((modality) => queueName(modality, escaped(modelId))));
+  const reporting = reportingCommands.map((command) => `+${command}`).join(' ');
+  return [
+    ...['reset', 'on', `>${password}`, 'resetchannels', `&${namespace}:bus:*`],
+    ...queues.map((queue) => `~${namespace}:${queue}:*`),
+    // Without the commands that show keys or change the server; `info` says how much memory is left.
+    ...['+@all', '-@admin', '-@dangerous', '-scan', '-randomkey', '-pubsub', '-function', '-fcall', '-fcall_ro'],
+    ...['-script', '+script|load', '+info'],
+    // Results are added and never read; replies are sent and never read.
+    `(${reporting} ~${namespace}:${jobResultQueueName}:*)`,
+    `(+xadd %W~${namespace}:reply:*)`,
+  ];
+}
+
+/**
+ * Creates or replaces the Redis user of a pool. Resolves to the URL for its workers, and whether the server keeps the user
+ * when it restarts. Rejects with `SERVICE_UNAVAILABLE` for servers before 7.
+ */
+export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<{ url: string; isKept: boolean }> {
+  const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const [, major = '0'] = /redis_version:(\d+)/.exec(await client.info('server')) ?? [];
+    if (Number(major) < minimumMajorVersion) {
+      throw new PlatformError('SERVICE_UNAVAILABLE', `Redis ${major} has no users with limited keys: start version 7.`);
+    }
+    await client.call('ACL', 'SETUSER', poolUserName(role), ...poolUserRules(role));
+    const isKept = await client.call('ACL', 'SAVE').then(
+      () => true,
+      () => false,
+    );
+    return { url: withUser(url, poolUserName(role), role.password), isKept };
+  } finally {
+    client.disconnect();
+  }
+}
+
+function withUser(server: string, user: string, password: string): string {
+  const url = new URL(server);
+  url.username = user;
+  url.password = password;
+  return url.href;
+}
+
+/** Key patterns give a meaning to these. */
+function escaped(modelId: string): string {
+  return modelId.replaceAll(/[*?[\]\\^-]/g, '\\$&');
+}

@@ -1,0 +1,1 @@
+export { canonicalJson, isSignedWith, signResult } from './signed-result.js';

@@ -1,0 +1,47 @@
+import { Module } from '@nestjs/common';
+import { DocumentExtractor } from '#documents';
+import { Egress } from '#egress';
+import { EgressModule } from '#egress/nest';
+import { ApiConfig } from '#platform/config';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { PrismaService } from '#platform/prisma';
+import { HttpPageReader } from '../pages/http-page-reader.js';
+import { PageReader } from '../pages/page-reader.js';
+import { Robots } from '../pages/robots.js';
+import { createProviders } from '../search/create-providers.js';
+import { ProviderSearch } from '../search/provider-search.js';
+import { SearchCache } from '../search/search-cache.js';
+import { SearchCacheRepository } from '../search/search-cache.repository.js';
+import { WebSearch } from '../search/web-search.js';
+
+/** Pages wait for each other, whoever asks for them; each takes about a second. */
+const pageSlots = { slotsPerOwner: 2, maxWaiting: 64, maxWaitingPerOwner: 64, maxWaitMs: 20_000 };
+
+/** Search of the web, and its pages. */
+@Module({
+  imports: [EgressModule],
+  providers: [
+    { provide: WebSearch, inject: [ApiConfig, PrismaService, Logger, Metrics], useFactory: searchOf },
+    { provide: PageReader, inject: [ApiConfig, Egress], useFactory: readerOf },
+  ],
+  exports: [WebSearch, PageReader],
+})
+export class WebModule {}
+
+function readerOf({ pageRobots }: ApiConfig, egress: Egress): PageReader {
+  const extractor = new DocumentExtractor({ slots: pageSlots });
+  return new HttpPageReader({ egress, extractor, robots: pageRobots ? new Robots(egress) : null });
+}
+
+function searchOf(
+  { search, secretKeys }: ApiConfig,
+  prisma: PrismaService,
+  logger: Logger,
+  metrics: Metrics,
+): WebSearch {
+  const { cacheMs: lifetimeMs } = search;
+  const repository = new SearchCacheRepository(prisma);
+  const cache = lifetimeMs > 0 ? new SearchCache({ repository, secretKeys, lifetimeMs, logger }) : null;
+  return new ProviderSearch({ providers: createProviders(search), logger, cache, metrics });
+}

@@ -1,0 +1,61 @@
+interface Rule {
+  path: string;
+  isAllowed: boolean;
+}
+
+const maxRules = 2_000;
+
+/** Rules of a robots.txt for one agent (RFC 9309). */
+export class RobotsRules {
+  private constructor(private readonly rules: readonly Rule[]) {}
+
+  /** Takes the group that names the agent, otherwise the one for all agents. */
+  static parse(text: string, agent: string): RobotsRules {
+    const groups = new Map<string, Rule[]>();
+    let current: Rule[][] = [];
+    let isNaming = false;
+    for (const line of text.split(/\r\n|\r|\n/).slice(0, maxRules * 2)) {
+      const match = /^\s*([a-z-]+)\s*:\s*([^#]*?)\s*(?:#.*)?$/i.exec(line.slice(0, 2_048));
+      const [name, value] = [match?.[1]?.toLowerCase(), match?.[2] ?? ''];
+      if (name === 'user-agent') {
+        if (!isNaming) current = [];
+        const group = groups.get(value.toLowerCase()) ?? [];
+        groups.set(value.toLowerCase(), group);
+        current.push(group);
+        isNaming = true;
+      } else if (name === 'allow' || name === 'disallow') {
+        isNaming = false;
+        if (value !== '') for (const group of current) group.push({ path: value, isAllowed: name === 'allow' });
+      }
+    }
+    return new RobotsRules((groups.get(agent) ?? groups.get('*') ?? []).slice(0, maxRules));
+  }
+
+  /** The longest matching rule decides; of two equal ones, the permission. */
+  allows(url: string): boolean {
+    const { pathname, search } = new URL(url);
+    let best: Rule = { path: '', isAllowed: true };
+    for (const rule of this.rules) {
+      const isBetter = rule.path.length > best.path.length || (rule.path.length === best.path.length && rule.isAllowed);
+      if (isBetter && matches(rule.path, pathname + search)) best = rule;
+    }
+    return best.isAllowed;
+  }
+}
+
+/** `*` stands for anything, a final `$` for the end. Compares part by part, without backtracking. */
+function matches(pattern: string, path: string): boolean {
+  const isWhole = pattern.endsWith('$');
+  const [first = '', ...parts] = (isWhole ? pattern.slice(0, -1) : pattern).split('*');
+  if (!path.startsWith(first)) return false;
+  let position = first.length;
+  const last = parts.pop();
+  for (const part of parts) {
+    const found = path.indexOf(part, position);
+    if (found < 0) return false;
+    position = found + part.length;
+  }
+  if (last === undefined) return !isWhole || position === path.length;
+  if (isWhole) return path.length - last.length >= position && path.endsWith(last);
+  return path.indexOf(last, position) >= 0;
+}

@@ -1,0 +1,24 @@
+import { Egress } from '#egress';
+import type { SearchProviderName, SearchSettings } from '#platform/config';
+import type { ProviderConnection } from './ask-provider.js';
+import { BraveProvider } from './brave.provider.js';
+import type { SearchProvider } from './search-provider.js';
+import { SearxngProvider } from './searxng.provider.js';
+import { SerperProvider } from './serper.provider.js';
+import { TavilyProvider } from './tavily.provider.js';
+
+type Create = (connections: { own: ProviderConnection; public: ProviderConnection }, secret: string) => SearchProvider;
+
+const creators: Record<SearchProviderName, Create> = {
+  searxng: ({ own }, url) => new SearxngProvider(own, url),
+  brave: ({ public: connection }, key) => new BraveProvider(connection, key),
+  tavily: ({ public: connection }, key) => new TavilyProvider(connection, key),
+  serper: ({ public: connection }, key) => new SerperProvider(connection, key),
+};
+
+/** Returns the configured providers in their order. Only a server of the operator may have a private address. */
+export function createProviders({ providers, timeoutMs }: SearchSettings): SearchProvider[] {
+  const own = { egress: new Egress({ allowedNetworks: ['0.0.0.0/0', '::/0'] }), timeoutMs };
+  const connections = { own, public: { egress: new Egress(), timeoutMs } };
+  return providers.map(({ name, secret }) => creators[name](connections, secret));
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+// `npm run nightly [-- name …]`: what takes too long for `.ci/run`, one step after another, also after a failure.
+import { resolve } from 'node:path';
+import { root, runSteps, tool } from './steps.mjs';
+
+const script = (name, ...args) => [process.execPath, resolve(root, 'scripts', name), ...args];
+const source = ['--conditions=sluice-source', '--import', resolve(root, 'test/harness/run-source.mjs')];
+const program = (path, ...args) => [process.execPath, ...source, resolve(root, path), ...args];
+
+const steps = [
+  { name: 'node-versions', command: script('test-node-versions.mjs') },
+  { name: 'faults', command: script('test.mjs', 'faults') },
+  { name: 'simulation', command: program('test/simulation/main.ts', '--nightly', '--most-minutes', '60') },
+  { name: 'schemas', command: program('test/schemas/main.ts') },
+  { name: 'mutations', command: program('test/mutations/main.ts', '--files', '10000') },
+  {
+    name: 'tokenizers',
+    command: [process.execPath, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'convert/tokenizer/reference'],
+    env: { SLUICE_TEST_TOKENIZER_TEXTS: '5000' },
+  },
+  { name: 'clients', command: script('test-clients.mjs', '--runs', '20') },
+];
+
+const names = process.argv.slice(2);
+const known = steps.map(({ name }) => name);
+if (names.includes('--help')) {
+  console.log(`npm run nightly [-- name …]\n\nRuns what is too long for .ci/run. Names: ${known.join(', ')}.`);
+  process.exit(0);
+}
+const unknown = names.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  console.error(`Unknown: ${unknown.join(', ')}. The steps are ${known.join(', ')}.`);
+  process.exit(2);
+}
+
+const chosen = names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name));
+process.exit((await runSteps(chosen)) === 0 ? 0 : 1);

@@ -1,0 +1,92 @@
+import type { OpenapiDocument } from './openapi-facts.js';
+
+interface Schema {
+  $ref?: string;
+  allOf?: Schema[];
+  properties?: Record<string, Schema>;
+  description?: string;
+}
+
+/** A field of a request body. */
+interface Field {
+  /** `service_parameters.strip_thinking_response` */
+  name: string;
+  effect: Effect;
+}
+
+type Effect = 'yes' | 'no' | 'refused';
+
+const introduction = `# Fields
+
+Every field of every JSON or form body, by route. A field without an effect is checked and then ignored, so that clients
+that send it work. A refused field may only say that it is not wanted, such as \`false\` or \`off\`. The list is generated from the request classes by \`test/conformance/openapi.spec.ts\`.
+
+Fields that are not listed are ignored, except these of other services, which are a 400 that names them:
+
+- chat: \`modalities\` other than text, \`audio\`, a \`logit_bias\` with entries, \`web_search_options\`
+- speech: a \`stream_format\` other than \`audio\`
+
+Two fields of other services are translated: \`functions\` and \`function_call\` mean \`tools\` and \`tool_choice\`.
+`;
+
+/** What descriptions of fields say that are ignored, or that nothing here fulfils. */
+const withoutEffect = /\bAccepted without effect\b/;
+const refused = /^Refused\b/;
+
+function effectOf({ description = '' }: Schema): Effect {
+  if (refused.test(description)) return 'refused';
+  return withoutEffect.test(description) ? 'no' : 'yes';
+}
+
+/** Returns the Markdown page with the fields of every request body of a document. */
+export function describeFields(document: OpenapiDocument): string {
+  const sections = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item as Record<string, { requestBody?: { content?: Record<string, { schema?: Schema }> } }>).flatMap(
+      ([method, { requestBody }]) => {
+        const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema ?? {});
+        const fields = distinct(schemas.flatMap((schema) => fieldsOf(document, schema, '', 0)));
+        return fields.length === 0 ? [] : [sectionOf(`${method.toUpperCase()} ${path}`, fields)];
+      },
+    ),
+  );
+  return `${introduction}\n${sections.toSorted().join('\n')}`;
+}
+
+function sectionOf(route: string, fields: readonly Field[]): string {
+  const line = (title: string, effect: Effect): string[] => {
+    const names = fields.filter((field) => field.effect === effect).map(({ name }) => `\`${name}\``);
+    return names.length === 0 ? [] : [`| ${title} | ${names.toSorted().join(', ')} |`];
+  };
+  return [
+    `## ${route}`,
+    '',
+    '| Effect | Fields |',
+    '| --- | --- |',
+    ...line('yes', 'yes'),
+    ...line('none', 'no'),
+    ...line('refused', 'refused'),
+    '',
+  ].join('\n');
+}
+
+/** Members of members belong to the field; lists and deeper objects are what a field holds. */
+function fieldsOf(document: OpenapiDocument, schema: Schema, prefix: string, depth: number): Field[] {
+  const { properties = {} } = resolved(document, schema);
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const field: Field = { name: `${prefix}${name}`, effect: effectOf(property) };
+    const inner = depth === 0 ? fieldsOf(document, property, `${prefix}${name}.`, 1) : [];
+    return inner.length > 0 && field.effect === 'yes' ? inner : [field];
+  });
+}
+
+function resolved(document: OpenapiDocument, schema: Schema): Schema {
+  const { $ref, allOf } = schema;
+  if (allOf?.[0] !== undefined) return resolved(document, allOf[0]);
+  if ($ref === undefined) return schema;
+  const { schemas } = (document as unknown as { components: { schemas: Record<string, Schema> } }).components;
+  return schemas[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {};
+}
+
+function distinct(fields: readonly Field[]): Field[] {
+  return [...new Map(fields.map((field) => [field.name, field])).values()];
+}

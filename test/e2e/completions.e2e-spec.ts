@@ -1,0 +1,95 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Platform, startPlatform } from '#test/platform';
+import { stopConsistently } from '#test/stop-consistently';
+import { installTinyModel } from '#test/tiny-models';
+
+/* Text completions on the product's engine: token ids, several prompts, log-probabilities, money. */
+
+const model = 'tiny-llama';
+const price = { usd: 1, diem: 1 };
+
+let home: string;
+let platform: Platform;
+let client: OpenAI;
+let idOf: (token: string) => number;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
+  const manifest = await installTinyModel(home, { manifest: { pricing: { input: price, output: price } } });
+  const path = join(home, 'models', model, 'tokenizer.json');
+  const { model: bpe } = JSON.parse(await readFile(path, 'utf8')) as { model: { vocab: Record<string, number> } };
+  idOf = (token) => bpe.vocab[token] ?? -1;
+  platform = await startPlatform({ engine: 'text', home, manifests: [manifest] });
+  client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+});
+
+afterAll(async () => {
+  try {
+    await stopConsistently(platform);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+});
+
+describe('a text completion', () => {
+  it('continues token ids, which it echoes as their text', async () => {
+    const prompt = ['r', 'i', 'v', 'e', 'r'].map(idOf);
+    const { choices, usage } = await client.completions.create({ model, prompt, echo: true, max_tokens: 4, seed: 7 });
+    expect(choices[0]?.text.startsWith('river')).toBe(true);
+    expect(usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 4 });
+  });
+
+  it('continues each text as if it were alone, and pays for all of them once', async () => {
+    const prompt = ['the river', 'a boat', 'the river'];
+    const options = { model, max_tokens: 5, seed: 7, n: 2 };
+    const together = await client.completions.create({ ...options, prompt });
+    const [alone, other] = await Promise.all(
+      prompt.slice(0, 2).map(async (each) => await client.completions.create({ ...options, prompt: each })),
+    );
+    const texts = together.choices.map(({ text }) => text);
+    const expected = [alone, other, alone].flatMap((each) => each?.choices.map(({ text }) => text) ?? []);
+    expect([texts, together.choices.map(({ index }) => index)]).toEqual([expected, [0, 1, 2, 3, 4, 5]]);
+    const { prompt_tokens: input = 0, completion_tokens: output = 0 } = together.usage ?? {};
+    expect([input, output]).toEqual([2 * (alone?.usage?.prompt_tokens ?? 0) + (other?.usage?.prompt_tokens ?? 0), 30]);
+    const id = together.id.replace('cmpl-', '');
+    await platform.closedJobs();
+    const rows = await platform.query<{ charged_nano: string }>(
+      `SELECT charged_nano FROM holds WHERE request_id = '${id}'`,
+    );
+    // One dollar per million tokens; cached ones cost the same here.
+    expect(rows.map(({ charged_nano: nano }) => nano)).toEqual([String((input + output) * 1_000)]);
+  });
+
+  it('tells where each token begins', async () => {
+    const { choices } = await client.completions.create({ model, prompt: 'the', logprobs: 2, max_tokens: 6, seed: 3 });
+    const { text, logprobs } = choices[0] ?? { text: '' };
+    expect(logprobs?.tokens).toHaveLength(6);
+    expect(logprobs?.token_logprobs?.every((score) => score <= 0)).toBe(true);
+    for (const [index, offset] of (logprobs?.text_offset ?? []).entries()) {
+      const token = logprobs?.tokens?.[index] ?? '';
+      if (!token.startsWith('bytes:')) expect([...text].slice(offset).join('').startsWith(token)).toBe(true);
+    }
+  });
+
+  it('is refused by the prompt that is wrong, and costs nothing', async () => {
+    const prompts: [string, OpenAI.CompletionCreateParams['prompt'], string][] = [
+      ['prompt', [idOf('a'), 999_999], 'INVALID_REQUEST'],
+      ['prompt[1]', [[idOf('a')], [999_999]], 'INVALID_REQUEST'],
+      ['prompt[1]', ['a', 'x y '.repeat(300)], 'context_length_exceeded'],
+    ];
+    for (const [param, prompt, code] of prompts) {
+      const call = client.completions.create({ model, prompt });
+      await expect(call).rejects.toMatchObject({ status: 400, code, param });
+    }
+    await platform.closedJobs();
+    const failed = await platform.query<{ charged_nano: string | null }>(
+      `SELECT charged_nano FROM jobs LEFT JOIN holds USING (request_id) WHERE jobs.state = 'failed'`,
+    );
+    expect(failed.length).toBeGreaterThan(0);
+    expect(failed.filter(({ charged_nano: nano }) => nano !== null && nano !== '0')).toEqual([]);
+  });
+});

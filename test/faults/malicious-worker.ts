@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { noTokens } from '#common';
+import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
+import type { JobReport, JobResult, QueueTransport, RunningJob } from '#queue';
+import { signResult } from '#queue/signing';
+import type { Platform } from '#test/platform';
+
+const billion = 1_000_000_000;
+const impossible = { ...noTokens, completionTokens: billion };
+
+/** Attacks with the credentials of a pool that serves one model; `victim` is a model of another pool. */
+export class MaliciousWorker {
+  /** What was tried and what came of it. */
+  readonly transcript: string[] = [];
+
+  constructor(
+    private readonly transport: QueueTransport,
+    private readonly client: Redis,
+    private readonly names: { own: string; victim: string },
+  ) {}
+
+  /** Commands that would show or change jobs, results and replies of others; returns those that the server allowed. */
+  async read(requestId: string, replyAddress: string): Promise<string[]> {
+    const queue = `sluice:chat.${this.names.victim}`;
+    const allowed: string[] = [];
+    for (const command of [
+      'KEYS *',
+      'SCAN 0',
+      `HGETALL ${queue}:${requestId}`,
+      `LRANGE ${queue}:wait 0 -1`,
+      `DEL ${queue}:${requestId}`,
+      'LRANGE sluice:job-results:wait 0 -1',
+      'DEL sluice:job-results:wait',
+      `XRANGE sluice:reply:${replyAddress} - +`,
+      'MONITOR',
+      'CONFIG GET requirepass',
+      'ACL LIST',
+      'FLUSHALL',
+    ]) {
+      const [name = '', ...rest] = command.split(' ');
+      const answer = await this.client.call(name, ...rest).then(
+        () => 'allowed',
+        (error: Error) => error.message.slice(0, 60),
+      );
+      if (answer === 'allowed') allowed.push(command);
+      this.note('read', `${command} → ${answer}`);
+    }
+    return allowed;
+  }
+
+  /** Reports a billion tokens for a job of another pool, without a ticket and with a guessed one. */
+  async forge(requestId: string): Promise<void> {
+    const result = this.result({ requestId, modelId: this.names.victim, usage: impossible });
+    const guessed = { keyId: 'deadbeef', bounds: impossible, secret: randomBytes(32).toString('base64') };
+    await this.transport.results.report(result);
+    await this.transport.results.report(signResult(result, guessed));
+    this.note('forge', `${billion} tokens for ${requestId}, unsigned and with a guessed ticket`);
+  }
+
+  /** Serves its own model; `handle` gets each job. */
+  async serve(handle: (job: RunningJob<ChatJobPayload>) => Promise<JobReport>): Promise<{ close(): Promise<void> }> {
+    const { own } = this.names;
+    const served = {
+      modelId: own,
+      modalities: ['chat'],
+      state: 'ready',
+      slots: 1,
+      running: 0,
+      provider: 'cpu',
+    } as const;
+    const heartbeat = { processId: 'malicious', role: 'worker', replyAddress: null, models: [served] } as const;
+    await this.transport.membership.join(() => ({ ...heartbeat, models: [served] }));
+    const consumer = await this.transport.consume({ definition: chatJob, modelId: own, handler: handle });
+    return { close: () => consumer.close(0) };
+  }
+
+  /** Ends its own job with more than its payload allows, and the victim's job with the ticket of its own. */
+  async claimTooMuch({ envelope }: RunningJob<ChatJobPayload>, victimId: string): Promise<JobReport> {
+    const stolen = this.result({ requestId: victimId, modelId: this.names.victim, usage: impossible });
+    await this.transport.results.report(signResult(stolen, envelope.ticket));
+    this.note('forge', `${billion} tokens for ${victimId}, with the ticket of ${envelope.requestId}`);
+    this.note('overcharge', `${billion} tokens for its own job ${envelope.requestId}, with its ticket`);
+    return { usage: impossible, cancelled: false, executionMs: 1 };
+  }
+
+  /** Reports an honest result many times, and with other usage. */
+  async replay({ envelope }: RunningJob<ChatJobPayload>, times: number): Promise<void> {
+    const { requestId, attempt, modelId, ticket } = envelope;
+    const honest = signResult(
+      this.result({ requestId, attempt, modelId, usage: { ...noTokens, promptTokens: 1, completionTokens: 1 } }),
+      ticket,
+    );
+    for (let time = 0; time < times; time += 1) await this.transport.results.report(honest);
+    await this.transport.results.report({ ...honest, usage: { ...noTokens, promptTokens: 1, completionTokens: 2 } });
+    this.note('replay', `the result of ${requestId} ${times} times, and once with changed usage`);
+  }
+
+  /** Fills the queue of results with what no worker reports. */
+  async flood(count: number): Promise<void> {
+    const junk = Array.from({ length: count }, (_value, index) =>
+      index % 2 === 0 ? this.result({ requestId: `flood-${index}` }) : (`junk ${index}` as unknown as JobResult),
+    );
+    await Promise.all(junk.map((result) => this.transport.results.report(result)));
+    this.note('flood', `${count} results without a ticket, half of them malformed`);
+  }
+
+  note(attack: string, line: string): void {
+    this.transcript.push(`${attack.padEnd(10)} ${line}`);
+  }
+
+  private result(changes: Partial<JobResult>): JobResult {
+    const base = { requestId: 'r', attempt: 1, modality: 'chat', modelId: this.names.own, retries: 0, error: null };
+    return { ...base, status: 'succeeded', usage: noTokens, executionMs: 1, finishedAtMs: 0, ...changes };
+  }
+}
+
+/** Results that ops has refused, by reason. */
+export async function countRefusals(platform: Platform): Promise<Record<string, number>> {
+  const text = await (await fetch(`${platform.operationsUrl('ops')}/metrics`)).text();
+  const lines = text.matchAll(/^sluice_job_results_refused_total\{[^}]*reason="([\w-]+)"[^}]*\} (\d+)/gm);
+  return Object.fromEntries([...lines].map(([, reason = '', count]) => [reason, Number(count)]));
+}

@@ -1,0 +1,337 @@
+"""Writes tiny decoders in the layout of the model hubs, with results of the reference implementation.
+
+    python -m venv /tmp/reference && /tmp/reference/bin/pip install torch==2.15.0 transformers==5.23.0 numpy
+    /tmp/reference/bin/python tools/reference/tiny_checkpoints.py [names…]
+
+Each folder of `libs/model-store/src/convert/safetensors/__fixtures__` holds a model with random weights as
+`save_pretrained` writes it, and `expected.json`: prompts with the logits of some greedy steps in float32, and the text.
+All share the files of `tokenizer`. The 4-bit models are packed here by the published layouts of AWQ (GEMM) and GPTQ;
+their expected results come from the weights that this script unpacks again.
+"""
+
+import base64
+import json
+import pathlib
+import shutil
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+root = pathlib.Path(__file__).resolve().parents[2]
+folder = root / "libs/model-store/src/convert/safetensors/__fixtures__"
+
+text = """The river was happy, and the boat was small. A lighthouse keeper counted 12 ships before the storm.
+"Hello!" said the captain. How are you today? Fine, thank you; the wind is good and the sea is calm.
+def add(a, b): return a + b  # naïve café, déjà vu, 水が好きです, 🌊 waves
+"""
+template = (
+    "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+prompts = ["The river was happy", '"Hello!" said 水 to 12 ships 🌊, and the boat']
+vocabulary = 300
+
+
+def make_tokenizer() -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<|begin|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer.train_from_iterator([text], trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|begin|>", eos_token="<|end|>", chat_template=template
+    )
+
+
+common = dict(
+    vocab_size=vocabulary,
+    hidden_size=32,
+    intermediate_size=48,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=256,
+    bos_token_id=0,
+    eos_token_id=1,
+    pad_token_id=None,
+    attn_implementation="eager",
+)
+llama3 = dict(
+    rope_type="llama3",
+    factor=4.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_position_embeddings=64,
+    rope_theta=10000.0,
+)
+half, brain, single = torch.float16, torch.bfloat16, torch.float32
+
+
+def rope(kind="default", base=10000.0, **more):
+    return dict(rope_type=kind, rope_theta=base, **more)
+
+
+yarn = rope("yarn", factor=4.0, original_max_position_embeddings=32, beta_fast=16.0, attention_factor=1.2)
+long = rope("longrope", short_factor=[1.0, 1.1, 1.3, 1.6], long_factor=[1.5, 2.0, 4.0, 8.0])
+
+# Name, class, what differs from `common`, type of the weights, and the largest shard.
+decoder_models = {
+    "llama": ("Llama", dict(rope_parameters=llama3), brain, "40KB"),
+    "llama-bias": ("Llama", dict(attention_bias=True, rope_parameters=dict(rope_type="linear", factor=2.0, rope_theta=10000.0)), half, "1GB"),
+    "mistral": ("Mistral", dict(head_dim=16, sliding_window=None), half, "1GB"),
+    "qwen2": ("Qwen2", dict(tie_word_embeddings=True), brain, "1GB"),
+    "qwen3": ("Qwen3", dict(head_dim=16, tie_word_embeddings=True), single, "1GB"),
+    "llama-yarn": ("Llama", dict(rope_parameters=yarn), brain, "1GB"),
+    "mistral-window": ("Mistral", dict(sliding_window=6), brain, "1GB"),
+    "mistral3": ("Mistral3", dict(tie_word_embeddings=False), brain, "1GB"),
+    "mixtral": ("Mixtral", dict(num_local_experts=4, num_experts_per_tok=2, intermediate_size=16), brain, "1GB"),
+    "qwen3-moe": (
+        "Qwen3Moe",
+        dict(num_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, head_dim=8, norm_topk_prob=True),
+        brain,
+        "1GB",
+    ),
+    "phi3": ("Phi3", dict(rope_parameters=long, original_max_position_embeddings=8), brain, "1GB"),
+    "phi4-mini": (
+        "Phi3",
+        dict(rope_parameters=rope(partial_rotary_factor=0.5), tie_word_embeddings=True, sliding_window=7),
+        brain,
+        "1GB",
+    ),
+    "smollm3": ("SmolLM3", dict(num_hidden_layers=4, no_rope_layers=[1, 0, 1, 1]), brain, "1GB"),
+    "olmo2": ("Olmo2", dict(rope_parameters=rope(base=5e5)), brain, "1GB"),
+    "granite": (
+        "Granite",
+        dict(
+            embedding_multiplier=3.0,
+            residual_multiplier=0.6,
+            logits_scaling=0.7,
+            attention_multiplier=0.25,
+            tie_word_embeddings=True,
+        ),
+        brain,
+        "1GB",
+    ),
+    "gemma": ("Gemma", dict(head_dim=12, num_key_value_heads=1), brain, "1GB"),
+    "gemma2": (
+        "Gemma2",
+        dict(
+            head_dim=8,
+            sliding_window=6,
+            query_pre_attn_scalar=12,
+            attn_logit_softcapping=2.0,
+            final_logit_softcapping=5.0,
+        ),
+        brain,
+        "1GB",
+    ),
+    "gemma3": (
+        "Gemma3",
+        dict(
+            head_dim=8,
+            sliding_window=6,
+            query_pre_attn_scalar=12,
+            num_hidden_layers=3,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            rope_parameters=dict(sliding_attention=rope(), full_attention=rope("linear", 1e6, factor=8.0)),
+        ),
+        brain,
+        "1GB",
+    ),
+    "gemma3-sees": ("Gemma3Sees", dict(head_dim=8, sliding_window=6, query_pre_attn_scalar=12), brain, "1GB"),
+    "olmo3": (
+        "Olmo3",
+        dict(
+            num_hidden_layers=4,
+            sliding_window=6,
+            rope_parameters=dict(sliding_attention=rope(), full_attention=yarn),
+        ),
+        brain,
+        "1GB",
+    ),
+    "glm4": (
+        "Glm4",
+        dict(head_dim=8, rope_parameters=rope(partial_rotary_factor=0.5), attention_bias=True),
+        brain,
+        "1GB",
+    ),
+    "command-r": ("Cohere", dict(use_qk_norm=True, logit_scale=0.5), brain, "1GB"),
+    "cohere2": ("Cohere2", dict(head_dim=8, logit_scale=0.5, sliding_window=6, num_hidden_layers=4), brain, "1GB"),
+}
+
+
+def randomize(model: torch.nn.Module, seed: int) -> None:
+    """Weights of a size that makes every part of the model count."""
+    torch.manual_seed(seed)
+    for name, value in model.named_parameters():
+        if value.dim() > 1:
+            torch.nn.init.normal_(value, std=0.6 if "embed" in name else 1.2 / value.shape[-1] ** 0.5)
+        else:
+            around = 1.0 if "norm" in name and float(value.mean()) > 0.5 else 0.0
+            torch.nn.init.normal_(value, mean=around, std=0.2)
+
+
+def packed(values: torch.Tensor) -> str:
+    return base64.b64encode(values.float().numpy().astype("<f4").tobytes()).decode()
+
+
+@torch.no_grad()
+def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, prompt: str, steps: int = 12):
+    ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    given = len(ids)
+    rows, margin = [], float("inf")
+    for _ in range(steps):
+        logits = model(torch.tensor([ids]), use_cache=False).logits[0, -1]
+        best = logits.topk(2).values
+        margin = min(margin, float(best[0] - best[1]))
+        rows.append(logits)
+        ids.append(int(logits.argmax()))
+    result = dict(
+        prompt=prompt,
+        ids=ids[:given],
+        logits=[packed(row) for row in rows[:3]],
+        greedy=ids[given:],
+        text=tokenizer.decode(ids[given:]),
+    )
+    return result, margin
+
+
+def answers(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast):
+    results = [run(model, tokenizer, prompt) for prompt in prompts]
+    return [result for result, _ in results], min(margin for _, margin in results)
+
+
+def write(name: str, model, results) -> None:
+    made = dict(torch=torch.__version__.split("+")[0], transformers=transformers.__version__)
+    content = dict(madeWith=made, results=results)
+    (folder / name / "expected.json").write_text(json.dumps(content, ensure_ascii=False) + "\n")
+    size = sum(path.stat().st_size for path in (folder / name).iterdir())
+    print(name, f"{size / 1000:.0f} kB")
+
+
+def make_decoder(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    kind, changes, dtype, shard = decoder_models[name]
+    target = folder / name
+    eyes = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28)
+    if kind == "Mistral3":
+        model_class = transformers.Mistral3ForConditionalGeneration
+        inner = transformers.MistralConfig(**{**common, **changes, "sliding_window": None})
+        config = transformers.Mistral3Config(
+            text_config=inner, vision_config=transformers.PixtralVisionConfig(**eyes), **changes
+        )
+    elif kind == "Gemma3Sees":
+        model_class = transformers.Gemma3ForConditionalGeneration
+        config = transformers.Gemma3Config(
+            text_config=transformers.Gemma3TextConfig(**{**common, **changes}),
+            vision_config=transformers.SiglipVisionConfig(**eyes, patch_size=14),
+            mm_tokens_per_image=1,
+            image_token_index=299,
+        )
+    else:
+        model_class = getattr(transformers, f"{kind}ForCausalLM")
+        config_class = getattr(transformers, "Gemma3TextConfig" if kind == "Gemma3" else f"{kind}Config")
+        config = config_class(**{**common, **changes})
+    for seed in range(1, 40):
+        model = model_class(config).eval()
+        randomize(model, seed)
+        shutil.rmtree(target, ignore_errors=True)
+        model.generation_config.temperature = 0.7
+        model.generation_config.do_sample = True
+        model.to(dtype).save_pretrained(target, max_shard_size=shard)
+        loaded = model_class.from_pretrained(target, dtype=single, attn_implementation="eager").eval()
+        results, margin = answers(loaded, tokenizer)
+        if margin > 5e-3:
+            return write(name, loaded, results)
+    raise SystemExit(f"{name}: no seed has clear choices")
+
+
+# Name, layout, group size, `sym`, and the wider sizes that whole groups need.
+packed_models = {
+    "llama-awq": ("awq", 32, False),
+    "qwen2-gptq": ("gptq", 64, True),
+    "llama-gptq": ("gptq", 32, False),
+}
+wider = dict(hidden_size=64, intermediate_size=64, tie_word_embeddings=True, num_hidden_layers=1)
+awq_order = [0, 2, 4, 6, 1, 3, 5, 7]
+
+
+def nibbles(codes: torch.Tensor, order=range(8)) -> torch.Tensor:
+    """Packs the last dimension, eight codes per 32-bit integer, the first of `order` lowest."""
+    groups = codes.reshape(*codes.shape[:-1], -1, 8).to(torch.int64)
+    words = sum(groups[..., place] << (4 * nibble) for nibble, place in enumerate(order))
+    return torch.where(words >= 2**31, words - 2**32, words).to(torch.int32).contiguous()
+
+
+def pack(weight: torch.Tensor, layout: str, group: int, symmetric: bool):
+    """Returns the published tensors of `[outputs, inputs]`, and the weight they stand for."""
+    grouped = weight.T.reshape(-1, group, weight.shape[0])
+    low, high = grouped.amin(1), grouped.amax(1)
+    scales = torch.maximum(high, -low) / 7.5 if symmetric else (high - low) / 15
+    scales = scales.half()
+    zeros = torch.full_like(scales, 8) if symmetric else torch.round(-low / scales.float()).clamp(0, 15)
+    spread = lambda values: values.float().repeat_interleave(group, 0)
+    codes = torch.round(weight.T / spread(scales) + spread(zeros)).clamp(0, 15)
+    unpacked = ((codes - spread(zeros)) * spread(scales)).T.contiguous()
+    if layout == "awq":
+        return dict(qweight=nibbles(codes, awq_order), qzeros=nibbles(zeros, awq_order), scales=scales), unpacked
+    stored = dict(
+        qweight=nibbles(codes.T).T.contiguous(),
+        qzeros=nibbles(torch.remainder(zeros - 1, 16)),
+        scales=scales,
+        g_idx=torch.arange(codes.shape[0], dtype=torch.int32) // group,
+    )
+    return stored, unpacked
+
+
+@torch.no_grad()
+def make_packed(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    layout, group, symmetric = packed_models[name]
+    kind = "Qwen2" if name.startswith("qwen2") else "Llama"
+    target = folder / name
+    config = getattr(transformers, f"{kind}Config")(**{**common, **wider})
+    for seed in range(1, 40):
+        model = getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+        randomize(model, seed)
+        for value in model.parameters():
+            value.copy_(value.half())
+        tensors = {key: value.half() for key, value in model.state_dict().items() if key != "lm_head.weight"}
+        for key, module in model.named_modules():
+            if not isinstance(module, torch.nn.Linear) or key == "lm_head":
+                continue
+            del tensors[f"{key}.weight"]
+            stored, module.weight.data = pack(module.weight.data, layout, group, symmetric)
+            tensors.update({f"{key}.{part}": value for part, value in stored.items()})
+        results, margin = answers(model, tokenizer)
+        if margin > 2e-2:
+            break
+    else:
+        raise SystemExit(f"{name}: no seed has clear choices")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    save_file(tensors, target / "model.safetensors", metadata=dict(format="pt"))
+    settings = dict(quant_method=layout, bits=4, group_size=group)
+    settings |= dict(version="gemm", zero_point=True) if layout == "awq" else dict(desc_act=False, sym=symmetric)
+    content = json.loads(config.to_json_string(use_diff=False)) | dict(
+        architectures=[f"{kind}ForCausalLM"], dtype="float16", quantization_config=settings
+    )
+    (target / "config.json").write_text(json.dumps(content, indent=2) + "\n")
+    (target / "generation_config.json").write_text('{"bos_token_id": 0, "eos_token_id": 1}\n')
+    write(name, model, results)
+
+
+def main() -> None:
+    tokenizer = make_tokenizer()
+    shutil.rmtree(folder / "tokenizer", ignore_errors=True)
+    tokenizer.save_pretrained(folder / "tokenizer")
+    for name in sys.argv[1:] or [*decoder_models, *packed_models]:
+        (make_packed if name in packed_models else make_decoder)(name, tokenizer)
+
+
+main()

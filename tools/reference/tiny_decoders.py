@@ -1,0 +1,305 @@
+"""Writes libs/inference/src/families/decoder/__fixtures__/architectures/: for each decoder architecture a tiny configuration
+with random weights as a GGUF file, and the logits and greedy texts that transformers computes with it in float32.
+
+    python3 -m venv /tmp/reference
+    /tmp/reference/bin/pip install transformers==5.23.0 torch==2.15.0 gguf==0.19.0
+    /tmp/reference/bin/python tools/reference/tiny_decoders.py libs/inference/src/families/decoder/__fixtures__/architectures
+"""
+
+import json
+import math
+import os
+import shutil
+import sys
+
+import gguf
+import numpy as np
+import torch
+import transformers
+from transformers import AutoModelForCausalLM
+
+HIDDEN, HEADS, KEY_VALUE_HEADS, HEAD, FEED_FORWARD, VOCABULARY = 32, 4, 2, 8, 48, 96
+SIZES = dict(
+    vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=FEED_FORWARD, num_attention_heads=HEADS,
+    num_key_value_heads=KEY_VALUE_HEADS, head_dim=HEAD, max_position_embeddings=128, bos_token_id=None, eos_token_id=95,
+    pad_token_id=None,
+)  # fmt: skip
+STEPS = 12
+# Printable ASCII as a byte-level vocabulary; every prompt is one token per character.
+TOKENS = ["\u0120", *(chr(code) for code in range(33, 126)), "th", "<|end|>"]
+PROMPTS = ["Once upon a time, a small boat left the harbour.", "Why?", "The answer is 42"]
+LONG_PROMPTS = [*PROMPTS[::2], "Why is it so?"]
+
+
+def rope(kind="default", base=10000.0, **more):
+    return {"rope_type": kind, "rope_theta": base, **more}
+
+
+def case(name, arch, config, layers=2, **more):
+    """`permute` is for architectures whose GGUF files have the two values of a rotary pair side by side."""
+    return {"permute": False, "keys": {}, "one_added": False, **more, "name": name, "arch": arch, "config": config, "layers": layers}
+
+
+LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
+YARN = dict(factor=4.0, original_max_position_embeddings=32)
+LONG = dict(short_factor=[1.0, 1.1, 1.3, 1.6], long_factor=[1.5, 2.0, 4.0, 8.0])
+
+CASES = [
+    case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
+    case("llama-biased", "llama", ("Llama", dict(attention_bias=True, mlp_bias=True)), permute=True),
+    case("llama-linear", "llama", ("Llama", dict(rope_parameters=rope("linear", factor=4.0))), permute=True,
+         keys={"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}),
+    case("llama-llama3", "llama", ("Llama", dict(rope_parameters=rope("llama3", 500.0, **LLAMA3), tie_word_embeddings=True)),
+         permute=True),
+    case("llama-yarn", "llama", ("Llama", dict(rope_parameters=rope("yarn", **YARN))), permute=True,
+         keys={"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}),
+    case("mistral", "llama", ("Mistral", dict(sliding_window=12)), permute=True, keys={"attention.sliding_window": 12}),
+    case("ministral3", "mistral3", ("Ministral3", dict(rope_parameters=rope(
+        "yarn", mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.5, beta_fast=32.0, beta_slow=1.0,
+        factor=8.0, original_max_position_embeddings=16))), permute=True,
+         keys={"rope.scaling.type": "yarn", "rope.scaling.factor": 8.0, "rope.scaling.original_context_length": 16,
+               "attention.temperature_scale": 0.5}),
+    case("qwen2", "qwen2", ("Qwen2", dict(tie_word_embeddings=True))),
+    case("qwen3", "qwen3", ("Qwen3", dict(head_dim=16, rope_parameters=rope(base=1e6)))),
+    # The long factors count where a text is longer than the original context; the short ones in a shortened conversion.
+    case("phi3-long", "phi3", ("Phi3", dict(rope_parameters=rope("longrope", **LONG), original_max_position_embeddings=8)),
+         keys={"rope.scaling.original_context_length": 8, "rope.scaling.attn_factor": math.sqrt(1 + math.log(16) / math.log(8))},
+         prompts=LONG_PROMPTS),
+    case("phi3", "phi3", ("Phi3", dict(rope_parameters=rope("longrope", **LONG), original_max_position_embeddings=64)),
+         keys={"rope.scaling.original_context_length": 64, "rope.scaling.attn_factor": math.sqrt(1 + math.log(2) / math.log(64))},
+         context=64),
+    case("phi4-mini", "phi3", ("Phi3", dict(rope_parameters=rope(partial_rotary_factor=0.5), tie_word_embeddings=True,
+                                            sliding_window=10)), keys={"attention.sliding_window": 10}),
+    case("smollm3", "smollm3", ("SmolLM3", dict(rope_parameters=rope(base=5e4))), layers=5, permute=True),
+    case("olmo2", "olmo2", ("Olmo2", dict(rope_parameters=rope(base=5e5)))),
+    case("olmo3", "olmo2", ("Olmo3", dict(sliding_window=12, rope_parameters={
+             "sliding_attention": rope(), "full_attention": rope("yarn", **YARN)})), layers=4,
+         keys={"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32,
+               "attention.sliding_window": 12}),
+    case("granite", "granite", ("Granite", dict(embedding_multiplier=3.0, residual_multiplier=0.6, logits_scaling=0.7,
+                                                attention_multiplier=0.25, tie_word_embeddings=True)), permute=True,
+         keys={"embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 0.7, "attention.scale": 0.25}),
+    case("gemma", "gemma", ("Gemma", dict(tie_word_embeddings=True, head_dim=12, num_key_value_heads=1)), one_added=True),
+    case("gemma2", "gemma2", ("Gemma2", dict(tie_word_embeddings=True, sliding_window=12, query_pre_attn_scalar=8,
+                                             attn_logit_softcapping=2.0, final_logit_softcapping=5.0)), layers=3, one_added=True,
+         keys={"attention.sliding_window": 12, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 5.0}),
+    case("gemma3", "gemma3", ("Gemma3Text", dict(
+        tie_word_embeddings=True, sliding_window=12, query_pre_attn_scalar=8, intermediate_size=24, rope_parameters={
+            "sliding_attention": rope(), "full_attention": rope("linear", 1e6, factor=8.0)})), layers=7, one_added=True,
+         keys={"attention.sliding_window": 12, "rope.scaling.type": "linear", "rope.scaling.factor": 8.0}),
+    case("glm4", "glm4", ("Glm4", dict(rope_parameters=rope(partial_rotary_factor=0.5), attention_bias=True))),
+    case("command-r", "command-r", ("Cohere", dict(use_qk_norm=True, logit_scale=0.5, tie_word_embeddings=True)),
+         keys={"logit_scale": 0.5}),
+    case("cohere2", "cohere2", ("Cohere2", dict(logit_scale=0.5, tie_word_embeddings=True, sliding_window=12)), layers=4,
+         keys={"logit_scale": 0.5, "attention.sliding_window": 12}),
+    case("mixtral", "llama", ("Mixtral", dict(num_local_experts=4, num_experts_per_tok=2, intermediate_size=32)), permute=True,
+         keys={"expert_count": 4, "expert_used_count": 2}),
+    case("qwen3-moe", "qwen3moe", ("Qwen3Moe", dict(
+        num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, norm_topk_prob=True, decoder_sparse_step=1,
+        mlp_only_layers=[])), keys={"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16}),
+    case("gpt-oss", "gpt-oss", ("GptOss", dict(
+        num_local_experts=4, num_experts_per_tok=2, intermediate_size=32, sliding_window=12,
+        rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
+         keys={"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 32, "attention.sliding_window": 12,
+               "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}),
+]  # fmt: skip
+
+
+class Tie(Exception):
+    """Two tokens are so close that rounding would decide between them."""
+
+
+def compute(entry):
+    """The first model of some seeds whose greedy texts do not hang on rounding."""
+    for attempt in range(20):
+        config, model = build(entry, attempt)
+        try:
+            return config, model, [expected(model, prompt) for prompt in entry.get("prompts", PROMPTS)]
+        except Tie:
+            continue
+    raise Tie(entry["name"])
+
+
+def build(entry, attempt):
+    family, settings = entry["config"]
+    config_class = getattr(transformers, f"{family}Config")
+    config = config_class(**{**SIZES, "num_hidden_layers": entry["layers"], "tie_word_embeddings": False, **settings})
+    torch.manual_seed(1000 * attempt + sum(map(ord, entry["name"])))
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    with torch.no_grad():
+        for name, values in model.named_parameters():
+            values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
+    return config, model
+
+
+def random_values(name, values, tied):
+    noise = torch.randn_like(values)
+    if "embed_tokens" in name or "lm_head" in name:
+        # Larger tied embeddings would repeat the last token for ever.
+        return noise * (0.12 if tied else 0.5)
+    if "norm" in name:
+        return noise * 0.2 + (0 if values.mean() == 0 else 1)
+    if "sinks" in name:
+        return noise * 2
+    if name.endswith("bias"):
+        return noise * 0.3
+    if values.ndim == 3 and "gate_up_proj" in name and values.shape[1] == HIDDEN:
+        # Large enough for the clamps of gpt-oss.
+        return noise * 1.5
+    return noise * 1.4 / math.sqrt(values.shape[-1])
+
+
+def expected(model, prompt):
+    """Logits after the prompt and after the last of the greedy tokens."""
+    ids = encode(prompt)
+    with torch.no_grad():
+        first = last = model(torch.tensor([ids]), use_cache=False).logits[0, -1]
+        tokens = []
+        for _ in range(STEPS):
+            best, second = torch.topk(last, 2).values.tolist()
+            if best - second < 2e-3:
+                raise Tie
+            tokens.append(int(last.argmax()))
+            last = model(torch.tensor([ids + tokens]), use_cache=False).logits[0, -1]
+    text = "".join(TOKENS[token].replace("\u0120", " ") for token in tokens if token != SIZES["eos_token_id"])
+    rounded = lambda values: [round(value, 6) for value in values.tolist()]
+    return {"prompt": prompt, "promptIds": ids, "text": text, "tokens": tokens, "first": rounded(first), "last": rounded(last)}
+
+
+def encode(text):
+    """The tokenizer's one merge joins t and h."""
+    ids = []
+    for character in text.replace(" ", "\u0120"):
+        if character == "h" and ids and TOKENS[ids[-1]] == "t":
+            ids[-1] = TOKENS.index("th")
+        else:
+            ids.append(TOKENS.index(character))
+    return ids
+
+
+def interleave(values, heads, rotated):
+    """From halves to pairs side by side, in the leading `rotated` rows of each head."""
+    split = values.reshape(heads, values.shape[0] // heads, -1)
+    pairs = split[:, :rotated].reshape(heads, 2, rotated // 2, -1).swapaxes(1, 2).reshape(heads, rotated, -1)
+    return np.concatenate([pairs, split[:, rotated:]], axis=1).reshape(values.shape)
+
+
+def write(path, entry, config, model):
+    arch = entry["arch"]
+    writer = gguf.GGUFWriter(path, arch)
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(head)
+    writer.add_value_length(head)
+    if hasattr(config, "rms_norm_eps"):
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    else:
+        writer.add_layer_norm_eps(config.layer_norm_eps)
+    parameters = config.rope_parameters
+    whole = parameters.get("full_attention", parameters)
+    writer.add_rope_freq_base(whole["rope_theta"])
+    rotated = int(head * (whole.get("partial_rotary_factor") or 1))
+    writer.add_rope_dimension_count(rotated)
+    for key, value in entry["keys"].items():
+        add = writer.add_string if isinstance(value, str) else writer.add_float32 if isinstance(value, float) else writer.add_uint32
+        add(f"{arch}.{key}", value)
+    write_tokenizer(writer)
+    write_factors(writer, whole, rotated)
+    names = gguf.get_tensor_name_map(next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == arch), config.num_hidden_layers)
+    for name, tensor in model.state_dict().items():
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        for target, values in stored(entry, config, name, tensor.numpy(), names, rotated):
+            # The weights are exact in half precision; norms and biases are float32, as usual.
+            writer.add_tensor(target, values.astype(np.float16) if values.ndim > 1 else values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def stored(entry, config, name, values, names, rotated):
+    """The tensors of a GGUF file for one of transformers."""
+    if ".experts." in name:
+        yield from stored_experts(entry["arch"], name, values)
+        return
+    name = f"{name}.weight" if name.endswith(".sinks") else name
+    target = names.get_name(name, try_suffixes=(".weight", ".bias"))
+    assert target is not None, f"{entry['arch']} has no name for {name}"
+    if entry["permute"] and any(part in name for part in ("q_proj", "k_proj")):
+        heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
+        values = interleave(values, heads, rotated)
+    if entry["one_added"] and "norm" in name:
+        values = values + 1
+    yield target, np.ascontiguousarray(values)
+
+
+def stored_experts(arch, name, values):
+    """Experts, whose gates and values transformers stores as one: side by side in gpt-oss, otherwise one after the other."""
+    block = f"blk.{name.split('.')[2]}"
+    kind = "bias" if name.endswith("_bias") else "weight"
+    if arch == "gpt-oss" and kind == "weight":
+        values = values.swapaxes(1, 2)
+    if "down_proj" in name:
+        yield f"{block}.ffn_down_exps.{kind}", np.ascontiguousarray(values)
+        return
+    half = values.shape[1] // 2
+    gate, up = (values[:, ::2], values[:, 1::2]) if arch == "gpt-oss" else (values[:, :half], values[:, half:])
+    yield f"{block}.ffn_gate_exps.{kind}", np.ascontiguousarray(gate)
+    yield f"{block}.ffn_up_exps.{kind}", np.ascontiguousarray(up)
+
+
+def write_tokenizer(writer):
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(TOKENS)
+    writer.add_token_types([1] * (VOCABULARY - 1) + [3])
+    writer.add_token_merges(["t h"])
+    writer.add_eos_token_id(VOCABULARY - 1)
+    writer.add_add_bos_token(False)
+
+
+def write_factors(writer, parameters, rotated):
+    """Frequency divisors of Llama 3 and LongRoPE, which are tensors in GGUF."""
+    if parameters["rope_type"] == "longrope":
+        for kind in ("long", "short"):
+            writer.add_tensor(f"rope_factors_{kind}.weight", np.array(parameters[f"{kind}_factor"], dtype=np.float32))
+    if parameters["rope_type"] != "llama3":
+        return
+    factor, low, high = (parameters[key] for key in ("factor", "low_freq_factor", "high_freq_factor"))
+    context = parameters["original_max_position_embeddings"]
+    factors = []
+    for pair in range(rotated // 2):
+        wave = 2 * math.pi * parameters["rope_theta"] ** (2 * pair / rotated)
+        smooth = min(max((context / wave - low) / (high - low), 0), 1)
+        factors.append(1 / ((1 - smooth) / factor + smooth))
+    writer.add_tensor("rope_freqs.weight", np.array(factors, dtype=np.float32))
+
+
+def main():
+    target = sys.argv[1]
+    only = sys.argv[2:]
+    if not only:
+        shutil.rmtree(target, ignore_errors=True)
+    os.makedirs(target, exist_ok=True)
+    known = os.path.join(target, "expected.json")
+    results = json.load(open(known)) if os.path.exists(known) else {}
+    for entry in CASES:
+        if only and entry["name"] not in only:
+            continue
+        config, model, texts = compute(entry)
+        write(os.path.join(target, f"{entry['name']}.gguf"), entry, config, model)
+        shortened = {"contextLength": entry["context"]} if "context" in entry else {}
+        results[entry["name"]] = {"file": entry["name"], **shortened, "texts": texts}
+        print(entry["name"], [text["text"] for text in texts])
+    with open(known, "w") as file:
+        lines = [f' "{name}": {json.dumps(result, separators=(",", ":"))}' for name, result in results.items()]
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+main()
