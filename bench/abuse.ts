@@ -1,10 +1,14 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { type Attack, attackList } from '#test/attacks';
 import { startPlatform } from '#test/platform';
+import type { AttackerArgument } from './abuse/attacker.js';
 import { type BenchSubject, medianOf, percentile, type Ratio, runBench } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
@@ -22,7 +26,7 @@ one worker with the deterministic test engine. Each attack runs in turns with a 
   },
 );
 
-/** Maximum p99 beside an attack over the quiet p99; maximum memory of the api; memory after over before. */
+/** Maximum p99 beside an attack over the quiet p99; maximum memory of the api; memory at most 15 s after over before. */
 const aims = { latency: 3, residentMb: 512, memoryLeft: 1.3 };
 const megabyte = 1024 * 1024;
 /** Requests per second of the other caller. */
@@ -47,6 +51,15 @@ async function residentMb(): Promise<number> {
   return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / megabyte;
 }
 
+/** The memory some seconds later: the collector of an idle process takes its time. Waits up to 15 s until it is enough. */
+async function settledMb(enoughMb: number): Promise<number> {
+  for (let second = 0; second < 15; second += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    if ((await residentMb()) <= enoughMb) break;
+  }
+  return await residentMb();
+}
+
 const body = JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content: 'Hello [[tokens=4]]' }] });
 
 /** Ms until the response, or null when there was none. */
@@ -61,14 +74,29 @@ async function ask(): Promise<number | null> {
   return response.status === 200 ? performance.now() - startedAt : null;
 }
 
-function subject(name: string, attack: Attack | null): BenchSubject {
+/** At low priority: a real attacker has a machine of its own. */
+function startAttacker(argument: AttackerArgument): ChildProcess {
+  const attacker = fork(new URL('abuse/attacker.js', import.meta.url), [JSON.stringify(argument)]);
+  if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
+  return attacker;
+}
+
+async function endAttacker(attacker: ChildProcess): Promise<void> {
+  if (attacker.exitCode !== null) throw new Error('The attacker ended before its attack.');
+  const ended = once(attacker, 'exit');
+  attacker.disconnect();
+  await ended;
+}
+
+/** The other caller alone, or beside an attack. */
+function subject(attack: string | null): BenchSubject {
   return {
-    name,
+    name: attack ?? 'quiet',
     run: async () => {
       const key = await newAttackerKey();
       const before = await residentMb();
-      const stop = new AbortController();
-      const attacking = attack?.run({ port: platform.port, key, model: 'tiny-llama' }, stop.signal);
+      const target = { port: platform.port, key, model: 'tiny-llama' };
+      const attacker = attack === null ? null : startAttacker({ name: attack, sockets: options.sockets, target });
       const asked: Promise<number | null>[] = [];
       let peak = 0;
       for (let index = 0; index < options.seconds * perSecond; index += 1) {
@@ -77,16 +105,14 @@ function subject(name: string, attack: Attack | null): BenchSubject {
         await new Promise((resolve) => setTimeout(resolve, 1_000 / perSecond));
       }
       const times = await Promise.all(asked);
-      stop.abort();
-      await attacking;
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      if (attacker !== null) await endAttacker(attacker);
       const served = times.filter((ms) => ms !== null);
       return {
         p50Ms: percentile(served, 50),
         p99Ms: percentile(served, 99),
         failed: times.length - served.length,
         peakMb: peak,
-        memoryLeft: (await residentMb()) / before,
+        memoryLeft: (await settledMb(before * aims.memoryLeft)) / before,
       };
     },
   };
@@ -95,11 +121,10 @@ function subject(name: string, attack: Attack | null): BenchSubject {
 const wanted = ({ name }: Attack): boolean => options.only.length === 0 || options.only.includes(name);
 const attacks = attackList({ sockets: options.sockets }).filter(wanted);
 try {
-  const quiet = subject('quiet', null);
   await runBench({
     name: 'abuse',
     settings: { rounds: options.rounds, seconds: options.seconds, sockets: options.sockets },
-    subjects: [quiet, ...attacks.map((attack) => subject(attack.name, attack))],
+    subjects: [subject(null), ...attacks.map(({ name }) => subject(name))],
     rounds: options.rounds,
     json: options.json,
     ratiosOf: (results) =>

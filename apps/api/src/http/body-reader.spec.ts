@@ -1,5 +1,7 @@
-import { type ClientRequest, request as httpRequest } from 'node:http';
-import fastify, { type FastifyInstance } from 'fastify';
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { PassThrough } from 'node:stream';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
@@ -162,5 +164,32 @@ describe('the rate of a body', () => {
       }, 30);
     });
     expect(await status).toBe(200);
+  });
+});
+
+describe('the parts of a body', () => {
+  it.each([
+    ['read', 100 * kilobyte],
+    ['discarded', 5 * kilobyte],
+  ])('are %s one in each turn of the event loop', async (_what, keyBytes) => {
+    const payload = new PassThrough({ highWaterMark: 100 * kilobyte });
+    for (let part = 0; part < 20; part += 1) payload.write(Buffer.alloc(kilobyte));
+    payload.end();
+    let inTurn = 0;
+    const turns: number[] = [];
+    const nextTurn = (): void => {
+      if (inTurn > 0) turns.push(inTurn);
+      inTurn = 0;
+      if (!payload.readableEnded) setImmediate(nextTurn);
+    };
+    setImmediate(nextTurn);
+    const reader = new BodyReader(new BodyBudget({ ...limits, keyBytes }));
+    const request = { headers: {}, caller: { apiKeyId: 'key' }, ip: '127.0.0.1' } as unknown as FastifyRequest;
+    const read = reader.read(request, payload as unknown as IncomingMessage, 100 * kilobyte).catch(() => null);
+    payload.on('data', () => (inTurn += 1));
+    await once(payload, 'end');
+    await read;
+    expect(Math.max(...turns)).toBeLessThanOrEqual(2);
+    expect(turns.length).toBeGreaterThanOrEqual(10);
   });
 });

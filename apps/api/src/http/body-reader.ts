@@ -59,7 +59,11 @@ export class BodyReader {
     return parts.whole();
   }
 
-  /** Passes each part on; rejects when the sink throws, the connection ends, or too little arrives in a window. */
+  /**
+   * Passes each part on, one per turn of the event loop: a connection that sends as fast as it can would else be read for
+   * megabytes before others are served. Rejects when the sink throws, the connection ends, or too little arrives in a
+   * window.
+   */
   private async receive(payload: IncomingMessage, sink: (part: Buffer) => void): Promise<void> {
     const { windowBytes, windowMs } = this.rate;
     let inWindow = 0;
@@ -69,6 +73,7 @@ export class BodyReader {
       await new Promise<void>((resolve, reject) => {
         const onData = (part: Buffer): void => {
           inWindow += part.length;
+          pauseForTurn(payload);
           try {
             sink(part);
           } catch (error) {
@@ -92,9 +97,14 @@ export class BodyReader {
       stop();
       // What still arrives of a rejected body is discarded: closing at once would reset the connection before the
       // client reads the response.
-      payload.resume();
+      if (!payload.readableEnded) payload.on('data', () => pauseForTurn(payload)).resume();
     }
   }
+}
+
+function pauseForTurn(payload: IncomingMessage): void {
+  payload.pause();
+  setImmediate(() => payload.resume());
 }
 
 /** A body of a known length is written where it will stay, not collected and copied. */

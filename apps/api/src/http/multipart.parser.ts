@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Busboy, type BusboyHeaders } from '@fastify/busboy';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
@@ -9,6 +10,8 @@ import type { BodyReader } from './body-reader.js';
 
 /** Maximum size of a form on any route, in bytes: three images and their fields. */
 const maxBytes = 80 * 1024 * 1024;
+/** Bytes parsed in one turn of the event loop. */
+const turnBytes = 1024 * 1024;
 /** Space for text fields and headers besides the files, in bytes. */
 const textBytes = 2 * 1024 * 1024;
 const textLimits = { fieldNameSize: 100, fieldSize: 1024 * 1024, fields: 100, headerPairs: 20 } as const;
@@ -133,8 +136,17 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
     }
     parser.on('error', (error) => reject(malformed('it is cut off, or not made with the boundary it names', error)));
     parser.on('finish', () => resolve(parts));
-    parser.end(body);
+    void feed(parser, body);
   });
+}
+
+/** In pieces, so that others are served between them. */
+async function feed(parser: FormParser, body: Buffer): Promise<void> {
+  for (let from = 0; from < body.length && !parser.destroyed; from += turnBytes) {
+    parser.write(body.subarray(from, from + turnBytes));
+    await nextTurn();
+  }
+  parser.end();
 }
 
 /** Throws if a part is invalid. Its name is undefined when its headers have none, despite busboy's types. */

@@ -16,6 +16,15 @@ const thread = new URL(
   `)}`,
 );
 
+/** A thread that returns how many bodies it was sent. */
+const counting = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+    import { parentPort } from 'node:worker_threads';
+    let bodies = 0;
+    parentPort.on('message', () => parentPort.postMessage({ type: 'value', value: ++bodies }));
+  `)}`,
+);
+
 let parser: JsonParser | null = null;
 
 afterEach(async () => {
@@ -48,14 +57,15 @@ describe('a JSON parser', () => {
     expect(next).toMatchObject({ status: 'fulfilled', value: threadedBytes + 1 });
   });
 
+  it('ends the thread after a heavy body, whose memory its heap would keep', async () => {
+    parser = new JsonParser(counting);
+    const heavy = (): Promise<unknown> => parser!.parse(Buffer.alloc(4 * 1024 * 1024 + 1, '1'));
+    expect(await Promise.all([parser.parse(large('1')), heavy(), heavy(), parser.parse(large('1'))])).toEqual([
+      1, 2, 1, 1,
+    ]);
+  });
+
   it('ends an idle thread, whose heap keeps the last bodies, and starts another for the next body', async () => {
-    const counting = new URL(
-      `data:text/javascript,${encodeURIComponent(`
-        import { parentPort } from 'node:worker_threads';
-        let bodies = 0;
-        parentPort.on('message', () => parentPort.postMessage({ type: 'value', value: ++bodies }));
-      `)}`,
-    );
     parser = new JsonParser(counting, 0);
     expect(await Promise.all([parser.parse(large('1')), parser.parse(large('1'))])).toEqual([1, 2]);
     await new Promise((resolve) => setTimeout(resolve, 20));

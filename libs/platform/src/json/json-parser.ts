@@ -10,10 +10,15 @@ export const threadedBytes = 256 * 1024;
 /** Memory of the thread's heap, in MB: a body of 35 MB in two-byte characters, several times. */
 const threadHeapMb = 512;
 
+/** After a body of more bytes the thread ends at once, which returns its heap. A new one takes some 30 ms. */
+const heavyBytes = 4 * 1024 * 1024;
+
 /** How long the thread waits for a body, in ms. Its heap keeps the last ones until it ends. */
 const threadIdleMs = 5_000;
 
 interface WaitingBody {
+  /** Bytes of the body; those of `bytes` move to the thread. */
+  size: number;
   bytes: Uint8Array<ArrayBuffer>;
   resolve(value: unknown): void;
   reject(error: Error): void;
@@ -41,7 +46,7 @@ export class JsonParser {
     if (bytes.length <= threadedBytes || this.script === null) return readJson(bytes);
     if (this.closed) throw interrupted();
     return await new Promise<unknown>((resolve, reject) => {
-      this.waiting.push({ bytes, resolve, reject });
+      this.waiting.push({ size: bytes.length, bytes, resolve, reject });
       this.next();
     });
   }
@@ -90,6 +95,7 @@ export class JsonParser {
   private settle(message: JsonThreadMessage): void {
     const body = this.current;
     this.current = null;
+    if (body !== null && body.size > heavyBytes) this.retire();
     if (message.type === 'value') body?.resolve(message.value);
     else {
       const { code, message: text, param } = message.error;
