@@ -1,3 +1,4 @@
+import type { HostSupervisor } from '#inference/host';
 import {
   type EmbeddingInput,
   embeddingTask,
@@ -19,10 +20,20 @@ export interface PeakCase {
   /** Model of the catalogue. */
   model: string;
   label: string;
-  task: string;
-  input: object;
+  run(host: HostSupervisor): Promise<unknown>;
   /** Pixels of each image that its memory grows with; 0 for other inputs. */
   pixels: number;
+  /** Most MB beside the weights, for a family without an estimate: the measured peak and about a fifth. */
+  limit?: number;
+}
+
+interface TaskCase extends Omit<PeakCase, 'run'> {
+  task: string;
+  input: object;
+}
+
+function taskCase({ task, input, ...rest }: TaskCase): PeakCase {
+  return { ...rest, run: (host) => host.runTask({ id: 'peak', task, input }, { signal: new AbortController().signal }) };
 }
 
 function image(width: number, height: number): RgbPixels {
@@ -32,28 +43,28 @@ function image(width: number, height: number): RgbPixels {
 
 function interpolation(width: number, height: number): PeakCase {
   const input: InterpolateInput = { first: image(width, height), last: image(width, height), moment: 0.5 };
-  return {
-    model: 'rife-4.6',
-    label: `frames of ${width} × ${height}`,
-    task: 'interpolate',
-    input,
-    pixels: width * height,
-  };
+  const label = `frames of ${width} × ${height}`;
+  return taskCase({ model: 'rife-4.6', label, task: 'interpolate', input, pixels: width * height });
 }
 
-function upscaling(model: string, [width, height]: [number, number], scale: 2 | 4): PeakCase {
+type Size = [width: number, height: number];
+
+function upscaling(model: string, [width, height]: Size, scale: 2 | 4, limit: number): PeakCase {
   const input: UpscaleInput = { image: image(width, height), scale };
-  return { model, label: `${width} × ${height}, ${scale}x`, task: 'upscale', input, pixels: width * height };
+  const label = `${width} × ${height}, ${scale}x`;
+  return taskCase({ model, label, task: 'upscale', input, pixels: width * height, limit });
 }
 
-function onImage(model: string, task: string, [width, height]: [number, number]): PeakCase {
-  return { model, label: `${width} × ${height}`, task, input: { image: image(width, height) }, pixels: width * height };
+function onImage(model: string, task: string, [width, height]: Size, limit: number): PeakCase {
+  const input = { image: image(width, height) };
+  return taskCase({ model, label: `${width} × ${height}`, task, input, pixels: width * height, limit });
 }
 
 function repair(width: number, height: number): PeakCase {
   const mask = new Uint8Array(width * height).fill(1, 0, Math.floor((width * height) / 4));
   const input: InpaintInput = { image: image(width, height), mask };
-  return { model: 'migan', label: `${width} × ${height}`, task: 'inpaint', input, pixels: width * height };
+  const label = `${width} × ${height}`;
+  return taskCase({ model: 'migan', label, task: 'inpaint', input, pixels: width * height });
 }
 
 function drawing(images: number): PeakCase {
@@ -68,34 +79,57 @@ function drawing(images: number): PeakCase {
     guidance: 4,
     seeds,
   };
-  return { model: 'pictogram', label: `${images} × 128 × 128`, task: 'generate', input, pixels: 128 * 128 };
+  const label = `${images} × 128 × 128`;
+  return taskCase({ model: 'pictogram', label, task: 'generate', input, pixels: 128 * 128 });
 }
 
-function speech(model: string, voice: string, characters: number): PeakCase {
+function speech(model: string, voice: string, characters: number, limit: number): PeakCase {
   const text = 'The river ran past the old mill and into the sea. '.repeat(characters / 50).trim();
   const input: SpeakInput = { text, before: 'end', voice, speed: 1, language: null };
-  return { model, label: `a sentence of ${characters} characters`, task: speakTask, input, pixels: 0 };
+  return taskCase({ model, label: `a sentence of ${characters} characters`, task: speakTask, input, pixels: 0, limit });
 }
 
-function embedding(texts: number, words: number): PeakCase {
+function embedding(texts: number, words: number, limit: number): PeakCase {
   const input: EmbeddingInput = { texts: new Array<string>(texts).fill('word '.repeat(words)), dimensions: null };
-  return {
-    model: 'all-minilm-l6-v2',
-    label: `${texts} texts of ${words} words`,
-    task: embeddingTask,
-    input,
-    pixels: 0,
-  };
+  const label = `${texts} texts of ${words} words`;
+  return taskCase({ model: 'all-minilm-l6-v2', label, task: embeddingTask, input, pixels: 0, limit });
 }
 
 /** A block of a recording; a longer one is more blocks, one after another. */
-function recognition(model: string): PeakCase {
+function recognition(model: string, limit: number): PeakCase {
   const samples = Float32Array.from({ length: recognitionBlockSeconds * recognitionSampleRate }, (_, index) =>
     Math.sin(index / 8),
   );
   const text = { prompt: null, language: 'en', temperature: 0, timestamps: 'segment' as const };
   const input: RecognitionInput = { samples, isLast: true, memory: null, ...text };
-  return { model, label: `a block of ${recognitionBlockSeconds} s`, task: recognitionTask, input, pixels: 0 };
+  const label = `a block of ${recognitionBlockSeconds} s`;
+  return taskCase({ model, label, task: recognitionTask, input, pixels: 0, limit });
+}
+
+/** Conversations that are answered together. */
+function conversations(
+  model: string,
+  { count, words, limit }: { count: number; words: number; limit: number },
+): PeakCase {
+  const run: PeakCase['run'] = async (host) => {
+    const ask = (index: number) =>
+      host.run(
+        {
+          id: `peak-${index}`,
+          // Each begins differently, so that none reuses the prefix of another.
+          prompt: { messages: [{ role: 'user', content: `${index} ${'word '.repeat(words)}` }] },
+          n: 1,
+          sampling: { temperature: 0, seed: index },
+          maxTokens: 8,
+          stop: [],
+          stopTokenIds: [],
+          topLogprobs: null,
+        },
+        { signal: new AbortController().signal, onEvents: () => undefined },
+      );
+    await Promise.all(Array.from({ length: count }, (_, index) => ask(index)));
+  };
+  return { model, label: `${count} × ${words} words`, run, pixels: 0, limit };
 }
 
 /** Small and large inputs of every family, up to what the routes accept. */
@@ -105,26 +139,28 @@ export const peakCases: readonly PeakCase[] = [
   interpolation(640, 360),
   interpolation(1_280, 720),
   interpolation(1_920, 1_080),
-  upscaling('esrgan-slim', [512, 512], 4),
-  upscaling('esrgan-slim', [1_024, 1_024], 4),
-  upscaling('esrgan-slim', [2_048, 2_048], 2),
-  upscaling('esrgan-medium', [512, 512], 4),
-  onImage('modnet', 'matte', [512, 512]),
-  onImage('modnet', 'matte', [2_048, 2_048]),
-  onImage('modnet', 'matte', [4_096, 1_024]),
-  onImage('u2netp', 'matte', [2_048, 2_048]),
+  upscaling('esrgan-slim', [512, 512], 4, 630),
+  upscaling('esrgan-slim', [1_024, 1_024], 4, 630),
+  upscaling('esrgan-slim', [2_048, 2_048], 2, 630),
+  upscaling('esrgan-medium', [512, 512], 4, 630),
+  onImage('modnet', 'matte', [512, 512], 300),
+  onImage('modnet', 'matte', [2_048, 2_048], 300),
+  onImage('modnet', 'matte', [4_096, 1_024], 300),
+  onImage('u2netp', 'matte', [2_048, 2_048], 380),
   repair(512, 512),
   repair(2_048, 2_048),
   repair(4_096, 4_096),
-  onImage('pp-ocr-v4', 'read-text', [2_048, 2_048]),
-  onImage('coco-ssd', 'detect-objects', [2_048, 2_048]),
-  onImage('nsfw-mobilenet', 'classify', [2_048, 2_048]),
-  embedding(64, 100),
-  embedding(512, 400),
-  speech('kokoro-82m', 'af_sky', 200),
-  speech('kokoro-82m', 'af_sky', 1_000),
-  speech('tiny-tts', 'male', 200),
-  speech('tiny-tts', 'male', 1_000),
-  recognition('whisper-tiny'),
-  recognition('moonshine-tiny'),
+  onImage('pp-ocr-v4', 'read-text', [2_048, 2_048], 350),
+  onImage('coco-ssd', 'detect-objects', [2_048, 2_048], 350),
+  onImage('nsfw-mobilenet', 'classify', [2_048, 2_048], 350),
+  embedding(64, 100, 70),
+  embedding(512, 400, 70),
+  speech('kokoro-82m', 'af_sky', 200, 320),
+  speech('kokoro-82m', 'af_sky', 1_000, 320),
+  speech('tiny-tts', 'male', 200, 620),
+  speech('tiny-tts', 'male', 1_000, 620),
+  recognition('whisper-tiny', 10),
+  recognition('moonshine-tiny', 10),
+  conversations('tinyllama-1.1b-chat', { count: 1, words: 1_900, limit: 1_000 }),
+  conversations('tinyllama-1.1b-chat', { count: 16, words: 900, limit: 1_000 }),
 ];
