@@ -18,7 +18,7 @@ function caught(
   const reply = { raw: { headersSent: false }, header: vi.fn(), status: vi.fn(), headers: vi.fn(), send: vi.fn() };
   reply.status.mockReturnValue(reply);
   const http = { getRequest: () => request, getResponse: () => reply };
-  const logger = { error: vi.fn(), warn: vi.fn() };
+  const logger = { error: vi.fn(), warn: vi.fn(), debug: vi.fn() };
   const routes = new RouteTable();
   const server = fastify();
   routes.attach(server);
@@ -44,6 +44,17 @@ describe('ErrorFilter', () => {
     });
     expect([logged, status]).toEqual([[], 400]);
   });
+
+  it.each([
+    ['MODEL_AT_CAPACITY', 503, 1],
+    ['INVALID_REQUEST', 400, 0],
+  ] as const)(
+    'warns of the cause of %s with status %i only where the service is at fault',
+    (code, status, warnings) => {
+      const result = caught(new PlatformError(code, 'No.', null, { cause: new Error('why') }));
+      expect([result.status, result.logged.length]).toEqual([status, warnings]);
+    },
+  );
 
   it.each([
     ['/%61pi/v1/chat/completions', chatPath, true],

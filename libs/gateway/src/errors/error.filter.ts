@@ -23,7 +23,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   constructor(
     @Inject(RouteTable) private readonly routes: RouteTable,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn' | 'debug'>,
     @Inject(Metrics) metrics: Metrics,
   ) {
     this.responses = metrics.counter('sluice_http_errors_total', 'Error responses, by code.', ['code']);
@@ -34,29 +34,30 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
-    this.note(error, request.id);
     this.responses.inc({ code: error.code });
-    if (reply.raw.headersSent) {
-      // Part of the response is already sent; only closing the connection can signal the error.
-      reply.raw.destroy();
-      return;
-    }
     // Uses the matched route, since `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it uses the
     // path.
     const url = request.routeOptions.url ?? request.url;
     const isUnknown = request.is404 && this.routes.methodsOf(request.url).length === 0;
     const { status, headers, body } = errorResponse(error, url, { isUnknown });
+    this.note(error, { requestId: request.id, status });
+    if (reply.raw.headersSent) {
+      // Part of the response is already sent; only closing the connection can signal the error.
+      reply.raw.destroy();
+      return;
+    }
     void reply.status(status).headers({ ...headers, 'x-service-host-name': hostname() });
     if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
   }
 
-  /** Logs the cause of errors that the client cannot fix. The response leaves it out. */
-  private note(error: PlatformError, requestId: string): void {
+  /** Logs the cause, which the response leaves out; as a warning where the client cannot fix it. */
+  private note(error: PlatformError, { requestId, status }: { requestId: string; status: number }): void {
     if (error.code === 'UNKNOWN_ERROR') {
       this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
     } else if (error.cause !== undefined) {
-      this.logger.warn({ requestId, code: error.code, error: error.cause }, 'request failed');
+      const level = status < 500 ? 'debug' : 'warn';
+      this.logger[level]({ requestId, code: error.code, error: error.cause }, 'request failed');
     }
   }
 

@@ -48,6 +48,10 @@ export const constraintLimits: ConstraintLimits = {
 /** Measured memory of one unit of `TextAutomaton.size`: states, threads and expressions with their tables. */
 const bytesPerObject = 620;
 
+/** Refusals that are remembered, and for how long in ms: a busy machine may have made one, so that none stays. */
+const maxRefused = 256;
+const refusedMs = 60_000;
+
 /** States and expressions beyond which a constraint is compiled anew by the next request, to drop what no text reaches again. */
 const maxKeptSize = 200_000;
 
@@ -64,6 +68,8 @@ interface Kept {
 export class ConstraintCompiler {
   /** Least recently used first. */
   private readonly kept = new Map<string, Kept>();
+  /** Oldest first. Apart from `kept`, so that refused constraints evict no others. */
+  private readonly refused = new Map<string, { refusal: ConstraintRefusal; untilMs: number }>();
   private readonly limits: ConstraintLimits;
   /** The turn of the last slice. */
   private turns: Promise<void> = Promise.resolve();
@@ -92,9 +98,8 @@ export class ConstraintCompiler {
       }
       return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings) };
     } catch (error) {
-      // The stack ended: a value or schema within thousands of others.
-      const reason = error instanceof RangeError ? new ConstraintRefusal('is nested too deeply') : error;
-      throw reason instanceof ConstraintRefusal ? refusalFor(constraint, reason) : reason;
+      const refusal = refusalOf(error);
+      throw refusal === null ? error : refusalFor(constraint, refusal);
     }
   }
 
@@ -104,6 +109,8 @@ export class ConstraintCompiler {
       throw new ConstraintRefusal(`is longer than ${this.limits.maxLength} characters`);
     }
     const key = createHash('sha256').update(`${constraint.type} ${text}`).digest('base64');
+    const refused = this.refused.get(key);
+    if (refused !== undefined && refused.untilMs > performance.now()) throw refused.refusal;
     const known = this.kept.get(key);
     this.kept.delete(key);
     const kept = known && (known.automaton?.size ?? 0) <= maxKeptSize ? known : this.start(constraint, key);
@@ -129,9 +136,21 @@ export class ConstraintCompiler {
     const kept: Kept = { automaton: null, compiled: this.run(constraint), masks };
     kept.compiled.then(
       ({ automaton }) => (kept.automaton = automaton),
-      () => this.kept.get(key) === kept && this.kept.delete(key),
+      (error) => {
+        if (this.kept.get(key) === kept) this.kept.delete(key);
+        const refusal = refusalOf(error);
+        if (refusal !== null) this.remember(key, refusal);
+      },
     );
     return kept;
+  }
+
+  /** A schema that takes the whole budget would else take it again with each request. */
+  private remember(key: string, refusal: ConstraintRefusal): void {
+    this.refused.delete(key);
+    this.refused.set(key, { refusal, untilMs: performance.now() + refusedMs });
+    const [oldest] = this.refused.keys();
+    if (oldest !== undefined && this.refused.size > maxRefused) this.refused.delete(oldest);
   }
 
   /** One slice per turn of the event loop, in the order of the compilations, however many there are. */
@@ -202,6 +221,12 @@ function* grammarOf(constraint: SimpleConstraint): Generator<string, StartedGram
   const start = grammar.lexeme(compilePattern(grammar.arena, `^(?:${constraint.pattern})$`, utf8Of));
   grammar.finish(start);
   return { grammar, start };
+}
+
+function refusalOf(error: unknown): ConstraintRefusal | null {
+  // The stack ended: a value or schema within thousands of others.
+  if (error instanceof RangeError) return new ConstraintRefusal('is nested too deeply');
+  return error instanceof ConstraintRefusal ? error : null;
 }
 
 function refusalFor(
