@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -145,6 +145,30 @@ describe('sluice models', () => {
     await run(['models', 'remove', 'mine']);
   });
 
+  it('finds an open model, and pulls and registers it by its name', async () => {
+    const folder = join(home, 'checkpoint');
+    await mkdir(folder);
+    await copyTinyDecoder('llama', folder);
+    const names = await readdir(folder);
+    const files = names.map(async (name) => [name, await readFile(join(folder, name))] as const);
+    hub.addRepository('HuggingFaceTB/SmolLM2-360M-Instruct', commit, Object.fromEntries(await Promise.all(files)));
+    const find = async () => (await runJson('models', 'search', 'smollm2', '--purpose', 'chat'))['models'];
+    const open = { id: 'smollm2-360m-instruct', license: 'Apache-2.0', tested: 'reference', fits: true };
+    expect(await find()).toMatchObject([{ ...open, state: 'open' }, { id: 'smollm2-1.7b-instruct' }]);
+
+    await run(['models', 'pull', 'smollm2-360m-instruct']);
+    expect(await find()).toMatchObject([{ ...open, state: 'installed' }, { id: 'smollm2-1.7b-instruct' }]);
+    expect(await runJson('models', 'show', 'smollm2-360m-instruct')).toMatchObject({
+      manifest: { license: 'Apache-2.0', sources: [{ uri: `hf:HuggingFaceTB/SmolLM2-360M-Instruct@${commit}` }] },
+      registered: true,
+    });
+    expect(await run(['models', 'search', 'tts'])).toMatch(/^kokoro-82m +tts +– .* run +bundled/m);
+    expect(await run(['models', 'search', 'nothing', 'such'])).toContain('No model matches.');
+    await expect(run(['models', 'search', '--purpose', 'x'])).rejects.toThrow('--purpose must be one of chat, ');
+    await expect(run(['models', 'add', 'qwen9'])).rejects.toThrow('There is no file, folder or open model qwen9.');
+    await run(['models', 'remove', 'smollm2-360m-instruct']);
+  });
+
   it('installs a folder of safetensors, and nothing of a damaged one', async () => {
     const source = join(home, 'Tiny-Own');
     await mkdir(source);
@@ -217,7 +241,7 @@ describe('sluice models', () => {
   it.each([
     [['add', 'hf:owner/none'], 'hf:owner/none'],
     [['add', 'https://example.org/model.onnx'], 'is no .gguf file'],
-    [['add', './nothing.gguf'], 'There is no file or folder ./nothing.gguf. A source is'],
+    [['add', './nothing.gguf'], 'There is no file, folder or open model ./nothing.gguf. A source is'],
     [['add', import.meta.dirname], 'holds no graph such as'],
     [['add', 'hf:owner/Tiny-Chat-ONNX', '--tier', 'XXL'], '--tier must be'],
     [['add', 'hf:owner/Tiny-Chat-ONNX', '--input-price', 'cheap'], '--input-price must be'],

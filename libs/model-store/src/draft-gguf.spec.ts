@@ -73,6 +73,17 @@ describe('draftManifest of a GGUF file', () => {
     expect(manifest.sources[0]?.files.map(({ path }) => path)).toEqual(['b.gguf']);
   });
 
+  it('takes the file of a quantisation', async () => {
+    const files = { 'tiny-q4_k_m.gguf': gguf, 'tiny-Q4_K_M_L.gguf': gguf, 'tiny-Q8_0.gguf': gguf, 'Q8_0/b.gguf': gguf };
+    server.addRepository('team/many', 'd'.repeat(40), files);
+    const settings = { hubEndpoint: server.url };
+    const { manifest } = await draftManifest('hf:team/many:Q4_K_M', settings);
+    expect(manifest.sources[0]?.files.map(({ path }) => path)).toEqual(['tiny-q4_k_m.gguf']);
+    for (const name of ['q8_0', 'Q4', '.*']) {
+      await expect(draftManifest(`hf:team/many:${name}`, settings)).rejects.toThrow(`has no file ${name}. There are:`);
+    }
+  });
+
   it.each(['', '/big-00002-of-00003.gguf'])('takes all shards of a model on this disk: %s', async (named) => {
     const shards = shardGguf(gguf, 'big', 3);
     for (const [name, content] of Object.entries(shards)) await writeFile(join(folder, name), content);

@@ -20,6 +20,10 @@ export interface DraftOptions {
   weights?: WeightFormat;
   /** Of a GGUF file or safetensors; default: the model's own, at most 8,192. */
   contextLength?: number;
+  /** Where the source names none. */
+  license?: string;
+  /** Sampling where the source recommends none, as GGUF files never do. */
+  constraints?: TextConstraints;
 }
 
 /** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
@@ -127,7 +131,7 @@ function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, o
       graphFile: 'model.onnx',
       ...decoderFields(contextLength, `${name} ${gguf.title ?? ''}`),
       capabilities: { supportsLogProbs: true, quantization: quantizationOfWeights[weights] },
-      constraints: constraintsOf({}),
+      constraints: options.constraints ?? constraintsOf({}),
     },
     uri,
   );
@@ -189,7 +193,7 @@ function commonFields(
     created: Math.floor(Date.now() / 1_000),
     ownedBy: 'sluice',
     modelSource: pageOf(uri),
-    license: license ?? 'unknown',
+    license: license ?? options.license ?? 'unknown',
     tier: options.tier ?? tierOf(bytes),
     privacy: 'private',
     installedBytes: bytes,

@@ -22,3 +22,10 @@ export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
 export { type Draft, type DraftFacts, draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
 export { unpinnedSources } from './source/pinned-source.js';
+export {
+  catalogueDraft,
+  type CatalogueEntry,
+  catalogueMemory,
+  cataloguePurposes,
+  loadCatalogue,
+} from './catalogue/catalogue.js';

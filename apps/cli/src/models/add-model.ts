@@ -3,7 +3,15 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type Draft, draftManifest, type WeightFormat, weightFormats } from '#model-store';
+import {
+  catalogueDraft,
+  type CatalogueEntry,
+  type Draft,
+  draftManifest,
+  loadCatalogue,
+  type WeightFormat,
+  weightFormats,
+} from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { installAndServe } from './install-and-serve.js';
@@ -31,9 +39,12 @@ export interface AddOptions {
  */
 export async function addModel(context: CliContext, source: string, options: AddOptions): Promise<void> {
   if (/\.(ya?ml|json)$/i.test(source)) return addManifest(context, await readManifestFile(source), options);
-  const draft = await draftManifest(uriOf(source), context.sources, {
-    id: options.id,
-    name: options.name,
+  const entry = isSource(source) ? undefined : await catalogueEntry(source);
+  const own = entry && catalogueDraft(entry);
+  const draft = await draftManifest(entry?.source ?? uriOf(source), context.sources, {
+    ...own,
+    id: options.id ?? own?.id,
+    name: options.name ?? own?.name,
     tier: tierOf(options.tier),
     inputPriceUsd: priceOf(options.inputPrice, '--input-price'),
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
@@ -76,12 +87,24 @@ async function addManifest(context: CliContext, manifest: ModelManifest, options
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
+const schemes = /^(hf|npm|https?|file):/;
+
+/** A file or folder takes precedence over a model of the catalogue. */
+function isSource(source: string): boolean {
+  return schemes.test(source) || existsSync(source);
+}
+
+async function catalogueEntry(id: string): Promise<CatalogueEntry | undefined> {
+  return (await loadCatalogue()).find((entry) => entry.id === id);
+}
+
 /** Sources as they are, anything else as a path. */
 function uriOf(source: string): string {
-  if (/^(hf|npm|https?|file):/.test(source)) return source;
+  if (schemes.test(source)) return source;
   if (existsSync(source)) return `file:${resolve(source)}`;
-  const kinds = 'a path, hf:<owner>/<repository>, npm:<package>@<version> or https:<url of a .gguf file>';
-  throw new PlatformError('INVALID_REQUEST', `There is no file or folder ${source}. A source is ${kinds}.`);
+  const kinds =
+    'a path, hf:<owner>/<repository>, npm:<package>@<version>, https:<url of a .gguf file> or an id of `models search`';
+  throw new PlatformError('INVALID_REQUEST', `There is no file, folder or open model ${source}. A source is ${kinds}.`);
 }
 
 function tierOf(text: string | undefined): ModelManifest['tier'] | undefined {

@@ -3,9 +3,14 @@ import { PlatformError } from '#common';
 import { type Draft, formatBytes } from '#model-store';
 
 /** Of each model host, beside weights and cache. */
-const hostBytes = 96 * 1024 * 1024;
+export const hostBytes = 96 * 1024 * 1024;
 /** The default of `SLUICE_MEMORY_BUDGET`. */
 const usableShare = 0.9;
+
+/** What models may use of this machine's memory, in bytes. */
+export function usableBytes(): number {
+  return totalmem() * usableShare;
+}
 
 /** What a source holds and what serving it takes, for the operator. */
 export function factsOf({ manifest, facts }: Draft): string[] {
@@ -24,7 +29,7 @@ export function factsOf({ manifest, facts }: Draft): string[] {
 /** A model is served by one device. Refuses what this machine can never hold. */
 export function assertFitsMachine({ manifest, facts }: Draft): void {
   const needed = facts.weightsBytes + hostBytes;
-  const usable = totalmem() * usableShare;
+  const usable = usableBytes();
   if (needed <= usable) return;
   const sizes = `it needs ${formatBytes(needed)}, and models may use ${formatBytes(usable)} of this machine's memory`;
   const ways = 'choose smaller --weights, or add it with --register and install it on a larger worker';

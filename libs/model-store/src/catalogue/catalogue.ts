@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { bundledManifestFolder, type TextConstraints, type ToolStyleName } from '#model-registry/manifest';
+import type { DraftOptions } from '../draft-manifest.js';
+import type { WeightFormat } from '../convert/conversion-options.js';
+
+export const cataloguePurposes = ['chat', 'reasoning', 'code', 'embedding', 'rerank'] as const;
+export type CataloguePurpose = (typeof cataloguePurposes)[number];
+
+/** `run`: its weights were run here; `reference`: its architecture, by a tiny model of the reference. */
+export type CatalogueTest = 'run' | 'reference' | 'none';
+
+/** An open model that can be added by its id. */
+export interface CatalogueEntry {
+  id: string;
+  name: string;
+  purpose: CataloguePurpose;
+  /** A sentence. */
+  about: string;
+  /** As for `draftManifest`. */
+  source: string;
+  license: string;
+  /** As GGUF or config.json name it. */
+  architecture: string;
+  /** In billions; `active` are those that one token uses. */
+  parameters: number;
+  active?: number;
+  /** As what it is served. */
+  weights: Exclude<WeightFormat, 'int8-channel'>;
+  /** Longest context of the model, in tokens. */
+  context: number;
+  /** Layers, heads of keys and values, size of a head; of decoders only. */
+  cache?: [layers: number, keyValueHeads: number, headSize: number];
+  /** What the authors recommend. */
+  sampling?: { temperature: number; top_p: number };
+  tools?: ToolStyleName;
+  /** Its license must be accepted on the hub. */
+  gated?: boolean;
+  tested: CatalogueTest;
+}
+
+/** The open models that this release knows, in the order of its file. */
+export async function loadCatalogue(): Promise<CatalogueEntry[]> {
+  const file = join(bundledManifestFolder(), 'catalogue', 'open-models.yaml');
+  return parse(await readFile(file, 'utf8')) as CatalogueEntry[];
+}
+
+/** Bytes per parameter, with the scales of blocks and the tensors that keep more bits. */
+const bytesPerParameter = { int4: 0.6, int8: 1.1, float32: 4 } as const;
+
+/** Memory of its weights, and of the keys and values of one token; about, from its published figures. */
+export function catalogueMemory({ parameters, weights, cache }: CatalogueEntry): {
+  weightsBytes: number;
+  cacheBytesPerToken: number;
+} {
+  const [layers, heads, size] = cache ?? [0, 0, 0];
+  // Keys and values, 4 bytes each.
+  return { weightsBytes: parameters * 1e9 * bytesPerParameter[weights], cacheBytesPerToken: 8 * layers * heads * size };
+}
+
+/** What the entry knows better than its files: GGUF files carry no sampling, and often no license. */
+export function catalogueDraft({ id, name, license, sampling }: CatalogueEntry): DraftOptions {
+  const constraints: TextConstraints | undefined = sampling && {
+    temperature: { default: sampling.temperature },
+    top_p: { default: sampling.top_p },
+  };
+  return { id, name, license, ...(constraints && { constraints }) };
+}
