@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { type Decoder, type LogitsBatch, openDecoder, OrtSession } from '#inference';
+import { cutWindows, openDecoder, OrtSession, tokenLosses } from '#inference';
 import { benchOptions } from './settings.js';
 
 interface Settings {
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   const settings = readSettings();
   const results: ModelResult[] = [];
   for (const folder of settings.models) {
-    const windows = cutWindows(await tokenize(folder, settings.texts), settings);
+    const windows = windowsOf(await tokenize(folder, settings.texts), settings);
     results.push(await measure(folder, windows, settings));
     print(results, settings);
   }
@@ -72,17 +72,12 @@ async function tokenize(folder: string, texts: string[]): Promise<Int32Array> {
   return Int32Array.from(tokenizer.encode(parts.join('\n\n')).ids);
 }
 
-/** Consecutive windows of the text, each starting with the text's first token (BOS if there is one). */
-function cutWindows(tokens: Int32Array, { rows, window, batches }: Settings): Int32Array[] {
+/** As many windows as are asked for. */
+function windowsOf(tokens: Int32Array, { rows, window, batches }: Settings): Int32Array[] {
+  const windows = cutWindows(tokens, { window });
   const count = rows * batches;
-  const step = window - 1;
-  if (tokens.length < 1 + count * step) {
-    throw new Error(`The text has ${tokens.length} tokens; ${1 + count * step} are needed.`);
-  }
-  return Array.from({ length: count }, (_, index) => {
-    const start = 1 + index * step;
-    return Int32Array.of(tokens[0] ?? 0, ...tokens.subarray(start, start + step));
-  });
+  if (windows.length >= count) return windows.slice(0, count);
+  throw new Error(`The text has ${tokens.length} tokens; ${1 + count * (window - 1)} are needed.`);
 }
 
 async function measure(folder: string, windows: Int32Array[], settings: Settings): Promise<ModelResult> {
@@ -93,48 +88,10 @@ async function measure(folder: string, windows: Int32Array[], settings: Settings
   });
   const decoder = openDecoder(session, { slots: settings.rows });
   const started = performance.now();
-  const losses: number[] = [];
-  for (let batch = 0; batch < settings.batches; batch++) {
-    const rows = windows.slice(batch * settings.rows, (batch + 1) * settings.rows);
-    losses.push(...(await scoreBatch(decoder, rows, settings)));
-  }
+  const losses = await tokenLosses(decoder, windows, settings);
   await decoder.close();
   const seconds = (performance.now() - started) / 1000;
-  return { name: folder, bytes: await weightBytes(folder), losses: Float64Array.from(losses), seconds };
-}
-
-async function scoreBatch(decoder: Decoder, windows: Int32Array[], settings: Settings): Promise<number[]> {
-  const losses: number[] = [];
-  const rows = windows.map(() => decoder.openRow());
-  const score = (batch: LogitsBatch, position: number, first: number) => {
-    batch.rowIndexes.forEach((_, index) => {
-      const target = windows[first + index]?.[position] ?? 0;
-      losses.push(lossOf(batch, index, target));
-    });
-  };
-  for (const [index, row] of rows.entries()) {
-    const tokenIds = (windows[index] ?? new Int32Array()).slice(0, settings.warmup);
-    score(await decoder.prefill([{ row, tokenIds, final: true }], 'full'), settings.warmup, index);
-  }
-  for (let position = settings.warmup; position + 1 < settings.window; position++) {
-    const parts = rows.map((row, index) => ({ row, tokenId: windows[index]?.[position] ?? 0 }));
-    score(await decoder.decode(parts, 'full'), position + 1, 0);
-  }
-  // Last row first: releasing it moves no other row.
-  for (const row of rows.reverse()) decoder.release(row);
-  return losses;
-}
-
-function lossOf(batch: LogitsBatch, index: number, target: number): number {
-  const { logits, vocabularySize, rowIndexes } = batch;
-  if (!logits) throw new Error('The decoder returned no logits.');
-  const start = (rowIndexes[index] ?? 0) * vocabularySize;
-  const row = logits.subarray(start, start + vocabularySize);
-  let largest = -Infinity;
-  for (const value of row) if (value > largest) largest = value;
-  let sum = 0;
-  for (const value of row) sum += Math.exp(value - largest);
-  return largest + Math.log(sum) - (row[target] ?? NaN);
+  return { name: folder, bytes: await weightBytes(folder), losses, seconds };
 }
 
 async function weightBytes(folder: string): Promise<number> {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
+import { copyTinyDecoder } from '#test/tiny-decoders';
 import { installTinyModel } from '#test/tiny-models';
 import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { WeightsServer } from '#test/weights-server';
@@ -79,6 +80,34 @@ describe('the command line', () => {
     expect(result).toMatchObject({ id: 'tiny-llama', provider: 'cpu', text: expect.any(String) as string });
     expect(result['completionTokens']).toBeGreaterThan(0);
     expect(result['promptTokens']).toBeGreaterThan(0);
+  });
+
+  it('measures what a model loses against another precision of its weights', async () => {
+    const folder = join(home, 'tiny-decoder');
+    await mkdir(folder);
+    await copyTinyDecoder('llama', folder);
+    for (const weights of ['float32', 'int4']) {
+      const added = await run('models', 'add', folder, '--id', `own-${weights}`, '--weights', weights, '--pull');
+      expect(added.code, added.stderr).toBe(0);
+    }
+    const measure = async (...line: string[]) => {
+      const { code, stdout, stderr } = await run('models', 'check', ...line, '--perplexity', '--json');
+      expect(code, stderr).toBe(0);
+      return JSON.parse(stdout) as { perplexity: number; tokens: number; loss: { difference: number; error: number } };
+    };
+    const rounded = await measure('own-int4', '--beside', 'own-float32');
+    const whole = await measure('own-float32', '--beside', 'own-float32');
+    expect(rounded.tokens).toBeGreaterThan(500);
+    // Of random weights: no token is likelier than another, so that rounding changes little.
+    expect(whole).toMatchObject({ loss: { beside: 'own-float32', difference: 0, error: 0 } });
+    expect(rounded.loss).toMatchObject({ perplexity: whole.perplexity });
+    expect(rounded.perplexity).not.toBe(whole.perplexity);
+    expect(Math.log(rounded.perplexity / whole.perplexity)).toBeCloseTo(rounded.loss.difference, 9);
+    await writeFile(join(home, 'short.txt'), 'Hello.');
+    const short = await run('models', 'check', 'own-int4', '--perplexity', '--text', join(home, 'short.txt'));
+    expect(short.stderr).toMatch(/The text has \d+ tokens; a window has 128\./);
+    const stray = await run('models', 'check', 'own-int4', '--beside', 'own-float32');
+    expect(stray.stderr).toContain('--text and --beside belong to --perplexity.');
   });
 
   it('shows what this machine offers to models, without a database', async () => {

@@ -16,3 +16,4 @@ export { loadPronouncer } from './speech/load-pronouncer.js';
 export { ConstraintCompiler } from './constraints/constraint-compiler.js';
 export { buildTokenTrie } from './constraints/token-trie.js';
 export { TextTokenizer } from './text/text-tokenizer.js';
+export { cutWindows, tokenLosses } from './evaluation/token-losses.js';

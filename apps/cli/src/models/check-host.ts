@@ -22,6 +22,10 @@ export interface CheckOptions extends CheckHostOptions {
   maxTokens: string;
   /** Path of the output image; default: named after the model, in the current folder. */
   output?: string;
+  /** Measures the perplexity instead, on this text, and against another installed model. */
+  perplexity?: boolean;
+  text?: string;
+  beside?: string;
   json?: boolean;
 }
 

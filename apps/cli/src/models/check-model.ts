@@ -5,6 +5,7 @@ import { checkVideo, videoFamily } from './check-video.js';
 import type { CheckOptions } from './check-host.js';
 import { checkMusic } from './check-music.js';
 import { checkImage, isImageFamily } from './check-image.js';
+import { checkPerplexity } from './check-perplexity.js';
 import { checkRerank } from './check-rerank.js';
 import { checkText } from './check-text.js';
 import { findKnownModel } from './known-models.js';
@@ -18,6 +19,10 @@ export async function checkModel(context: CliContext, name: string, options: Che
   if (!installed) {
     const message = `${manifest.id} is not installed. Install it with: sluice models pull ${manifest.id}`;
     throw new PlatformError('MODEL_NOT_FOUND', message);
+  }
+  if (options.perplexity) return await checkPerplexity(context, installed, options);
+  if (options.text !== undefined || options.beside !== undefined) {
+    throw new PlatformError('INVALID_REQUEST', '--text and --beside belong to --perplexity.');
   }
   if (manifest.type === 'text') return await checkText(context, installed, options);
   if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
