@@ -33,7 +33,10 @@ interface TaskCase extends Omit<PeakCase, 'run'> {
 }
 
 function taskCase({ task, input, ...rest }: TaskCase): PeakCase {
-  return { ...rest, run: (host) => host.runTask({ id: 'peak', task, input }, { signal: new AbortController().signal }) };
+  return {
+    ...rest,
+    run: (host) => host.runTask({ id: 'peak', task, input }, { signal: new AbortController().signal }),
+  };
 }
 
 function image(width: number, height: number): RgbPixels {

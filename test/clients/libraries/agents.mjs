@@ -52,8 +52,10 @@ export function agentsChecks({ baseURL, apiKey, model }) {
           maxTurns: 3,
         });
         await result.completed.catch((error) => {
-          // The small model may go on calling: every call was valid, only the conversation has no end.
-          if (error?.constructor?.name !== 'MaxTurnsExceededError') throw error;
+          // The small model may go on calling: every call was valid, only the conversation has no end. Its text behind
+          // the calls may reach the token limit, which this library reports as an error.
+          const isCut = called.length > 0 && /response\.incomplete/.test(error?.message);
+          if (error?.constructor?.name !== 'MaxTurnsExceededError' && !isCut) throw error;
         });
         check(called.length > 0, 'the tool was not called');
       },

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+// A tiny training of pictogram, for `npm run nightly`: every stage of tools/train/pictogram in about a minute. Needs Python
+// with the packages of its requirements.txt (SLUICE_TEST_PYTHON, default python3), and says so where they are missing.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { root } from './steps.mjs';
+
+const python = process.env.SLUICE_TEST_PYTHON ?? 'python3';
+/** Exit code of train.sh without the packages. */
+const missing = 3;
+
+const out = mkdtempSync(join(tmpdir(), 'sluice-pictogram-'));
+try {
+  const program = resolve(root, 'tools/train/pictogram/train.sh');
+  const { status } = spawnSync(program, ['--tiny', '--python', python, '--out', out], { stdio: 'inherit' });
+  if (status === missing)
+    console.log(`NOT RUN: ${python} lacks the packages of tools/train/pictogram/requirements.txt.`);
+  process.exitCode = status === missing ? 0 : (status ?? 1);
+} finally {
+  rmSync(out, { recursive: true });
+}
