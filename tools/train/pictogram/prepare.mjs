@@ -48,7 +48,7 @@ function readNames() {
 function reasonToDrop(code, entry) {
   if (/1f3f[b-f]/.test(code)) return 'skin tone';
   if (entry === undefined) return 'not in the list of names';
-  if (entry.group === 'Flags' || /^flag/.test(entry.name)) return 'flag';
+  if (entry.group === 'Flags' || entry.name.startsWith('flag')) return 'flag';
   if (/o.clock|-thirty|thirty$/.test(entry.name)) return 'clock face';
   const isSign = sign.test(entry.name) && !drawnSign.test(entry.name);
   return isSign || (entry.group === 'Symbols' && symbol.test(entry.name)) ? 'sign or variant' : null;
