@@ -26,6 +26,13 @@ ${[...ggufTypes.values()].map(typeRow).join('\n')}
 The embedding table is stored in half precision, or in \`float32\` beside such weights. The output layer is \`int8\` where
 the others are \`int4\`. Tensors of other types are refused by name.
 
+What another precision loses is measured with the same file added twice:
+
+\`\`\`sh
+sluice models add ./model.Q4_K_M.gguf --id whole --weights float32 --pull
+sluice models check model.q4_k_m --perplexity --beside whole   # loss in nats per token
+\`\`\`
+
 ## Shards
 
 A model in several files (\`model-00001-of-00003.gguf\`) is added by the name of any of them, of its folder, or of its file
