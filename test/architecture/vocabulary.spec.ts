@@ -141,12 +141,13 @@ describe('the pages', () => {
     const words = `This ${Array.from({ length: 40 }, () => 'word').join(' ')}`;
     expect(sentencesOf(`# Title\n\nShort one. ${words}.\n`)).toEqual(['Short one.', `${words}.`]);
     expect(sentencesOf(`\`\`\`sh\n${words}\n\`\`\`\n\n| ${words} |\n`)).toEqual([]);
+    expect(sentencesOf(`- Short one.\n\n  \`\`\`sh\n  ${words}\n  \`\`\`\n`)).toEqual(['- Short one.']);
   });
 });
 
 /** The sentences of a page's paragraphs and list items; code blocks, tables and headings are no sentences. */
 function sentencesOf(page: string): string[] {
-  const prose = page.replaceAll(/^(```|~~~)[^]*?^\1/gm, '').replaceAll(/^(\s*\||#).*$/gm, '');
+  const prose = page.replaceAll(/^ *(```|~~~)[^]*?^ *\1$/gm, '').replaceAll(/^(\s*\||#).*$/gm, '');
   return prose
     .split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)/)
     .map((block) =>

@@ -11,6 +11,7 @@ import { StartRefusal } from './start-refusal.js';
  * - `first-keys.txt`: the keys of the first start, if its output was no terminal
  * - `runtime.json`: while running, the addresses of database and API for the command line
  * - `postgres/`: the embedded database
+ * - `artifacts/`: see libs/storage/src/create-store.ts
  * - `models/`, `downloads/`: see libs/model-store/src/layout.ts
  */
 

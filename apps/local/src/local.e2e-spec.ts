@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -124,6 +124,10 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect((await fetch(`${await healthUrl()}/health/ready`)).status).toBe(200);
     expect((await get('/health/ready')).status).toBe(404);
     expect((await get('/metrics')).status).toBe(404);
+    // docs/operations.md tells the owner of the folder what everything in it is.
+    const page = await readFile(join(project, 'docs', 'operations.md'), 'utf8');
+    const told = [...page.matchAll(/^\| (`[^|]+`) +\|/gm)].flatMap(([, cell = '']) => cell.match(/[\w.-]+/g) ?? []);
+    expect((await readdir(home)).filter((name) => !told.includes(name))).toEqual([]);
     expect(runtime).toMatchObject({ baseUrl: `http://127.0.0.1:${port}/api/v1`, pid: first.pid });
     expect(await creditOf(adminKey)).toBe(100);
     const children = [...(await childrenOf(first.pid)).values()];

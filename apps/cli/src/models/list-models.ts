@@ -1,12 +1,12 @@
 import { formatBytes, unpinnedSources } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { findKnownModels, installedBytes, type KnownModel } from './known-models.js';
-import { fetchOnlineStates, type OnlineState } from './online-state.js';
+import { fetchOnlineStates, modelState } from './online-state.js';
 
 export async function listModels(context: CliContext, { json }: { json?: boolean }): Promise<void> {
   const known = await findKnownModels(context);
   const stateOf = await fetchOnlineStates(await context.baseUrl());
-  const models = known.map((model) => describeModel(model, stateOf(model.manifest.id)));
+  const models = known.map((model) => describeModel(model, modelState(model.manifest, stateOf)));
   if (json) return context.output.json({ models });
   context.output.table(
     ['ID', 'TYPE', 'TIER', 'INSTALLED', 'SOURCE', 'STATE', 'SETS', 'ALSO CALLED'],
@@ -23,7 +23,10 @@ export async function listModels(context: CliContext, { json }: { json?: boolean
   );
 }
 
-function describeModel({ manifest, registered, disabled, installed }: KnownModel, state: OnlineState) {
+function describeModel(
+  { manifest, registered, disabled, installed }: KnownModel,
+  state: ReturnType<typeof modelState>,
+) {
   const { id, type, tier, name, sets = [], aliases = [], traits = {} } = manifest;
   return {
     id,

@@ -1,5 +1,15 @@
+import type { ModelManifest } from '#model-registry/manifest';
+
 /** `online` or `offline` as reported by the running API; `unknown` if it does not respond. */
 export type OnlineState = 'online' | 'offline' | 'unknown';
+
+/** State of a model as operators see it. The API lists no internal model, so it does not know their state. */
+export function modelState(
+  { id, internal }: Pick<ModelManifest, 'id' | 'internal'>,
+  stateOf: (modelId: string) => OnlineState,
+): OnlineState | 'internal' {
+  return internal === true ? 'internal' : stateOf(id);
+}
 
 const timeoutMs = 3_000;
 

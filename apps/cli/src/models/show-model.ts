@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
 import type { CliContext } from '../cli-context.js';
 import { findKnownModel } from './known-models.js';
-import { fetchOnlineStates } from './online-state.js';
+import { fetchOnlineStates, modelState } from './online-state.js';
 
 export async function showModel(context: CliContext, id: string, { json }: { json?: boolean }): Promise<void> {
   const { manifest, registered, disabled, installed, bundled } = await findKnownModel(context, id);
-  const state = (await fetchOnlineStates(await context.baseUrl()))(manifest.id);
+  const state = modelState(manifest, await fetchOnlineStates(await context.baseUrl()));
   const status = {
     state,
     registered,
