@@ -1,8 +1,8 @@
 import { runBytes } from '#platform/memory';
 import { forkHost, HostSupervisor } from '#inference/host';
+import { measurePeak } from '#test/measure-peak';
 import { bareLoad, installAll } from './models.js';
-import { type PeakCase, peakCases } from './peak-memory/cases.js';
-import { measurePeak } from './peak-memory/measure-peak.js';
+import { generatedModels, type PeakCase, peakCases } from './peak-memory/cases.js';
 import { formatTable } from './report.js';
 import { benchOptions, homeOption } from './settings.js';
 
@@ -29,11 +29,11 @@ interface Measured {
   estimatedBytes: number | null;
 }
 
-async function measure(host: HostSupervisor, { run, pixels }: PeakCase): Promise<Measured> {
+async function measure(host: HostSupervisor, { run, pixels, frames }: PeakCase): Promise<Measured> {
   const { pid, report } = host;
   if (pid === null || report === null) throw new Error('the host is not running');
   const peakBytes = await measurePeak(pid, () => run(host));
-  return { peakBytes, estimatedBytes: report.run === null ? null : runBytes(report.run, { pixels }) };
+  return { peakBytes, estimatedBytes: report.run === null ? null : runBytes(report.run, { pixels, frames }) };
 }
 
 async function whileReady(host: HostSupervisor, work: () => Promise<void>): Promise<void> {
@@ -56,6 +56,7 @@ const rows: string[][] = [];
 let isExceeded = false;
 const models = [...new Set(peakCases.map(({ model }) => model))];
 for (const id of models.filter((each) => only.length === 0 || only.includes(each))) {
+  await generatedModels[id]?.(home);
   const [installed] = await installAll(home, [id]);
   if (installed === undefined) throw new Error(`${id} could not be installed`);
   const host = new HostSupervisor({

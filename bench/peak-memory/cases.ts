@@ -1,5 +1,10 @@
 import type { HostSupervisor } from '#inference/host';
+import type { ModelManifest } from '#model-registry/manifest';
+import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import {
+  type AnimateInput,
+  type ComposeInput,
+  composeTask,
   type EmbeddingInput,
   embeddingTask,
   type GenerateInput,
@@ -15,14 +20,22 @@ import {
   type UpscaleInput,
 } from '#inference/tasks';
 
+/** Families without a bundled model: of random weights, in the published layout. */
+export const generatedModels: Record<string, (home: string) => Promise<ModelManifest>> = {
+  'tiny-musicgen': installTinyMusicgen,
+  'tiny-text-to-video': (home) => installTinyTextToVideo(home, { hasSizes: true }),
+};
+
 /** One input of a model. */
 export interface PeakCase {
-  /** Model of the catalogue. */
+  /** Model of the catalogue, or a generated one. */
   model: string;
   label: string;
   run(host: HostSupervisor): Promise<unknown>;
   /** Pixels of each image that its memory grows with; 0 for other inputs. */
   pixels: number;
+  /** Images of a run; default: one. */
+  frames?: number;
   /** Most MB beside the weights, for a family without an estimate: the measured peak and about a fifth. */
   limit?: number;
 }
@@ -109,6 +122,18 @@ function recognition(model: string, limit: number): PeakCase {
   return taskCase({ model, label, task: recognitionTask, input, pixels: 0, limit });
 }
 
+/** Frames of a video are computed together. */
+function animation([width, height]: Size, frames: number): PeakCase {
+  const input: AnimateInput = { prompt: 'a river', negativePrompt: '', width, height, frames, seed: 1 };
+  const label = `${frames} frames of ${width} × ${height}`;
+  return taskCase({ model: 'tiny-text-to-video', label, task: 'animate', input, pixels: width * height, frames });
+}
+
+function music(seconds: number, limit: number): PeakCase {
+  const input: ComposeInput = { prompt: 'a slow waltz', seconds, seed: 1 };
+  return taskCase({ model: 'tiny-musicgen', label: `${seconds} s`, task: composeTask, input, pixels: 0, limit });
+}
+
 /** Conversations that are answered together. */
 function conversations(
   model: string,
@@ -164,6 +189,12 @@ export const peakCases: readonly PeakCase[] = [
   speech('tiny-tts', 'male', 1_000, 640),
   recognition('whisper-tiny', 20),
   recognition('moonshine-tiny', 20),
+  animation([128, 128], 16),
+  animation([64, 64], 64),
+  animation([64, 64], 128),
+  animation([32, 32], 400),
+  music(10, 200),
+  music(30, 200),
   conversations('tinyllama-1.1b-chat', { count: 1, words: 1_900, limit: 630 }),
   conversations('tinyllama-1.1b-chat', { count: 16, words: 900, limit: 630 }),
 ];

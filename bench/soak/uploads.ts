@@ -19,6 +19,8 @@ async function post(
       ...(typeof body === 'string' && { 'content-type': 'application/json' }),
     },
     body,
+  }).catch((error: unknown) => {
+    throw new Error(`${path}: no response`, { cause: error });
   });
   const answer = Buffer.from(await response.arrayBuffer());
   if (response.status !== status) {

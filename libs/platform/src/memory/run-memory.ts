@@ -6,6 +6,8 @@ export interface RunShape {
   bytesPerPixel: number;
   /** Bytes per pixel squared: attention compares all pixels of an image with each other. */
   bytesPerPixelPair: number;
+  /** Bytes per pixel and frame squared: attention compares each pixel over all frames. Absent: none. */
+  bytesPerPixelFramePair?: number;
 }
 
 /** What one run may take on a machine. */
@@ -16,24 +18,29 @@ export interface RunMemory extends RunShape {
 
 /** Returns the peak of a run over `frames` images of a size, without the weights, in bytes. */
 export function runBytes(
-  { fixedBytes, bytesPerPixel, bytesPerPixelPair }: RunShape,
+  { fixedBytes, bytesPerPixel, bytesPerPixelPair, bytesPerPixelFramePair = 0 }: RunShape,
   { pixels, frames = 1 }: { pixels: number; frames?: number },
 ): number {
-  return fixedBytes + frames * (bytesPerPixel * pixels + bytesPerPixelPair * pixels ** 2);
+  const bytesPerFrame = (bytesPerPixel + frames * bytesPerPixelFramePair) * pixels + bytesPerPixelPair * pixels ** 2;
+  return fixedBytes + frames * bytesPerFrame;
 }
 
 /** Returns the largest number of pixels of each image of a run. */
 export function maxRunPixels({ availableBytes, ...shape }: RunMemory, frames = 1): number {
-  const { fixedBytes, bytesPerPixel, bytesPerPixelPair } = shape;
+  const { fixedBytes, bytesPerPixel, bytesPerPixelPair, bytesPerPixelFramePair = 0 } = shape;
   const bytes = Math.max(0, availableBytes - fixedBytes) / frames;
-  if (bytesPerPixelPair === 0) return Math.floor(bytes / bytesPerPixel);
-  const root = Math.sqrt(bytesPerPixel ** 2 + 4 * bytesPerPixelPair * bytes);
-  return Math.floor((root - bytesPerPixel) / (2 * bytesPerPixelPair));
+  return largestCount(bytes, { linear: bytesPerPixel + frames * bytesPerPixelFramePair, squared: bytesPerPixelPair });
 }
 
 /** Returns the largest number of images of a size that a run may have. */
 export function maxRunFrames({ availableBytes, ...shape }: RunMemory, pixels: number): number {
-  const { fixedBytes } = shape;
-  const bytesPerFrame = runBytes({ ...shape, fixedBytes: 0 }, { pixels });
-  return Math.floor(Math.max(0, availableBytes - fixedBytes) / bytesPerFrame);
+  const { fixedBytes, bytesPerPixelFramePair = 0 } = shape;
+  const linear = runBytes({ ...shape, fixedBytes: 0, bytesPerPixelFramePair: 0 }, { pixels });
+  return largestCount(Math.max(0, availableBytes - fixedBytes), { linear, squared: bytesPerPixelFramePair * pixels });
+}
+
+/** Returns the largest count with `linear × count + squared × count² ≤ bytes`. */
+function largestCount(bytes: number, { linear, squared }: { linear: number; squared: number }): number {
+  if (squared === 0) return Math.floor(bytes / linear);
+  return Math.floor((Math.sqrt(linear ** 2 + 4 * squared * bytes) - linear) / (2 * squared));
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import type { RunShape } from '#platform/memory';
 import type { SchedulerConfig } from '../../diffusion/scheduler.js';
-import { type AutoencoderShape, diffusionShape, type UnetShape } from './run-shape.js';
+import { type AutoencoderShape, diffusionShape, type UnetShape, videoShape } from './run-shape.js';
 
 /** Members of the configuration files (diffusers layout) that the family reads. */
 export interface PipelineConfig {
@@ -40,6 +40,7 @@ export async function readPipelineConfig(directory: string): Promise<PipelineCon
   const scheduler = await readConfig<SchedulerConfig>(directory, 'scheduler/scheduler_config.json');
   const autoencoder = await readConfig<AutoencoderConfig>(directory, 'vae_decoder/config.json');
   const unet = await readConfig<UnetConfig>(directory, 'unet/config.json');
+  const shape = index._class_name === 'TextToVideoSDPipeline' ? videoShape : diffusionShape;
   const latentStride = 2 ** ((autoencoder.block_out_channels?.length ?? 4) - 1);
   return {
     pipelineClass: index._class_name ?? 'StableDiffusionPipeline',
@@ -49,7 +50,7 @@ export async function readPipelineConfig(directory: string): Promise<PipelineCon
     latentStride,
     latentChannels: autoencoder.latent_channels ?? 4,
     guidanceDimensions: unet.time_cond_proj_dim ?? null,
-    run: diffusionShape(unet, autoencoder, latentStride),
+    run: shape(unet, autoencoder, latentStride),
   };
 }
 

@@ -21,6 +21,8 @@ const usualDecoderChannels = [128, 256, 512, 512];
 const usualHeads = 8;
 /** Scores and their softmax. */
 const scoreCopies = 2;
+/** Heads that compare the frames of a video at every latent, before the first level; fixed in diffusers. */
+const frameHeads = 8;
 /** Maps of a level that are alive at once, besides the skip connections: input, output, and a reordered copy. */
 const mapCopies = 3;
 /** The feed-forward layer behind an attention is eight times as wide as its input, and a half of it is a copy. */
@@ -40,6 +42,12 @@ export function diffusionShape(unet: UnetShape, decoder: AutoencoderShape, laten
     bytesPerPixel: Math.max(latent.bytesPerPixel / latentStride ** 2, decoderBytes(decoder)) + bytesPerResult,
     bytesPerPixelPair: scores / latentStride ** 4,
   };
+}
+
+/** The same of a video, whose frames are denoised together and attend to each other. */
+export function videoShape(unet: UnetShape, decoder: AutoencoderShape, latentStride: number): RunShape {
+  const bytesPerPixelFramePair = (scoreCopies * frameHeads * bytesPerValue) / latentStride ** 2;
+  return { ...diffusionShape(unet, decoder, latentStride), bytesPerPixelFramePair };
 }
 
 /** Per latent, not per pixel. Each level has a quarter of the positions of the level above. */
