@@ -21,6 +21,8 @@ export interface ManifestSpec {
   egress?: { to?: Peer[]; ports?: { port?: number }[] }[];
   scaleTargetRef?: { name: string };
   minReplicaCount?: number;
+  /** Of an Ingress. */
+  tls?: { hosts: string[] }[];
   maxUnavailable?: number | string;
   minAvailable?: number | string;
   triggers?: { name?: string; type: string; metadata: Record<string, string> }[];

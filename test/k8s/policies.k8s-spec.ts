@@ -40,6 +40,20 @@ describe.each(overlays)('the overlay %s', (overlay) => {
   });
 });
 
+describe('the overlay gpu', () => {
+  it('gives each worker on a GPU a whole card', () => {
+    const workers = workloadsOf(renderOverlay('gpu')).filter(({ component }) => component === 'worker');
+    const cards = workers.map(({ id, pod }) => [id, pod.containers[0]?.resources?.limits?.['nvidia.com/gpu'] ?? '0']);
+    expect(Object.fromEntries(cards)).toEqual({
+      'Deployment/sluice-worker-audio': '0',
+      'Deployment/sluice-worker-embedding': '0',
+      'Deployment/sluice-worker-image': '1',
+      'Deployment/sluice-worker-text': '1',
+      'Deployment/sluice-worker-video': '1',
+    });
+  });
+});
+
 describe('docs/kubernetes.md', () => {
   it('lists every secret with the keys that production pods mount', () => {
     const page = readFileSync(join(root, 'docs', 'kubernetes.md'), 'utf8');

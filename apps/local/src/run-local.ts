@@ -1,4 +1,3 @@
-import { inPullOrder, listInstalledModels } from '#model-store';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
 import { connectionFailure } from '#platform/logging';
@@ -10,7 +9,7 @@ import { type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
 import { Services, untilReady } from './services.js';
-import { pullStarterModels } from './starter-models.js';
+import { pullStarterModels, stillComing } from './starter-models.js';
 import { StartRefusal } from './start-refusal.js';
 import { StopRequest } from './stop-request.js';
 import { printBanner } from './banner.js';
@@ -69,12 +68,12 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   const baseUrl = `${origin}/api/v1`;
   await writeRuntimeFile(config.home, { databaseUrl: database.url, baseUrl, healthUrl, pid: process.pid });
   services.start();
-  const installed = new Set((await listInstalledModels(config.home)).map(({ manifest }) => manifest.id));
-  const coming = inPullOrder(wanted).filter(({ id }) => !installed.has(id));
   const pulling = pullStarterModels(wanted, config, log, stop.signal);
   try {
     await untilReady(healthUrl, stop.signal).then(
-      () => log.print(printBanner({ baseUrl, keys, keysFile, wanted, coming })),
+      // Small models may have arrived meanwhile.
+      async () =>
+        log.print(printBanner({ baseUrl, keys, keysFile, wanted, coming: await stillComing(config.home, wanted) })),
       () => printKeysOnAbort(keysFile === null ? keys : null, log),
     );
     await stop.requested;

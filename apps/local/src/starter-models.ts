@@ -1,7 +1,13 @@
 import { type ModelManifest } from '#model-registry/manifest';
-import { pullModels } from '#model-store';
+import { inPullOrder, listInstalledModels, pullModels } from '#model-store';
 import type { LocalConfig } from '#platform/config';
 import type { MergedLog } from './merged-log.js';
+
+/** Returns those of the models that are not installed yet, in the order of their pulls. */
+export async function stillComing(home: string, wanted: readonly ModelManifest[]): Promise<ModelManifest[]> {
+  const installed = new Set((await listInstalledModels(home)).map(({ manifest }) => manifest.id));
+  return inPullOrder([...wanted]).filter(({ id }) => !installed.has(id));
+}
 
 /**
  * Pulls missing models while everything else runs; workers load each model once it is complete. Never rejects: without

@@ -142,4 +142,18 @@ export const networkPolicies: Policy[] = [
     },
     plant: (manifests) => named(manifests, 'NetworkPolicy', /^api$/).spec!.ingress![0]!.ports!.push({ port: 3003 }),
   },
+  {
+    name: 'has no Ingress that buffers streams or uploads, or serves without TLS',
+    violations: (manifests) =>
+      ofKind(manifests, 'Ingress')
+        .filter(({ metadata: { annotations = {} }, spec }) => {
+          const isBuffered = (kind: string) => annotations[`nginx.ingress.kubernetes.io/${kind}`] !== 'off';
+          return isBuffered('proxy-buffering') || isBuffered('proxy-request-buffering') || !spec?.tls?.length;
+        })
+        .map(({ metadata }) => metadata.name),
+    plant: (manifests) => {
+      const { annotations = {} } = named(manifests, 'Ingress', /^sluice-api$/).metadata;
+      annotations['nginx.ingress.kubernetes.io/proxy-buffering'] = 'on';
+    },
+  },
 ];

@@ -201,6 +201,11 @@ describe('parseConfig', () => {
     expect(creditOf({ NODE_ENV: 'production', SLUICE_BOOTSTRAP_CREDIT_USD: '5' })).toBe('5');
   });
 
+  it('names the words of SLUICE_PROVIDERS where it has another', () => {
+    const [problem] = problemsOf(WorkerConfig, { REDIS_URL: 'redis://queue', SLUICE_PROVIDERS: 'gpu,cpu' });
+    expect(problem).toMatch(/^SLUICE_PROVIDERS is "gpu,cpu"; expected words separated by commas, of cuda, webgpu, cpu/);
+  });
+
   it('disables closed beta models and the region header by default', () => {
     expect(parseConfig(ApiConfig, complete)).toMatchObject({ betaModels: false, regionHeader: undefined });
     const told = { ...complete, SLUICE_BETA_MODELS: 'true', SLUICE_REGION_HEADER: 'X-Country' };
