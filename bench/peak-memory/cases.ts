@@ -190,11 +190,9 @@ export const peakCases: readonly PeakCase[] = [
   recognition('whisper-tiny', 20),
   recognition('moonshine-tiny', 20),
   animation([128, 128], 16),
-  animation([64, 64], 64),
-  animation([64, 64], 128),
+  animation([32, 32], 100),
   animation([32, 32], 400),
-  music(10, 200),
-  music(30, 200),
+  music(4, 100),
   conversations('tinyllama-1.1b-chat', { count: 1, words: 1_900, limit: 630 }),
   conversations('tinyllama-1.1b-chat', { count: 16, words: 900, limit: 630 }),
 ];
