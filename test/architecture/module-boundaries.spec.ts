@@ -184,7 +184,7 @@ describe('module boundaries', () => {
   beforeAll(() => {
     const planted = [...Object.values(violatingFiles), ...moreOffences].map(({ file, text }) => [file, text] as const);
     found = cruise({ ...skeleton, ...supportingFiles, ...Object.fromEntries(planted) });
-  });
+  }, 120_000);
   afterAll(() => {
     found = [];
   });

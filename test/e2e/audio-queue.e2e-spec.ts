@@ -61,6 +61,7 @@ async function untilDone(job: Job, more: object = {}): Promise<Response> {
 async function secondsOf(response: Response): Promise<number> {
   const bytes = Buffer.from(await response.arrayBuffer());
   expect(response.headers.get('content-type'), bytes.toString('utf8', 0, 300)).toBe('audio/mpeg');
+  expect(response.headers.get('x-service-model-id')).toBe(model);
   const folder = await mkdtemp(join(tmpdir(), 'sluice-probe-'));
   try {
     await writeFile(join(folder, 'sound.mp3'), bytes);
