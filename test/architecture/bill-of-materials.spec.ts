@@ -37,7 +37,7 @@ describe('the bill of materials', () => {
   beforeAll(() => {
     text = billOfMaterials();
     bill = JSON.parse(text) as Bill;
-  });
+  }, 120_000);
 
   afterAll(() => {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
