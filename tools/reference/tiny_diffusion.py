@@ -18,7 +18,8 @@ from diffusers import AutoencoderKL, EulerDiscreteScheduler, StableDiffusionImg2
 from diffusers import UNet2DConditionModel
 from PIL import Image
 
-from tiny_clip import LENGTH, clip_encoder, clip_tokenizer, noise
+from noise import noise
+from tiny_clip import LENGTH, clip_encoder, clip_tokenizer
 
 target = sys.argv[1]
 model = os.path.join(target, "tiny")

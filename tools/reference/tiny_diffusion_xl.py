@@ -17,7 +17,8 @@ import torch
 from diffusers import AutoencoderKL, EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
 from transformers import CLIPTextConfig, CLIPTextModelWithProjection
 
-from tiny_clip import LENGTH, clip_encoder, clip_tokenizer, noise
+from noise import noise
+from tiny_clip import LENGTH, clip_encoder, clip_tokenizer
 
 target = sys.argv[1]
 model = os.path.join(target, "tiny-xl")

@@ -16,7 +16,8 @@ import torch
 from diffusers import AutoencoderKL, DDIMScheduler, DPMSolverMultistepScheduler, TextToVideoSDPipeline, UNet3DConditionModel
 
 from smaller_graph import shrink
-from tiny_clip import LENGTH, clip_encoder, clip_tokenizer, noise
+from noise import noise
+from tiny_clip import LENGTH, clip_encoder, clip_tokenizer
 
 target = sys.argv[1]
 model = os.path.join(target, "tiny")
