@@ -1,11 +1,14 @@
 """Prints the figures of the model card as JSON, and writes the sheet of prompts.py.
 
 known_names: is the thing that was asked for among the nearest original drawings, at 32 x 32 pixels? nearest: how far is the
-nearest picture of the training, against how far these are from each other? held_out_colour: is the main colour the one
-asked for, in pairs of colour and thing that no picture of the training shows?"""
+nearest picture of the training, against how far these are from each other? free: is a drawing that other words may mean
+among the nearest five? colour: is the main colour the one asked for, in 100 pairs of colour and thing? held_out_colour: the
+same in pairs that no picture of the training shows. The prompts of `free` and `colour` are in figures.json, which a test of
+the product shares."""
 
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -41,6 +44,16 @@ def nearest(images, train, own):
     }
 
 
+def free_words(painter, icons, own, prompts, options):
+    order = distances(small(paint(painter, [each["prompt"] for each in prompts], options)), own).argsort(1)[:, :5]
+    hits = [
+        [bool(set(clean(icons[at]["name"]).split()) & set(each["names"])) for at in row]
+        for row, each in zip(order.tolist(), prompts)
+    ]
+    figures = {"top1": np.mean([row[0] for row in hits]), "top5": np.mean([any(row) for row in hits])}
+    return {"count": len(hits), **{name: float(value) for name, value in figures.items()}}
+
+
 def known_names(painter, icons, own, *, count, options, with_style):
     rng = np.random.default_rng(7)
     by_code = {}
@@ -60,8 +73,8 @@ def known_names(painter, icons, own, *, count, options, with_style):
     return figures
 
 
-def held_out_colour(painter, options):
-    texts = [f"a {colour} {thing}" for colour, thing in sorted(HELD_OUT) for _ in range(4)]
+def colour_obeyed(painter, texts, options):
+    """Of prompts whose second word is a colour."""
     arrays = (paint(painter, texts, options) * 255).round().byte().numpy()
     return float(np.mean([main_colour(image)[0] == text.split()[1] for image, text in zip(arrays, texts)]))
 
@@ -83,6 +96,8 @@ def main():
     train = torch.cat([small(pictures[at : at + 256].float() / 255) for at in range(0, len(pictures), 256)])
     own = train[torch.tensor(cache["kinds"]) == 0]
     texts = [text for text, _ in PROMPTS]
+    prompts = json.loads((Path(__file__).parent / "figures.json").read_text())
+    held_out = [f"a {colour} {thing}" for colour, thing in sorted(HELD_OUT) for _ in range(4)]
     with torch.inference_mode():
         options = {"guidance": args.guidance, "steps": args.steps}
         images = paint(painter, texts, options)
@@ -94,7 +109,9 @@ def main():
             "nearest": nearest(images, train, own),
             "known_names": known_names(painter, icons, own, with_style=False, **names),
             "known_names_with_style": known_names(painter, icons, own, with_style=True, **names),
-            "held_out_colour": held_out_colour(painter, options),
+            "free": free_words(painter, icons, own, prompts["free"], options),
+            "colour": colour_obeyed(painter, [f"a {pair}" for pair in prompts["pairs"]], options),
+            "held_out_colour": colour_obeyed(painter, held_out, options),
         }
     print(json.dumps(figures, indent=1))
 
