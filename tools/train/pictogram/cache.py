@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import torch
-from captions import HUES, captions_of, clean, distinctive, main_colour, may_recolour, recolour, recolour_captions
+from captions import HUES, captions_of, is_twin, keyword_counts, main_colour, may_recolour, recolour, recolour_captions
 from common import load_icons
 from text import WORDS, MiniLM, load_wordpiece, whole_words, wordpieces
 
@@ -17,7 +17,7 @@ BATCH = 256
 
 def collect(images, icons, recolours, rng):
     """Returns pictures [n, 3, 128, 128] uint8, their captions with weights, the icon of each, and 1 for a recoloured one."""
-    is_distinctive = distinctive(icons)
+    counts = keyword_counts(icons)
     pictures, captions, originals, kinds = [], [], [], []
 
     def add(picture, texts, icon, kind):
@@ -29,7 +29,7 @@ def collect(images, icons, recolours, rng):
     for at, icon in enumerate(icons):
         pixels = images[at].numpy()
         colour, hue, share = main_colour(pixels)
-        add(images[at], captions_of(icon, colour, is_distinctive, rng), at, 0)
+        add(images[at], captions_of(icon, colour, counts, rng), at, 0)
         if share < 0.4 or icon["group"] == "People & Body":
             continue
         others = [c for c in HUES if abs((HUES[c] - hue + 180) % 360 - 180) > 35 and may_recolour(icon, c)]
@@ -82,6 +82,7 @@ def main():
     print(f"{len(icons)} drawings, {len(pictures)} pictures, {len(texts)} captions", flush=True)
     with open(f"{args.run}/words.txt", "w") as file:
         file.write("\n".join(unknown_words(texts, icons, args.minilm)) + "\n")
+    names = {icon["name"] for icon in icons}
     index = {text: at for at, text in enumerate(texts)}
     torch.save(
         {
@@ -92,6 +93,7 @@ def main():
             "originals": originals,
             "kinds": kinds,
             "icons": icons,
+            "twins": [is_twin(icon, names) for icon in icons],
             "empty": index[""],
         },
         f"{args.run}/cache.pt",

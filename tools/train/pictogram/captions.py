@@ -22,6 +22,17 @@ HELD_OUT = {
     ("pink", "whale"),
     ("blue", "dog"),
 }
+STARTS = [
+    "an icon of ",
+    "a pictogram of ",
+    "a drawing of ",
+    "a picture of ",
+    "a photo of ",
+    "an image of ",
+    "an illustration of ",
+    "a simple drawing of ",
+]
+COUNTABLE = {"Animals & Nature", "Food & Drink", "Objects"}
 STYLES = {"noto": "noto", "flat": "flat", "shaded": "shaded", "fx": "fx"}
 
 
@@ -94,32 +105,47 @@ def without_colour(name):
     return " ".join(w for w in name.split() if w not in COLOURS)
 
 
-def distinctive(icons):
-    """Keywords that few things share."""
-    shared = Counter(
-        k for code, ks in {i["code"]: i["keywords"] for i in icons}.items() for k in {clean(x) for x in ks}
-    )
-    return lambda k: 2 < len(k) < 26 and shared[k] <= 4 and not re.search(r"\d", k)
+def keyword_counts(icons):
+    """How many things have a keyword."""
+    return Counter(k for code, ks in {i["code"]: i["keywords"] for i in icons}.items() for k in {clean(x) for x in ks})
 
 
-def captions_of(icon, colour, is_distinctive, rng):
-    """[(text, weight)]; weights sum to about 1."""
+def plural(name):
+    ending = "es" if re.search(r"(s|x|ch|sh)$", name) else "s"
+    return name[:-1] + "ies" if re.search(r"[^aeiou]y$", name) else name + ending
+
+
+def is_twin(icon, names):
+    """A man or a woman of which there is also a person: near-twins that only cost capacity."""
+    rest = re.sub(r"^(man|woman) ", "", icon["name"])
+    return rest != icon["name"] and (rest in names or "person " + rest in names)
+
+
+def captions_of(icon, colour, counts, rng):
+    """[(text, weight)]: what may be said of a drawing, and how often."""
     name = clean(icon["name"])
     style = STYLES[icon["style"]]
-    words = [k for k in dict.fromkeys(clean(k) for k in icon["keywords"]) if is_distinctive(k) and k != name]
+    keywords = [k for k in dict.fromkeys(clean(k) for k in icon["keywords"]) if k != name and 2 < len(k) < 26]
+    keywords = [k for k in keywords if not re.search(r"\d", k)]
+    words = [k for k in keywords if counts[k] <= 4]
+    shared = [k for k in keywords if 4 < counts[k] <= 12]
     rng.shuffle(words)
+    rng.shuffle(shared)
     out = [
         (name, 3),
         (article(name), 2),
         (f"{name}, {style} style", 3),
         (f"{article(name)}, {style}", 1),
-        (str(rng.choice(["an icon of ", "a pictogram of ", "a drawing of ", "a picture of "])) + article(name), 1.2),
+        *[(str(start) + article(name), 0.6) for start in rng.choice(STARTS, 2, replace=False)],
         (f"{name} emoji", 0.5),
     ]
     if colour and not COLOURS & set(name.split()):
         out += [(f"{colour} {name}", 1), (f"{article(colour)} {name}, {style} style", 0.7)]
-    for word in words[:3]:
-        out += [(word, 0.5)]
+    if icon["group"] in COUNTABLE and " " not in name:
+        out += [(plural(name), 0.4)]
+    if name.endswith(" face"):
+        out += [(name.removesuffix(" face"), 0.7)]
+    out += [(word, 0.5) for word in words[:4]] + [(word, 0.25) for word in shared[:2]]
     if words:
         out += [
             (f'{name}, {", ".join(words[:2])}', 0.7),
@@ -145,5 +171,3 @@ def may_recolour(icon, colour):
         ("automobile" in words or "taxi" in words) and (colour, "car") in HELD_OUT
     )
 
-
-PATTERN_WORDS = re.compile(r"[^\W\d_]+")

@@ -37,8 +37,8 @@ class Batches:
     """Pictures with a caption each, every picture once before any comes again."""
 
     def __init__(self, cache, *, recoloured, dropout, rng):
-        kinds = np.array(cache["kinds"])
-        self.pools = [np.flatnonzero(kinds == 0), np.flatnonzero(kinds == 1)]
+        kinds, twins = np.array(cache["kinds"]), np.array(cache["twins"])[np.array(cache["originals"])]
+        self.pools = [np.flatnonzero((kinds == kind) & ~twins) for kind in (0, 1)]
         self.queues = [np.empty(0, dtype=int), np.empty(0, dtype=int)]
         self.choices = [
             (np.array([at for at, _ in each]), np.cumsum([w for _, w in each]) / sum(w for _, w in each))
