@@ -249,6 +249,13 @@ module.exports = {
     oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),
+    {
+      name: 'image-loaders-in-the-decoder',
+      severity: 'error',
+      comment: 'Images of clients are decoded in a child process with limits, and their loaders load nowhere else.',
+      from: { path: '^(apps|libs)/', pathNot: '^libs/media/src/image/decoder/decode[.]main[.]ts$' },
+      to: { path: '^libs/media/src/image/decoder/(sharp-loaders|decode[.]main)[.]ts$' },
+    },
     oneOwner('parsers-in-documents', 'unpdf|htmlparser2|defuddle|linkedom|turndown', '^libs/documents/'),
     {
       name: 'parsers-in-the-extractor',

@@ -14,6 +14,8 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
  */
 // Without `module`, the condition of bundlers: packages resolve as in Node.
 const conditions = ['sluice-source', 'node', 'development|production'];
+/** For tests that decode images, which happens in a child process. */
+const setupFiles = ['test/harness/image-decoder.setup.ts'];
 const places = '{apps,libs,test,bench,models}/**/*';
 
 export default defineConfig({
@@ -35,6 +37,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'integration',
+          setupFiles,
           include: [`${places}.int-spec.ts`],
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 60_000,
@@ -47,6 +50,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'e2e',
+          setupFiles,
           include: [`${places}.e2e-spec.ts`],
           // It publishes TypeScript under our `source` condition, so vite and not plain Node must load it.
           server: { deps: { inline: ['ai', /@ai-sdk\//, 'eventsource-parser'] } },
@@ -63,6 +67,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'faults',
+          setupFiles,
           include: [`${places}.fault-spec.ts`],
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 300_000,
@@ -87,6 +92,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'models',
+          setupFiles,
           include: [`${places}.models-spec.ts`],
           globalSetup: ['test/harness/global-services.ts'],
           testTimeout: 300_000,

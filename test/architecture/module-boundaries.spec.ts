@@ -32,6 +32,7 @@ const skeleton: Record<string, string> = {
   'libs/characters/src/characters.repository.ts': "import '#platform/prisma';\nexport const rows = 1;",
   'libs/egress/src/index.ts': "import 'undici';\nimport '#common';\nexport const egress = 1;",
   'libs/media/src/index.ts': "import 'sharp';\nimport '#common';\nexport const media = 1;",
+  'libs/media/src/image/decoder/sharp-loaders.ts': "import 'sharp';\nexport const loaders = 1;",
   'libs/documents/src/index.ts': "import '#common';\nexport const documents = 1;",
   'libs/documents/src/formats/pdf.ts': "import 'unpdf';\nexport const pdf = 1;",
   'libs/storage/src/index.ts': "import '@aws-sdk/client-s3';\nimport '#common';\nexport const storage = 1;",
@@ -95,6 +96,10 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'queries-in-repositories': { file: 'libs/accounts/src/account.presenter.ts', text: "import '#platform/prisma';" },
   'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },
   'onnxruntime-in-runtime': { file: 'libs/inference/src/session.ts', text: "import 'onnxruntime-node';" },
+  'image-loaders-in-the-decoder': {
+    file: 'libs/media/src/image/decode.ts',
+    text: "import './decoder/sharp-loaders.js';",
+  },
   'sharp-in-media': { file: 'libs/jobs/src/image.ts', text: "import 'sharp';" },
   'parsers-in-documents': { file: 'libs/jobs/src/page.ts', text: "import 'htmlparser2';" },
   'parsers-in-the-extractor': { file: 'libs/documents/src/nest/index.ts', text: "import '../formats/pdf.js';" },

@@ -1,5 +1,7 @@
-import type { MediaToolsOptions } from '#media';
+import type { MediaTools } from '#media';
 import { runSourceArguments, sourcePath } from '#test/run-source';
+
+type MediaToolsOptions = NonNullable<Parameters<typeof MediaTools.find>[0]>;
 
 /** Options of `MediaTools.find` for an installation with nothing but the packages of this project. */
 export const bundledOnly: Pick<MediaToolsOptions, 'ffmpeg' | 'bundled'> = {

@@ -6,6 +6,7 @@ export { wavFromPcm } from './audio/wav-header.js';
 export { decodeBase64, decodeInline, isDataUrl } from './encoded/base64.js';
 export { decodeImage } from './image/decode-image.js';
 export { blurPixels, resizePixels } from './image/edit-pixels.js';
+export { ImageDecoder } from './image/decoder/image-decoder.js';
 export { encodeImage } from './image/encode-image.js';
 export {
   type FrameSize,
@@ -15,11 +16,12 @@ export {
   sizeOfPixels,
   sizeOfShortSide,
 } from './image/frame-size.js';
-export { type ImageHeader, type ImageLimits, readImageHeader } from './image/image-header.js';
+export { readImageHeader } from './image/image-header.js';
+export type { ImageHeader, ImageLimits } from './image/image-limits.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
 export { containerNamed, type MediaContainer, sniffContainer } from './tools/containers.js';
 export type { MediaSource } from './tools/media-source.js';
-export { MediaTools, type MediaToolsOptions } from './tools/media-tools.js';
+export { MediaTools } from './tools/media-tools.js';
 export { probeVideo, readFrames, type VideoProbe } from './video/read-frames.js';
 export { sampleFrames } from './video/sample-frames.js';
 export { writeVideo } from './video/write-video.js';

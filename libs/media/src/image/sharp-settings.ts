@@ -7,10 +7,7 @@ const sharp = createRequire(import.meta.url)('sharp') as typeof import('sharp').
 // Images rarely repeat, so a cache would only hold memory.
 sharp.cache(false);
 
-// Only loaders for the formats that clients may send. Raw pixels need no loader.
+// No loader at all: files are decoded in a process of their own, and raw pixels need none.
 sharp.block({ operation: ['VipsForeignLoad'] });
-sharp.unblock({
-  operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp', 'VipsForeignLoadNsgif'],
-});
 
 export { sharp, type Sharp };

@@ -9,7 +9,8 @@ import { Sandbox } from '#platform/sandbox';
 import { bundledOnly } from '#test/media-engines';
 import { sourcePath } from '#test/run-source';
 import { nativePackage } from '../bundled/native-av.js';
-import { MediaTools, type MediaToolsOptions, sampleFrames } from '../index.js';
+import { MediaTools, sampleFrames } from '../index.js';
+import type { MediaToolsOptions } from '../tools/media-tools.js';
 
 /* What sampling decodes of a long video, as counted by the decoders themselves. */
 
