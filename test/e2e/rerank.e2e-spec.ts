@@ -102,6 +102,7 @@ describe('a reranking', () => {
       { rank_fields: ['text'], max_chunks_per_doc: 10 },
     ],
     ['at the path that clients add to a base URL', 'v2/rerank', { max_tokens_per_doc: 4_096 }],
+    ['at the path of earlier clients', 'v1/rerank', {}],
   ])('takes what other clients send: %s', async (_name, path, more) => {
     const documents = texts.map((text) => ({ text, title: 'ignored' }));
     const { results } = await rank({ documents, top_n: 3, return_documents: true, ...more }, path);
