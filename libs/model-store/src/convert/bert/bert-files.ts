@@ -5,7 +5,7 @@ import type { ClassifierHead } from './classifier-head.js';
 import { configFile, type EncoderConfig, EncoderSettings } from './encoder-config.js';
 import { SafetensorsFile } from './safetensors-file.js';
 
-export const weightsFile = 'model.safetensors';
+const weightsFile = 'model.safetensors';
 
 const layerNames: BertLayerNames = {
   query: 'attention.self.query',
