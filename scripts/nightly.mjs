@@ -18,6 +18,7 @@ const steps = [
     command: [process.execPath, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'convert/tokenizer/reference'],
     env: { SLUICE_TEST_TOKENIZER_TEXTS: '5000' },
   },
+  { name: 'conversions', command: program('test/conversions/main.ts') },
   { name: 'peak-memory', command: ['npm', 'run', 'bench:peak-memory'] },
   { name: 'pictogram-training', command: script('train-pictogram.mjs') },
   { name: 'clients', command: script('test-clients.mjs', '--runs', '20') },

@@ -102,6 +102,7 @@ describe('a reranking', () => {
       { rank_fields: ['text'], max_chunks_per_doc: 10 },
     ],
     ['at the path that clients add to a base URL', 'v2/rerank', { max_tokens_per_doc: 4_096 }],
+    ['at the path of earlier clients', 'v1/rerank', {}],
   ])('takes what other clients send: %s', async (_name, path, more) => {
     const documents = texts.map((text) => ({ text, title: 'ignored' }));
     const { results } = await rank({ documents, top_n: 3, return_documents: true, ...more }, path);
@@ -122,6 +123,8 @@ describe('a reranking', () => {
   });
 
   it('of the maximum number of documents ends when its client disconnects, and costs what was computed', async () => {
+    // Those of earlier tests would be taken for this one.
+    await platform.closedJobs();
     const abort = new AbortController();
     const documents = Array.from({ length: 1_000 }, () => texts.at(-1));
     const ended = post({ model: slowModel, query, documents }, 'rerank', abort.signal).then(

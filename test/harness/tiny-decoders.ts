@@ -11,6 +11,8 @@ export interface ExpectedText {
   /** Of the first steps. */
   logits: Float32Array[];
   greedy: number[];
+  /** Of the conversion, where the results depend on it. */
+  contextLength?: number;
   text: string;
 }
 

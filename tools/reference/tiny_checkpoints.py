@@ -81,6 +81,20 @@ def rope(kind="default", base=10000.0, **more):
 yarn = rope("yarn", factor=4.0, original_max_position_embeddings=32, beta_fast=16.0, attention_factor=1.2)
 long = rope("longrope", short_factor=[1.0, 1.1, 1.3, 1.6], long_factor=[1.5, 2.0, 4.0, 8.0])
 
+gpt_oss = dict(
+    hidden_size=32,
+    intermediate_size=32,
+    num_hidden_layers=2,
+    head_dim=8,
+    num_local_experts=4,
+    num_experts_per_tok=2,
+    sliding_window=6,
+    layer_types=["sliding_attention", "full_attention"],
+    rope_parameters=rope(
+        "yarn", 1000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=32
+    ),
+)
+
 # Name, class, what differs from `common`, type of the weights, and the largest shard.
 decoder_models = {
     "llama": ("Llama", dict(rope_parameters=llama3), brain, "40KB"),
@@ -98,6 +112,27 @@ decoder_models = {
         brain,
         "1GB",
     ),
+    "qwen2-moe": (
+        "Qwen2Moe",
+        dict(
+            num_experts=6,
+            num_experts_per_tok=3,
+            moe_intermediate_size=16,
+            shared_expert_intermediate_size=24,
+            decoder_sparse_step=1,
+            mlp_only_layers=[],
+        ),
+        brain,
+        "1GB",
+    ),
+    # All prompts are longer than the original context.
+    "llama-dynamic": (
+        "Llama",
+        dict(max_position_embeddings=6, rope_parameters=rope("dynamic", factor=16.0)),
+        brain,
+        "1GB",
+    ),
+    "gpt-oss-float": ("GptOss", gpt_oss, brain, "1GB"),
     "phi3": ("Phi3", dict(rope_parameters=long, original_max_position_embeddings=8), brain, "1GB"),
     "phi4-mini": (
         "Phi3",
@@ -204,7 +239,11 @@ def run(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, prompt: str,
 
 
 def answers(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast):
-    results = [run(model, tokenizer, prompt) for prompt in prompts]
+    # The reference stretches the rotation by the length of the text, so each length is a model of its own.
+    is_dynamic = (getattr(model.config, "rope_parameters", None) or {}).get("rope_type") == "dynamic"
+    results = [run(model, tokenizer, prompt, 1 if is_dynamic else 12) for prompt in prompts]
+    for result, _ in results if is_dynamic else []:
+        result["contextLength"] = len(result["ids"])
     return [result for result, _ in results], min(margin for _, margin in results)
 
 
@@ -326,12 +365,64 @@ def make_packed(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
     write(name, model, results)
 
 
+# The values of a code of MXFP4, whose upper half is negative.
+levels = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+
+def pack_mxfp4(weight: torch.Tensor):
+    """Returns blocks and scales of `[experts, outputs, inputs]`, and the values they stand for."""
+    groups = weight.reshape(*weight.shape[:-1], -1, 32)
+    exponents = torch.floor(torch.log2(groups.abs().amax(-1, keepdim=True))) - 2
+    scaled = groups / 2.0**exponents
+    table = torch.tensor(levels)
+    codes = (scaled.abs().unsqueeze(-1) - table).abs().argmin(-1)
+    values = table[codes] * torch.where(scaled < 0, -1.0, 1.0) * 2.0**exponents
+    signed = (codes + 8 * (scaled < 0)).to(torch.uint8)
+    blocks = signed[..., ::2] | (signed[..., 1::2] << 4)
+    return blocks.contiguous(), (exponents + 127).squeeze(-1).to(torch.uint8), values.reshape(weight.shape)
+
+
+@torch.no_grad()
+def make_gpt_oss(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    target = folder / name
+    config = transformers.GptOssConfig(**{**common, **gpt_oss})
+    for seed in range(1, 40):
+        model = transformers.GptOssForCausalLM(config).eval()
+        randomize(model, seed)
+        for value in model.parameters():
+            value.copy_(value.bfloat16())
+        tensors = {key: value.bfloat16() for key, value in model.state_dict().items()}
+        for key, value in model.named_parameters():
+            if not key.endswith("_proj") or ".experts." not in key:
+                continue
+            del tensors[key]
+            blocks, scales, kept = pack_mxfp4(value.swapaxes(1, 2) * 4)
+            tensors |= {f"{key}_blocks": blocks, f"{key}_scales": scales}
+            value.copy_(kept.swapaxes(1, 2))
+        results, margin = answers(model, tokenizer)
+        if margin > 1e-2:
+            break
+    else:
+        raise SystemExit(f"{name}: no seed has clear choices")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    save_file({key: value.contiguous() for key, value in tensors.items()}, target / "model.safetensors", metadata=dict(format="pt"))
+    settings = dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn", "lm_head"])
+    content = json.loads(config.to_json_string(use_diff=False)) | dict(
+        architectures=["GptOssForCausalLM"], dtype="bfloat16", quantization_config=settings
+    )
+    (target / "config.json").write_text(json.dumps(content, indent=2) + "\n")
+    (target / "generation_config.json").write_text('{"bos_token_id": 0, "eos_token_id": 1}\n')
+    write(name, model, results)
+
+
 def main() -> None:
     tokenizer = make_tokenizer()
-    shutil.rmtree(folder / "tokenizer", ignore_errors=True)
-    tokenizer.save_pretrained(folder / "tokenizer")
-    for name in sys.argv[1:] or [*decoder_models, *packed_models]:
-        (make_packed if name in packed_models else make_decoder)(name, tokenizer)
+    if len(sys.argv) == 1:
+        shutil.rmtree(folder / "tokenizer", ignore_errors=True)
+        tokenizer.save_pretrained(folder / "tokenizer")
+    for name in sys.argv[1:] or [*decoder_models, *packed_models, "gpt-oss"]:
+        make = make_gpt_oss if name == "gpt-oss" else make_packed if name in packed_models else make_decoder
+        make(name, tokenizer)
 
 
 main()

@@ -97,6 +97,11 @@ CASES = [
     case("qwen3-moe", "qwen3moe", ("Qwen3Moe", dict(
         num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, norm_topk_prob=True, decoder_sparse_step=1,
         mlp_only_layers=[])), keys={"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16}),
+    case("qwen2-moe", "qwen2moe", ("Qwen2Moe", dict(
+        num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24,
+        decoder_sparse_step=1, mlp_only_layers=[])),
+         keys={"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
+               "expert_shared_feed_forward_length": 24}),
     case("gpt-oss", "gpt-oss", ("GptOss", dict(
         num_local_experts=4, num_experts_per_tok=2, intermediate_size=32, sliding_window=12,
         rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
@@ -236,6 +241,8 @@ def stored(entry, config, name, values, names, rotated):
         values = interleave(values, heads, rotated)
     if entry["one_added"] and "norm" in name:
         values = values + 1
+    if "shared_expert_gate" in name:
+        values = values.squeeze()
     yield target, np.ascontiguousarray(values)
 
 

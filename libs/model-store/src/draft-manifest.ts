@@ -120,7 +120,7 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
 const quantizationOfWeights = { int4: 'int4', int8: 'int8', 'int8-channel': 'int8', float32: 'not-available' } as const;
 
 function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, options: DraftOptions): Draft {
-  const contextLength = Math.min(gguf.contextLength, options.contextLength ?? defaultContextLimit);
+  const contextLength = chooseContext(gguf, options);
   const weights = options.weights ?? gguf.weights;
   const bytes = convertedBytes(gguf, { weights, contextLength });
   const manifest = validateManifest(
@@ -142,7 +142,7 @@ function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, o
 /** Packed layers keep their 4 bits unless other weights are wanted, and nothing else is rounded. */
 function draftCheckpoint(uri: string, found: CheckpointDescription, options: DraftOptions): Draft {
   const { checkpoint, name, source } = found;
-  const contextLength = Math.min(checkpoint.contextLength, options.contextLength ?? defaultContextLimit);
+  const contextLength = chooseContext(checkpoint, options);
   const weights = options.weights ?? checkpoint.weights;
   const bytes = storedBytes(checkpoint, { weights: options.weights, contextLength });
   const manifest = validateManifest(
@@ -159,6 +159,12 @@ function draftCheckpoint(uri: string, found: CheckpointDescription, options: Dra
   );
   const kind = `safetensors with ${checkpoint.stored}`;
   return { manifest, facts: decoderFacts(checkpoint, { kind, weights, bytes, contextLength }) };
+}
+
+/** A context beyond the model's own, where its rotation allows one, must be asked for: it changes short texts too. */
+function chooseContext(found: GgufDescription, { contextLength }: DraftOptions): number {
+  if (contextLength === undefined) return Math.min(found.contextLength, defaultContextLimit);
+  return Math.min(contextLength, found.maxContextLength);
 }
 
 interface ServedAs {

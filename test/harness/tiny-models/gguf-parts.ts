@@ -80,15 +80,26 @@ export function splitGguf(file: Buffer): GgufParts {
 }
 
 export function joinGguf({ metadata, tensors }: GgufParts): Buffer {
+  const header = ggufHeader(
+    metadata,
+    tensors.map(({ data, ...tensor }) => ({ ...tensor, bytes: data.length })),
+  );
+  return Buffer.concat([header, ...tensors.map(({ data }) => filled(data))]);
+}
+
+/** Everything before the tensors' data. */
+export function ggufHeader(
+  metadata: ReadonlyMap<string, Buffer>,
+  tensors: readonly (Omit<GgufPart, 'data'> & { bytes: number })[],
+): Buffer {
   const head = [Buffer.from('GGUF'), uint32(3), uint64(tensors.length), uint64(metadata.size)];
   for (const [key, value] of metadata) head.push(text(key), value);
   let offset = 0;
-  for (const { name, dimensions, type, data } of tensors) {
+  for (const { name, dimensions, type, bytes } of tensors) {
     head.push(text(name), uint32(dimensions.length), ...dimensions.map(uint64), uint32(type), uint64(offset));
-    offset += padded(data.length);
+    offset += padded(bytes);
   }
-  const header = Buffer.concat(head);
-  return Buffer.concat([filled(header), ...tensors.map(({ data }) => filled(data))]);
+  return filled(Buffer.concat(head));
 }
 
 /** Splits a file into shards with the names and keys of ggml's tool. */

@@ -24,6 +24,7 @@ const openaiRoutes = [
   'models',
   'moderations',
   'rerank',
+  'v1/rerank',
   'v2/rerank',
 ];
 

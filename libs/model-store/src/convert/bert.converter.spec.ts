@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { tinyRerankerFolder } from '#test/tiny-reranker';
+import { draftManifest } from '../draft-manifest.js';
 import { convertModel } from './index.js';
 
 /* The converted graph's results are tested against the reference beside the family that runs it. */
@@ -127,6 +128,44 @@ describe('the BERT encoder converter', () => {
     await expect(convert()).rejects.toThrow(/the entry of embeddings\.word_embeddings\.weight .* is damaged/);
     await rm(path);
     await expect(convert()).rejects.toThrow(/model\.safetensors cannot be converted: it is missing/);
+  });
+
+  it('reads weights in shards', async () => {
+    const whole = await convert();
+    const path = join(input, 'model.safetensors');
+    const weights = await readFile(path);
+    const start = 8 + Number(weights.readBigUInt64LE(0));
+    const list = JSON.parse(weights.toString('utf8', 8, start)) as Record<string, { data_offsets: number[] }>;
+    const { __metadata__: _, ...entries } = list;
+    const places: Record<string, string> = {};
+    for (const shard of [1, 2]) {
+      const name = `model-0000${shard}-of-00002.safetensors`;
+      const own: typeof entries = {};
+      const data: Buffer[] = [];
+      let end = 0;
+      for (const [index, [tensor, entry]] of Object.entries(entries).entries()) {
+        if (index % 2 !== shard - 1) continue;
+        const [from = 0, to = 0] = entry.data_offsets;
+        data.push(weights.subarray(start + from, start + to));
+        own[tensor] = { ...entry, data_offsets: [end, (end += to - from)] };
+        places[tensor] = name;
+      }
+      const header = Buffer.from(JSON.stringify(own));
+      const length = Buffer.alloc(8);
+      length.writeBigUInt64LE(BigInt(header.length));
+      await writeFile(join(input, name), Buffer.concat([length, header, ...data]));
+    }
+    await writeFile(join(input, 'model.safetensors.index.json'), JSON.stringify({ weight_map: places }));
+    await rm(path);
+    const { manifest } = await draftManifest(`file:${input}`, {});
+    expect(manifest).toMatchObject({ type: 'embedding', converter: { kind: 'bert' } });
+    expect(manifest.sources[0]?.files.map(({ path: file }) => file)).toContain('model-00002-of-00002.safetensors');
+    const sharded = await convert();
+    expect(sharded.files).toEqual(whole.files);
+    const graphs = await Promise.all(
+      [whole, sharded].map(({ outputFolder }) => readFile(join(outputFolder, 'model.onnx'))),
+    );
+    expect(graphs[0]?.equals(graphs[1] ?? Buffer.alloc(0))).toBe(true);
   });
 
   it('reads weights with a prefix', async () => {

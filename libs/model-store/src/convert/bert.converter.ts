@@ -12,6 +12,8 @@ import type { OnnxGraph } from '../onnx/index.js';
 import { OutputFolder } from './output-folder.js';
 
 const tokenizerFile = 'tokenizer.json';
+/** Names the shards of the input. */
+const indexFile = 'model.safetensors.index.json';
 const tokenizerConfigFile = 'tokenizer_config.json';
 
 /** Members of tokenizer.json that are read or dropped. */
@@ -23,7 +25,7 @@ interface EncoderTokenizerFile {
 }
 
 /**
- * Converts a text encoder from PyTorch (`model.safetensors`, `config.json`, `tokenizer.json`) to a graph in float32,
+ * Converts a text encoder from PyTorch (`model.safetensors` or its shards, `config.json`, `tokenizer.json`) to a graph in float32,
  * whatever the type of its weights: BERT, RoBERTa, XLM-R, CamemBERT, MPNet, Nomic, GTE and ModernBERT. A model with a
  * classifier of one class becomes a cross-encoder, with `logits` as output. With dynamic quantisation, a text's vector
  * would depend on its batch (docs/decisions/embeddings-in-float32.md). Other JSON files, such as those of
@@ -93,5 +95,5 @@ async function otherJsonFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.json'));
   const names = files.map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'));
-  return names.filter((name) => name !== tokenizerFile).toSorted();
+  return names.filter((name) => name !== tokenizerFile && name !== indexFile).toSorted();
 }

@@ -19,6 +19,11 @@ export interface ConversionRequest {
   /** Existing folder for the model's files. A failed conversion removes what it wrote. */
   outputFolder: string;
   onProgress?: (progress: ConversionProgress) => void;
+  /**
+   * Names what the files follow from. With it, a large data file of a run that was killed or aborted stays in
+   * `outputFolder`, and the next run with the same key continues it.
+   */
+  resumeKey?: string;
   /** Ends the conversion between two steps; the promise then rejects with the signal's reason. */
   signal?: AbortSignal;
 }

@@ -12,7 +12,7 @@ import {
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
-import type { DecoderShape } from './decoder/decoder-shape.js';
+import { checkContext } from './decoder/context-limit.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
 import { samePrecision } from './gguf/gguf-precision.js';
@@ -56,16 +56,6 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
     const format = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
     return { converter: `${converterVersions.gguf} ${format}${suffix}`, files: output.files };
   });
-}
-
-/** Longest rotary tables that are made; a model of a million tokens takes a quarter of it. */
-const maxTableBytes = 2 ** 31;
-
-function checkContext(fileName: string, { contextLength, rotary }: DecoderShape): void {
-  const bytes = contextLength * rotary.dimensions * Float32Array.BYTES_PER_ELEMENT;
-  if (bytes <= maxTableBytes) return;
-  const needs = `its context of ${contextLength} tokens needs rotary tables of ${Math.round(bytes / 1e6)} MB`;
-  throw invalidFile(fileName, `${needs}; shorten it with the option \`contextLength\``);
 }
 
 async function withGguf<Result>(folder: string, use: (opened: OpenedGguf) => Promise<Result>): Promise<Result> {

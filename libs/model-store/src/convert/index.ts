@@ -14,6 +14,7 @@ import { convertTfjsGraph } from './tfjs-graph.converter.js';
 
 export type * from './conversion.js';
 export { concatenateFiles } from './concatenate.js';
+export { conversionKey, discardUnfinished } from './interrupted-conversion.js';
 
 const converters = {
   llama2c: convertLlama2c,
@@ -36,9 +37,9 @@ export type ConverterKind = Exclude<ManifestConverter['kind'], 'none'>;
  * weights are large), and for text `config.json`, `generation_config.json`, `tokenizer.json` and
  * `tokenizer_config.json`.
  *
- * Memory is bounded by one tensor, or by a piece of it for block formats, not by the model. Fails with `INVALID_MODEL`
+ * Memory is bounded by pieces of a tensor, not by the model. Fails with `INVALID_MODEL`
  * naming the file and the problem, with the signal's reason when aborted, and with the original error for a full disk.
- * Nothing is left behind.
+ * Nothing is left behind, except for what `resumeKey` continues.
  */
 export async function convertModel(request: ConversionRequest & { kind: ConverterKind }): Promise<ConversionResult> {
   const convert = converters[request.kind];

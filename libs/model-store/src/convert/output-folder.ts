@@ -35,11 +35,12 @@ export class OutputFolder {
   }
 
   async writeGraph(graph: OnnxGraph, fileName?: string): Promise<void> {
-    const { outputFolder, onProgress, signal } = this.request;
+    const { outputFolder, onProgress, resumeKey, signal } = this.request;
     const report =
       onProgress && ((progress: { done: number; total: number }) => onProgress({ stage: 'converting', ...progress }));
     if (fileName !== undefined) await mkdir(dirname(join(outputFolder, fileName)), { recursive: true });
-    const files = await writeOnnxModel(graph, { folder: outputFolder, fileName, onProgress: report, signal });
+    const options = { folder: outputFolder, fileName, resumeKey, onProgress: report, signal };
+    const files = await writeOnnxModel(graph, options);
     this.written.push(...files);
   }
 

@@ -70,8 +70,12 @@ async function steps(model: string, pieces: number[][], count: number): Promise<
 
 describe('the converter of safetensors', async () => {
   it.each(await tinyDecoderNames())('computes what the reference computes: %s', async (name) => {
-    const { outputFolder } = await convert(await inputOf(name), { weights: 'float32' });
-    for (const { ids, logits, greedy } of await expectedTexts(name)) {
+    const input = await inputOf(name);
+    const models = new Map<number | undefined, string>();
+    for (const { ids, logits, greedy, contextLength } of await expectedTexts(name)) {
+      const options = { weights: 'float32', ...(contextLength !== undefined && { contextLength }) };
+      const outputFolder = models.get(contextLength) ?? (await convert(input, options)).outputFolder;
+      models.set(contextLength, outputFolder);
       const middle = ids.length >> 1;
       for (const pieces of [[ids], [ids.slice(0, middle), ids.slice(middle)]]) {
         const rows = await steps(outputFolder, pieces, greedy.length);
@@ -79,6 +83,38 @@ describe('the converter of safetensors', async () => {
         logits.forEach((row, step) => expect(largestDifference(row, rows[step] ?? row)).toBeLessThan(1e-4));
       }
     }
+  });
+
+  it('stretches dynamic rotation only as far as was asked, and as far as it goes', async () => {
+    const input = await inputOf('llama-dynamic');
+    const contextOf = async (contextLength?: number) => {
+      const { outputFolder } = await convert(input, contextLength === undefined ? {} : { contextLength });
+      return (await json(outputFolder, 'config.json'))['max_position_embeddings'];
+    };
+    expect([await contextOf(), await contextOf(4), await contextOf(20), await contextOf(500)]).toEqual([6, 4, 20, 96]);
+    await edit(input, 'config.json', (config) => {
+      (config['rope_parameters'] as Record<string, unknown>)['factor'] = 0.5;
+    });
+    await expect(contextOf(3)).rejects.toThrow('its dynamic rotary scaling has the factor 0.5 and 8 dimensions');
+  });
+
+  it('keeps every value of MXFP4 in blocks of 8 bits', async () => {
+    const input = await inputOf('gpt-oss');
+    const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
+    const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
+    for (const name of ['expert_gate+layers.1.expert_up.3', 'expert_down.3']) {
+      const layer = `layers.1.${name}`;
+      const codes = new Uint8Array(blocks.get(`${layer}.codes`) ?? expect.fail());
+      const scales = new Float32Array(blocks.get(`${layer}.scales`) ?? expect.fail());
+      const kept = Float32Array.from(codes, (code, index) => (code - 128) * (scales[index >> 5] ?? NaN) + 0);
+      // Floats are stored with the inputs first.
+      const whole = new Float32Array(floats.get(layer) ?? expect.fail());
+      const outputs = whole.length / 32;
+      // Codes have no negative zero.
+      expect(kept).toEqual(whole.map((_, index) => (whole[(index % 32) * outputs + (index >> 5)] ?? NaN) + 0));
+    }
+    // All else is stored as bfloat16.
+    expect(blocks.get('layers.0.query')).toEqual(floats.get('layers.0.query'));
   });
 
   it('takes tokens, template and end tokens from the files', async () => {
@@ -287,6 +323,25 @@ describe('a checkpoint that cannot be converted', () => {
       'tokenizer.json cannot be converted: it has a token 300, and config.json and weights have 300 tokens',
     ],
     [
+      'blocks of MXFP4 without a scale each',
+      'gpt-oss',
+      (input) => patch(input, weights, '"shape":[4,64,1]', '"shape":[4,1,64]'),
+      'mlp.experts.gate_up_proj_scales is [4, 1, 64], not one per block',
+    ],
+    [
+      'a scale of MXFP4 that is no number',
+      'gpt-oss',
+      async (input) => {
+        const content = await readFile(join(input, weights));
+        const start = 8 + Number(content.readBigUInt64LE());
+        const list = JSON.parse(content.toString('utf8', 8, start)) as Record<string, { data_offsets: number[] }>;
+        const [from = 0] = list['model.layers.0.mlp.experts.down_proj_scales']?.data_offsets ?? [];
+        content[start + from + 3] = 255;
+        await writeFile(join(input, weights), content);
+      },
+      'scale 3 of model.layers.0.mlp.experts.down_proj_scales at byte ',
+    ],
+    [
       'no tokenizer',
       'mistral',
       (input) => rm(join(input, 'tokenizer.json')),
@@ -297,6 +352,15 @@ describe('a checkpoint that cannot be converted', () => {
         [{ architectures: ['MambaForCausalLM'] }, 'its architecture is MambaForCausalLM; LlamaForCausalLM, '],
         [{ hidden_size: '32' }, 'its hidden_size is "32", not a number'],
         [{ num_attention_heads: 0 }, 'its num_attention_heads is 0, not a size'],
+        [{ num_hidden_layers: 2_000_000_000 }, 'its num_hidden_layers is 2000000000, more than 4096'],
+        [
+          { max_position_embeddings: 2 ** 31 - 1 },
+          'its context of 2147483647 tokens needs rotary tables of 137439 MB; shorten it with the option `contextLength`',
+        ],
+        [
+          { quantization_config: { quant_method: 'mxfp4' } },
+          'its quantization mxfp4 is not converted; the model in bf16 or fp16',
+        ],
         [{ hidden_act: 'relu2' }, 'its activation is relu2'],
         [{ rope_parameters: { rope_type: 'other' } }, 'its rotary scaling other is not converted'],
         [{ rope_parameters: { llama_4_scaling_beta: 0.1 } }, 'its queries grow with their position'],

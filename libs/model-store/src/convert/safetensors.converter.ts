@@ -12,6 +12,8 @@ import {
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
+import { checkContext } from './decoder/context-limit.js';
+import type { LinearFormat } from './decoder/linear-layer.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { invalidFile } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
@@ -21,14 +23,17 @@ import { readEndTokens } from './safetensors/end-tokens.js';
 
 const stored = 'stored';
 const tokenizerFile = 'tokenizer.json';
+/** Keeps every value of MXFP4. */
+const mxfp4Format: LinearFormat = { kind: 'blocks', bits: 8, blockSize: 32 };
 /** Copied as they are, if they exist. */
 const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_template.jinja', 'chat_template.json'];
 
 /**
  * A decoder of the hubs → installed model: `config.json`, `tokenizer.json`, and `model.safetensors` or the shards of
- * `model.safetensors.index.json`, in float32, float16 or bfloat16, or packed in 4 bits by AWQ or GPTQ.
+ * `model.safetensors.index.json`, in float32, float16 or bfloat16, packed in 4 bits by AWQ or GPTQ, or with experts in
+ * MXFP4.
  *
- * Options: `weights` is `stored` (default: float32, and packed layers as they are), or `int4`, `int8`, `int8-channel` or
+ * Options: `weights` is `stored` (default: float32, packed layers as they are, MXFP4 as `int8` with the same values), or `int4`, `int8`, `int8-channel` or
  * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
  * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
  */
@@ -43,11 +48,15 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
   const checkpoint = await HubCheckpoint.open(files);
   try {
     const decoder = SourceDecoder.open(checkpoint.source, contextLength);
+    checkContext('config.json', decoder.shape);
     if (formats.keepsPacked) await checkpoint.keepPacked();
     await output.writing(async () => {
       await writeTextFiles({ files, output, checkpoint, decoder });
       const { linear, head, embedding } = formats;
-      await output.writeGraph(emitDecoder({ shape: decoder.shape, weights: decoder, linear, head, embedding }));
+      const experts = formats.isStored && checkpoint.hasMxfp4 ? mxfp4Format : undefined;
+      await output.writeGraph(
+        emitDecoder({ shape: decoder.shape, weights: decoder, linear, experts, head, embedding }),
+      );
     });
   } finally {
     await checkpoint.close();
@@ -65,6 +74,7 @@ function readFormats(options: ConversionRequest['options']) {
     linear: linearFormat(weights, blockSize),
     head: linearFormat(headWeights, blockSize),
     embedding: weights === 'float32' ? ('float32' as const) : ('float16' as const),
+    isStored: chosen === stored,
     /** Codes of four bits are those of the file. */
     keepsPacked: chosen === stored || chosen === 'int4',
     name: weights === 'float32' && headWeights === weights ? chosen : `${format} head=${headWeights}`,

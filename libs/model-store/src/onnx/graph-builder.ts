@@ -39,6 +39,12 @@ export class GraphBuilder {
     return name;
   }
 
+  /** Adds a weight whose content results from that of the one added before it, as the scales of codes do. */
+  continuedWeight(name: string, type: OnnxDataType, dimensions: number[], content: TensorContent): ValueName {
+    this.initializers.push({ name, type, dimensions, content, continues: true });
+    return name;
+  }
+
   /** Adds a standard operator with one output and returns its name. */
   node(operator: string, inputs: ValueName[], attributes: Record<string, OnnxAttribute> = {}, output?: string) {
     const name = output ?? this.freshName(operator);

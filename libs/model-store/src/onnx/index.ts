@@ -5,3 +5,4 @@ export type { OnnxDataType, OnnxGraph, OnnxInitializer, OnnxNode, OnnxValue, Ten
 export { readOnnxModel, type StoredModel, type StoredTensor, type StoredValue } from './onnx-model.reader.js';
 export { memoryAccess, type RandomAccess, readFields } from './protobuf-reader.js';
 export { ProtobufEncoder } from './protobuf-encoder.js';
+export { journalSuffix } from './write-journal.js';

@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import onnxProto from 'onnx-proto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bytesOf, GraphBuilder } from './graph-builder.js';
-import { writeOnnxModel } from './onnx-model.writer.js';
+import { writeOnnxModel, type WriteModelOptions } from './onnx-model.writer.js';
 import type { OnnxGraph } from './onnx-types.js';
 
 const { onnx } = onnxProto;
@@ -133,5 +133,87 @@ describe('writeOnnxModel', () => {
     await expect(write(failing)).rejects.toThrow('the disk is on fire');
     await expect(write(aborting, controller.signal)).rejects.toThrow('enough');
     expect(await readdir(empty)).toEqual([]);
+  });
+
+  describe('with a key', () => {
+    const resumeKey = 'gguf of one file';
+    /** Names of tensors in the order in which their contents were requested. */
+    let asked: string[];
+    beforeEach(() => void (asked = []));
+
+    /** Four tensors of a page each, the second and the last with scales that result from its codes. */
+    function pages(fill = 1): OnnxGraph {
+      const builder = new GraphBuilder('pages');
+      let codes: string | null = null;
+      for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) {
+        builder.weight(name, 'uint8', [4096], () => {
+          asked.push((codes = name));
+          return new Uint8Array(4096).fill(fill + index);
+        });
+        if (index % 2 === 0) continue;
+        // The first scales are in the graph, the last in the data file.
+        builder.continuedWeight(`${name}.scales`, 'uint8', [index === 1 ? 8 : 2048], () => {
+          if (codes !== name) throw new Error(`the scales of ${name} were asked for before its codes`);
+          return new Uint8Array(index === 1 ? 8 : 2048).fill(fill + 10 * index);
+        });
+      }
+      return builder.build();
+    }
+
+    async function write(into: string, abortAt = Infinity, changes: Partial<WriteModelOptions> = {}, fill = 1) {
+      const stop = new AbortController();
+      const options = { folder: into, embedLimitBytes: 0, checkpointBytes: 4096, resumeKey, ...changes };
+      const onProgress = ({ done }: { done: number }) => {
+        if (done >= abortAt) stop.abort(new Error('enough'));
+      };
+      return writeOnnxModel(pages(fill), { ...options, onProgress, signal: stop.signal });
+    }
+
+    async function interrupted(): Promise<string> {
+      const into = await mkdtemp(join(folder, 'resumed-'));
+      await expect(write(into, 4 * 4096)).rejects.toThrow('enough');
+      expect((await readdir(into)).toSorted()).toEqual(['model.onnx_data', 'model.onnx_data.resume']);
+      asked = [];
+      return into;
+    }
+
+    it('continues a data file behind its last whole tensor, with the same result', async () => {
+      const [into, fresh] = [await interrupted(), await mkdtemp(join(folder, 'fresh-'))];
+      expect(await write(into)).toEqual(['model.onnx', 'model.onnx_data']);
+      // Written tensors are left alone, but the scales in the graph need their codes once more.
+      expect(asked).toEqual(['b', 'd']);
+      await write(fresh, Infinity, { resumeKey: undefined });
+      for (const name of ['model.onnx', 'model.onnx_data']) {
+        expect((await readFile(join(into, name))).equals(await readFile(join(fresh, name)))).toBe(true);
+      }
+      expect((await readdir(into)).toSorted()).toEqual(['model.onnx', 'model.onnx_data']);
+    });
+
+    it.each([
+      ['the key is another', (into: string) => write(into, Infinity, { resumeKey: 'gguf of another file' }, 5)],
+      [
+        'the data file is shorter',
+        async (into: string) => {
+          await truncate(join(into, 'model.onnx_data'), 100);
+          return write(into, Infinity, {}, 5);
+        },
+      ],
+    ])('begins again if %s', async (_, again) => {
+      const into = await interrupted();
+      await again(into);
+      expect(asked).toEqual(['a', 'b', 'c', 'd']);
+      expect((await readFile(join(into, 'model.onnx_data')))[0]).toBe(5);
+      expect((await readdir(into)).toSorted()).toEqual(['model.onnx', 'model.onnx_data']);
+    });
+
+    it('leaves nothing of a run that fails', async () => {
+      const into = await mkdtemp(join(folder, 'failing-'));
+      const builder = new GraphBuilder('failing');
+      builder.weight('w', 'uint8', [4096], () => new Uint8Array(4096));
+      builder.weight('v', 'uint8', [4096], () => new Uint8Array(1));
+      const options = { folder: into, embedLimitBytes: 0, checkpointBytes: 1, resumeKey };
+      await expect(writeOnnxModel(builder.build(), options)).rejects.toThrow('The tensor v should have 4096 bytes');
+      expect(await readdir(into)).toEqual([]);
+    });
   });
 });

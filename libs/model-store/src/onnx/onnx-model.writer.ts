@@ -2,6 +2,7 @@ import { open, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { encodeModel, type TensorPlacement } from './graph-encoder.js';
 import { initializerBytes, type OnnxGraph, type OnnxInitializer } from './onnx-types.js';
+import { WriteJournal } from './write-journal.js';
 
 export interface WriteModelOptions {
   folder: string;
@@ -9,6 +10,13 @@ export interface WriteModelOptions {
   fileName?: string;
   /** Total bytes of weights up to which they are embedded in the graph file; default 16 MiB. */
   embedLimitBytes?: number;
+  /**
+   * Names everything that the weights follow from. With it, a run that was killed or aborted leaves what it wrote, and
+   * the next run with the same name continues there.
+   */
+  resumeKey?: string;
+  /** Bytes after which a run can be continued; default 256 MiB. */
+  checkpointBytes?: number;
   /** Bytes of weights written so far. */
   onProgress?: (progress: { done: number; total: number }) => void;
   signal?: AbortSignal;
@@ -19,6 +27,8 @@ const defaultEmbedLimitBytes = 16 * 1024 * 1024;
 
 /** Small tensors (shapes, scalars, norms) are always in the graph, because loaders fold them. */
 const smallTensorBytes = 1024;
+
+const defaultCheckpointBytes = 256 * 1024 * 1024;
 
 /** Page size, because readers map the data file into memory. */
 const dataAlignment = 4096;
@@ -33,15 +43,20 @@ export async function writeOnnxModel(graph: OnnxGraph, options: WriteModelOption
   const total = graph.initializers.reduce((sum, initializer) => sum + initializerBytes(initializer), 0);
   const external = total > (options.embedLimitBytes ?? defaultEmbedLimitBytes);
   const progress = new WriteProgress(total, options);
+  const path = join(options.folder, dataFile);
+  const journal = options.resumeKey === undefined ? null : new WriteJournal(path, graph, options.resumeKey);
   try {
     const placements = external
-      ? await writeExternal(graph, join(options.folder, dataFile), basename(dataFile), progress)
+      ? await writeExternal(graph, { path, journal, checkpointBytes: options.checkpointBytes }, progress)
       : await collectEmbedded(graph.initializers, progress);
     await writeFile(join(options.folder, fileName), encodeModel(graph, placements));
+    await journal?.remove();
     progress.report();
     return external ? [fileName, dataFile] : [fileName];
   } catch (error) {
-    await Promise.all([fileName, dataFile].map((name) => rm(join(options.folder, name), { force: true })));
+    await rm(join(options.folder, fileName), { force: true });
+    const isContinued = journal !== null && options.signal?.aborted === true;
+    if (!isContinued) await Promise.all([rm(path, { force: true }), journal?.remove()]);
     throw error;
   }
 }
@@ -85,28 +100,49 @@ async function collectEmbedded(initializers: OnnxInitializer[], progress: WriteP
   return placements;
 }
 
+interface DataFile {
+  path: string;
+  journal: WriteJournal | null;
+  checkpointBytes?: number;
+}
+
 async function writeExternal(
   graph: OnnxGraph,
-  path: string,
-  file: string,
+  { path, journal, checkpointBytes = defaultCheckpointBytes }: DataFile,
   progress: WriteProgress,
 ): Promise<Placements> {
-  const isSmall = (initializer: OnnxInitializer) => initializerBytes(initializer) <= smallTensorBytes;
+  const { initializers } = graph;
+  const earlier = (await journal?.read()) ?? null;
+  if (earlier === null) await journal?.remove();
+  const written = earlier ?? { tensors: 0, end: 0 };
   const placements: Placements = new Map();
-  const handle = await open(path, 'w');
+  const handle = await open(path, written.end > 0 ? 'r+' : 'w');
   try {
+    await handle.truncate(written.end);
     let end = 0;
+    let safeEnd = written.end;
     // Contents are requested strictly in graph order: a quantised weight's scales result from its codes.
-    for (const initializer of graph.initializers) {
+    for (const [index, initializer] of initializers.entries()) {
       if (isSmall(initializer)) {
-        placements.set(initializer, { kind: 'embedded', bytes: await collect(initializer) });
+        const before = index < written.tensors && initializer.continues ? initializers[index - 1] : undefined;
+        placements.set(initializer, { kind: 'embedded', bytes: await collect(initializer, before) });
         progress.count(initializerBytes(initializer));
         continue;
       }
       const offset = Math.ceil(end / dataAlignment) * dataAlignment;
-      const length = await writeTensor(handle, offset, initializer, progress);
-      placements.set(initializer, { kind: 'external', file, offset, length });
+      const length = initializerBytes(initializer);
+      placements.set(initializer, { kind: 'external', file: basename(path), offset, length });
       end = offset + length;
+      if (index < written.tensors) {
+        progress.count(length);
+        continue;
+      }
+      await writeTensor(handle, offset, initializer, progress);
+      if (journal && end - safeEnd >= checkpointBytes && !initializers[index + 1]?.continues) {
+        await handle.datasync();
+        await journal.write({ tensors: index + 1, end });
+        safeEnd = end;
+      }
     }
     await handle.sync();
   } finally {
@@ -115,12 +151,16 @@ async function writeExternal(
   return placements;
 }
 
+function isSmall(initializer: OnnxInitializer): boolean {
+  return initializerBytes(initializer) <= smallTensorBytes;
+}
+
 async function writeTensor(
   handle: FileHandle,
   offset: number,
   initializer: OnnxInitializer,
   progress: WriteProgress,
-): Promise<number> {
+): Promise<void> {
   let length = 0;
   for await (const piece of piecesOf(initializer)) {
     await writeFully(handle, piece, offset + length);
@@ -128,7 +168,6 @@ async function writeTensor(
     await progress.advance(piece.length);
   }
   checkLength(initializer, length);
-  return length;
 }
 
 /**
@@ -143,8 +182,10 @@ async function writeFully(handle: FileHandle, bytes: Uint8Array, position: numbe
   }
 }
 
-async function collect(initializer: OnnxInitializer): Promise<Uint8Array> {
+/** `before` is an initializer that this one results from and that is written already. */
+async function collect(initializer: OnnxInitializer, before?: OnnxInitializer): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
+  for await (const _ of before ? piecesOf(before) : []) continue;
   for await (const piece of piecesOf(initializer)) pieces.push(piece);
   const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
   checkLength(initializer, bytes.length);

@@ -66,6 +66,8 @@ export interface OnnxInitializer {
   type: OnnxDataType;
   dimensions: number[];
   content: TensorContent;
+  /** Its content results from that of the initializer before it, which must be produced first. */
+  continues?: boolean;
 }
 
 export interface OnnxGraph {

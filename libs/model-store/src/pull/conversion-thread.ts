@@ -8,6 +8,7 @@ export interface ConversionThreadInput {
   options: Record<string, string | number | boolean>;
   inputFolder: string;
   outputFolder: string;
+  resumeKey: string;
 }
 
 export type ConversionThreadMessage =

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join, relative, sep } from 'node:path';
 import { PlatformError } from '#common';
 import { fingerprintManifest, type ModelManifest } from '#model-registry/manifest';
-import { concatenateFiles } from '../convert/index.js';
+import { concatenateFiles, conversionKey, discardUnfinished } from '../convert/index.js';
 import { containedPath } from '../contained-path.js';
 import { isIntact, readInstalledModel } from '../installed-models.js';
 import {
@@ -155,17 +155,19 @@ async function fetchInto(installation: Installation, source: ModelManifest['sour
 async function makeOutput(installation: Installation): Promise<string> {
   const { manifest, input, output, signal, report } = installation;
   await joinParts(installation);
-  await rm(output, { recursive: true, force: true });
-  const { kind, options } = manifest.converter;
+  const { kind, options = {} } = manifest.converter;
   if (kind === 'none') {
+    await rm(output, { recursive: true, force: true });
     await rename(input, output);
     return 'none';
   }
+  await discardUnfinished(output);
   await mkdir(output, { recursive: true });
   const { runConversion } = await import('./run-conversion.js');
   const { converter } = await runConversion({
     kind,
-    options: options ?? {},
+    options,
+    resumeKey: await conversionKey(kind, options, input),
     inputFolder: input,
     outputFolder: output,
     onProgress: ({ done, total }) => report(kind, 'convert', done, total),

@@ -32,6 +32,18 @@ describe('progress without a terminal', () => {
     expect(texts.at(-1)).toBe('story: downloading model.onnx 100% 1.0 kB of 1.0 kB 40 B/s\n');
   });
 
+  it('shows speed and time left of a conversion that continues by what it does itself', () => {
+    const { texts, stream } = recorder(false);
+    let nowMs = 0;
+    const reporter = createProgressReporter({ stream, now: () => nowMs });
+    const conversion = { modelId: 'story', file: 'gguf', stage: 'convert', total: 80e9 } as const;
+    for (const done of [60e9, 61e9, 62e9]) {
+      reporter.update({ ...conversion, done });
+      nowMs += 5_000;
+    }
+    expect(texts.at(-1)).toBe('story: converting gguf 77% 62.0 GB of 80.0 GB 200.0 MB/s, 1 m 30 s left\n');
+  });
+
   it('writes at most one line in two seconds, and none for a file that was verified immediately', () => {
     const { texts, stream } = recorder(false);
     let nowMs = 0;

@@ -6,13 +6,13 @@ import { rotaryTypes } from '../convert/bert/rotary-files.js';
 
 /* Encoders whose weights are converted, because their authors publish no ONNX graph. */
 
-const weightsFile = 'model.safetensors';
+const weightsPattern = /^model(?:-\d{5}-of-\d{5})?\.safetensors$/;
 const sentenceFile = 'config_sentence_transformers.json';
 
 /** Returns true if a source has such weights and no graph. */
 export function holdsEncoderWeights(paths: readonly string[], config: Record<string, unknown>): boolean {
   const isKnown = [...bertTypes, ...rotaryTypes].includes(String(config['model_type'])) && !isDecoder(config);
-  return isKnown && paths.includes(weightsFile) && !paths.some((path) => path.endsWith('.onnx'));
+  return isKnown && paths.some((path) => weightsPattern.test(path)) && !paths.some((path) => path.endsWith('.onnx'));
 }
 
 function isDecoder({ architectures }: Record<string, unknown>): boolean {
@@ -21,14 +21,14 @@ function isDecoder({ architectures }: Record<string, unknown>): boolean {
 
 /** The files that the converter reads or copies. */
 export function isEncoderFile(path: string): boolean {
-  return path === weightsFile || /^(?:[^/]+|\d_Pooling\/config)\.json$/.test(path);
+  return weightsPattern.test(path) || /^(?:[^/]+|\d_Pooling\/config)\.json$/.test(path);
 }
 
 /** Bytes after the conversion: all weights become float32. */
 export function convertedEncoderBytes(files: readonly ManifestFile[], config: Record<string, unknown>): number {
   const type = String(config['dtype'] ?? config['torch_dtype'] ?? 'float32');
   const factor = type.endsWith('16') ? 2 : 1;
-  const sizeOf = ({ path, bytes = 0 }: ManifestFile): number => (path === weightsFile ? factor * bytes : bytes);
+  const sizeOf = ({ path, bytes = 0 }: ManifestFile): number => (weightsPattern.test(path) ? factor * bytes : bytes);
   return files.reduce((sum, file) => sum + sizeOf(file), 0);
 }
 

@@ -1,6 +1,7 @@
 import type { ByteSource } from '../convert/byte-source.js';
 import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
+import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
 import { matrices, samePrecision, valuesOf } from '../convert/gguf/gguf-precision.js';
@@ -15,6 +16,8 @@ export interface GgufDescription {
   title: string | null;
   license: string | null;
   contextLength: number;
+  /** What it can be stretched to. */
+  maxContextLength: number;
   parameters: number;
   /** Types of the weights by share, the largest first: `Q4_K, Q6_K`. */
   stored: string;
@@ -37,7 +40,8 @@ export interface GgufDescription {
  */
 export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDescription> {
   const { file, header } = await openGguf(files);
-  const { shape } = SourceDecoder.open(ggufSource(file, header));
+  const source = ggufSource(file, header);
+  const { shape } = SourceDecoder.open(source);
   const metadata = new GgufMetadata(file.name, header.metadata);
   return {
     architecture: metadata.text('general.architecture'),
@@ -48,6 +52,7 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
     weights: samePrecision(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
     ...sizesOf(shape),
+    maxContextLength: stretchedContext(source) ?? shape.contextLength,
   };
 }
 

@@ -1,3 +1,4 @@
+import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
 import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
@@ -7,14 +8,17 @@ import { pullError } from './pull-error.js';
 
 /** What a checkpoint holds, by its configuration and headers. */
 export interface SafetensorsDescription extends GgufDescription {
-  /** How its 4-bit weights are packed: `AWQ`, `GPTQ`; null if all are floats. */
+  /** How its 4-bit weights are packed: `AWQ`, `GPTQ`, `MXFP4`; null if all are floats. */
   packed: string | null;
+  /** Number of those weights. */
+  packedParameters: number;
   /** `generation_config.json`, the authors' sampling; empty without one. */
   generation: Record<string, unknown>;
 }
 
-/** Bytes per weight of packed layers: the code, and scale and zero point of its group. */
+/** Bytes per weight of packed layers: the code, and scale and zero point of its group. MXFP4 becomes 8-bit blocks. */
 const packedBytes = 0.5 + 4.5 / 32;
+const mxfp4Bytes = 1.125;
 
 /** Size of the converted files; without `weights` they are those of the file. */
 export function storedBytes(
@@ -23,10 +27,11 @@ export function storedBytes(
 ): number {
   const floats = convertedBytes(found, { weights: weights ?? 'float32', contextLength });
   if (weights !== undefined || found.packed === null) return floats;
-  const body = found.parameters - found.vocabularyValues * (found.tiedHead ? 1 : 2);
-  return Math.round(floats - (Float32Array.BYTES_PER_ELEMENT - packedBytes) * body);
+  const perWeight = found.packed === mxfp4 ? mxfp4Bytes : packedBytes;
+  return Math.round(floats - (Float32Array.BYTES_PER_ELEMENT - perWeight) * found.packedParameters);
 }
 
+const mxfp4 = 'MXFP4';
 const weightsPattern = /^model(?:-\d{5}-of-\d{5})?\.safetensors$/;
 const textPattern =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
@@ -49,7 +54,7 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
   requireWholeModel(files, where);
   const checkpoint = await HubCheckpoint.open(files);
   try {
-    const { config, packed } = checkpoint;
+    const { config, packed, hasMxfp4 } = checkpoint;
     const { shape } = SourceDecoder.open(checkpoint.source);
     const sizes = checkpoint.stored();
     return {
@@ -58,10 +63,12 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
       license: null,
       parameters: sizes.parameters,
       stored: sizes.types.join(', '),
-      packed: packed === null ? null : packed.kind.toUpperCase(),
-      weights: packed === null ? 'float32' : 'int4',
+      packed: hasMxfp4 ? mxfp4 : (packed?.kind.toUpperCase() ?? null),
+      packedParameters: sizes.packed,
+      weights: hasMxfp4 ? 'int8' : packed === null ? 'float32' : 'int4',
       hasChatTemplate: await hasTemplate(files),
       ...sizesOf(shape),
+      maxContextLength: stretchedContext(checkpoint.source) ?? shape.contextLength,
       generation: files.names.has(generationFile) ? await readJsonObject(files, generationFile) : {},
     };
   } finally {

@@ -38,8 +38,8 @@ export class RerankController {
     });
   }
 
-  /** The same at the path that some clients add to a base URL themselves. */
-  @Post('v2/rerank')
+  /** The same at the paths that some clients add to a base URL themselves. */
+  @Post(['v1/rerank', 'v2/rerank'])
   @ModelRoute(rerankDocument)
   @ApiExcludeEndpoint()
   async rerankNested(@WireBody(RerankRequest) wire: RerankRequest, @Res() reply: FastifyReply): Promise<void> {

@@ -5,7 +5,7 @@ import type { ClassifierHead } from './classifier-head.js';
 import { configFile, type EncoderConfig, EncoderSettings } from './encoder-config.js';
 import { SafetensorsFile } from './safetensors-file.js';
 
-export const weightsFile = 'model.safetensors';
+const weightsFile = 'model.safetensors';
 
 const layerNames: BertLayerNames = {
   query: 'attention.self.query',
@@ -73,13 +73,13 @@ export interface BertFiles {
 }
 
 /**
- * Opens `model.safetensors` and reads `config.json` of one of the types. Throws `INVALID_MODEL` if they do not match.
+ * Opens `model.safetensors` or its shards, and reads `config.json` of one of the types. Throws `INVALID_MODEL` if they do not match.
  */
 export async function openBertFiles(folder: string, types: readonly string[] = ['bert']): Promise<BertFiles> {
   const settings = new EncoderSettings(await readJson<EncoderConfig>(folder, configFile));
   const kind = kindOf(settings, types);
   const shape = shapeOf(settings, kind);
-  const source = await SafetensorsFile.open(folder, weightsFile);
+  const source = await SafetensorsFile.open(folder);
   try {
     const prefix = findPrefix(source, ['', kind.prefix], 'embeddings.word_embeddings.weight');
     checkSizes(source, tableSizes(shape, prefix, settings));

@@ -1,5 +1,5 @@
 import type { ClassifierHead } from './classifier-head.js';
-import { checkOneScore, checkSizes, findPrefix, weightsFile } from './bert-files.js';
+import { checkOneScore, checkSizes, findPrefix } from './bert-files.js';
 import type { EncoderSettings } from './encoder-config.js';
 import type { RotaryNames, RotaryShape, RotaryWeights } from './rotary-encoder.js';
 import { SafetensorsFile } from './safetensors-file.js';
@@ -149,7 +149,7 @@ export async function openRotaryFiles(folder: string, settings: EncoderSettings)
   const kind = kinds[settings.type];
   if (kind === undefined) throw settings.refuse(`its model_type is ${settings.type}`);
   const shape = shapeOf(settings, kind);
-  const source = await SafetensorsFile.open(folder, weightsFile);
+  const source = await SafetensorsFile.open(folder);
   try {
     const { names } = kind;
     const prefix = findPrefix(source, ['', ...kind.prefixes], `${names.words}.weight`);

@@ -1,52 +1,45 @@
 import type { WeightSource } from '../decoder/index.js';
-import { InputFile } from '../input-file.js';
 import { invalidFile } from '../invalid-file.js';
-import { readSafetensorsHeader, type SafetensorsEntry } from '../safetensors/safetensors-header.js';
+import { filesOfFolder } from '../safetensors/model-files.js';
 import { readFloats } from '../safetensors/safetensors-values.js';
+import { SafetensorsWeights, type StoredTensor } from '../safetensors/safetensors-weights.js';
 
-/** A `.safetensors` file whose numbers are all read as float32. */
+/** The weights of a folder, in one `.safetensors` file or in shards; their numbers are all read as float32. */
 export class SafetensorsFile implements WeightSource {
-  private constructor(
-    private readonly file: InputFile,
-    private readonly tensors: ReadonlyMap<string, SafetensorsEntry>,
-  ) {}
+  private constructor(private readonly weights: SafetensorsWeights) {}
 
-  static async open(folder: string, name: string): Promise<SafetensorsFile> {
-    const file = await InputFile.open(folder, name);
-    try {
-      return new SafetensorsFile(file, await readSafetensorsHeader(file));
-    } catch (error) {
-      await file.close();
-      throw error;
-    }
+  static async open(folder: string): Promise<SafetensorsFile> {
+    return new SafetensorsFile(await SafetensorsWeights.open(await filesOfFolder(folder)));
   }
 
   has(name: string): boolean {
-    return this.tensors.has(name);
+    return this.weights.tensors.has(name);
   }
 
   /** Returns the sizes of a tensor. Throws `INVALID_MODEL` if it does not exist. */
   shapeOf(name: string): readonly number[] {
-    return this.entry(name).shape;
+    return this.find(name).entry.shape;
   }
 
   async rows(name: string, from: number, to: number): Promise<Float32Array> {
-    const [, columns = 1] = this.shapeOf(name);
-    return readFloats(this.file, this.entry(name), from * columns, (to - from) * columns);
+    const { file, entry } = this.find(name);
+    const [, columns = 1] = entry.shape;
+    return readFloats(file, entry, from * columns, (to - from) * columns);
   }
 
   async vector(name: string): Promise<Float32Array> {
-    const count = this.shapeOf(name).reduce((product, size) => product * size, 1);
-    return readFloats(this.file, this.entry(name), 0, count);
+    const { file, entry } = this.find(name);
+    const count = entry.shape.reduce((product, size) => product * size, 1);
+    return readFloats(file, entry, 0, count);
   }
 
   async close(): Promise<void> {
-    await this.file.close();
+    await this.weights.close();
   }
 
-  private entry(name: string): SafetensorsEntry {
-    const entry = this.tensors.get(name);
-    if (entry === undefined) throw invalidFile(this.file.name, `it has no ${name}`);
-    return entry;
+  private find(name: string): StoredTensor {
+    const found = this.weights.tensors.get(name);
+    if (found === undefined) throw invalidFile('model.safetensors', `it has no ${name}`);
+    return found;
   }
 }

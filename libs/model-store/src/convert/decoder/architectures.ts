@@ -39,6 +39,10 @@ export interface Architecture {
   unrotated?: { every: number } | 'whole-context';
   /** Present: the model may have experts, or must have them. */
   experts?: 'allowed' | 'required';
+  /** One expert more computes every token. */
+  sharedExpert?: true;
+  /** The weights of the chosen experts are those among all, unless the source says otherwise. */
+  plainExpertWeights?: true;
   /** Sinks, biases and clamps of gpt-oss. */
   sinks?: true;
   expertClamp?: { limit: number; alpha: number; shift: number };
@@ -90,6 +94,15 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen3MoeForCausalLM',
     rotaryPairs: 'halves',
     experts: 'required',
+  },
+  qwen2moe: {
+    models: 'Qwen 1.5 and 2 with experts (A2.7B, 57B-A14B)',
+    modelType: 'qwen2_moe',
+    className: 'Qwen2MoeForCausalLM',
+    rotaryPairs: 'halves',
+    experts: 'required',
+    sharedExpert: true,
+    plainExpertWeights: true,
   },
   phi3: {
     models: 'Phi 3, 3.5 and 4',

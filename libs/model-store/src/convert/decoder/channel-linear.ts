@@ -1,11 +1,14 @@
 import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js';
 import { CodesWithScales } from './codes-with-scales.js';
-import { type LinearLayer, rowPieces } from './row-pieces.js';
+import { inputBands, type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
 /** Zero point of the inputs; their codes range from 1 to 255. */
 const zeroCode = 128;
 const largestCode = 127;
+
+/** Codes of a matrix in memory at once: 256 MB. */
+const bandValues = 1 << 28;
 
 /**
  * Adds `input × weightᵀ` in integers: int8 weights with a scale per output channel, 8-bit inputs with a dynamic scale
@@ -32,7 +35,7 @@ export function emitChannelProduct(
   const { name, inputs, outputs } = layer;
   const content = new CodesWithScales(name, () => channelPieces(weights, layer));
   const weight = builder.weight(`${name}.codes`, 'int8', [inputs, outputs], content.codes);
-  const scales = builder.weight(`${name}.scales`, 'float32', [outputs], content.scales);
+  const scales = builder.continuedWeight(`${name}.scales`, 'float32', [outputs], content.scales);
   const operands = [codes, weight, builder.float(1), scales, builder.byte(zeroCode)];
   return builder.contribNode('MatMulIntegerToFloat', operands);
 }
@@ -50,19 +53,27 @@ export function quantizeTokens(builder: GraphBuilder, input: ValueName): { codes
   return { codes, scale };
 }
 
-/** MatMulIntegerToFloat needs codes as `[inputs, outputs]`, so all are computed before the first is written. */
-async function* channelPieces(weights: WeightSource, layer: LinearLayer): AsyncGenerator<Uint8Array, Float32Array> {
+/** MatMulIntegerToFloat needs codes as `[inputs, outputs]`, so every row is read before the first is written. */
+export async function* channelPieces(
+  weights: WeightSource,
+  layer: LinearLayer,
+  maxValues = bandValues,
+): AsyncGenerator<Uint8Array, Float32Array> {
   const { inputs, outputs } = layer;
-  const codes = new Int8Array(inputs * outputs);
   const scales = new Float32Array(outputs);
-  for await (const { from, values } of rowPieces(weights, layer)) {
-    for (let row = 0; row * inputs < values.length; row++) {
-      const channel = quantizeChannel(values.subarray(row * inputs, (row + 1) * inputs));
-      scales[from + row] = channel.scale;
-      for (let input = 0; input < inputs; input++) codes[input * outputs + from + row] = channel.codes[input] as number;
+  for (const band of inputBands(layer, maxValues)) {
+    const codes = new Int8Array((band.to - band.from) * outputs);
+    for await (const { from, values } of rowPieces(weights, layer)) {
+      for (let row = 0; row * inputs < values.length; row++) {
+        const channel = quantizeChannel(values.subarray(row * inputs, (row + 1) * inputs));
+        scales[from + row] = channel.scale;
+        for (let input = band.from; input < band.to; input++) {
+          codes[(input - band.from) * outputs + from + row] = channel.codes[input] as number;
+        }
+      }
     }
+    yield bytesOf(codes);
   }
-  yield bytesOf(codes);
   return scales;
 }
 

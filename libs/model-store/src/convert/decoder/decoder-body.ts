@@ -1,5 +1,6 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
-import { GraphBuilder, type ValueName } from '../../onnx/index.js';
+import { encodeFloat16Array } from '#common';
+import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/index.js';
 import { weightNames, type DecoderShape, type LayerPart, type RotaryShape } from './decoder-shape.js';
 import { emitExperts } from './expert-layers.js';
 import { embeddingContent, emitLinear, vectorContent, type LinearFormat, type LinearLayer } from './linear-layer.js';
@@ -10,6 +11,8 @@ export interface DecoderOptions {
   shape: DecoderShape;
   weights: WeightSource;
   linear: LinearFormat;
+  /** Format of the experts; default: as the other layers. */
+  experts?: LinearFormat;
   /** Format of the output layer; default: as the other layers. */
   head?: LinearFormat;
   /** Type of the embedding table; half precision if linear layers are quantised. */
@@ -31,6 +34,9 @@ export interface RotaryTables {
   cosines: ValueName;
   sines: ValueName;
 }
+
+/** Values of a rotary table in memory at once. */
+const tablePieceValues = 1 << 21;
 
 /** Adds the layers of a decoder to a graph; the cache layouts differ only in `Attention`. */
 export class DecoderBody {
@@ -182,19 +188,22 @@ export class DecoderBody {
   }
 
   private rotaryTable(name: string, shape: RotaryShape, wave: (angle: number) => number): ValueName {
+    const { type } = this;
     const { contextLength } = this.options.shape;
     const half = shape.dimensions / 2;
-    const compute = async () => {
+    const step = Math.max(1, Math.floor(tablePieceValues / half));
+    const content = async function* (): AsyncGenerator<Uint8Array> {
       const frequencies = await rotaryFrequencies(shape);
-      const values = new Float32Array(contextLength * half);
-      for (let index = 0; index < values.length; index++) {
-        const angle = Math.floor(index / half) * (frequencies[index % half] as number);
-        values[index] = wave(angle) * (shape.magnitude ?? 1);
+      for (let first = 0; first < contextLength; first += step) {
+        const values = new Float32Array((Math.min(contextLength, first + step) - first) * half);
+        for (let index = 0; index < values.length; index++) {
+          const angle = (first + Math.floor(index / half)) * (frequencies[index % half] as number);
+          values[index] = wave(angle) * (shape.magnitude ?? 1);
+        }
+        yield bytesOf(type === 'float16' ? encodeFloat16Array(values) : values);
       }
-      return values;
     };
-    const content = vectorContent({ vector: compute, rows: compute }, this.type, name);
-    return this.builder.weight(name, this.type, [contextLength, half], content);
+    return this.builder.weight(name, type, [contextLength, half], content);
   }
 
   private emitEmbedding(): ValueName {

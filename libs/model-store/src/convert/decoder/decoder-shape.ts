@@ -93,6 +93,8 @@ export interface ExpertShape {
   bias: boolean;
   /** gpt-oss: `clamp(gate) * sigmoid(1.702 * gate) * (clamp(up) + 1)`; absent: as `kind` says. */
   clamp?: { limit: number; alpha: number; shift: number };
+  /** One more expert that computes every token, weighted by a sigmoid. */
+  shared?: { size: number };
 }
 
 /**
@@ -125,6 +127,10 @@ export const layerParts = [
   'expert_gate',
   'expert_up',
   'expert_down',
+  'shared_router',
+  'shared_gate',
+  'shared_up',
+  'shared_down',
   'feed_forward_post_norm',
 ] as const;
 

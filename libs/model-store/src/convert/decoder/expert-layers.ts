@@ -8,7 +8,7 @@ import type { WeightSource } from './weight-source.js';
 /** What experts need of the decoder around them. */
 export interface ExpertBody {
   readonly builder: GraphBuilder;
-  readonly options: { shape: DecoderShape; weights: WeightSource; linear: LinearFormat };
+  readonly options: { shape: DecoderShape; weights: WeightSource; linear: LinearFormat; experts?: LinearFormat };
   /** Adds a linear layer of the weights, with its bias. */
   linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format: LinearFormat): ValueName;
   /** Adds the activation of the gate, times the other half. */
@@ -51,7 +51,24 @@ export function emitExperts(body: ExpertBody, layer: number, input: ValueName): 
   const unsorted = builder.node('Gather', [narrow, routes.back]);
   const byToken = builder.node('Reshape', [unsorted, builder.integers([-1, experts.used, hiddenSize])]);
   const mixed = builder.node('MatMul', [routes.weights, byToken]);
-  return builder.node('Reshape', [mixed, builder.node('Shape', [input])]);
+  const result = builder.node('Reshape', [mixed, builder.node('Shape', [input])]);
+  return experts.shared ? builder.node('Add', [result, emitSharedExpert(body, layer, input, experts.shared)]) : result;
+}
+
+/** Adds the expert that computes every token, times its weight for the token. */
+function emitSharedExpert(body: ExpertBody, layer: number, input: ValueName, { size }: { size: number }): ValueName {
+  const { builder, options } = body;
+  const { hiddenSize } = options.shape;
+  const linear = (part: LayerPart, source: ValueName, inputs: number, outputs: number) =>
+    body.linear(source, { name: weightNames.layer(layer, part), inputs, outputs }, false, options.linear);
+  const inner = body.gated(
+    linear('shared_gate', input, hiddenSize, size),
+    linear('shared_up', input, hiddenSize, size),
+  );
+  const result = linear('shared_down', inner, size, hiddenSize);
+  const router = { name: weightNames.layer(layer, 'shared_router'), inputs: hiddenSize, outputs: 1 };
+  const weight = builder.node('Sigmoid', [body.linear(input, router, false, { kind: 'float32' })]);
+  return builder.node('Mul', [result, weight]);
 }
 
 function emitRoutes(body: ExpertBody, layer: number, tokens: ValueName, experts: ExpertShape): Routes {
@@ -104,7 +121,7 @@ function emitExpertLayers(body: ExpertBody, layer: number, layers: ExpertLayers)
   const { routes, input, experts, parts, inputs, rows } = layers;
   const names = parts.map((part) => weightNames.layer(layer, part));
   const label = names.join('+');
-  const { linear } = options;
+  const linear = options.experts ?? options.linear;
   // Tokens are quantised once for all experts: the runtime's maximum of an empty matrix has the wrong shape.
   const quantized = linear.kind === 'channels' ? quantizeTokens(builder, input) : null;
   const pieces = Array.from({ length: experts.count }, () => builder.freshName('expert_input'));

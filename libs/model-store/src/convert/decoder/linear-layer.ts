@@ -4,10 +4,13 @@ import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.
 import { emitChannels } from './channel-linear.js';
 import { CodesWithScales } from './codes-with-scales.js';
 import { accuracyLevel, emitPacked } from './packed-linear.js';
-import { type LinearLayer, rowPieces } from './row-pieces.js';
+import { inputBands, type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
 
 export type { LinearLayer } from './row-pieces.js';
+
+/** Values of a transposed matrix in memory at once: 256 MB. */
+const bandValues = 1 << 26;
 
 /** Storage of linear layers: floats, integers with a scale per output channel, or with one per block. */
 export type LinearFormat =
@@ -42,7 +45,7 @@ function emitBlocks(
   const content = new CodesWithScales(name, () => blockPieces(weights, format, layer));
   const blockBytes = (format.blockSize * format.bits) / 8;
   const codes = builder.weight(`${name}.codes`, 'uint8', [outputs, blocks, blockBytes], content.codes);
-  const scales = builder.weight(`${name}.scales`, 'float32', [outputs * blocks], content.scales);
+  const scales = builder.continuedWeight(`${name}.scales`, 'float32', [outputs * blocks], content.scales);
   return builder.contribNode('MatMulNBits', [input, codes, scales], {
     K: inputs,
     N: outputs,
@@ -67,22 +70,26 @@ async function* blockPieces(
   return scales;
 }
 
-async function* transposed(
+/** Yields a weight as `[inputs, outputs]`, `maxValues` at once. */
+export async function* transposed(
   weights: WeightSource,
   kind: 'float32' | 'float16',
   layer: LinearLayer,
+  maxValues = bandValues,
 ): AsyncGenerator<Uint8Array> {
   const { inputs, outputs } = layer;
-  const result = new Float32Array(inputs * outputs);
-  for await (const { from, values } of rowPieces(weights, layer)) {
-    const rows = values.length / inputs;
-    for (let row = 0; row < rows; row++) {
-      for (let column = 0; column < inputs; column++) {
-        result[column * outputs + from + row] = values[row * inputs + column] as number;
+  for (const band of inputBands(layer, maxValues)) {
+    const result = new Float32Array((band.to - band.from) * outputs);
+    for await (const { from, values } of rowPieces(weights, layer)) {
+      const rows = values.length / inputs;
+      for (let row = 0; row < rows; row++) {
+        for (let column = band.from; column < band.to; column++) {
+          result[(column - band.from) * outputs + from + row] = values[row * inputs + column] as number;
+        }
       }
     }
+    yield bytesOf(kind === 'float16' ? encodeFloat16Array(result) : result);
   }
-  yield bytesOf(kind === 'float16' ? encodeFloat16Array(result) : result);
 }
 
 /** Adds the embedding table in the layout of the source: `[vocabulary, hidden]`. */

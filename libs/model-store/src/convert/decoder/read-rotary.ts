@@ -4,7 +4,7 @@ import type { RotaryShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { yarnFactors } from './rotary-frequencies.js';
 
-const scalings = ['none', 'linear', 'llama3', 'yarn', 'longrope'];
+const scalings = ['none', 'linear', 'dynamic', 'llama3', 'yarn', 'longrope'];
 
 export interface RotarySizes {
   headSize: number;
@@ -40,6 +40,7 @@ export function readRotary(source: DecoderSource, architecture: Architecture, si
   const kind = parameters.text('rope.scaling.type', parameters.has('rope.scale_linear') ? 'linear' : 'none');
   if (kind === 'none') return plain;
   if (kind === 'linear') return { ...plain, frequencyFactors: () => Promise.resolve(linearFactors()) };
+  if (kind === 'dynamic') return { ...plain, base: dynamicBase(source, plain, sizes.contextLength) };
   if (kind === 'yarn') return readYarn(source, architecture, plain);
   const lack = scalings.includes(kind) ? ' comes without its tensors of factors' : ' is not converted';
   throw invalidFile(
@@ -51,6 +52,32 @@ export function readRotary(source: DecoderSource, architecture: Architecture, si
     const old = parameters.number('rope.scale_linear', 1);
     return new Float32Array(dimensions / 2).fill(parameters.number('rope.scaling.factor', old));
   }
+}
+
+/** Longest context to which a model may be stretched, in tokens; `null` if not beyond its own. */
+export function stretchedContext({ parameters }: DecoderSource): number | null {
+  if (parameters.text('rope.scaling.type', 'none') !== 'dynamic') return null;
+  const factor = parameters.number('rope.scaling.factor');
+  return Math.floor(parameters.size('rope.scaling.original_context_length') * factor);
+}
+
+/**
+ * The base of dynamic NTK scaling for texts as long as the served context. The reference computes another one for each
+ * length beyond the original context; with keys in a cache, that would mix several. Within the original context nothing
+ * is scaled.
+ */
+function dynamicBase(
+  { parameters, fileName }: DecoderSource,
+  { base, dimensions }: RotaryShape,
+  contextLength: number,
+): number {
+  const original = parameters.size('rope.scaling.original_context_length');
+  const factor = parameters.number('rope.scaling.factor');
+  if (factor < 1 || dimensions < 4) {
+    throw invalidFile(fileName, `its dynamic rotary scaling has the factor ${factor} and ${dimensions} dimensions`);
+  }
+  if (contextLength <= original) return base;
+  return base * ((factor * contextLength) / original - (factor - 1)) ** (dimensions / (dimensions - 2));
 }
 
 /** LongRoPE compensates the flatter attention over more tokens. */

@@ -2,7 +2,7 @@ import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
 import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
-import { readRotary } from './read-rotary.js';
+import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
 const uncomputed = [
@@ -13,9 +13,9 @@ const uncomputed = [
 ];
 
 /** Reads everything but the weights. Fails with `INVALID_MODEL` naming the key of what cannot be computed. */
-export function readDecoderShape(source: DecoderSource, architecture: Architecture, shortened?: number): DecoderShape {
+export function readDecoderShape(source: DecoderSource, architecture: Architecture, chosen?: number): DecoderShape {
   const { parameters, tensors } = source;
-  const sizes = readSizes(source, shortened);
+  const sizes = readSizes(source, chosen);
   const { layers, headSize } = sizes;
   refuseUncomputed(source, headSize);
   const rotary = readRotary(source, architecture, sizes);
@@ -52,7 +52,8 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
 
 type Sizes = ReturnType<typeof readSizes>;
 
-function readSizes({ parameters, fileName }: DecoderSource, shortened?: number) {
+function readSizes(source: DecoderSource, chosen?: number) {
+  const { parameters, fileName } = source;
   const hiddenSize = parameters.size('embedding_length');
   const heads = parameters.size('attention.head_count');
   const keyValueHeads = parameters.size('attention.head_count_kv', heads);
@@ -64,7 +65,7 @@ function readSizes({ parameters, fileName }: DecoderSource, shortened?: number) 
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
   const layers = parameters.size('block_count');
-  const contextLength = Math.min(shortened ?? modelContext, modelContext);
+  const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
   return { layers, hiddenSize, heads, keyValueHeads, headSize, modelContext, contextLength };
 }
 
@@ -179,10 +180,16 @@ function readExperts(source: DecoderSource, architecture: Architecture): ExpertS
   return {
     count,
     used,
-    normalized: parameters.flag('expert_weights_norm', true),
+    normalized: parameters.flag('expert_weights_norm', architecture.plainExpertWeights !== true),
     bias: tensors.has('blk.0.ffn_gate_inp.bias'),
     clamp: architecture.expertClamp,
+    shared: architecture.sharedExpert ? { size: sharedSize() } : undefined,
   };
+
+  function sharedSize(): number {
+    const stored = tensors.get('blk.0.ffn_up_shexp.weight')?.dimensions[1];
+    return parameters.size('expert_shared_feed_forward_length', stored);
+  }
 }
 
 /** GGUF writes 0 for what a model has not. */

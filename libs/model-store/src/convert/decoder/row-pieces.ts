@@ -21,3 +21,15 @@ export async function* rowPieces(
     yield { from, values };
   }
 }
+
+/**
+ * Yields the ranges of inputs whose columns are transposed together, each of at most `maxValues` values. The rows of a
+ * matrix with several of them are read once per range.
+ */
+export function* inputBands(
+  { inputs, outputs }: LinearLayer,
+  maxValues: number,
+): Generator<{ from: number; to: number }> {
+  const width = Math.max(1, Math.floor(maxValues / outputs));
+  for (let from = 0; from < inputs; from += width) yield { from, to: Math.min(inputs, from + width) };
+}

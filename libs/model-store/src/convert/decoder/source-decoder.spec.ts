@@ -59,7 +59,8 @@ describe('SourceDecoder', () => {
   });
 
   it.each<[Record<string, GgufValue>, string]>([
-    [{ 'rope.scaling.type': 'dynamic' }, '(`rope.scaling.type`) dynamic is not converted; known are none, linear,'],
+    [{ 'rope.scaling.type': 'ntk' }, '(`rope.scaling.type`) ntk is not converted; known are none, linear,'],
+    [{ 'rope.scaling.type': 'dynamic' }, '`rope.scaling.factor` is missing'],
     [{ 'rope.scaling.type': 'longrope' }, 'longrope comes without its tensors of factors'],
     [{ 'rope.scaling.type': 'yarn' }, '`rope.scaling.original_context_length` is missing'],
     [{ 'attention.max_alibi_bias': 8 }, '`llama.attention.max_alibi_bias` is 8, which is not computed here'],

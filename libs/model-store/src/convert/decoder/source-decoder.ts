@@ -1,4 +1,4 @@
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 import { type Architecture, architectures, findArchitecture } from './architectures.js';
 import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
@@ -25,7 +25,8 @@ export class SourceDecoder implements WeightSource {
 
   /**
    * Reads no tensor. Fails with `INVALID_MODEL` for an architecture or settings that are not supported, and for tensors
-   * that are missing, of another size, or unused. `contextLength` shortens the file's own.
+   * that are missing, of another size, or unused. `contextLength` shortens the file's own, or stretches it where its rotation
+   * allows that.
    */
   static open(source: DecoderSource, contextLength?: number): SourceDecoder {
     const { fileName, tensors } = source;
@@ -91,6 +92,6 @@ function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices
   if (unused.length === 0) return;
   // For example a gate of experts that the architecture has not: the model would run with wrong results.
   const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';
-  const names = unused.slice(0, maxNamed).join(', ');
+  const names = unused.slice(0, maxNamed).map(quoted).join(', ');
   throw invalidFile(fileName, `it has tensors that nothing here computes with: ${names}${more}`);
 }

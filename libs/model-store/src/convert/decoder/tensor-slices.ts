@@ -32,6 +32,10 @@ const tensorNames: Record<LayerPart, string> = {
   expert_gate: 'ffn_gate_exps',
   expert_up: 'ffn_up_exps',
   expert_down: 'ffn_down_exps',
+  shared_router: 'ffn_gate_inp_shexp',
+  shared_gate: 'ffn_gate_shexp',
+  shared_up: 'ffn_up_shexp',
+  shared_down: 'ffn_down_shexp',
   feed_forward_post_norm: 'post_ffw_norm',
 };
 
@@ -131,7 +135,8 @@ export class TensorSlices {
     const { hiddenSize, feedForward } = this.shape;
     const { size, experts } = feedForward;
     if (!experts) return;
-    const { count, bias } = experts;
+    const { count, bias, shared } = experts;
+    if (shared) this.addSharedExpert(layer, shared.size);
     this.addPart(layer, 'router', { rows: count, columns: hiddenSize, bias });
     const wide = { rows: count * size, columns: hiddenSize, experts: count };
     this.addPart(layer, 'expert_gate', wide);
@@ -147,6 +152,14 @@ export class TensorSlices {
       const name = weightNames.bias(weightNames.layer(layer, part));
       this.slices.set(name, { tensor: `blk.${layer}.${tensorNames[part]}.bias`, from: 0, rows: count, columns });
     }
+  }
+
+  private addSharedExpert(layer: number, size: number): void {
+    const { hiddenSize } = this.shape;
+    this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
+    for (const part of ['shared_gate', 'shared_up'] as const)
+      this.addPart(layer, part, { rows: size, columns: hiddenSize });
+    this.addPart(layer, 'shared_down', { rows: hiddenSize, columns: size });
   }
 
   private addPart(layer: number, part: LayerPart, place: PartPlace): void {

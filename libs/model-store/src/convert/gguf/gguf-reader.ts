@@ -1,5 +1,5 @@
 import type { ByteSource } from '../byte-source.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 import { ggufTypes, type GgufHeader, type GgufTensor, type GgufValue } from './gguf-types.js';
 
 const magic = 'GGUF';
@@ -125,15 +125,6 @@ function checkOverlaps(file: ByteSource, tensors: readonly GgufTensor[]): void {
     names.add(tensor.name);
     before = tensor;
   }
-}
-
-const maxQuoted = 80;
-
-/** Returns a name of the file for a message: short, on one line. */
-function quoted(name: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what must not be printed
-  const printable = name.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
-  return printable.length <= maxQuoted ? printable : `${printable.slice(0, maxQuoted)}…`;
 }
 
 /** Thrown when the bytes read so far end before the header does. */

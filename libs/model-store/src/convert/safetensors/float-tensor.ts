@@ -12,7 +12,9 @@ export class FloatTensor implements SourceTensor {
     private readonly stored: StoredTensor,
     private readonly added = 0,
   ) {
-    this.dimensions = stored.entry.shape.toReversed();
+    const { shape } = stored.entry;
+    // A matrix of one row is a vector.
+    this.dimensions = (shape.length === 2 && shape[0] === 1 ? shape.slice(1) : shape).toReversed();
     this.origin = { fileName: stored.file.name, name: stored.entry.name };
   }
 

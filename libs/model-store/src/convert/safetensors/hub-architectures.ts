@@ -13,6 +13,10 @@ export interface HubArchitecture {
   optional?: Readonly<Record<string, string>>;
   /** Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. */
   experts?: { list: string; parts: Readonly<Record<string, string>> };
+  /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
+  stackedExperts?: string;
+  /** Parameters without a module, by their GGUF names. */
+  parametersOfLayer?: Readonly<Record<string, string>>;
   /** Members that files leave out where they are these. */
   defaults?: Readonly<Record<string, unknown>>;
   /** Queries and keys have the two values of a rotary pair side by side. */
@@ -115,6 +119,46 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
       expert_used_count: config.size('num_experts_per_tok'),
       expert_feed_forward_length: config.size('moe_intermediate_size'),
       expert_weights_norm: config.flag('norm_topk_prob', false),
+    }),
+  },
+  Qwen2MoeForCausalLM: {
+    architecture: 'qwen2moe',
+    layer: {
+      ...attention,
+      ffn_norm: 'post_attention_layernorm',
+      ffn_gate_inp: 'mlp.gate',
+      ffn_gate_inp_shexp: 'mlp.shared_expert_gate',
+      ffn_gate_shexp: 'mlp.shared_expert.gate_proj',
+      ffn_up_shexp: 'mlp.shared_expert.up_proj',
+      ffn_down_shexp: 'mlp.shared_expert.down_proj',
+    },
+    experts: {
+      list: 'mlp.experts',
+      parts: { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' },
+    },
+    defaults: {
+      ...wholeContext,
+      num_experts_per_tok: 4,
+      moe_intermediate_size: 1408,
+      shared_expert_intermediate_size: 5632,
+      norm_topk_prob: false,
+    },
+    parameters: (config) => ({
+      expert_used_count: config.size('num_experts_per_tok'),
+      expert_feed_forward_length: config.size('moe_intermediate_size'),
+      expert_shared_feed_forward_length: config.size('shared_expert_intermediate_size'),
+      expert_weights_norm: config.flag('norm_topk_prob', false),
+    }),
+  },
+  GptOssForCausalLM: {
+    architecture: 'gpt-oss',
+    layer: { ...attention, post_attention_norm: 'post_attention_layernorm', ffn_gate_inp: 'mlp.router' },
+    parametersOfLayer: { attn_sinks: 'self_attn.sinks' },
+    stackedExperts: 'mlp.experts',
+    defaults: { rms_norm_eps: 1e-5, head_dim: 64, sliding_window: 128, num_experts_per_tok: 4 },
+    parameters: (config) => ({
+      expert_used_count: config.size('num_experts_per_tok'),
+      expert_feed_forward_length: config.size('intermediate_size'),
     }),
   },
   Phi3ForCausalLM: {

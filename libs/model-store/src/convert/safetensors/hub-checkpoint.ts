@@ -1,5 +1,5 @@
 import type { DecoderSource, SourceTensor } from '../decoder/decoder-source.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 import { expertCount, findHubArchitecture, type HubArchitecture } from './hub-architectures.js';
 import { HubConfig } from './hub-config.js';
 import { HubParameters, readSettings } from './hub-parameters.js';
@@ -8,6 +8,8 @@ import { codesPerWord, type PackedLayout, readPackedLayout } from './packed-layo
 import { PackedTensor } from './packed-tensor.js';
 import { ExpertTensor } from './expert-tensor.js';
 import { FloatTensor } from './float-tensor.js';
+import { Mxfp4Experts, TransposedExperts, type Turn, TurnVectors } from './stacked-experts.js';
+import type { SafetensorsEntry } from './safetensors-header.js';
 import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js';
 
 /** Prefixes of the modules of a decoder: with its output layer, without, and in a model that sees. */
@@ -41,7 +43,7 @@ export class HubCheckpoint {
   static async open(files: ModelFiles): Promise<HubCheckpoint> {
     const whole = new HubConfig(await readJsonObject(files, 'config.json'));
     const hub = findHubArchitecture(whole);
-    const packed = readPackedLayout(whole);
+    const packed = readPackedLayout(whole, { takesMxfp4: hub.stackedExperts !== undefined });
     const config = decoderConfig(whole, hub);
     const { values, factors } = readSettings(config, hub);
     const weights = await SafetensorsWeights.open(files);
@@ -73,24 +75,41 @@ export class HubCheckpoint {
     }
   }
 
-  /** Number of weights, and the types of the matrices by share, the largest first: `BF16, F32`. */
-  stored(): { parameters: number; types: string[] } {
+  /** True if experts are stored in MXFP4. */
+  get hasMxfp4(): boolean {
+    return [...this.source.tensors.values()].some((tensor) => tensor instanceof Mxfp4Experts);
+  }
+
+  /**
+   * Number of weights and of those in 4 bits, and the types of the matrices by share, the largest first: `BF16, F32`.
+   */
+  stored(): { parameters: number; packed: number; types: string[] } {
     const bytes = new Map<string, number>();
     let parameters = 0;
+    let packed = 0;
     for (const { entry } of this.weights.tensors.values()) {
-      const isPacked = entry.name.endsWith('.qweight');
-      if (!isPacked && !floatTypes.has(entry.dtype)) continue;
-      parameters += entry.shape.reduce((product, size) => product * size, isPacked ? codesPerWord : 1);
-      const type = isPacked ? `${this.packed?.kind.toUpperCase() ?? 'packed'} 4-bit` : entry.dtype;
+      const codes = codesOf(entry);
+      if (codes === null && !floatTypes.has(entry.dtype)) continue;
+      const count = entry.shape.reduce((product, size) => product * size, codes?.perValue ?? 1);
+      parameters += count;
+      if (codes !== null) packed += count;
+      const type =
+        codes === null ? entry.dtype : (codes.kind ?? `${this.packed?.kind.toUpperCase() ?? 'packed'} 4-bit`);
       if (entry.shape.length > 1) bytes.set(type, (bytes.get(type) ?? 0) + entry.bytes);
     }
     const types = [...bytes.entries()].sort(([, left], [, right]) => right - left).map(([type]) => type);
-    return { parameters, types };
+    return { parameters, packed, types };
   }
 
   close(): Promise<void> {
     return this.weights.close();
   }
+}
+
+/** How many codes of 4 bits a value of the tensor holds; null for another. */
+function codesOf({ name, dtype }: SafetensorsEntry): { perValue: number; kind?: string } | null {
+  if (name.endsWith('.qweight')) return { perValue: codesPerWord };
+  return name.endsWith('_blocks') && dtype === 'U8' ? { perValue: 2, kind: 'MXFP4' } : null;
 }
 
 function constantTensor(values: Float32Array): SourceTensor {
@@ -147,6 +166,10 @@ class CheckpointTensors {
     for (const [name, module] of Object.entries(this.hub.optional ?? {})) {
       if (this.stored.has(`${inLayer(module)}.weight`)) this.add(`blk.${layer}.${name}`, inLayer(module));
     }
+    for (const [name, parameter] of Object.entries(this.hub.parametersOfLayer ?? {})) {
+      this.translated.set(`blk.${layer}.${name}.weight`, new FloatTensor(this.require(inLayer(parameter))));
+    }
+    if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
     if (!this.hub.experts) return;
     const { list, parts } = this.hub.experts;
     for (const [name, part] of Object.entries(parts)) {
@@ -154,6 +177,23 @@ class CheckpointTensors {
         this.matrix(inLayer(`${list}.${expert}.${part}`)),
       );
       this.translated.set(`blk.${layer}.${name}.weight`, new ExpertTensor(matrices));
+    }
+  }
+
+  private addStackedExperts(layer: number, module: string): void {
+    const matrices: [name: string, parameter: string, turn: Turn][] = [
+      ['ffn_gate_exps', 'gate_up_proj', { first: 0, step: 2 }],
+      ['ffn_up_exps', 'gate_up_proj', { first: 1, step: 2 }],
+      ['ffn_down_exps', 'down_proj', { first: 0, step: 1 }],
+    ];
+    for (const [name, parameter, turn] of matrices) {
+      const stem = `${module}.${parameter}`;
+      const floats = this.take(stem);
+      const weight = floats
+        ? new TransposedExperts(floats, turn)
+        : new Mxfp4Experts(this.require(`${stem}_blocks`), this.require(`${stem}_scales`), turn);
+      this.translated.set(`blk.${layer}.${name}.weight`, weight);
+      this.translated.set(`blk.${layer}.${name}.bias`, new TurnVectors(this.require(`${stem}_bias`), turn));
     }
   }
 
@@ -198,7 +238,7 @@ class CheckpointTensors {
     const [first] = unread;
     if (first === undefined) return;
     const more = unread.length > maxNamed ? ` and ${unread.length - maxNamed} more` : '';
-    const names = unread.slice(0, maxNamed).join(', ');
+    const names = unread.slice(0, maxNamed).map(quoted).join(', ');
     const fileName = this.stored.get(first)?.file.name ?? 'model.safetensors';
     throw invalidFile(fileName, `it has tensors that nothing here computes with: ${names}${more}`);
   }

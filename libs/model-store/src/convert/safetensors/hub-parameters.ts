@@ -1,4 +1,5 @@
 import type { Hyperparameters } from '../decoder/decoder-source.js';
+import { findArchitecture } from '../decoder/architectures.js';
 import { invalidFile } from '../invalid-file.js';
 import type { HubConfig, ParameterValue } from './hub-config.js';
 import { expertCount, type HubArchitecture } from './hub-architectures.js';
@@ -69,11 +70,12 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
   const heads = config.size('num_attention_heads');
   const hiddenSize = config.size('hidden_size');
   const headSize = config.size('head_dim', hiddenSize / heads);
-  const rotary = readRotary(config, headSize);
+  const layers = layersOf(config);
+  const rotary = readRotary(config, headSize, findArchitecture(hub.architecture)?.exactYarn ?? false);
   const found: Record<string, ParameterValue | undefined> = {
     context_length: config.size('max_position_embeddings'),
     embedding_length: hiddenSize,
-    block_count: config.size('num_hidden_layers'),
+    block_count: layers,
     feed_forward_length: config.size('intermediate_size'),
     'attention.head_count': heads,
     'attention.head_count_kv': config.size('num_key_value_heads', heads),
@@ -83,13 +85,22 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
     hidden_activation: activationOf(config),
     'attention.sliding_window': windowOf(config),
     'attention.sliding_window_pattern': windowedLayers(config),
-    ...(hub.experts ? { expert_count: expertCount(config) } : {}),
+    ...(hub.experts || hub.stackedExperts ? { expert_count: expertCount(config) } : {}),
     ...rotary.parameters,
     ...hub.parameters?.(config),
   };
   const values = new Map<string, ParameterValue>();
   for (const [key, value] of Object.entries(found)) if (value !== undefined) values.set(key, value);
   return { values, factors: rotary.factors };
+}
+
+/** No model comes near it, and lists with an entry per layer follow. */
+const maxLayers = 4096;
+
+function layersOf(config: HubConfig): number {
+  const layers = config.size('num_hidden_layers');
+  if (layers <= maxLayers) return layers;
+  throw invalidFile('config.json', `its num_hidden_layers is ${layers}, more than ${maxLayers}`);
 }
 
 function activationOf(config: HubConfig): string {

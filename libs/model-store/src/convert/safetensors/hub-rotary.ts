@@ -10,9 +10,9 @@ export interface HubRotary {
 
 /**
  * Reads `rope_theta` with `rope_scaling`, or `rope_parameters` of later files, which has both, per kind of layer where
- * they differ.
+ * they differ. `isExact`: the architecture computes YaRN with exact bounds.
  */
-export function readRotary(config: HubConfig, headSize: number): HubRotary {
+export function readRotary(config: HubConfig, headSize: number, isExact: boolean): HubRotary {
   const settings = config.object('rope_parameters') ?? config.object('rope_scaling');
   const scaling = settings?.object('full_attention') ?? settings;
   const base = scaling?.has('rope_theta') ? scaling.number('rope_theta') : config.number('rope_theta', 10_000);
@@ -33,7 +33,7 @@ export function readRotary(config: HubConfig, headSize: number): HubRotary {
   const kind = scaling.text('rope_type', scaling.text('type', 'default'));
   const scale = Object.hasOwn(scalings, kind) ? scalings[kind] : undefined;
   if (scale === undefined) throw invalidFile('config.json', `its rotary scaling ${kind.slice(0, 40)} is not converted`);
-  const found = scale({ scaling, config, base, dimensions });
+  const found = scale({ scaling, config, base, dimensions, isExact });
   return { parameters: { ...parameters, ...found.parameters }, factors: found.factors ?? {} };
 }
 
@@ -42,14 +42,21 @@ interface ScalingInput {
   config: HubConfig;
   base: number;
   dimensions: number;
+  /** The bounds of YaRN are exact in this architecture. */
+  isExact: boolean;
 }
 
 type Scaling = (input: ScalingInput) => Partial<HubRotary>;
 
 const scalings: Readonly<Record<string, Scaling>> = {
   default: () => ({}),
-  // It changes only what is longer than the model's context, which is never served.
-  dynamic: () => ({}),
+  dynamic: ({ scaling, config }) => ({
+    parameters: {
+      'rope.scaling.type': 'dynamic',
+      'rope.scaling.factor': scaling.number('factor'),
+      'rope.scaling.original_context_length': config.size('max_position_embeddings'),
+    },
+  }),
   linear: ({ scaling }) => ({
     parameters: { 'rope.scaling.type': 'linear', 'rope.scaling.factor': scaling.number('factor') },
   }),
@@ -75,9 +82,11 @@ function llama3Factors({ scaling, config, base, dimensions }: ScalingInput): Flo
   });
 }
 
-function readYarn({ scaling, config }: ScalingInput): Partial<HubRotary> {
-  if (!scaling.flag('truncate', true)) {
-    throw invalidFile('config.json', 'its rotary scaling yarn has exact bounds (truncate), which is not converted');
+function readYarn({ scaling, config, isExact }: ScalingInput): Partial<HubRotary> {
+  const hasExactBounds = !scaling.flag('truncate', true);
+  if (hasExactBounds !== isExact) {
+    const bounds = hasExactBounds ? 'exact' : 'whole';
+    throw invalidFile('config.json', `its rotary scaling yarn has ${bounds} bounds (truncate), which is not converted`);
   }
   const context = config.size('max_position_embeddings');
   const original = scaling.size('original_max_position_embeddings', context);

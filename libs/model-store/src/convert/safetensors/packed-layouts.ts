@@ -22,14 +22,15 @@ const awqNibbles = [0, 4, 1, 5, 2, 6, 3, 7];
 
 /**
  * Reads `quantization_config`; null without one. Throws `INVALID_MODEL` that names what is not supported and what would
- * run instead.
+ * run instead. The experts of gpt-oss in MXFP4 are no packed layers.
  */
-export function readPackedLayout(config: HubConfig): PackedLayout | null {
+export function readPackedLayout(config: HubConfig, { takesMxfp4 = false } = {}): PackedLayout | null {
   const settings = config.object('quantization_config') ?? config.object('compression_config');
   if (settings === null) return null;
   const kind = settings.text('quant_method', 'unknown');
   const refuse = (what: string) =>
     invalidFile('config.json', `${what} is not converted; the model in bf16 or fp16, its GGUF file, AWQ or GPTQ are`);
+  if (kind === 'mxfp4' && takesMxfp4) return null;
   if (kind !== 'awq' && kind !== 'gptq') throw refuse(`its quantization ${kind.slice(0, 40)}`);
   const bits = settings.number('bits', settings.number('w_bit', 4));
   if (bits !== 4) throw refuse(`its ${kind} quantization of ${bits} bits`);

@@ -65,9 +65,20 @@ describe('readSafetensorsHeader', () => {
     [
       'one place twice',
       fileOf({ a: entry(), b: entry({ data_offsets: [8, 24] }) }, data),
-      'its tensors a and b overlap',
+      'its tensors a and b overlap at byte ',
     ],
     ['a prototype', fileOf('{"__proto__":{"dtype":"F32"}}'), 'the entry of __proto__ in its list'],
+    ['sizes of 2^63', fileOf({ a: entry({ shape: [2 ** 63] }) }, data), 'the entry of a in its list'],
+    [
+      'offsets of 2^63',
+      fileOf({ é: entry(), b: entry({ data_offsets: [2 ** 63, 2 ** 63] }) }, data),
+      'the entry of b in its list of tensors is damaged (entry at byte 66)',
+    ],
+    [
+      'a hostile name',
+      fileOf({ [`\u001b[2J\n${'../'.repeat(1_000)}`]: entry({ data_offsets: [16, 0] }) }, data),
+      `\ufffd[2J\ufffd${'../'.repeat(25)}…`.slice(0, 80),
+    ],
   ])('names file and reason for %s', async (_, content, reason) => {
     const refused = withFile(content, readSafetensorsHeader);
     await expect(refused).rejects.toThrow(`The file model.safetensors cannot be converted: ${reason}`);
@@ -91,8 +102,13 @@ describe('readSafetensorsHeader', () => {
   });
 
   it.each([
-    ['NaN', 'F32', Buffer.from(Float32Array.of(1, NaN).buffer), 'value 1 of a is NaN, not a number'],
-    ['infinity', 'BF16', Buffer.from(Uint16Array.of(0x7f80, 0).buffer), 'value 0 of a is Infinity, not a number'],
+    ['NaN', 'F32', Buffer.from(Float32Array.of(1, NaN).buffer), 'value 1 of a at byte 66 is NaN, not a number'],
+    [
+      'infinity',
+      'BF16',
+      Buffer.from(Uint16Array.of(0x7f80, 0).buffer),
+      'value 0 of a at byte 63 is Infinity, not a number',
+    ],
     ['fp8', 'F8_E4M3', Buffer.from([1, 2]), 'a is of type F8_E4M3, which is not read'],
   ])('names file and tensor for weights of %s', async (_, dtype, bytes, reason) => {
     const refused = withFile(safetensorsFile({ a: { dtype, shape: [2], bytes } }), async (file) => {

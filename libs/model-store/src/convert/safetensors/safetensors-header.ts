@@ -1,5 +1,5 @@
 import type { ByteSource } from '../byte-source.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 
 /** A tensor of a `.safetensors` file. */
 export interface SafetensorsEntry {
@@ -47,11 +47,10 @@ export async function readSafetensorsHeader(file: ByteSource): Promise<ReadonlyM
     throw invalidFile(file.name, `its list of tensors has ${length} bytes, and at most ${maxHeaderBytes} are read`);
   }
   const text = Buffer.from(await file.read(lengthBytes, length)).toString('utf8');
-  const start = lengthBytes + length;
   const entries = new Map<string, SafetensorsEntry>();
   for (const [name, value] of Object.entries(parseList(file.name, text))) {
     if (name === '__metadata__') continue;
-    entries.set(name, entryOf({ file, start }, name, value));
+    entries.set(name, entryOf({ file, text }, name, value));
   }
   refuseOverlaps(file.name, [...entries.values()]);
   return entries;
@@ -74,17 +73,27 @@ interface RawEntry {
   data_offsets: [from: number, to: number];
 }
 
-function entryOf({ file, start }: { file: ByteSource; start: number }, name: string, value: unknown): SafetensorsEntry {
-  const refuse = (reason: string) => invalidFile(file.name, reason);
-  if (!isRawEntry(value)) throw refuse(`the entry of ${name} in its list of tensors is damaged`);
+interface TensorList {
+  file: ByteSource;
+  text: string;
+}
+
+function entryOf({ file, text }: TensorList, name: string, value: unknown): SafetensorsEntry {
+  const start = lengthBytes + Buffer.byteLength(text);
+  const tensor = quoted(name);
+  const refuse = (reason: string) => {
+    const place = Buffer.byteLength(text.slice(0, Math.max(0, text.indexOf(JSON.stringify(name)))));
+    return invalidFile(file.name, `${reason} (entry at byte ${lengthBytes + place})`);
+  };
+  if (!isRawEntry(value)) throw refuse(`the entry of ${tensor} in its list of tensors is damaged`);
   const { dtype, shape, data_offsets: offsets } = value;
   const [from, to] = offsets;
-  if (from > to) throw refuse(`${name} ends before it begins`);
-  if (start + to > file.bytes) throw refuse(`${name} is cut short: it ends at ${start + to} of ${file.bytes} bytes`);
+  if (from > to) throw refuse(`${tensor} ends before it begins`);
+  if (start + to > file.bytes) throw refuse(`${tensor} is cut short: it ends at ${start + to} of ${file.bytes} bytes`);
   const valueBytes = Object.hasOwn(bytesOf, dtype) ? bytesOf[dtype] : undefined;
   const expected = shape.reduce((product, size) => product * size, valueBytes ?? 0);
   if (valueBytes !== undefined && expected !== to - from) {
-    throw refuse(`${name} has ${to - from} bytes where [${shape.join(', ')}] of ${dtype} has ${expected}`);
+    throw refuse(`${tensor} has ${to - from} bytes where [${shape.join(', ')}] of ${dtype} has ${expected}`);
   }
   return { name, dtype, shape, offset: start + from, bytes: to - from };
 }
@@ -103,7 +112,10 @@ function refuseOverlaps(fileName: string, entries: SafetensorsEntry[]): void {
   let before: SafetensorsEntry | null = null;
   for (const entry of entries.filter(({ bytes }) => bytes > 0).sort((left, right) => left.offset - right.offset)) {
     if (before !== null && entry.offset < before.offset + before.bytes) {
-      throw invalidFile(fileName, `its tensors ${before.name} and ${entry.name} overlap`);
+      throw invalidFile(
+        fileName,
+        `its tensors ${quoted(before.name)} and ${quoted(entry.name)} overlap at byte ${entry.offset}`,
+      );
     }
     before = entry;
   }

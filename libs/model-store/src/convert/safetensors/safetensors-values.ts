@@ -1,6 +1,6 @@
 import { decodeFloat16 } from '#common';
 import type { ByteSource } from '../byte-source.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 import type { SafetensorsEntry } from './safetensors-header.js';
 
 const floatBytes: Record<string, number> = { F32: 4, F16: 2, BF16: 2 };
@@ -16,11 +16,23 @@ export async function readFloats(
   count: number,
 ): Promise<Float32Array> {
   const size = Object.hasOwn(floatBytes, entry.dtype) ? floatBytes[entry.dtype] : undefined;
-  if (size === undefined) throw invalidFile(file.name, `${entry.name} is of type ${entry.dtype}, which is not read`);
+  if (size === undefined)
+    throw invalidFile(file.name, `${quoted(entry.name)} is of type ${quoted(entry.dtype)}, which is not read`);
   if ((first + count) * size > entry.bytes) throw invalidFile(file.name, `${entry.name} is cut short`);
   const values = decode(entry.dtype, await file.read(entry.offset + first * size, count * size));
   requireNumbers(file, entry, first, values);
   return values;
+}
+
+/** Reads `count` bytes of a tensor from the `first` on. */
+export async function readBytes(
+  file: ByteSource,
+  entry: SafetensorsEntry,
+  first: number,
+  count: number,
+): Promise<Uint8Array> {
+  if (first + count > entry.bytes) throw invalidFile(file.name, `${quoted(entry.name)} is cut short`);
+  return await file.read(entry.offset + first, count);
 }
 
 /** Reads a whole tensor of 32-bit integers. */
@@ -43,11 +55,18 @@ function decode(dtype: string, bytes: Uint8Array<ArrayBuffer>): Float32Array {
   return values;
 }
 
-function requireNumbers(file: ByteSource, { name }: SafetensorsEntry, first: number, values: Float32Array): void {
+function requireNumbers(
+  file: ByteSource,
+  { name, dtype, offset }: SafetensorsEntry,
+  first: number,
+  values: Float32Array,
+): void {
   let sum = 0;
   // Numbers of float32 cannot overflow the sum, and infinity and NaN stay in it.
   for (let index = 0; index < values.length; index++) sum += values[index] as number;
   if (Number.isFinite(sum)) return;
-  const index = values.findIndex((value) => !Number.isFinite(value));
-  throw invalidFile(file.name, `value ${first + index} of ${name} is ${values[index]}, not a number`);
+  const index = first + values.findIndex((value) => !Number.isFinite(value));
+  const byte = offset + index * (floatBytes[dtype] ?? 1);
+  const value = `value ${index} of ${quoted(name)} at byte ${byte} is ${values[index - first]}, not a number`;
+  throw invalidFile(file.name, value);
 }

@@ -1,5 +1,5 @@
 import type { ByteSource } from '../byte-source.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 import { type ModelFiles, readJsonObject } from './model-files.js';
 import { readSafetensorsHeader, type SafetensorsEntry } from './safetensors-header.js';
 
@@ -41,7 +41,7 @@ export class SafetensorsWeights {
       const tensors = new Map<string, StoredTensor>();
       for (const [name = '', fileName = ''] of places) {
         const [file, entry] = [sources.get(fileName), headers.get(fileName)?.get(name)];
-        if (!file || !entry) throw invalidFile(fileName, `it has no ${name}, which ${indexFile} says`);
+        if (!file || !entry) throw invalidFile(fileName, `it has no ${quoted(name)}, which ${indexFile} says`);
         tensors.set(name, { file, entry });
       }
       return new SafetensorsWeights(tensors, opened);
@@ -72,9 +72,9 @@ async function readIndex(files: ModelFiles): Promise<Record<string, string>> {
   for (const [tensor, file] of Object.entries(map as Record<string, unknown>)) {
     // A shard is a file of the same folder.
     if (typeof file !== 'string' || !/^[\w.-]+\.safetensors$/.test(file)) {
-      throw invalidFile(indexFile, `it puts ${tensor} into a file that is no .safetensors file of the model`);
+      throw invalidFile(indexFile, `it puts ${quoted(tensor)} into a file that is no .safetensors file of the model`);
     }
-    if (!files.names.has(file)) throw invalidFile(file, `it is missing, and ${indexFile} puts ${tensor} there`);
+    if (!files.names.has(file)) throw invalidFile(file, `it is missing, and ${indexFile} puts ${quoted(tensor)} there`);
   }
   return map as Record<string, string>;
 }
