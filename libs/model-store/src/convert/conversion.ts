@@ -18,6 +18,8 @@ export interface ConversionRequest {
   inputFolder: string;
   /** Existing folder for the model's files. A failed conversion removes what it wrote. */
   outputFolder: string;
+  /** Folder of the installed base of an adapter. */
+  baseFolder?: string;
   onProgress?: (progress: ConversionProgress) => void;
   /** Ends the conversion between two steps; the promise then rejects with the signal's reason. */
   signal?: AbortSignal;

@@ -8,6 +8,7 @@ export interface ConversionThreadInput {
   options: Record<string, string | number | boolean>;
   inputFolder: string;
   outputFolder: string;
+  baseFolder?: string;
 }
 
 export type ConversionThreadMessage =
