@@ -15,6 +15,7 @@ import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, createTestDatabase, type TestDatabase } from '#test/postgres';
 import { exampleManifest } from '#test/example-manifest';
+import { copyTinyAdapter, editTensorList, tinyAdapterFolder } from '#test/tiny-adapters';
 import { copyTinyDecoder } from '#test/tiny-decoders';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { installTinyModel } from '#test/tiny-models';
@@ -185,6 +186,36 @@ describe('sluice models', () => {
     const damaged = run(['models', 'add', source], withoutDatabase);
     await expect(damaged).rejects.toThrow(/model\.safetensors cannot be converted: value \d+ of model\.\S+ is NaN/);
     expect(existsSync(join(home, 'models', 'tiny-own'))).toBe(false);
+  });
+
+  it('adds a LoRA adapter to its installed base, and nothing of one that does not fit', async () => {
+    const source = join(home, 'Tiny-Base');
+    await mkdir(source);
+    await copyTinyDecoder('llama', source);
+    const adapter = tinyAdapterFolder('llama', 'all');
+    await expect(run(['models', 'add', adapter, '--pull'])).rejects.toThrow(/trained for tiny\/llama\..* with --base/);
+    await run(['models', 'add', source, '--id', 'llama', '--pull', '--context', '128']);
+    const text = await run(['models', 'add', adapter, '--id', 'tuned', '--dry-run']);
+    expect(text).toMatch(/id: tuned[^]*adapterOf: llama[^]*kind: lora[^]*contextLength: 128/);
+    const prices = { input: { usd: 2 } };
+    const added = await runJson('models', 'add', adapter, '--id', 'tuned', '--pull', '--input-price', '2');
+    expect(added).toMatchObject({ id: 'tuned', pulled: true, manifest: { adapterOf: 'llama', pricing: prices } });
+    expect(existsSync(join(home, 'models', 'tuned', 'adapter.bin'))).toBe(true);
+    const whole = run(['models', 'add', source, '--id', 'whole', '--base', 'llama']);
+    await expect(whole).rejects.toThrow('--base is for LoRA adapters');
+    const narrow = run(['models', 'add', adapter, '--id', 'narrow', '--weights', 'int8']);
+    await expect(narrow).rejects.toThrow('--weights and --context are those of the base');
+
+    const changed = join(home, 'changed');
+    await mkdir(changed);
+    await copyTinyAdapter('llama', 'all', changed);
+    await editTensorList(join(changed, 'adapter_model.safetensors'), (entries) => {
+      for (const entry of Object.values(entries)) if (entry.shape?.join() === '4,32') entry.shape = [2, 64];
+    });
+    const wrong = run(['models', 'add', changed, '--base', 'llama']);
+    await expect(wrong).rejects.toThrow(/lora_A\.weight is 2 × 64, and the base needs 2 × 32/);
+    expect(existsSync(join(home, 'models', 'changed'))).toBe(false);
+    for (const id of ['tuned', 'llama']) await run(['models', 'remove', id]);
   });
 
   it('resolves relative file sources against the manifest', async () => {

@@ -7,8 +7,10 @@ import { type ModelManifest, readStoredManifest } from '#model-registry/manifest
 export interface InstalledModel {
   manifest: ModelManifest;
   directory: string;
-  /** Changes when the model is reinstalled. */
+  /** Changes when the model is reinstalled, or with its adapters. */
   version: string;
+  /** Adapters that its host serves too. */
+  adapters?: readonly InstalledModel[];
 }
 
 /** An entry of the models folder that is not a usable model, with the reason. */

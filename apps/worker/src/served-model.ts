@@ -11,12 +11,13 @@ import type { MediaTools } from '#media';
 import type { ModalityName } from '#modalities';
 import type { Logger } from '#platform/logging';
 import type { Tracing } from '#platform/tracing';
-import type { ServedModelState, JobConsumer, QueueTransport } from '#queue';
+import type { ServedModelState, JobConsumer, ModelWithoutReplica, QueueTransport } from '#queue';
 import type { ArtifactStore } from '#storage';
+import { AdapterRunner } from './adapter-runner.js';
 import { HostDowntime } from './host-downtime.js';
 import type { InstalledModel } from './models-folder.js';
 import { ModelTimings } from './model-timings.js';
-import { type HelperHosts, openConsumer } from './processors.js';
+import { type HelperHosts, type ModelConsumerOptions, openConsumer } from './processors.js';
 import type { ResidencyModel } from './residency/residency-plan.js';
 
 export interface ServedModelOptions {
@@ -56,7 +57,10 @@ export class ServedModel {
   /** For metrics. */
   readonly timings = new ModelTimings();
   private readonly supervisor: HostSupervisor;
-  private readonly consumers = new Map<ModalityName, JobConsumer>();
+  /** By model id and modality. */
+  private readonly consumers = new Map<string, JobConsumer>();
+  /** By the ids of the adapters that the host has loaded. */
+  private readonly adapters = new Map<string, AdapterRunner>();
   private opening: Promise<void> | null = null;
   private closing = false;
   private readonly downtime: HostDowntime;
@@ -129,14 +133,35 @@ export class ServedModel {
     this.supervisor.start();
   }
 
+  /** True for the model and the adapters that its host serves. */
+  serves(modelId: string): boolean {
+    return modelId === this.id || this.adapters.has(modelId);
+  }
+
+  /** Adapters that its host left out. */
+  get refusedAdapters(): ModelWithoutReplica[] {
+    const refused = this.supervisor.report?.adapters.refused ?? [];
+    return refused.map(({ modelId, reason }) => {
+      return { modelId, cause: 'not-installed', reason: `${modelId} is not loaded: ${reason}` };
+    });
+  }
+
+  describeAdapters(): ServedModelState[] {
+    const { modalities, state, slots, provider } = this.describe();
+    return [...this.adapters].map(([modelId, { running }]) => {
+      return { modelId, modalities, state, slots, running, provider };
+    });
+  }
+
   describe(): ServedModelState {
-    const { report, running } = this.supervisor;
+    const { report } = this.supervisor;
+    const ofAdapters = [...this.adapters.values()].reduce((sum, { running }) => sum + running, 0);
     return {
       modelId: this.id,
       modalities: [...this.options.modalities],
       state: this.publishedState(),
       slots: report?.slots ?? 0,
-      running,
+      running: Math.max(0, this.supervisor.running - ofAdapters),
       provider: report?.provider ?? '',
     };
   }
@@ -192,6 +217,7 @@ export class ServedModel {
       fields,
       `${this.id} runs on ${provider}${why}, ${slots} slots, loaded in ${fields.loadMs} ms`,
     );
+    for (const { reason } of this.refusedAdapters) this.options.logger.warn({ model: this.id }, reason);
     if (this.consumers.size === 0 && !this.closing) this.opening ??= this.openConsumers(slots);
   }
 
@@ -201,18 +227,12 @@ export class ServedModel {
     const concurrency = slots + Math.ceil(slots / 4);
     try {
       for (const modality of this.options.modalities) {
-        if (this.consumers.has(modality)) continue;
-        const consumer = await openConsumer({
-          ...this.options,
-          manifest: this.options.model.manifest,
-          modality,
-          concurrency,
-          runner: this.supervisor,
-          timings: this.timings,
-        });
-        this.consumers.set(modality, consumer);
-        // The host may have exited meanwhile and stayed down.
-        if (this.downtime.isDown) consumer.pause();
+        await this.openOne({ manifest: this.options.model.manifest, runner: this.supervisor, modality, concurrency });
+        for (const { manifest } of this.loadedAdapters()) {
+          const runner = this.adapters.get(manifest.id) ?? new AdapterRunner(this.supervisor, manifest.id);
+          await this.openOne({ manifest, runner, modality, concurrency });
+          this.adapters.set(manifest.id, runner);
+        }
       }
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');
@@ -222,7 +242,24 @@ export class ServedModel {
     }
     this.options.onChange();
   }
+
+  private loadedAdapters(): readonly InstalledModel[] {
+    const loaded = this.supervisor.report?.adapters.modelIds ?? [];
+    return (this.options.model.adapters ?? []).filter(({ manifest }) => loaded.includes(manifest.id));
+  }
+
+  /** Starts the consumer of one queue, unless it runs already. */
+  private async openOne(own: OneConsumer): Promise<void> {
+    const key = `${own.manifest.id} ${own.modality}`;
+    if (this.consumers.has(key)) return;
+    const consumer = await openConsumer({ ...this.options, ...own, timings: this.timings });
+    this.consumers.set(key, consumer);
+    // The host may have exited meanwhile and stayed down.
+    if (this.downtime.isDown) consumer.pause();
+  }
 }
+
+type OneConsumer = Pick<ModelConsumerOptions, 'manifest' | 'runner' | 'modality' | 'concurrency'>;
 
 /** How long aborted requests may take to end in the host, in ms: two steps are enough. */
 const afterAbortMs = 1_000;

@@ -9,6 +9,7 @@ import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
 import { availableHelperHost } from './helper-host.js';
 import type { HelperHosts } from './processors.js';
+import { alsoOfAdapters } from './residency/adapter-groups.js';
 import { Backlog } from './residency/backlog.js';
 import { DesiredModels } from './residency/desired-models.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
@@ -62,6 +63,10 @@ export class Worker {
   private readonly memoryGuard: HostMemoryGuard;
   private readonly served = new Map<string, ServedModel>();
   private readonly reported = new Set<string>();
+  /** Wanted models with their adapters, as of the last scan. */
+  private wanted: readonly InstalledModel[] = [];
+  /** Bases by the ids of their wanted adapters. */
+  private carriers: ReadonlyMap<string, string> = new Map();
   private scanTimer: NodeJS.Timeout | null = null;
   private scanning: Promise<void> = Promise.resolve();
   private stopping = false;
@@ -77,13 +82,15 @@ export class Worker {
       options.machine ?? new LocalMachineMemory({ settings: [], providers: settings.providers, graphics });
     const residency = new ModelResidency({ machine, residencyMs, logger });
     this.residency = residency;
-    const isLoaded = (modelId: string) => this.served.get(modelId)?.residency.leaving === false;
+    const isLoaded = (modelId: string) =>
+      this.models.some((model) => model.serves(modelId) && !model.residency.leaving);
     this.desired = new DesiredModels({
       bus: transport.placements,
       pools,
       onChange: this.rescanNow,
-      onUnserved: (modelId) => {
-        if (isLoaded(modelId)) return;
+      onUnserved: (unserved) => {
+        if (isLoaded(unserved)) return;
+        const modelId = this.carriers.get(unserved) ?? unserved;
         residency.reportUnserved(modelId);
         if (residency.isWaiting(modelId)) this.rescanNow();
       },
@@ -116,7 +123,8 @@ export class Worker {
 
   /** Models that it should serve but does not. */
   get withoutReplica(): ModelWithoutReplica[] {
-    return [...this.residency.withoutReplica, ...this.missing];
+    const refused = this.models.flatMap((model) => model.refusedAdapters);
+    return [...alsoOfAdapters(this.residency.withoutReplica, this.wanted), ...refused, ...this.missing];
   }
 
   async start(): Promise<void> {
@@ -175,6 +183,10 @@ export class Worker {
     }
     const { wanted, missing } = await this.wantedModels.select(models.filter((model) => this.canRun(model)));
     this.missing = missing;
+    this.wanted = wanted.map(({ model }) => model);
+    this.carriers = new Map(
+      this.wanted.flatMap(({ manifest, adapters = [] }) => adapters.map((each) => [each.manifest.id, manifest.id])),
+    );
     const versions = new Map(wanted.map(({ model }) => [model.manifest.id, model.version]));
     for (const served of this.models) {
       if (versions.get(served.id) !== served.version) this.unload(served, 'it is no longer wanted or installed here');

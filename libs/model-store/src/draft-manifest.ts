@@ -2,49 +2,16 @@ import { basename } from 'node:path';
 import { instructionTrait, type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
 import { PlatformError } from '#common';
 import type { WeightFormat } from './convert/conversion-options.js';
+import type { Draft, DraftFacts, DraftOptions } from './draft.js';
+import { draftAdapter } from './draft-adapter.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
 import { convertedBytes, type GgufDescription } from './source/gguf-description.js';
 import { storedBytes } from './source/safetensors-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
 import type { SourceSettings } from './source/source-settings.js';
 
-/** Operator settings for a model without a manifest. */
-export interface DraftOptions {
-  id?: string;
-  name?: string;
-  tier?: ModelManifest['tier'];
-  /** USD per million tokens. */
-  inputPriceUsd?: number;
-  outputPriceUsd?: number;
-  /** Of a GGUF file or safetensors; default: the precision of the file. */
-  weights?: WeightFormat;
-  /** Of a GGUF file or safetensors; default: the model's own, at most 8,192. */
-  contextLength?: number;
-  /** Where the source names none. */
-  license?: string;
-  /** Sampling where the source recommends none, as GGUF files never do. */
-  constraints?: TextConstraints;
-}
-
 /** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
 const defaultContextLimit = 8_192;
-
-/** A manifest for review, and what it was drafted from. */
-export interface Draft {
-  manifest: ModelManifest;
-  facts: DraftFacts;
-}
-
-export interface DraftFacts {
-  /** Such as `llama, 1.1 B parameters, GGUF with Q4_K, Q6_K`. */
-  summary: string;
-  /** Size of the files after installation. */
-  weightsBytes: number;
-  /** Memory for the keys and values of one token; null if the source does not say. */
-  cacheBytesPerToken: number | null;
-  /** Tokens that all requests together can keep. */
-  cacheTokens: number;
-}
 
 /**
  * Drafts a manifest for a text, embedding or rerank model. It is a starting point for the operator. Prices are those given
@@ -54,6 +21,10 @@ export interface DraftFacts {
 export async function draftManifest(uri: string, settings: SourceSettings, options: DraftOptions = {}): Promise<Draft> {
   const { describeSource } = await import('./source/describe-source.js');
   const found = await describeSource(uri, settings);
+  if (found.format === 'lora') {
+    const common = (bytes: number) => commonFields(uri, found.name, { bytes, license: null }, options);
+    return draftAdapter(uri, found, options, common);
+  }
   if (found.format === 'gguf') return draftGguf(uri, found, options);
   if (found.format === 'safetensors') return draftCheckpoint(uri, found, options);
   if (options.weights !== undefined) {

@@ -133,7 +133,7 @@ describe('draftManifest of safetensors', () => {
         await rm(join(folder, 'config.json'));
         await writeFile(join(folder, 'adapter_config.json'), '{}');
       },
-      'holds an adapter (LoRA) without its model',
+      'adapter_config.json cannot be converted: its peft_type is missing; only LORA is served',
     ],
     [
       'another kind of model',

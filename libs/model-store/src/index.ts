@@ -19,7 +19,8 @@ export { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from './onnx/in
 export { type InstalledModel, listInstalledModels, readInstalledModel } from './installed-models.js';
 export { createProgressReporter, formatBytes } from './pull/progress-reporter.js';
 export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
-export { type Draft, type DraftFacts, draftManifest } from './draft-manifest.js';
+export type { Draft, DraftFacts } from './draft.js';
+export { draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
 export { unpinnedSources } from './source/pinned-source.js';
 export {

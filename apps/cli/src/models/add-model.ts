@@ -13,6 +13,7 @@ import {
   weightFormats,
 } from '#model-store';
 import type { CliContext } from '../cli-context.js';
+import { baseFinder } from './adapter-base.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { installAndServe } from './install-and-serve.js';
 import { readManifestFile } from './manifest-file.js';
@@ -25,6 +26,7 @@ export interface AddOptions {
   inputPrice?: string;
   outputPrice?: string;
   weights?: string;
+  base?: string;
   context?: string;
   pool?: string;
   register?: boolean;
@@ -50,7 +52,11 @@ export async function addModel(context: CliContext, source: string, options: Add
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
     weights: weightsOf(options.weights),
     contextLength: contextOf(options.context),
+    findBase: baseFinder(context, options.base),
   });
+  if (options.base !== undefined && draft.manifest.adapterOf === undefined) {
+    throw new PlatformError('INVALID_REQUEST', `--base is for LoRA adapters; ${source} holds a whole model.`);
+  }
   for (const line of factsOf(draft)) context.note(line);
   if (options.dryRun || options.register || options.pull) return addManifest(context, draft.manifest, options);
   await addDraft(context, draft, options);

@@ -10,6 +10,9 @@ import {
 } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 
+/** An adapter is loaded with its base. */
+export type CheckedModel = InstalledModel & { base?: InstalledModel };
+
 /** How to load the model for a check. */
 export interface CheckHostOptions {
   threads?: string;
@@ -31,13 +34,15 @@ export interface CheckOptions extends CheckHostOptions {
 
 /** Runs `work` on a model in a host process of its own, loaded as in a worker. The host ends afterwards. */
 export async function withCheckHost<Result>(
-  model: InstalledModel,
+  model: CheckedModel,
   { options, signal }: { options: CheckHostOptions; signal: AbortSignal },
   work: (host: HostSupervisor) => Promise<Result>,
 ): Promise<Result> {
   const host = new HostSupervisor({ load: loadOptions(model, options), launch: forkHost() });
   try {
     await whenReady(host, signal);
+    const [refused] = host.report?.adapters.refused ?? [];
+    if (refused !== undefined) throw new PlatformError('INVALID_MODEL', refused.reason);
     return await work(host);
   } finally {
     await host.drain(0);
@@ -98,9 +103,11 @@ function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
 }
 
 /** One sequence and a KV cache for it only. */
-function loadOptions({ manifest, folder }: InstalledModel, { provider, threads }: CheckHostOptions): HostLoadOptions {
+function loadOptions(model: CheckedModel, { provider, threads }: CheckHostOptions): HostLoadOptions {
+  const own = { manifest: model.manifest, directory: model.folder };
+  const { base } = model;
   const load = hostLoadOptions(
-    { manifest, directory: folder },
+    base === undefined ? own : { manifest: base.manifest, directory: base.folder, adapters: [own] },
     {
       providers: provider === 'cpu' ? ['cpu'] : [provider, 'cpu'],
       threads: threads === undefined ? availableParallelism() : wholeNumber(threads, '--threads'),

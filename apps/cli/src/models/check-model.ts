@@ -1,5 +1,7 @@
 import { PlatformError } from '#common';
+import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
+import { requireInstalled } from './adapter-base.js';
 import { checkEmbedding } from './check-embedding.js';
 import { checkVideo, videoFamily } from './check-video.js';
 import type { CheckOptions } from './check-host.js';
@@ -20,6 +22,8 @@ export async function checkModel(context: CliContext, name: string, options: Che
     const message = `${manifest.id} is not installed. Install it with: sluice models pull ${manifest.id}`;
     throw new PlatformError('MODEL_NOT_FOUND', message);
   }
+  if (manifest.adapterOf !== undefined)
+    return await checkAdapter(context, { installed, base: manifest.adapterOf }, options);
   if (options.perplexity) return await checkPerplexity(context, installed, options);
   if (options.text !== undefined || options.beside !== undefined) {
     throw new PlatformError('INVALID_REQUEST', '--text and --beside belong to --perplexity.');
@@ -32,4 +36,15 @@ export async function checkModel(context: CliContext, name: string, options: Che
   if (isImageFamily(manifest.family)) return await checkImage(context, installed, options);
   const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, rerank, image, music and text-to-video models can.`;
   throw new PlatformError('INVALID_MODEL', message);
+}
+
+async function checkAdapter(
+  context: CliContext,
+  { installed, base }: { installed: InstalledModel; base: string },
+  options: CheckOptions,
+): Promise<void> {
+  if (options.perplexity || options.text !== undefined || options.beside !== undefined) {
+    throw new PlatformError('INVALID_REQUEST', '--perplexity measures whole models, not adapters.');
+  }
+  await checkText(context, { ...installed, base: await requireInstalled(context.config.home, base) }, options);
 }

@@ -1,7 +1,7 @@
 import type { HostSupervisor, TextGenerationRequest } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
-import { type CheckOptions, wholeNumber, withCheckHost } from './check-host.js';
+import { type CheckedModel, type CheckOptions, wholeNumber, withCheckHost } from './check-host.js';
 
 /** Result of one prompt. */
 interface CheckResult {
@@ -17,7 +17,7 @@ interface CheckResult {
 }
 
 /** Runs one prompt and measures the speed. */
-export async function checkText(context: CliContext, model: InstalledModel, options: CheckOptions): Promise<void> {
+export async function checkText(context: CliContext, model: CheckedModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const onText = options.json ? () => undefined : (text: string) => output.write(text);
   const request = requestOf(model, options);
@@ -66,6 +66,7 @@ async function run(
 function requestOf({ manifest }: InstalledModel, options: CheckOptions): TextGenerationRequest {
   return {
     id: `check-${manifest.id}`,
+    ...(manifest.adapterOf !== undefined && { adapter: manifest.id }),
     prompt: { messages: [{ role: 'user', content: options.prompt }] },
     n: 1,
     sampling: { temperature: 0 },

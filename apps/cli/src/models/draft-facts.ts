@@ -15,6 +15,10 @@ export function usableBytes(): number {
 /** What a source holds and what serving it takes, for the operator. */
 export function factsOf({ manifest, facts }: Draft): string[] {
   const { cacheBytesPerToken, cacheTokens } = facts;
+  if (manifest.adapterOf !== undefined) {
+    const memory = `memory: ${formatBytes(facts.weightsBytes)} beside ${manifest.adapterOf}`;
+    return [`${manifest.id}: ${facts.summary}`, memory];
+  }
   const cache =
     cacheBytesPerToken === null || cacheTokens === 0
       ? ''

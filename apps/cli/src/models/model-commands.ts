@@ -89,6 +89,7 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     .option('--input-price <usd>', 'USD per million input tokens (not with a manifest file)')
     .option('--output-price <usd>', 'USD per million output tokens (not with a manifest file)')
     .option('--weights <format>', 'of GGUF or safetensors: int4, int8, int8-channel or float32; default: their own')
+    .option('--base <id>', 'of a LoRA adapter: the installed model that it changes; default: by its base’s name')
     .option('--context <tokens>', "of GGUF or safetensors: context length; default: the model's, at most 8192")
     .option('--pool <pool>', 'pool whose workers serve it; default: the one of npm start, if that runs here')
     .option('--register', 'only register it')

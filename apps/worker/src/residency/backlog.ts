@@ -19,7 +19,11 @@ export class Backlog {
     const nowMs = performance.now();
     if (models.length === 0 || nowMs - this.scannedAtMs < checkIntervalMs) return [];
     this.scannedAtMs = nowMs;
-    const scans = models.map(async ({ manifest }) => ((await this.hasJobs(manifest)) ? manifest.id : null));
+    const scans = models.map(async ({ manifest, adapters = [] }) => {
+      const served = [manifest, ...adapters.map((adapter) => adapter.manifest)];
+      const found = await Promise.all(served.map((each) => this.hasJobs(each)));
+      return found.includes(true) ? manifest.id : null;
+    });
     return (await Promise.all(scans)).filter((id) => id !== null);
   }
 

@@ -40,3 +40,46 @@ describe('WantedModels', () => {
     expect(await select(tooLarge, null)).toEqual({ wanted: ['placed'], missing: [] });
   });
 });
+
+describe('adapters', () => {
+  const installed = (id: string, adapterOf?: string): InstalledModel =>
+    ({ manifest: { id, sets: [], adapterOf }, directory: `/models/${id}`, version: '1' }) as unknown as InstalledModel;
+  const base = installed('base');
+  const [first, second] = [installed('first', 'base'), installed('second', 'base')];
+
+  function wantedOf(names: string[], placed: string[] = []) {
+    const placement = (modelId: string): Placement => ({ modelId, pool: 'text', pinned: true, replicas: null });
+    return new WantedModels({
+      names,
+      desired: { placements: () => new Map(placed.map((id) => [id, [placement(id)]])) } as unknown as DesiredModels,
+      residency: { obstacle: async () => null } as unknown as ModelResidency,
+      membership: { list: () => [] } as unknown as ClusterMembership,
+      processId: 'w1',
+      isLoaded: () => false,
+    });
+  }
+
+  it('are loaded with their base, which is loaded for them alone too', async () => {
+    const { wanted, missing } = await wantedOf(['second'], ['first']).select([second, first, base]);
+    expect(missing).toEqual([]);
+    expect(wanted).toHaveLength(1);
+    expect(wanted[0]).toMatchObject({ pinned: true, model: { manifest: { id: 'base' }, adapters: [first, second] } });
+  });
+
+  it('change the version of their base, and only when they change', async () => {
+    const models = wantedOf(['base', 'first']);
+    const load = async (...list: InstalledModel[]) => (await models.select(list)).wanted[0]?.model;
+    expect(await load(base, second)).toBe(base);
+    const once = await load(base, first);
+    expect(once?.version).not.toBe(base.version);
+    expect(await load(first, base)).toBe(once);
+    expect((await load(base, { ...first, version: '2' }))?.version).not.toBe(once?.version);
+  });
+
+  it('are reported without a replica where their base is not installed', async () => {
+    const { wanted, missing } = await wantedOf(['first']).select([first, second]);
+    expect(wanted).toEqual([]);
+    const reason = expect.stringMatching(/its base base is not installed/) as string;
+    expect(missing).toEqual([{ modelId: 'first', cause: 'not-installed', reason }]);
+  });
+});

@@ -5,13 +5,14 @@ import type { InstalledModel } from '../models-folder.js';
 const known = new WeakMap<InstalledModel, Promise<number>>();
 
 /**
- * Size of a model's folder in bytes. Cached, because an installed model never changes. Rejects if the folder cannot be
+ * Size of the folders of a model and its adapters in bytes. Cached, because an installed model never changes. Rejects if the folder cannot be
  * read, and reads it again next time.
  */
 export function weightsBytes(model: InstalledModel): Promise<number> {
   const before = known.get(model);
   if (before !== undefined) return before;
-  const bytes = sizeOf(model.directory);
+  const folders = [model, ...(model.adapters ?? [])].map(({ directory }) => sizeOf(directory));
+  const bytes = Promise.all(folders).then((sizes) => sizes.reduce((sum, size) => sum + size, 0));
   known.set(model, bytes);
   bytes.catch(() => known.delete(model));
   return bytes;

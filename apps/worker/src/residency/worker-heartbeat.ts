@@ -23,10 +23,11 @@ export function workerHeartbeat(
   pools: readonly string[],
 ): { models: ServedModelState[]; worker: WorkerHeartbeat } {
   return {
-    models: models.map((model) => {
+    models: models.flatMap((model) => {
       const memory = residency.memoryOf(model);
       const run = runOf(model, { residency, models });
-      return { ...model.describe(), ...(memory !== null && { memory: inSteps(memory) }), ...(run !== null && { run }) };
+      const shared = { ...(memory !== null && { memory: inSteps(memory) }), ...(run !== null && { run }) };
+      return [{ ...model.describe(), ...shared }, ...model.describeAdapters()];
     }),
     worker: { pools, budgets: inSteps(residency.budget), withoutReplica },
   };

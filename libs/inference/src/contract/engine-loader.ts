@@ -22,6 +22,8 @@ export interface HostLoadOptions {
   reasoning?: ReasoningFormat | 'usual' | null;
   /** Text models: how it writes tool calls; absent: as its chat template says. */
   toolStyle?: string;
+  /** LoRA adapters to compute beside the model; absent: none. */
+  adapters?: AdapterOptions[];
   /** Execution providers in order of preference. */
   providers: string[];
   intraOpThreads: number;
@@ -31,6 +33,13 @@ export interface HostLoadOptions {
   contextLength: number;
   /** Maximum of cached tokens over all slots. */
   cacheTokens: number;
+}
+
+/** An installed adapter. */
+export interface AdapterOptions {
+  /** Named by requests as `adapter`. */
+  modelId: string;
+  directory: string;
 }
 
 /** A warm-up request by the host itself, whose events are discarded. */
@@ -43,10 +52,17 @@ export interface LoadedEngine {
   provider: string;
   providerNote: string | null;
   slots: number;
+  /** Adapters that are loaded, by model id, and why others are not; absent: none were wanted. */
+  adapters?: LoadedAdapters;
   /** How the memory of a run grows with the size of its images. Absent: its inputs are bounded, or have none. */
   run?: RunShape;
   /** Run before the host is ready, because the first run of a session is slow. */
   warmUp?: WarmUp;
+}
+
+export interface LoadedAdapters {
+  modelIds: string[];
+  refused: { modelId: string; reason: string }[];
 }
 
 /** Loads a model and returns its engine. Rejects with a readable reason. */

@@ -83,6 +83,8 @@ export interface TextGenerationRequest {
   id: string;
   /** A conversation for the model's chat template, or text to continue. */
   prompt: ChatPrompt | BarePrompt;
+  /** Model id of the adapter that answers; absent: the model itself. */
+  adapter?: string;
   /** How long its cached prefix is kept before those of others, in ms; absent: as long as there is room. */
   cacheMs?: number;
   /** Requests of other scopes copy only the platform's own part of its cached prompt; absent: one scope for all. */

@@ -55,6 +55,8 @@ export interface SchedulerTextEngineOptions {
   text: TextSide;
   /** Maximum length of prompt plus output, in tokens. */
   contextLength: number;
+  /** Numbers of the loaded adapters in the graph, by model id; absent: none. */
+  adapters?: ReadonlyMap<string, number>;
   /** Creates the scheduler; it must call `afterStep` once after the listeners of each step. */
   createScheduler: (afterStep: () => void) => SequenceScheduler;
   sink: TextGenerationSink;
@@ -85,6 +87,8 @@ interface PreparedPrompt {
   promptIds: Int32Array;
   tokensToCache: number;
   scope: PrefixScope;
+  /** 0: none. */
+  adapter: number;
   maxNewTokens: number;
   /** Null: the text may be anything. */
   constraint: CompiledConstraint | null;
@@ -168,6 +172,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private prepare(request: TextGenerationRequest): PreparedPrompt {
     const { contextLength } = this.options;
     const { prompt } = request;
+    const adapter = this.adapterOf(request);
     const { built, placeImages } = this.buildPrompt(prompt);
     const param = promptParam(prompt);
     const isBare = built.kind === 'continuation';
@@ -179,12 +184,20 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       promptIds,
       tokensToCache: this.tokensToCache(request, promptIds, isBare),
       scope: { label: request.cacheScope, sharedTokens: isBare ? 0 : this.sharedTokens(request, promptIds) },
+      adapter,
       constraint: null,
       images: placeImages(promptIds),
       media: null,
       reasoning: this.reasoning?.planFor(request, built) ?? null,
       maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
     };
+  }
+
+  private adapterOf({ adapter }: TextGenerationRequest): number {
+    if (adapter === undefined) return 0;
+    const found = this.options.adapters?.get(adapter);
+    if (found !== undefined) return found;
+    throw new PlatformError('MODEL_OFFLINE', `The adapter ${adapter} is not loaded.`);
   }
 
   /** Returns how many leading tokens of a prompt its part to cache has; 0 for a part too short to be copied. */
@@ -320,7 +333,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private sequenceOf(
     active: ActiveRequest,
-    { built, promptIds, scope, maxNewTokens, constraint, reasoning, media }: PreparedPrompt,
+    { built, promptIds, scope, adapter, maxNewTokens, constraint, reasoning, media }: PreparedPrompt,
     { index, sampling }: { index: number; sampling: SamplingOptions },
   ): SequenceRequest {
     const { tokenizer, generation } = this.options.text;
@@ -337,6 +350,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       id: active.sequenceIds[index] ?? request.id,
       promptIds,
       scope,
+      adapter,
       media,
       cacheMs: request.cacheMs,
       sampling,

@@ -1,6 +1,6 @@
 import type { WireError } from '#common';
 import type { RunShape } from '#platform/memory';
-import type { HostLoadOptions } from '../contract/engine-loader.js';
+import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
 import type { AnyEngineStats, EngineEvent, EngineRequest } from '../contract/engine.js';
 
 /*
@@ -27,6 +27,8 @@ export type HostMessage =
       loadMs: number;
       /** Requests run one at a time, so only the oldest can have caused the death of a host. */
       oneAtATime: boolean;
+      /** Absent: none were wanted. */
+      adapters?: LoadedAdapters;
       /** Memory of its runs; absent where it does not depend on the request. */
       run?: RunShape;
     }

@@ -4,7 +4,7 @@ import type { AnyEngineStats, EngineEvent } from '../contract/engine.js';
 import type { TaskRequest } from '../contract/task.js';
 import type { TextGenerationRequest } from '../contract/text-generation.js';
 import type { HostLauncher, HostProcess } from './host-process.js';
-import type { HostLoadOptions } from '../contract/engine-loader.js';
+import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
 import type { HostMessage } from './host-protocol.js';
 import type { HostRun } from './host-run.js';
 import { TaskRun } from './task-run.js';
@@ -52,6 +52,8 @@ export interface HostSupervisorOptions {
   traceOf?: (runId: string) => string | undefined;
 }
 
+const noAdapters: LoadedAdapters = { modelIds: [], refused: [] };
+
 /** Timer delay above which the worker itself was paused, not its host. */
 const stoodStillMs = 1_000;
 
@@ -69,6 +71,7 @@ export interface HostReport {
   loopLagMs: number;
   /** Memory of its runs; null where it does not depend on the request. */
   run: RunShape | null;
+  adapters: LoadedAdapters;
 }
 
 export interface HostStateChange {
@@ -263,10 +266,11 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   }
 
   private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
-    const { provider, providerNote, slots, loadMs, run = null } = message;
+    const { provider, providerNote, slots, loadMs, run = null, adapters = noAdapters } = message;
     this.readyAtMs = performance.now();
     this.oneAtATime = message.oneAtATime;
-    this.lastReport = { provider, providerNote, slots, loadMs, stats: null, residentBytes: 0, loopLagMs: 0, run };
+    const load = { provider, providerNote, slots, loadMs, run, adapters };
+    this.lastReport = { ...load, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
     this.enter('ready', null);
     this.watch(this.timings.silentAfterMs, 'silent for too long');

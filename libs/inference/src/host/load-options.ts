@@ -17,9 +17,16 @@ export interface HostSettings {
   slots?: number;
 }
 
+/** An installed model, and adapters of it that are served with it. */
+export interface LoadableModel {
+  manifest: ModelManifest;
+  directory: string;
+  adapters?: readonly { manifest: ModelManifest; directory: string }[];
+}
+
 /** Returns the load options of the model installed in `directory`: its manifest within the settings. */
 export function hostLoadOptions(
-  { manifest, directory }: { manifest: ModelManifest; directory: string },
+  { manifest, directory, adapters = [] }: LoadableModel,
   settings: HostSettings,
 ): HostLoadOptions {
   const slots = settings.slots ?? manifest.slots ?? defaultSlots;
@@ -32,6 +39,9 @@ export function hostLoadOptions(
     familyOptions: manifest.familyOptions ?? {},
     reasoning: reasoningOf(manifest),
     ...(manifest.toolStyle === undefined ? {} : { toolStyle: manifest.toolStyle }),
+    ...(adapters.length > 0 && {
+      adapters: adapters.map((adapter) => ({ modelId: adapter.manifest.id, directory: adapter.directory })),
+    }),
     providers: settings.providers,
     intraOpThreads: settings.threads ?? Math.min(availableParallelism(), maxThreads),
     slots,

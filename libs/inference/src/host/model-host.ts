@@ -72,11 +72,11 @@ export class ModelHost {
       this.loaded = loaded;
       await this.warmUp(loaded);
       this.startBeating(loaded);
-      const { engine, provider, providerNote, slots, run } = loaded;
+      const { engine, provider, providerNote, slots, run, adapters } = loaded;
       const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
       const loadMs = performance.now() - startedAt;
-      const shape = run === undefined ? {} : { run };
-      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...shape });
+      const more = { ...(run !== undefined && { run }), ...(adapters !== undefined && { adapters }) };
+      this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...more });
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
       this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });

@@ -35,6 +35,8 @@ export interface SplitGraph extends DecoderGraphBase {
   hasLogSumExp: boolean;
   /** Returns the logits of tokens by their ids. */
   givesWanted: boolean;
+  /** Takes the adapter of each row. */
+  takesAdapters: boolean;
 }
 
 /**
@@ -87,7 +89,7 @@ function splitGraph(
   inputs: Descriptions,
   outputs: Descriptions,
 ): SplitGraph {
-  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids']);
+  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'adapter_ids']);
   refuseUnknownInputs(inputs, known);
   if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
@@ -100,6 +102,7 @@ function splitGraph(
     topSize: Number.isInteger(topSize) ? topSize : 0,
     hasLogSumExp: outputs.has('lse'),
     givesWanted: inputs.has('wanted_ids') && outputs.has('wanted_logits'),
+    takesAdapters: inputs.has('adapter_ids'),
   };
 }
 

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { env, InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
 import { PlatformError } from '#common';
 import { float16Bits } from './float16.js';
@@ -9,6 +10,8 @@ env.logLevel = 'fatal';
 export interface OrtSessionOptions {
   /** Path of the `.onnx` file; its external data is beside it under the names in the graph. */
   modelPath: string;
+  /** Content of another graph to run in its place, with the same external data; absent: the file's. */
+  model?: Uint8Array;
   /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. `cpu` is always tried last. */
   providers: readonly string[];
   /** Threads per operator. */
@@ -62,7 +65,11 @@ export class OrtSession implements GraphSession {
         continue;
       }
       try {
-        const session = await InferenceSession.create(options.modelPath, sessionOptions(provider, options));
+        const { model, modelPath } = options;
+        const settings = sessionOptions(provider, options);
+        const session = await (model === undefined
+          ? InferenceSession.create(modelPath, settings)
+          : InferenceSession.create(model, settings));
         return new OrtSession(session, provider, skipped.length > 0 ? skipped.join('; ') : null);
       } catch (error) {
         lastError = error;
@@ -124,8 +131,20 @@ function sessionOptions(provider: string, options: OrtSessionOptions): Inference
     enableMemPattern: false,
     ...(options.returnsMemory === true && { enableCpuMemArena: false }),
     logSeverityLevel: 4,
-    ...(options.spinning === false && { extra: { session: { intra_op: { allow_spinning: '0' } } } }),
+    ...extraSettings(options),
   };
+}
+
+function extraSettings({
+  spinning,
+  model,
+  modelPath,
+}: OrtSessionOptions): Pick<InferenceSession.SessionOptions, 'extra'> {
+  const session = {
+    ...(spinning === false && { intra_op: { allow_spinning: '0' } }),
+    ...(model !== undefined && { model_external_initializers_file_folder_path: dirname(modelPath) }),
+  };
+  return Object.keys(session).length > 0 ? { extra: { session } } : {};
 }
 
 function providerOrder(preferred: readonly string[]): string[] {

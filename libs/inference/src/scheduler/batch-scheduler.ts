@@ -180,7 +180,7 @@ export class BatchScheduler implements SequenceScheduler {
   /** Returns false if there is no memory for a row, which fails only this sequence. */
   private open(sequence: RunningSequence): boolean {
     try {
-      sequence.row = this.decoder.openRow();
+      sequence.row = this.decoder.openRow(sequence.request.adapter);
       return true;
     } catch (error) {
       this.fail(sequence, error);

@@ -49,8 +49,9 @@ export interface Decoder {
   readonly maxPrefillRows: number;
   /** Lengths of a reusable prefix are multiples of this. */
   readonly prefixGrain: number;
-  openRow(): CacheRow;
-  /** Fills the empty row `to` with the first `length` positions of `from`. */
+  /** `adapter`: number of the adapter that computes the row; default 0, none. */
+  openRow(adapter?: number): CacheRow;
+  /** Fills the empty row `to` with the first `length` positions of `from`, a row of the same adapter. */
   copyPrefix(copy: { from: CacheRow; to: CacheRow; length: number }): void;
   /**
    * Appends the parts' tokens. Returns the logits after the last token of each part, in part order. Several parts at

@@ -15,6 +15,7 @@ interface Prompt {
   sharedTokens?: number;
   seed?: number;
   maxNewTokens?: number;
+  adapter?: number;
 }
 
 function start() {
@@ -25,13 +26,14 @@ function start() {
   let count = 0;
   const submit = (
     prompt: readonly number[],
-    { label, sharedTokens = 0, seed, maxNewTokens = 3 }: Prompt,
+    { label, sharedTokens = 0, seed, maxNewTokens = 3, adapter }: Prompt,
     onEach?: ConstructorParameters<typeof RecordingListener>[0],
   ): RecordingListener => {
     const listener = new RecordingListener(onEach);
     const scope = { label, sharedTokens };
     const sampling = { temperature: 0, ...(seed === undefined ? {} : { seed }) };
-    scheduler.submit(sequenceRequest({ id: `s${count++}`, prompt, listener, scope, sampling, maxNewTokens }));
+    const id = `s${count++}`;
+    scheduler.submit(sequenceRequest({ id, prompt, listener, scope, sampling, maxNewTokens, adapter }));
     return listener;
   };
   /** Runs of the graph that a prompt causes: what its time depends on. */
@@ -91,5 +93,26 @@ describe('cached prefixes of another scope', () => {
     await work(secret, { label: 'a' });
     await work([...secret, ...promptOf(20, 3)], { label: 'b' });
     expect(await work(secret, { label: 'a' })).toMatchObject({ cachedTokens: 299 });
+  });
+});
+
+describe('cached prefixes of another adapter', () => {
+  it('are not copied, though the caller and the platform’s part are the same', async () => {
+    const { work } = start();
+    const scope = { label: 'a', sharedTokens: 300 };
+    await work(secret, scope);
+    await work(secret, { ...scope, adapter: 1 });
+    expect(await work(secret, { ...scope, adapter: 2 })).toMatchObject({ cachedTokens: 0 });
+    for (const adapter of [undefined, 1, 2]) {
+      expect(await work(secret, { ...scope, adapter })).toMatchObject({ cachedTokens: 299 });
+    }
+  });
+
+  it('are not waited for either', async () => {
+    const { submit } = start();
+    const scope = { label: 'a', sharedTokens: 300 };
+    const together = [1, 2, 1].map((adapter) => submit(secret, { ...scope, adapter }));
+    await Promise.all(together.map(({ done }) => done));
+    expect(together.map(({ cachedTokens }) => cachedTokens)).toEqual([0, 0, 299]);
   });
 });

@@ -6,6 +6,8 @@ export interface PrefixScope {
   label?: string;
   /** Leading tokens that are the platform's own (template, default system prompt), which every prompt may copy. */
   sharedTokens: number;
+  /** Weights that computed it; absent: those of the base. Nothing is copied between two. */
+  adapter?: number;
 }
 
 /** A row and the ids of its keys and values. */
@@ -53,7 +55,7 @@ export class PrefixStore {
   /** Takes ownership of the row. Removes older entries of its scope that are a prefix of the new one. */
   add(entry: CachedPrefix): void {
     for (const older of [...this.entries]) {
-      if (older.scope.label !== entry.scope.label) continue;
+      if (sharedLength(older.scope, entry.scope) !== Infinity) continue;
       if (commonPrefix(older.ids, entry.ids, older.ids.length) !== older.ids.length) continue;
       entry.keepUntilMs = Math.max(entry.keepUntilMs ?? 0, older.keepUntilMs ?? 0);
       this.remove(older);
@@ -123,6 +125,7 @@ export function longestPrefix(
 
 /** Returns how many leading tokens prompts of two scopes may share. */
 export function sharedLength(one: PrefixScope, other: PrefixScope): number {
+  if ((one.adapter ?? 0) !== (other.adapter ?? 0)) return 0;
   return one.label === other.label ? Infinity : Math.min(one.sharedTokens, other.sharedTokens);
 }
 

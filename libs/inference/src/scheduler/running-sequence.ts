@@ -8,6 +8,7 @@ const unlabelled: PrefixScope = { sharedTokens: 0 };
 /** A request in the scheduler: waiting, then prefilling, then decoding. */
 export class RunningSequence {
   readonly sampler: TokenSampler;
+  readonly scope: PrefixScope;
   /** Null while waiting. */
   row: CacheRow | null = null;
   /** Prompt tokens in the cache. */
@@ -24,6 +25,7 @@ export class RunningSequence {
 
   constructor(readonly request: SequenceRequest) {
     this.sampler = new TokenSampler(request.sampling, request.promptIds, request.constraint ?? null);
+    this.scope = { ...(request.scope ?? unlabelled), adapter: request.adapter ?? 0 };
     this.tokens = this.promptKeys;
     this.tokenCount = request.promptIds.length;
   }
@@ -35,10 +37,6 @@ export class RunningSequence {
   /** What a cached prefix of this prompt must equal. */
   get promptKeys(): Int32Array {
     return this.request.media?.keys ?? this.request.promptIds;
-  }
-
-  get scope(): PrefixScope {
-    return this.request.scope ?? unlabelled;
   }
 
   get generatedCount(): number {

@@ -24,6 +24,8 @@ export interface SequenceRequest {
   promptIds: Int32Array;
   /** Which cached prefixes it may copy, and who may copy its own; absent: one scope without a label. */
   scope?: PrefixScope;
+  /** Number of the adapter that computes it; absent: none. Prefixes of other adapters are never copied. */
+  adapter?: number;
   /** Images of the prompt; absent: text alone. */
   media?: PromptMedia | null;
   /** How long its row is kept as a prefix before those of others, in ms; absent: as long as there is room. */

@@ -11,6 +11,8 @@ class SplitRow implements CacheRow {
   block: CacheBlock | null = null;
   index = 0;
 
+  constructor(readonly adapter: number) {}
+
   get reusableLength(): number {
     return this.length;
   }
@@ -21,6 +23,8 @@ interface RunInput {
   tokenIds: ArrayLike<number>[];
   pastLengths: number[];
   past: GraphTensor[];
+  /** Adapter of each batch row. */
+  adapters: number[];
   /** Position of each part's row in the batch of this run. */
   rowIndexes: Int32Array;
   /** Tokens whose logits are returned, of each batch row; absent: of none. */
@@ -80,13 +84,14 @@ export class SplitDecoder implements Decoder {
     this.nothing.resize({ rows: maxSharedRows, capacity: 1, lengths: [] });
   }
 
-  openRow(): CacheRow {
-    return new SplitRow();
+  openRow(adapter = 0): CacheRow {
+    return new SplitRow(adapter);
   }
 
   copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
     const source = ownRow(from);
     const target = ownRow(to);
+    if (source.adapter !== target.adapter) throw new RangeError('The rows belong to different adapters.');
     if (!source.block) return;
     target.block = this.newBlock();
     target.block.resize({ rows: 1, capacity: capacityFor(length), lengths: [] });
@@ -104,6 +109,7 @@ export class SplitDecoder implements Decoder {
         tokenIds: parts.map((part) => part.tokenIds),
         pastLengths: rows.map((row) => row.length),
         past,
+        adapters: rows.map((row) => row.adapter),
         rowIndexes: Int32Array.from(parts, (_, index) => index),
       },
       wanted,
@@ -121,8 +127,8 @@ export class SplitDecoder implements Decoder {
     const row = ownRow(given);
     if (row.block !== this.batch) throw new RangeError('Only rows of the running batch are extended.');
     const past = this.batch.tensors(row.index, 1);
-    const input = { tokenIds: [tokenIds], pastLengths: [row.length], past, rowIndexes: Int32Array.of(0) };
-    const { fresh } = await this.run(input, 'none');
+    const own = { tokenIds: [tokenIds], pastLengths: [row.length], adapters: [row.adapter] };
+    const { fresh } = await this.run({ ...own, past, rowIndexes: Int32Array.of(0) }, 'none');
     this.fitBatch(this.members.length, 0, row.length + tokenIds.length);
     this.append(row, fresh, 0, tokenIds.length);
     freeOutput(fresh.data);
@@ -145,6 +151,7 @@ export class SplitDecoder implements Decoder {
         tokenIds,
         pastLengths: this.members.map((row) => row.length),
         past: this.batch.tensors(0, this.members.length),
+        adapters: this.members.map((row) => row.adapter),
         rowIndexes,
         wantedIds,
       },
@@ -165,7 +172,7 @@ export class SplitDecoder implements Decoder {
 
   retain(row: CacheRow): CacheRow {
     const source = ownRow(row);
-    const kept = new SplitRow();
+    const kept = new SplitRow(source.adapter);
     if (source.block && source.length > 0) {
       kept.block = this.newBlock();
       kept.block.resize({ rows: 1, capacity: source.length, lengths: [] });
@@ -280,6 +287,9 @@ export class SplitDecoder implements Decoder {
       past_lens: this.session.tensor('int64', BigInt64Array.from(input.pastLengths, BigInt), [batch]),
       last_index: this.session.tensor('int64', last, [batch]),
     };
+    if (this.graph.takesAdapters) {
+      feeds['adapter_ids'] = this.session.tensor('int64', BigInt64Array.from(input.adapters, BigInt), [batch]);
+    }
     if (this.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input.wantedIds ?? [], batch);
     this.graph.caches.forEach(({ past }, cache) => {
       const tensor = input.past[cache];

@@ -19,6 +19,12 @@ describe('fingerprintManifest', () => {
     expect(fingerprintManifest(reordered)).toBe(fingerprintManifest(manifest));
   });
 
+  it('depends on the base of an adapter', () => {
+    const [one, other] = ['one', 'other'].map((adapterOf) => fingerprintManifest({ ...manifest, adapterOf }));
+    expect(new Set([one, other, fingerprintManifest(manifest)]).size).toBe(3);
+    expect(fingerprintManifest({ ...manifest, adapterOf: undefined })).toBe(fingerprintManifest(manifest));
+  });
+
   it('depends on the order of sources and on every option, and on no name', () => {
     const [source] = manifest.sources;
     const swapped = { ...manifest, sources: [{ ...source!, files: [...source!.files].reverse() }] };

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import type { ModelManifest } from './manifest.js';
 
 /**
- * Returns a fingerprint of everything that affects the installed files: sources, concatenation, converter. Prices,
+ * Returns a fingerprint of everything that affects the installed files: sources, concatenation, converter, base. Prices,
  * names and limits do not affect it, so editing them does not reinstall the model. The order of fields does not matter:
  * YAML keeps it, a database does not.
  */
-export function fingerprintManifest({ id, sources, concat, converter }: ModelManifest): string {
+export function fingerprintManifest({ id, sources, concat, converter, adapterOf }: ModelManifest): string {
   return createHash('sha256')
-    .update(JSON.stringify(sorted({ id, sources, concat, converter })))
+    .update(JSON.stringify(sorted({ id, sources, concat, converter, adapterOf })))
     .digest('hex')
     .slice(0, 16);
 }

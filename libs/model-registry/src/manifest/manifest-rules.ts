@@ -127,6 +127,28 @@ const shapeRules: Rule = (manifest) => [
     },
 ];
 
+/** Settings of the host, which an adapter shares with its base. */
+const settingsOfBase = ['slots', 'cacheTokens', 'familyOptions', 'toolStyle'] as const;
+
+const adapterRules: Rule = (manifest) => {
+  const { id, adapterOf, type, family, converter, reasoning } = manifest;
+  const isLora = converter.kind === 'lora';
+  if (adapterOf === undefined) return [isLora && { path: 'adapterOf', message: 'is required: the id of its base' }];
+  return [
+    !isLora && { path: 'converter.kind', message: 'must be lora for a model with adapterOf' },
+    type !== 'text' && { path: 'adapterOf', message: 'is only for text models' },
+    family !== 'decoder' && { path: 'family', message: 'must be decoder for a model with adapterOf' },
+    adapterOf === id && { path: 'adapterOf', message: 'must be another model' },
+    ...settingsOfBase.map(
+      (field) => manifest[field] !== undefined && { path: field, message: 'is that of the base; set it there' },
+    ),
+    (reasoning?.open !== undefined || reasoning?.close !== undefined) && {
+      path: 'reasoning',
+      message: 'may only have budgets: the delimiters are those of the base',
+    },
+  ];
+};
+
 const traitRules: Rule = ({ traits }) =>
   Object.entries(traits ?? {}).flatMap(([name, rank]) => [
     !/^[a-z0-9_]+$/.test(name) && { path: `traits.${name}`, message: 'may hold a-z, 0-9 and "_"' },
@@ -173,6 +195,7 @@ const rules: Rule[] = [
   inputAdapterRules,
   classifierRules,
   shapeRules,
+  adapterRules,
   pricingProblems,
   tierProblems,
   traitRules,

@@ -102,6 +102,7 @@ export class ManifestSchema {
 
   @IsOptional() @ValidateNested() @Type(() => ManifestConverterSchema) converter?: ManifestConverterSchema;
 
+  @IsOptional() @Matches(modelIdPattern, { message: idMessage }) adapterOf?: string;
   @IsInnerPath() graphFile: string;
   @IsOptional() @IsInt() @Min(0) installedBytes?: number;
   @IsOptional() @IsInt() @Min(2) contextLength?: number;

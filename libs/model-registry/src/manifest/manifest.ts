@@ -111,6 +111,7 @@ export const converterKinds = [
   'bert',
   'prompt-encoder',
   'onnx',
+  'lora',
 ] as const;
 
 export interface ManifestConverter {
@@ -200,6 +201,11 @@ export interface ModelManifest {
   sources: ManifestSource[];
   concat?: ManifestConcat[];
   converter: ManifestConverter;
+  /**
+   * Text models: this is a LoRA adapter of the text model with this id, which computes its requests too. Both have the
+   * same tokenizer, template, batch and cache.
+   */
+  adapterOf?: string;
   /** Graph file inside the installed model, e.g. `model.onnx` or `onnx/model_q4.onnx`. */
   graphFile: string;
   /** Approximate bytes of the installed model, for progress and placement. */

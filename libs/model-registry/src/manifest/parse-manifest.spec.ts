@@ -79,6 +79,34 @@ describe('parseManifest', () => {
     ]);
   });
 
+  describe('of an adapter', () => {
+    const adapter = `${valid}adapterOf: base\nconverter: { kind: lora }\n`;
+
+    it('names its base', () => {
+      expect(parseManifest(adapter, 'some-model.yaml')).toMatchObject({ adapterOf: 'base' });
+      expect(errorOf(`${valid}converter: { kind: lora }`).message).toContain(
+        'adapterOf is required: the id of its base',
+      );
+    });
+
+    it.each([
+      ['slots: 4', 'slots is that of the base'],
+      ['cacheTokens: 64', 'cacheTokens is that of the base'],
+      ['toolStyle: hermes', 'toolStyle is that of the base'],
+      ['familyOptions: { pooling: mean }', 'familyOptions is that of the base'],
+    ])('refuses %s', (line, message) => {
+      expect(errorOf(`${adapter}${line}`).message).toContain(message);
+    });
+
+    it.each([
+      ['adapterOf: base', 'adapterOf: some-model', 'adapterOf must be another model'],
+      ['kind: lora', 'kind: gguf', 'converter.kind must be lora for a model with adapterOf'],
+      ['family: decoder', 'family: vision-language', 'family must be decoder for a model with adapterOf'],
+    ])('refuses %s as %s', (from, to, message) => {
+      expect(errorOf(adapter.replace(from, to)).message).toContain(message);
+    });
+  });
+
   it('fills in defaults', () => {
     const manifest = parseManifest(valid, 'some-model.yaml');
     expect(manifest.converter).toEqual({ kind: 'none' });

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { bundledManifestFolder, type TextConstraints, type ToolStyleName } from '#model-registry/manifest';
-import type { DraftOptions } from '../draft-manifest.js';
+import type { DraftOptions } from '../draft.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
 
 export const cataloguePurposes = ['chat', 'reasoning', 'code', 'embedding', 'rerank'] as const;

@@ -18,6 +18,8 @@ export interface ConversionRequest {
   inputFolder: string;
   /** Existing folder for the model's files. A failed conversion removes what it wrote. */
   outputFolder: string;
+  /** Folder of the installed base of an adapter. */
+  baseFolder?: string;
   onProgress?: (progress: ConversionProgress) => void;
   /**
    * Names what the files follow from. With it, a large data file of a run that was killed or aborted stays in

@@ -16,6 +16,7 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   safetensors: 'safetensors/1',
   'prompt-encoder': 'prompt-encoder/1',
   onnx: 'onnx/1',
+  lora: 'lora/1',
 };
 
 /** Returns true if this release's converter wrote the model, by `installed.json`. */

@@ -4,6 +4,7 @@ import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { convertBert } from './bert.converter.js';
 import { convertGguf } from './gguf.converter.js';
 import { convertLlama2c } from './llama2c.converter.js';
+import { convertLora } from './lora.converter.js';
 import { convertMoonshine } from './moonshine.converter.js';
 import { convertNcnn } from './ncnn.converter.js';
 import { convertOnnx } from './onnx.converter.js';
@@ -27,6 +28,7 @@ const converters = {
   safetensors: convertSafetensors,
   'prompt-encoder': convertPromptEncoder,
   onnx: convertOnnx,
+  lora: convertLora,
 };
 
 /** Converter kinds of manifests; `none` is a plain copy by the caller. */

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { containedPath } from '../contained-path.js';
 import { writeOnnxModel, type OnnxGraph } from '../onnx/index.js';
@@ -25,6 +25,20 @@ export class OutputFolder {
     this.request.signal?.throwIfAborted();
     const target = await this.prepare(name);
     await writeFile(target, text);
+  }
+
+  /** Writes pieces one after the other. */
+  async writePieces(name: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    const { signal } = this.request;
+    const file = await open(await this.prepare(name), 'w');
+    try {
+      for await (const piece of pieces) {
+        signal?.throwIfAborted();
+        await file.writeFile(piece);
+      }
+    } finally {
+      await file.close();
+    }
   }
 
   /** Copies an input file unchanged, such as a graph that needs no conversion. */

@@ -59,7 +59,8 @@ function encodeOpset(domain: string, version: number): ProtobufEncoder {
   return new ProtobufEncoder().text(1, domain).integer(2, version);
 }
 
-function encodeNode(node: OnnxNode, index: number): ProtobufEncoder {
+/** Encodes a `NodeProto`; the index makes its name unique. */
+export function encodeNode(node: OnnxNode, index: number | string): ProtobufEncoder {
   const message = new ProtobufEncoder();
   for (const input of node.inputs) message.text(1, input);
   for (const output of node.outputs) message.text(2, output);
@@ -80,7 +81,7 @@ function encodeAttribute(name: string, value: OnnxAttribute): ProtobufEncoder {
   return message.float(2, value.float).integer(20, attributeType.float);
 }
 
-function encodeTensor(tensor: OnnxInitializer, placement: TensorPlacement): ProtobufEncoder {
+function encodeTensor(tensor: Omit<OnnxInitializer, 'content'>, placement: TensorPlacement): ProtobufEncoder {
   const message = new ProtobufEncoder();
   for (const dimension of tensor.dimensions) message.integer(1, dimension);
   message.integer(2, onnxDataTypeCode[tensor.type]).text(8, tensor.name);
@@ -99,6 +100,16 @@ function encodeShape(dimensions: readonly OnnxDimension[]): ProtobufEncoder {
     shape.message(1, typeof dimension === 'string' ? encoded.text(2, dimension) : encoded.integer(1, dimension));
   }
   return shape;
+}
+
+/** Encodes an input or output. */
+export function encodeInput(value: OnnxValue): Uint8Array {
+  return encodeValue(value).finish();
+}
+
+/** Encodes a tensor whose bytes are in the graph. */
+export function encodeInitializer(tensor: Omit<OnnxInitializer, 'content'>, bytes: Uint8Array): ProtobufEncoder {
+  return encodeTensor(tensor, { kind: 'embedded', bytes });
 }
 
 function encodeValue(value: OnnxValue): ProtobufEncoder {

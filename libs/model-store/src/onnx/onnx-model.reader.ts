@@ -38,9 +38,9 @@ const listedValues = new Set([4, 5, 6, 7, 10, 11]);
 
 /**
  * Reads the structure of an ONNX model without its weights. Throws `RangeError` for another file, or if its weights are
- * not raw bytes inside it.
+ * not raw bytes inside it, or with `allowsExternal` in another file. The data of those is empty.
  */
-export async function readOnnxModel(file: RandomAccess): Promise<StoredModel> {
+export async function readOnnxModel(file: RandomAccess, options: ReadOptions = {}): Promise<StoredModel> {
   const model: StoredModel = { ir: 0, opsets: [], name: '', nodes: [], initializers: [], inputs: [], outputs: [] };
   let hasGraph = false;
   for await (const field of readFields(file)) {
@@ -48,13 +48,21 @@ export async function readOnnxModel(file: RandomAccess): Promise<StoredModel> {
     if (field.number === modelFields.opset) model.opsets.push(await readOpset(file, field));
     if (field.number !== modelFields.graph) continue;
     hasGraph = true;
-    await readGraph(file, field, model);
+    await readGraph(file, field, { model, options });
   }
   if (!hasGraph) throw new RangeError('it holds no graph');
   return model;
 }
 
-async function readGraph(file: RandomAccess, graph: WireField, model: StoredModel): Promise<void> {
+interface ReadOptions {
+  allowsExternal?: boolean;
+}
+
+async function readGraph(
+  file: RandomAccess,
+  graph: WireField,
+  { model, options }: { model: StoredModel; options: ReadOptions },
+): Promise<void> {
   for await (const field of readFields(file, graph.start, graph.start + graph.length)) {
     switch (field.number) {
       case graphFields.node:
@@ -65,7 +73,7 @@ async function readGraph(file: RandomAccess, graph: WireField, model: StoredMode
         model.name = await readText(file, field);
         break;
       case graphFields.initializer:
-        model.initializers.push(await readTensor(file, field));
+        model.initializers.push(await readTensor(file, field, options));
         break;
       case graphFields.input:
         model.inputs.push(await readValue(file, field));
@@ -77,7 +85,7 @@ async function readGraph(file: RandomAccess, graph: WireField, model: StoredMode
   }
 }
 
-async function readTensor(file: RandomAccess, tensor: WireField): Promise<StoredTensor> {
+async function readTensor(file: RandomAccess, tensor: WireField, options: ReadOptions): Promise<StoredTensor> {
   const read: StoredTensor = { name: '', type: 0, dimensions: [], data: { start: tensor.start, length: 0 } };
   for await (const field of readFields(file, tensor.start, tensor.start + tensor.length)) {
     if (field.number === tensorFields.dims) {
@@ -89,7 +97,7 @@ async function readTensor(file: RandomAccess, tensor: WireField): Promise<Stored
     if (field.number === tensorFields.raw) read.data = { start: field.start, length: field.length };
     const isElsewhere =
       field.number === tensorFields.externalData || (field.number === tensorFields.dataLocation && field.value !== 0n);
-    if (isElsewhere) throw new RangeError('its weights lie in another file');
+    if (isElsewhere && !options.allowsExternal) throw new RangeError('its weights lie in another file');
     if (listedValues.has(field.number) && field.length > 0) throw new RangeError('its weights are not raw bytes');
   }
   return read;

@@ -5,22 +5,22 @@ export class ProtobufEncoder {
 
   /** Appends a varint; negative values take ten bytes, as int32 and int64 fields require. */
   integer(field: number, value: number | bigint): this {
-    return this.append(varint((field << 3) | 0), varint(value));
+    return this.put(varint((field << 3) | 0), varint(value));
   }
 
   float(field: number, value: number): this {
     const bytes = Buffer.alloc(4);
     bytes.writeFloatLE(value);
-    return this.append(varint((field << 3) | 5), bytes);
+    return this.put(varint((field << 3) | 5), bytes);
   }
 
   /** Appends four bytes unchanged: a float that was read. */
   fixed32(field: number, value: Uint8Array): this {
-    return this.append(varint((field << 3) | 5), value);
+    return this.put(varint((field << 3) | 5), value);
   }
 
   bytes(field: number, value: Uint8Array): this {
-    return this.append(varint((field << 3) | 2), varint(value.length), value);
+    return this.put(varint((field << 3) | 2), varint(value.length), value);
   }
 
   text(field: number, value: string): this {
@@ -28,14 +28,20 @@ export class ProtobufEncoder {
   }
 
   message(field: number, value: ProtobufEncoder): this {
-    return this.bytes(field, value.finish());
+    return this.put(varint((field << 3) | 2), varint(value.length)).append(value);
+  }
+
+  /** Appends all fields of another message. Its pieces are not joined, which would copy large tensors at every level. */
+  append(fields: ProtobufEncoder): this {
+    for (const piece of fields.pieces) this.put(piece);
+    return this;
   }
 
   finish(): Uint8Array {
     return Buffer.concat(this.pieces, this.length);
   }
 
-  private append(...pieces: Uint8Array[]): this {
+  private put(...pieces: Uint8Array[]): this {
     for (const piece of pieces) {
       this.pieces.push(piece);
       this.length += piece.length;

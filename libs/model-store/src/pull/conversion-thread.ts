@@ -9,6 +9,7 @@ export interface ConversionThreadInput {
   inputFolder: string;
   outputFolder: string;
   resumeKey: string;
+  baseFolder?: string;
 }
 
 export type ConversionThreadMessage =

@@ -56,6 +56,7 @@ export async function installModel(options: InstallModelOptions): Promise<Instal
   const folder = modelFolder(home, manifest.id);
   if (options.sources?.pinnedOnly === true) requirePinned(manifest);
   if (await reusePresent(options)) return { status: 'present', folder };
+  await requireBase(home, manifest);
   const onWait = () => reporter.note(`${manifest.id}: another process is pulling it, waiting`);
   return withFileLock({ path: modelLockFile(home, manifest.id), signal, onWait }, async () => {
     if (await reusePresent(options)) return { status: 'present', folder };
@@ -69,6 +70,12 @@ function requirePinned(manifest: ModelManifest): void {
   if (uri === undefined) return;
   const message = `${manifest.id}: nothing pins the content of ${uri}; add a sha256 of each file, an integrity or a commit.`;
   throw new PlatformError('INVALID_MANIFEST', message, 'sources');
+}
+
+/** Before anything is downloaded: names and sizes of an adapter are compared with its base. */
+async function requireBase(home: string, { id, adapterOf: base }: ModelManifest): Promise<void> {
+  if (base === undefined || (await readInstalledModel(home, base)) !== null) return;
+  throw pullError(`${id} is an adapter of ${base}, which is not installed here. First: sluice models pull ${base}`);
 }
 
 function prepare(options: InstallModelOptions): Installation {
@@ -153,7 +160,7 @@ async function fetchInto(installation: Installation, source: ModelManifest['sour
 
 /** Joins and converts; returns the content of `installed.json`. */
 async function makeOutput(installation: Installation): Promise<string> {
-  const { manifest, input, output, signal, report } = installation;
+  const { home, manifest, input, output, signal, report } = installation;
   await joinParts(installation);
   const { kind, options = {} } = manifest.converter;
   if (kind === 'none') {
@@ -170,6 +177,7 @@ async function makeOutput(installation: Installation): Promise<string> {
     resumeKey: await conversionKey(kind, options, input),
     inputFolder: input,
     outputFolder: output,
+    ...(manifest.adapterOf !== undefined && { baseFolder: modelFolder(home, manifest.adapterOf) }),
     onProgress: ({ done, total }) => report(kind, 'convert', done, total),
     signal,
   });

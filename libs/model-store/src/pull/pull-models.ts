@@ -55,10 +55,12 @@ async function pullOne(manifest: ModelManifest, options: PullModelsOptions): Pro
   }
 }
 
-/** The order of pulls: the smallest text model, then smallest first. */
+/** The order of pulls: the smallest text model, then smallest first, and adapters after their bases. */
 export function inPullOrder(manifests: readonly ModelManifest[]): ModelManifest[] {
   const bySize = [...manifests].sort(
-    (left, right) => (left.installedBytes ?? Infinity) - (right.installedBytes ?? Infinity),
+    (left, right) =>
+      Number(left.adapterOf !== undefined) - Number(right.adapterOf !== undefined) ||
+      (left.installedBytes ?? Infinity) - (right.installedBytes ?? Infinity),
   );
   const first = bySize.find(({ type }) => type === 'text');
   return first === undefined ? bySize : [first, ...bySize.filter((manifest) => manifest !== first)];

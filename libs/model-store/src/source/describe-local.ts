@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import { InputFile } from '../convert/input-file.js';
 import { filesOfFolder } from '../convert/safetensors/model-files.js';
+import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf } from './choose-gguf.js';
 import { describeGguf } from './gguf-description.js';
 import { filesBelow } from './local.source.js';
@@ -65,6 +66,7 @@ async function describeFolder(folder: string): Promise<SourceDescription> {
       gguf.map((path) => basename(path)),
     );
   }
+  if (holdsAdapter(paths)) return describeAdapterFolder(folder);
   const encoder = await describeEncoderFolder(folder, paths);
   if (encoder !== null) return encoder;
   if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder);
@@ -104,6 +106,13 @@ async function describeCheckpointFolder(folder: string): Promise<SourceDescripti
     name: lastPart(folder.split(sep).join('/')),
     checkpoint,
   };
+}
+
+async function describeAdapterFolder(folder: string): Promise<SourceDescription> {
+  const files = await filesOfFolder(folder);
+  const wanted = await sizedFiles(folder, [...files.names].filter(isAdapterFile).sort());
+  const name = lastPart(folder.split(sep).join('/'));
+  return describeAdapter(files, { source: { uri: `file:${folder}`, files: wanted }, name });
 }
 
 /** Null for any other folder. */

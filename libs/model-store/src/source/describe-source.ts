@@ -5,6 +5,7 @@ import type { ListFileEntry } from '@huggingface/hub';
 import type { ManifestFile } from '#model-registry/manifest';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import type { ModelFiles } from '../convert/safetensors/model-files.js';
+import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf } from './choose-gguf.js';
 import { describeGguf } from './gguf-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
@@ -69,6 +70,7 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
     return describeHubGguf(pinned, selectHubFiles(wanted, entries, name), settings);
   }
   const paths = entries.map(({ path }) => path);
+  if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
   if (isUnconfigured) return describeHubCheckpoint(pinned, entries, settings);
@@ -125,6 +127,24 @@ async function describeHubEncoder(
   };
 }
 
+async function describeHubAdapter(
+  hub: HubRepository,
+  entries: ListFileEntry[],
+  settings: SourceSettings,
+): Promise<SourceDescription> {
+  const wanted = entries.filter(({ path }) => isAdapterFile(path)).map(({ path }) => ({ path }));
+  const files = selectHubFiles(wanted, entries, hub.repository);
+  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files };
+  return describeAdapter(filesOfHub(hub, entries, settings), { source, name: lastPart(hub.repository) });
+}
+
+function filesOfHub(hub: HubRepository, entries: ListFileEntry[], settings: SourceSettings): ModelFiles {
+  return {
+    names: new Set(entries.map(({ path }) => path)),
+    open: (path) => WebFile.open(hubFile(hub, path, settings), path),
+  };
+}
+
 async function describeHubCheckpoint(
   hub: HubRepository,
   entries: ListFileEntry[],
@@ -132,11 +152,7 @@ async function describeHubCheckpoint(
 ): Promise<SourceDescription> {
   const where = `hf:${hub.repository}`;
   const wanted = entries.filter(({ path }) => isCheckpointFile(path)).map(({ path }) => ({ path }));
-  const files: ModelFiles = {
-    names: new Set(entries.map(({ path }) => path)),
-    open: (path) => WebFile.open(hubFile(hub, path, settings), path),
-  };
-  const checkpoint = await describeSafetensors(files, where);
+  const checkpoint = await describeSafetensors(filesOfHub(hub, entries, settings), where);
   const source = { uri: `${where}@${hub.revision}`, files: selectHubFiles(wanted, entries, hub.repository) };
   return { format: 'safetensors', source, name: lastPart(hub.repository), checkpoint };
 }

@@ -79,9 +79,6 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
 const generationFile = 'generation_config.json';
 
 function requireWholeModel({ names }: ModelFiles, where: string): void {
-  if (names.has('adapter_config.json') && !names.has('config.json')) {
-    throw pullError(`${where} holds an adapter (LoRA) without its model; merge both into one model first.`);
-  }
   if (!names.has('config.json')) throw pullError(`${where} holds safetensors without a config.json.`);
   if (names.has('tokenizer.json')) return;
   throw pullError(`${where} has no tokenizer.json; save the model's fast tokenizer beside it.`);

@@ -1,10 +1,11 @@
 import type { ManifestSource } from '#model-registry/manifest';
+import type { AdapterDescription } from './adapter-description.js';
 import type { GgufDescription } from './gguf-description.js';
 import type { SafetensorsDescription } from './safetensors-description.js';
 import type { GraphKind } from './hub-files.js';
 
 /** Content of a repository, package, folder or file, for the manifest of a new model. */
-export type SourceDescription = GraphDescription | GgufSourceDescription | CheckpointDescription;
+export type SourceDescription = GraphDescription | GgufSourceDescription | CheckpointDescription | AdapterDescription;
 
 interface AnyDescription {
   /** Pinned: an exact commit or SRI, with sizes and sha256 if the source states them. */

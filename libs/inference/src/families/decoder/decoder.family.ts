@@ -4,7 +4,6 @@ import { SchedulerTextEngine, type TextSide } from '../../engines/text-generatio
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { usualReasoning } from '../../contract/reasoning-format.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
-import { OrtSession } from '../../runtime/ort-session.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import {
@@ -17,6 +16,7 @@ import {
   TextTokenizer,
 } from '../../text/index.js';
 import { findToolStyle } from '../../tools/tool-styles.js';
+import { openWithAdapters } from './adapters.js';
 
 /** Members of config.json that describe a graph where the graph itself does not. */
 interface DecoderConfig {
@@ -36,11 +36,7 @@ const concatNote = 'its graph returns the whole cache at every step, which is sl
 export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const { directory, slots } = options;
   const [text, hints] = await Promise.all([loadTextSide(directory, options), loadHints(directory)]);
-  const session = await OrtSession.open({
-    modelPath: join(directory, options.graphFile),
-    providers: options.providers,
-    intraOpThreads: options.intraOpThreads,
-  });
+  const { session, adapters, refused } = await openWithAdapters(options);
   const decoder = openDecoder(session, { slots, hints });
   const contextLength = Math.min(
     options.contextLength,
@@ -52,6 +48,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const engine = new SchedulerTextEngine({
     text,
     contextLength,
+    adapters,
     createScheduler: (afterStep) => new BatchScheduler({ decoder, ...limits, afterStep }),
     sink,
   });
@@ -61,6 +58,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     provider: session.provider,
     providerNote: notes.length > 0 ? notes.join('; ') : null,
     slots,
+    ...(options.adapters !== undefined && { adapters: { modelIds: [...adapters.keys()], refused } }),
     warmUp: textWarmUp,
   };
 };

@@ -1,0 +1,1 @@
+export { addAdapters } from './adapted-graph.js';

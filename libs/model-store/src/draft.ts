@@ -1,0 +1,43 @@
+import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
+import type { WeightFormat } from './convert/conversion-options.js';
+import type { InstalledModel } from './installed-models.js';
+
+/** Finds the installed base of an adapter by the name that its author gave. */
+export type FindBase = (baseName: string | null) => Promise<InstalledModel>;
+
+/** Operator settings for a model without a manifest. */
+export interface DraftOptions {
+  id?: string;
+  name?: string;
+  tier?: ModelManifest['tier'];
+  /** USD per million tokens. */
+  inputPriceUsd?: number;
+  outputPriceUsd?: number;
+  /** Of a GGUF file or safetensors; default: the precision of the file. */
+  weights?: WeightFormat;
+  /** Of a GGUF file or safetensors; default: the model's own, at most 8,192. */
+  contextLength?: number;
+  /** Where the source names none. */
+  license?: string;
+  /** Sampling where the source recommends none, as GGUF files never do. */
+  constraints?: TextConstraints;
+  /** Finds the base of an adapter. */
+  findBase?: FindBase;
+}
+
+/** A manifest for review, and what it was drafted from. */
+export interface Draft {
+  manifest: ModelManifest;
+  facts: DraftFacts;
+}
+
+export interface DraftFacts {
+  /** Such as `llama, 1.1 B parameters, GGUF with Q4_K, Q6_K`. */
+  summary: string;
+  /** Size of the files after installation. */
+  weightsBytes: number;
+  /** Memory for the keys and values of one token; null if the source does not say. */
+  cacheBytesPerToken: number | null;
+  /** Tokens that all requests together can keep. */
+  cacheTokens: number;
+}
