@@ -72,7 +72,7 @@ const richChatsAround: Record<string, (value: string) => string> = {
   'a response format': (value) => chatWith('"x"', `"response_format":${value}`),
   'a schema': (value) =>
     chatWith('"x"', `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":${value}}}`),
-  'a regular expression': (value) => chatWith('"x"', `"response_format":{"type":"regex","regex":${value}}`),
+  'a regular expression': (value) => chatWith('"x"', `"response_format":{"type":"regex","pattern":${value}}`),
   'a grammar': (value) => chatWith('"x"', `"response_format":{"type":"grammar","grammar":${value}}`),
   'service parameters': (value) => chatWith('"x"', `"service_parameters":${value}`),
 };

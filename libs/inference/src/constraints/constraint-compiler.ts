@@ -9,7 +9,7 @@ import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
-import { compilePattern } from './pattern.js';
+import { compileWholePattern } from './pattern.js';
 import { ConstraintRefusal } from './refusal.js';
 import { type CompiledRegion, RegionAutomaton } from './region-automaton.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
@@ -218,7 +218,7 @@ function* grammarOf(constraint: SimpleConstraint): Generator<string, StartedGram
     grammar.finish(start);
     return { grammar, start };
   }
-  const start = grammar.lexeme(compilePattern(grammar.arena, `^(?:${constraint.pattern})$`, utf8Of));
+  const start = grammar.lexeme(compileWholePattern(grammar.arena, constraint.pattern, utf8Of));
   grammar.finish(start);
   return { grammar, start };
 }

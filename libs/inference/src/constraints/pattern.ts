@@ -58,13 +58,26 @@ const maxPatternLength = 4_000;
  * back references, word boundaries and `\p` are refused.
  */
 export function compilePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
+  const writer = writerFor(arena, write);
+  return writer.found(parsed(pattern), arena.star(writer.anyCharacter()));
+}
+
+/** As `compilePattern`, as the texts that it matches from start to end. */
+export function compileWholePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
+  return writerFor(arena, write).found(parsed(pattern), arena.epsilon);
+}
+
+function parsed(pattern: string): PatternNode {
   if (pattern.length > maxPatternLength) {
     throw new ConstraintRefusal(`a pattern of more than ${maxPatternLength} characters is not supported`);
   }
-  const node = new PatternParser(pattern).parse();
+  return new PatternParser(pattern).parse();
+}
+
+function writerFor(arena: RegexArena, write: CharacterWriter): PatternWriter {
   return new PatternWriter(arena, (made, set) =>
     made.remembered(`${write.name} ${set.join()}`, () => write(made, set)),
-  ).found(node);
+  );
 }
 
 class PatternParser {
@@ -266,30 +279,30 @@ class PatternParser {
 }
 
 class PatternWriter {
-  private readonly anyText: Regex;
-
   constructor(
     private readonly arena: RegexArena,
     private readonly write: CharacterWriter,
-  ) {
-    this.anyText = arena.star(write(arena, allCodePoints));
+  ) {}
+
+  anyCharacter(): Regex {
+    return this.write(this.arena, allCodePoints);
   }
 
-  /** All texts in which the pattern is found: open at each end that has no anchor. */
-  found(node: PatternNode): Regex {
-    if (node.kind === 'choice') return this.arena.or(...node.branches.map((branch) => this.found(branch)));
+  /** The texts of the pattern with `around` at each end that has no anchor. */
+  found(node: PatternNode, around: Regex): Regex {
+    if (node.kind === 'choice') return this.arena.or(...node.branches.map((branch) => this.found(branch, around)));
     const items = node.kind === 'sequence' ? [...node.items] : [node];
     const [only] = items;
     if (items.length === 1 && only !== undefined && (only.kind === 'sequence' || only.kind === 'choice')) {
-      return this.found(only);
+      return this.found(only, around);
     }
     const hasStart = items[0]?.kind === 'start';
     if (hasStart) items.shift();
     const hasEnd = items.at(-1)?.kind === 'end';
     if (hasEnd) items.pop();
     const body = items.map((item) => this.exact(item));
-    const before = hasStart ? this.arena.epsilon : this.anyText;
-    return this.arena.concat(before, ...body, hasEnd ? this.arena.epsilon : this.anyText);
+    const { epsilon } = this.arena;
+    return this.arena.concat(hasStart ? epsilon : around, ...body, hasEnd ? epsilon : around);
   }
 
   private exact(node: PatternNode): Regex {

@@ -2,7 +2,7 @@ import type { TextPart } from '../contract/output-region.js';
 import { allCodePoints, utf8Of } from './code-points.js';
 import { Grammar, type GrammarNode } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
-import { compilePattern } from './pattern.js';
+import { compileWholePattern } from './pattern.js';
 import { ConstraintRefusal } from './refusal.js';
 import { compileSchemaInto, type StartedGrammar } from './schema/schema-compiler.js';
 
@@ -48,7 +48,7 @@ class PartCompiler {
       case 'json-schema':
         return yield* this.schema(part.schema, part.param);
       case 'regex':
-        return grammar.lexeme(compilePattern(grammar.arena, `^(?:${part.pattern})$`, utf8Of));
+        return grammar.lexeme(compileWholePattern(grammar.arena, part.pattern, utf8Of));
       case 'up-to':
         return this.upTo(part.text);
       case 'sequence':

