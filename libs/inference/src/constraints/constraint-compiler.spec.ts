@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { seededRandom } from '#test/seeded-random';
 import { isAllowed } from '../sampling/token-constraint.js';
 import { ConstraintCompiler, type ConstraintLimits } from './constraint-compiler.js';
 import { buildTokenTrie } from './token-trie.js';
@@ -173,6 +174,55 @@ describe('ConstraintCompiler', () => {
     expect((await compile(0)).newMatcher([0]).allowed().bits).not.toBe(firstBits);
     // What a running request holds still works.
     expect(first.newMatcher([0]).allowed().bits).toEqual(firstBits);
+  });
+
+  it('bounds the memory of running requests: what takes more than its share stops growing', async () => {
+    const maxBytes = 2 * 2 ** 20;
+    const compiler = compilerWith({ maxKept: 1, maxKeptBytes: 2 ** 19, maxBytes });
+    // Each of its texts leads to states of its own.
+    const heavy = async (index: number) => {
+      const compiled = await compiler.compile({ type: 'regex', pattern: `.*a.{${100 + index}}`, param: 'p' });
+      return { matcher: compiled.newMatcher([0]), release: compiled.use() };
+    };
+    const everyday = await compiler.compile({ type: 'json-object', param: 'p' });
+    const small = everyday.newMatcher([0]);
+    const releaseSmall = everyday.use();
+    const write = (matcher: typeof small, text: string): void => {
+      for (const byte of Buffer.from(text)) {
+        matcher.allowed();
+        matcher.accept(byte + 1);
+      }
+    };
+    const random = seededRandom(3);
+    const grow = ({ matcher }: { matcher: typeof small }, steps: number): void =>
+      write(matcher, Array.from({ length: steps }, () => (random() < 0.5 ? 'a' : 'b')).join(''));
+    const running = [await heavy(0), await heavy(1), await heavy(2)];
+    const failed = new Set<number>();
+    let largest = 0;
+    for (let round = 0; round < 400 && failed.size < 3; round++) {
+      for (const [index, each] of running.entries()) {
+        if (failed.has(index)) continue;
+        try {
+          grow(each, 5);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'INVALID_REQUEST', message: expect.stringContaining('more states') });
+          failed.add(index);
+        }
+        largest = Math.max(largest, compiler.heldBytes);
+      }
+    }
+    expect(failed.size).toBe(3);
+    expect(largest).toBeLessThan(2 * maxBytes);
+    write(small, '{"a":"what others do not notice","b":[1,2.5,{"c":null}]}');
+    expect(small.isFinished()).toBe(true);
+    for (const { release } of running) {
+      release();
+      release();
+    }
+    releaseSmall();
+    await compiler.compile({ type: 'json-object', param: 'p' });
+    expect(compiler.heldBytes).toBeLessThan(maxBytes / 2);
+    grow(await heavy(3), 20);
   });
 
   it('refuses what no token of the vocabulary can begin', async () => {

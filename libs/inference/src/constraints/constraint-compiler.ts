@@ -22,6 +22,8 @@ import type { TokenTrie } from './token-trie.js';
 export interface CompiledConstraint {
   /** For one choice; `endings` are the tokens that may end it. */
   newMatcher(endings: readonly number[]): TokenMatcher;
+  /** Counts its memory as in use until the returned function is called. */
+  use(): () => void;
 }
 
 export interface ConstraintLimits {
@@ -35,6 +37,8 @@ export interface ConstraintLimits {
   maxKept: number;
   /** Memory of those and of their masks. The one used last stays, however large. */
   maxKeptBytes: number;
+  /** Memory of all, those of running requests too. Beyond it, those with more than an equal share stop growing. */
+  maxBytes: number;
 }
 
 export const constraintLimits: ConstraintLimits = {
@@ -43,6 +47,7 @@ export const constraintLimits: ConstraintLimits = {
   maxLength: 1_000_000,
   maxKept: 64,
   maxKeptBytes: 256 * 2 ** 20,
+  maxBytes: 768 * 2 ** 20,
 };
 
 /** Measured memory of one unit of `TextAutomaton.size`: states, threads and expressions with their tables. */
@@ -59,6 +64,8 @@ interface Kept {
   compiled: Promise<{ automaton: TextAutomaton }>;
   automaton: TextAutomaton | null;
   masks: MaskCache;
+  /** Running requests. */
+  users: number;
 }
 
 /**
@@ -68,6 +75,8 @@ interface Kept {
 export class ConstraintCompiler {
   /** Least recently used first. */
   private readonly kept = new Map<string, Kept>();
+  /** Those of running requests, kept or not. */
+  private readonly used = new Set<Kept>();
   /** Oldest first. Apart from `kept`, so that refused constraints evict no others. */
   private readonly refused = new Map<string, { refusal: ConstraintRefusal; untilMs: number }>();
   private readonly limits: ConstraintLimits;
@@ -83,24 +92,40 @@ export class ConstraintCompiler {
 
   /** Memory of the kept constraints and their masks, about. */
   get keptBytes(): number {
-    let bytes = 0;
-    for (const kept of this.kept.values()) bytes += memoryOf(kept);
-    return bytes;
+    return memoryOfAll(this.kept.values());
+  }
+
+  /** The same with those that only running requests hold. */
+  get heldBytes(): number {
+    return memoryOfAll(new Set([...this.kept.values(), ...this.used]));
   }
 
   /** Rejects with `INVALID_REQUEST` for what cannot be compiled, naming the construct. */
   async compile(constraint: OutputConstraint): Promise<CompiledConstraint> {
     try {
-      const { compiled, masks } = this.keptOrNew(constraint);
-      const { automaton } = await compiled;
+      const kept = this.keptOrNew(constraint);
+      const { masks } = kept;
+      const { automaton } = await kept.compiled;
       if (new TokenMatcher(automaton, masks, []).isStuck()) {
         throw new ConstraintRefusal('no token of this model begins such a text');
       }
-      return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings) };
+      return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings), use: () => this.use(kept) };
     } catch (error) {
       const refusal = refusalOf(error);
       throw refusal === null ? error : refusalFor(constraint, refusal);
     }
+  }
+
+  private use(kept: Kept): () => void {
+    kept.users++;
+    this.used.add(kept);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      kept.users--;
+      if (kept.users === 0) this.used.delete(kept);
+    };
   }
 
   private keptOrNew(constraint: OutputConstraint): Kept {
@@ -130,10 +155,19 @@ export class ConstraintCompiler {
     }
   }
 
+  /** Throws if too much is in use, for those that take more than their share: others go on beside them. */
+  private grown(kept: Kept): void {
+    this.evict();
+    const { maxBytes } = this.limits;
+    if (memoryOf(kept) <= maxBytes / Math.max(1, this.used.size) || this.heldBytes <= maxBytes) return;
+    const text = 'The schema leads to more states for this output than there is memory for beside other requests.';
+    throw new PlatformError('INVALID_REQUEST', text);
+  }
+
   private start(constraint: OutputConstraint, key: string): Kept {
     // Texts reach new states, and need new masks, long after the constraint was compiled.
-    const masks = new MaskCache(this.trie, { onGrowth: () => this.evict() });
-    const kept: Kept = { automaton: null, compiled: this.run(constraint), masks };
+    const masks = new MaskCache(this.trie, { onGrowth: () => this.grown(kept) });
+    const kept: Kept = { automaton: null, compiled: this.run(constraint), masks, users: 0 };
     kept.compiled.then(
       ({ automaton }) => (kept.automaton = automaton),
       (error) => {
@@ -178,6 +212,12 @@ export class ConstraintCompiler {
       await this.nextTurn();
     }
   }
+}
+
+function memoryOfAll(all: Iterable<Kept>): number {
+  let bytes = 0;
+  for (const kept of all) bytes += memoryOf(kept);
+  return bytes;
 }
 
 function memoryOf({ automaton, masks }: Kept): number {

@@ -21,6 +21,9 @@ const minKeptMasks = 16;
 /** Nodes of the trie between two looks at the clock. */
 const nodesPerCheck = 4_096;
 
+/** Tokens of a text between two looks at the memory. */
+const acceptsPerCheck = 16;
+
 /** Maximum number of tokens outside of a mask that are listed. */
 const maxExcluded = 512;
 
@@ -41,7 +44,7 @@ export class MaskCache {
   /** Memory of the masks. */
   bytes = 0;
 
-  /** `onGrowth` is called behind each new mask. */
+  /** `onGrowth` is called behind each new mask, and by `checkGrowth`. What it throws fails the sequence that grew. */
   constructor(
     readonly trie: TokenTrie,
     private readonly options: { maxBytes?: number; onGrowth?: () => void } = {},
@@ -60,8 +63,12 @@ export class MaskCache {
     this.known.set(key, made);
     this.bytes += bytesOf(made);
     this.shrink();
-    this.options.onGrowth?.();
+    this.checkGrowth();
     return made;
+  }
+
+  checkGrowth(): void {
+    this.options.onGrowth?.();
   }
 
   private shrink(): void {
@@ -117,6 +124,7 @@ export class MaskCache {
 /** The constraint of one choice: an automaton and where in it the choice is. */
 export class TokenMatcher implements TokenConstraint {
   private state: TextState;
+  private accepted = 0;
 
   constructor(
     private readonly automaton: TextAutomaton,
@@ -159,6 +167,9 @@ export class TokenMatcher implements TokenConstraint {
       if (next === null) throw new PlatformError('INFERENCE_FAILED', 'A token outside of the grammar was chosen.');
       this.state = next;
     }
+    // Masks are shared by many states, so that a text may reach new states without any new mask.
+    this.accepted++;
+    if (this.accepted % acceptsPerCheck === 0) this.masks.checkGrowth();
   }
 }
 

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { byteLevelTokenizer, sentencePieceTokenizer } from '#test/tiny-models/tiny-tokenizer';
+import { ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { isAllowed } from '../sampling/token-constraint.js';
 import type { SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
@@ -418,6 +419,42 @@ describe('SchedulerTextEngine', () => {
       await expect.poll(() => events()).toMatchObject([{ type: 'finished', cancelled: true }]);
       await engine.close();
       expect(scheduler.submitted).toEqual([]);
+    });
+
+    it('gives up the memory of a constraint once, however its request ends', async () => {
+      const held = new Set<string>();
+      let uses = 0;
+      const original = ConstraintCompiler.prototype.compile;
+      const spy = vi.spyOn(ConstraintCompiler.prototype, 'compile').mockImplementation(async function compile(
+        this: ConstraintCompiler,
+        asked,
+      ) {
+        const made = await original.call(this, asked);
+        const use = () => {
+          const key = `use ${uses++}`;
+          const release = made.use();
+          held.add(key);
+          return () => {
+            expect(held.delete(key)).toBe(true);
+            release();
+          };
+        };
+        return { newMatcher: (endings) => made.newMatcher(endings), use };
+      });
+      const { engine, scheduler, events } = start();
+      for (const id of ['finished', 'cancelled', 'failed']) engine.submit(request('hello', { id, n: 2, constraint }));
+      await vi.waitFor(() => expect(scheduler.submitted).toHaveLength(6));
+      expect(held.size).toBe(3);
+      engine.cancel('cancelled');
+      scheduler.step((sequences) => {
+        for (const { id, listener } of sequences) {
+          if (id.startsWith('failed')) listener.onFailure(new PlatformError('INFERENCE_FAILED', 'broken'));
+          else listener.onEnd(id.startsWith('cancelled') ? 'cancelled' : 'eos');
+        }
+      });
+      expect(events().flatMap(({ type }) => (type === 'finished' || type === 'failed' ? [type] : []))).toHaveLength(3);
+      expect(held.size).toBe(0);
+      spy.mockRestore();
     });
 
     it('begins behind the reasoning, in which EOS and stop strings mean nothing', async () => {

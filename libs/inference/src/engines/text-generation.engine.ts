@@ -79,6 +79,8 @@ interface ActiveRequest {
   begun: Set<number>;
   cancelled: boolean;
   error: unknown;
+  /** Gives up the memory of its constraint. */
+  release: () => void;
 }
 
 /** State shared by all choices of a request. */
@@ -137,7 +139,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       if (prompt.images === null) this.begin(request, prompt);
       else this.beginWithImages(request, prompt, prompt.images);
     } catch (error) {
-      this.active.delete(id);
+      this.forget(id);
       this.refuse(id, error);
     }
   }
@@ -291,7 +293,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     try {
       goOn();
     } catch (error) {
-      this.active.delete(id);
+      this.forget(id);
       this.refuse(id, error);
     }
   }
@@ -323,6 +325,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       begun: new Set(),
       cancelled: false,
       error: null,
+      release: prompt.constraint?.use() ?? (() => undefined),
     };
     this.active.set(request.id, active);
     const sampling = mergeSampling(this.options.text.generation.sampling, request.sampling);
@@ -447,7 +450,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private closeChoice(active: ActiveRequest): void {
     active.openChoices--;
     if (active.openChoices > 0) return;
-    this.active.delete(active.request.id);
+    this.forget(active.request.id);
     const { cachedTokens, tokensToCache } = active;
     const cacheWriteTokens = cachedTokens === null ? 0 : Math.max(0, tokensToCache - cachedTokens);
     const usage = {
@@ -461,6 +464,11 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     if (active.error === null) return this.emit(active, { type: 'finished', cancelled: active.cancelled, usage });
     const error = asRunFailure(active.error).toWire();
     this.emit(active, { type: 'failed', error, usage: active.generatedTokens > 0 ? usage : null });
+  }
+
+  private forget(id: string): void {
+    this.active.get(id)?.release();
+    this.active.delete(id);
   }
 
   private emit(active: ActiveRequest, event: TextGenerationEvent): void {
