@@ -272,14 +272,14 @@ describe('tools', () => {
     const before = await balance();
     const odd = {
       type: 'function' as const,
-      function: { name: 'odd', parameters: { type: 'object', properties: { a: { not: {} } } } },
+      function: { name: 'odd', parameters: { type: 'object', properties: { a: { if: {} } } } },
     };
     for (const choice of ['auto', 'required'] as const) {
       await expect(ask({ tools: [now, odd], tool_choice: choice })).rejects.toMatchObject({
         status: 400,
         code: 'INVALID_REQUEST',
         param: 'tools[1].function.parameters',
-        message: expect.stringContaining('#/properties/a/not') as string,
+        message: expect.stringContaining('#/properties/a/if') as string,
       });
     }
     const search = [{ type: 'web_search' }] as unknown as OpenAI.ChatCompletionTool[];

@@ -31,13 +31,13 @@ describe('ConstraintCompiler', () => {
   it('refuses by pointer and reason, in the name of the field', async () => {
     const refused = compilerWith().compile({
       type: 'json-schema',
-      schema: { items: { not: {} } },
+      schema: { items: { if: {} } },
       param: 'format.schema',
     });
     await expect(refused).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       param: 'format.schema',
-      message: 'The schema is not supported at #/items/not: this keyword is not supported.',
+      message: 'The schema is not supported at #/items/if: this keyword is not supported.',
     });
     await expect(
       compilerWith().compile({ type: 'grammar', grammar: 'root ::= root "a"', param: 'response_format.grammar' }),
@@ -112,8 +112,8 @@ describe('ConstraintCompiler', () => {
     const works = async (param: string): Promise<boolean> => {
       let hasTurned = false;
       setImmediate(() => (hasTurned = true));
-      const refused = compiler.compile({ type: 'json-schema', schema: { not: {} }, param });
-      await expect(refused).rejects.toMatchObject({ param, message: expect.stringContaining('at #/not') });
+      const refused = compiler.compile({ type: 'json-schema', schema: { if: {} }, param });
+      await expect(refused).rejects.toMatchObject({ param, message: expect.stringContaining('at #/if') });
       return hasTurned;
     };
     expect([await works('a'), await works('b')]).toEqual([true, false]);

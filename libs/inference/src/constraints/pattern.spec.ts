@@ -42,6 +42,12 @@ const { pattern: anyPattern } = fc.letrec<{ pattern: string; sequence: string; i
     tie('sequence').map((inner) => `^${inner}$`),
     tie('sequence').map((inner) => `^${inner}`),
     tie('sequence').map((inner) => `${inner}$`),
+    fc
+      .tuple(fc.constantFrom('=', '!'), tie('sequence'), tie('sequence'), fc.constantFrom('', '$'))
+      .map(([kind, ahead, behind, end]) => `^(?${kind}${ahead}${end})${behind}$`),
+    fc
+      .tuple(tie('sequence'), fc.constantFrom('=', '!'), tie('sequence'), tie('sequence'))
+      .map(([before, kind, ahead, behind]) => `${before}(?${kind}${ahead})${behind}`),
   ),
   sequence: fc.array(tie('item'), { maxLength: 3 }).map((items) => items.join('')),
   item: fc

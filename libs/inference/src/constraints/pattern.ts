@@ -15,6 +15,7 @@ type PatternNode =
   | { kind: 'start' | 'end' }
   | { kind: 'sequence'; items: PatternNode[] }
   | { kind: 'choice'; branches: PatternNode[] }
+  | { kind: 'ahead'; body: PatternNode; isNegated: boolean }
   | { kind: 'repeat'; body: PatternNode; min: number; max: number };
 
 const digits: CodePointSet = [[0x30, 0x39]];
@@ -54,12 +55,12 @@ const maxPatternLength = 4_000;
 
 /**
  * An ECMA-262 regular expression as the texts in which it is found, written by `write`. Covers alternatives, groups,
- * classes, quantifiers, and `^` and `$` at the ends of the whole pattern or of one of its alternatives. Look-around,
- * back references, word boundaries and `\p` are refused.
+ * classes, quantifiers, `^` and `$` at the ends of the whole pattern or of one of its alternatives, and look-ahead
+ * outside of groups. Look-behind, back references, word boundaries and `\p` are refused.
  */
 export function compilePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
   const writer = writerFor(arena, write);
-  return writer.found(parsed(pattern), arena.star(writer.anyCharacter()));
+  return writer.found(parsed(pattern), writer.anyText);
 }
 
 /** As `compilePattern`, as the texts that it matches from start to end. */
@@ -129,6 +130,7 @@ class PatternParser {
     const bounds = this.bounds();
     if (bounds === null) return body;
     if (body.kind === 'start' || body.kind === 'end') throw this.refusal('repeats an anchor');
+    if (body.kind === 'ahead') throw this.refusal('repeats a look-ahead');
     // Lazy or not, the same texts match.
     this.take('?');
     if (this.bounds() !== null) throw this.refusal('has two quantifiers in a row');
@@ -180,14 +182,22 @@ class PatternParser {
 
   private group(): PatternNode {
     if (this.take('?')) {
+      if (this.take('=')) return { kind: 'ahead', body: this.rest(), isNegated: false };
+      if (this.take('!')) return { kind: 'ahead', body: this.rest(), isNegated: true };
       const opening = this.characters.slice(this.position, this.position + 2).join('');
       if (opening.startsWith(':')) this.position++;
       else if (opening.startsWith('<') && opening !== '<=' && opening !== '<!') this.skipName();
-      else throw this.refusal('uses look-around, which is not supported');
+      else throw this.refusal('uses look-behind or modifiers, which are not supported');
     }
+    const node = this.rest();
+    return node.kind === 'sequence' ? node : { kind: 'sequence', items: [node] };
+  }
+
+  /** The content of a group and its end. */
+  private rest(): PatternNode {
     const node = this.choice();
     if (!this.take(')')) throw this.refusal('has an unmatched (');
-    return node.kind === 'sequence' ? node : { kind: 'sequence', items: [node] };
+    return node;
   }
 
   private skipName(): void {
@@ -279,13 +289,13 @@ class PatternParser {
 }
 
 class PatternWriter {
+  readonly anyText: Regex;
+
   constructor(
     private readonly arena: RegexArena,
     private readonly write: CharacterWriter,
-  ) {}
-
-  anyCharacter(): Regex {
-    return this.write(this.arena, allCodePoints);
+  ) {
+    this.anyText = arena.star(write(arena, allCodePoints));
   }
 
   /** The texts of the pattern with `around` at each end that has no anchor. */
@@ -298,11 +308,30 @@ class PatternWriter {
     }
     const hasStart = items[0]?.kind === 'start';
     if (hasStart) items.shift();
+    return this.arena.concat(hasStart ? this.arena.epsilon : around, this.toEnd(items, around));
+  }
+
+  /** The texts of a sequence to the end of the whole text. */
+  private toEnd(items: PatternNode[], around: Regex): Regex {
+    const { arena } = this;
     const hasEnd = items.at(-1)?.kind === 'end';
-    if (hasEnd) items.pop();
-    const body = items.map((item) => this.exact(item));
-    const { epsilon } = this.arena;
-    return this.arena.concat(hasStart ? epsilon : around, ...body, hasEnd ? epsilon : around);
+    const body = hasEnd ? items.slice(0, -1) : items;
+    return body.reduceRight(
+      (behind, item) =>
+        item.kind === 'ahead' ? arena.and(this.ahead(item), behind) : arena.concat(this.exact(item), behind),
+      hasEnd ? arena.epsilon : around,
+    );
+  }
+
+  /** All that may follow, whether or not the text goes on with more than the look-ahead reads. */
+  private ahead({ body, isNegated }: { body: PatternNode; isNegated: boolean }): Regex {
+    const branches = body.kind === 'choice' ? body.branches : [body];
+    const matched = branches.map((branch) => {
+      const items = branch.kind === 'sequence' ? branch.items : [branch];
+      return this.toEnd(items, this.anyText);
+    });
+    const all = this.arena.or(...matched);
+    return isNegated ? this.arena.not(all) : all;
   }
 
   private exact(node: PatternNode): Regex {
@@ -319,6 +348,8 @@ class PatternWriter {
       case 'start':
       case 'end':
         throw new ConstraintRefusal('a pattern with ^ or $ inside is not supported');
+      case 'ahead':
+        throw new ConstraintRefusal('a pattern with look-ahead inside of a group is not supported');
     }
   }
 }

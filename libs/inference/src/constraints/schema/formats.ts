@@ -57,3 +57,28 @@ export const formatPatterns: Readonly<Record<string, string>> = {
 
 /** Formats of numbers that OpenAPI names. They say how a program stores a value that the schema bounds by other means. */
 export const numberFormats: ReadonlySet<string> = new Set(['int64', 'float', 'double']);
+
+/** Formats that schema libraries name beside a `pattern` that says all of them. */
+export const patternedFormats: ReadonlySet<string> = new Set([
+  'base64',
+  'base64url',
+  'cidrv4',
+  'cidrv6',
+  'cuid',
+  'cuid2',
+  'duration',
+  'e164',
+  'ends_with',
+  'guid',
+  'hex',
+  'includes',
+  'ksuid',
+  'lowercase',
+  'mac',
+  'nanoid',
+  'regex',
+  'starts_with',
+  'ulid',
+  'uppercase',
+  'xid',
+]);

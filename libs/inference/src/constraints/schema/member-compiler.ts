@@ -3,7 +3,7 @@ import { ConstraintRefusal } from '../refusal.js';
 import type { Regex } from '../regex.js';
 import type { SchemaContext } from './schema-context.js';
 import type { SchemaNode } from './schema-document.js';
-import { placeOfPattern, type SchemaFacts, schemasOfMember } from './schema-facts.js';
+import { type SchemaFacts, schemasOfMember } from './schema-facts.js';
 
 /** A member with a name of its own. */
 interface Member {
@@ -52,9 +52,7 @@ export class MemberCompiler {
   private otherMember(facts: SchemaFacts, names: ReadonlySet<string>): GrammarNode {
     const { grammar, json } = this.compiler;
     const { arena } = grammar;
-    const patterns = facts.members.flatMap(({ node, patterns: own }) =>
-      own.map(({ pattern }) => ({ pattern, place: placeOfPattern(node, pattern) })),
-    );
+    const patterns = facts.members.flatMap((members) => members.patterns);
     const distinct = new Map(
       patterns.map(({ pattern, place }) => [pattern, this.compiler.stringPattern(pattern, place)]),
     );

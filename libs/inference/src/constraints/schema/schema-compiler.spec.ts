@@ -150,6 +150,22 @@ const schemas: Record<string, unknown[]> = {
     { patternProperties: { a: { type: 'integer' }, 'a|b': { minimum: 2 } }, additionalProperties: { type: 'string' } },
     { properties: { a: { type: 'integer' } }, patternProperties: { '^a': { minimum: 5 } } },
   ],
+  propertyNames: [
+    { type: 'object', propertyNames: { type: 'string' }, additionalProperties: { type: 'integer' } },
+    { propertyNames: true },
+    { propertyNames: false },
+    { propertyNames: { type: 'number' } },
+    { propertyNames: { enum: ['a', 'b', 3] }, additionalProperties: { type: 'integer' } },
+    { propertyNames: { const: 'a' }, required: ['a'] },
+    { propertyNames: { pattern: '^[ab]' }, patternProperties: { b: { type: 'integer' } } },
+    { propertyNames: { maxLength: 1 }, properties: { foo: { type: 'integer' }, a: {} } },
+    { propertyNames: { minLength: 2, pattern: 'o' } },
+    { $defs: { name: { type: 'string', enum: ['a'] } }, propertyNames: { $ref: '#/$defs/name' } },
+  ],
+  'properties that must be absent': [
+    { properties: { a: { not: {} } } },
+    { properties: { a: { not: true, description: 'never' }, b: {} }, additionalProperties: false },
+  ],
   'number of properties': [
     { type: 'object', minProperties: 1 },
     { type: 'object', maxProperties: 2 },
@@ -189,6 +205,8 @@ const schemas: Record<string, unknown[]> = {
     { type: 'string', pattern: 'a', minLength: 3 },
     { type: 'string', pattern: '^a|b$' },
     { type: 'string', pattern: '^' },
+    { type: 'string', pattern: '^(?!a)' },
+    { type: 'string', pattern: '^(?=.*b)[a-z]+$' },
   ],
   formats: ['date-time', 'date', 'time', 'email', 'hostname', 'uri', 'uuid', 'ipv4', 'ipv6'].map((format) => ({
     type: 'string',
@@ -279,11 +297,16 @@ describe('compileSchema', () => {
     [{ $ref: '#' }, '$ref leads back to itself'],
     [{ anyOf: [{ $ref: '#' }, { type: 'string' }] }, '$ref leads back to itself'],
     [{ $ref: '#/$defs/x', $defs: { x: { allOf: [{ $ref: '#/$defs/x' }] } } }, '/$defs/x: $ref leads back to itself'],
-    [{ properties: { a: { not: {} } } }, '/properties/a/not: this keyword is not supported'],
+    [{ properties: { a: { not: { type: 'null' } } } }, '/properties/a/not: is only supported with {}'],
+    [{ not: {} }, '#: no value satisfies the schema'],
     [{ items: { if: {} } }, '/items/if: this keyword is not supported'],
     [{ type: 'string', format: 'idn-email' }, '/format: the format idn-email is not supported'],
     [{ type: 'array', uniqueItems: true }, '/uniqueItems: is not supported'],
-    [{ type: 'string', pattern: '(?=a)' }, '/pattern: the pattern "(?=a)" uses look-around, which is not supported'],
+    [{ type: 'string', pattern: '(?<=a)b' }, '/pattern: the pattern "(?<=a)b" uses look-behind'],
+    [{ type: 'string', pattern: '((?!b)a)+' }, '/pattern: a pattern with look-ahead inside of a group'],
+    [{ type: 'string', format: 'nanoid' }, '/format: the format nanoid is only supported beside a pattern'],
+    [{ propertyNames: { anyOf: [{ const: 'a' }, { pattern: '^b' }] } }, '/propertyNames: alternatives of names'],
+    [{ propertyNames: { minItems: 1, not: { type: 'number' } } }, '/propertyNames/not: is only supported with {}'],
     [
       { type: 'string', pattern: '(a)\\1' },
       '/pattern: the pattern "(a)\\\\1" uses a back reference, which is not supported',
@@ -304,6 +327,25 @@ describe('compileSchema', () => {
   ])('refuses %j by pointer and reason', (schema, message) => {
     expect(() => automatonOf(schema)).toThrow(ConstraintRefusal);
     expect(() => automatonOf(schema)).toThrow(message);
+  });
+
+  it.each([
+    [{ type: 'string', format: 'starts_with', pattern: '^a.*' }, ['abc', 'a'], ['bc', '']],
+    [{ type: 'string', format: 'nanoid', pattern: '^[a-zA-Z0-9_-]{21}$' }, ['a'.repeat(21)], ['a'.repeat(20)]],
+    [
+      { type: 'string', format: 'hostname', pattern: '^(?=.{1,253}\\.?$)[a-z0-9-]{1,63}(?:\\.[a-z0-9-]{1,63})*\\.?$' },
+      ['example.com', 'a.b.c'],
+      ['', 'a..b', 'a.'.repeat(200)],
+    ],
+    [
+      { type: 'string', format: 'email', pattern: '^(?!\\.)(?!.*\\.\\.)[a-z.]*[a-z]@([a-z]+\\.)+[a-z]{2,}$' },
+      ['a.b@example.com'],
+      ['.a@example.com', 'a..b@example.com'],
+    ],
+  ])('keeps to %j, as libraries of schemas write it', (schema, valid, invalid) => {
+    const automaton = automatonOf(schema);
+    for (const text of valid) expect([text, accepts(automaton, JSON.stringify(text))]).toEqual([text, true]);
+    for (const text of invalid) expect([text, accepts(automaton, JSON.stringify(text))]).toEqual([text, false]);
   });
 
   it('writes declared members in the order of the schema, and others behind them', () => {

@@ -51,12 +51,14 @@ const assertions: ReadonlySet<string> = new Set([
   'minProperties',
   'minimum',
   'multipleOf',
+  'not',
   'nullable',
   'oneOf',
   'pattern',
   'patternProperties',
   'prefixItems',
   'properties',
+  'propertyNames',
   'required',
   'type',
   'uniqueItems',
@@ -98,9 +100,15 @@ export class SchemaDocument {
     return this.at(pointer, value);
   }
 
-  private at(pointer: string, value: unknown): SchemaNode {
+  /** A schema that stands nowhere in the document and accepts everything or nothing. */
+  constant(value: boolean): SchemaNode {
+    return this.at(`!${value}`, value);
+  }
+
+  private at(pointer: string, written: unknown): SchemaNode {
     const known = this.nodes.get(pointer);
     if (known !== undefined) return known;
+    const value = isObject(written) && acceptsNothing(written) ? false : written;
     if (typeof value !== 'boolean' && !isObject(value)) {
       throw new ConstraintRefusal('must be a schema: an object or a boolean', pointer || '#');
     }
@@ -189,6 +197,7 @@ function checkKeywords(node: SchemaNode, schema: SchemaObject): void {
       refuse(keyword, 'must be a list of schemas');
   }
   if (typeof schema.multipleOf === 'number' && schema.multipleOf <= 0) refuse('multipleOf', 'must be greater than 0');
+  if (schema.not !== undefined) refuse('not', 'is only supported with {}, which forbids every value');
   if (schema.enum !== undefined && !Array.isArray(schema.enum)) refuse('enum', 'must be a list');
   if (schema.uniqueItems !== undefined && schema.uniqueItems !== false) refuse('uniqueItems', 'is not supported');
   if (schema.required !== undefined && !isStringList(schema.required)) refuse('required', 'must be a list of strings');
@@ -196,6 +205,11 @@ function checkKeywords(node: SchemaNode, schema: SchemaObject): void {
     if (schema[keyword] !== undefined && typeof schema[keyword] !== 'string') refuse(keyword, 'must be a string');
   }
   if (schema.nullable === true && schema.type === undefined) refuse('nullable', 'needs a type beside it');
+}
+
+/** `not` of everything, as libraries write properties that must be absent. */
+function acceptsNothing({ not }: SchemaObject): boolean {
+  return not === true || (isObject(not) && Object.keys(not).length === 0);
 }
 
 function isStringList(value: unknown): value is string[] {

@@ -1,7 +1,8 @@
 import { ConstraintRefusal } from '../refusal.js';
-import { formatPatterns, numberFormats } from './formats.js';
+import { flatten } from './flat-schema.js';
+import { formatPatterns, numberFormats, patternedFormats } from './formats.js';
 import type { Bound } from './number-ranges.js';
-import { isObject, keywordOf, pointerStep, type SchemaDocument, type SchemaNode } from './schema-document.js';
+import { isObject, keywordOf, type SchemaDocument, type SchemaNode } from './schema-document.js';
 
 export type JsonType = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 
@@ -9,9 +10,9 @@ const jsonTypes: readonly JsonType[] = ['null', 'boolean', 'number', 'string', '
 
 /** What one schema says about the members of an object. */
 export interface MemberFacts {
-  node: SchemaNode;
   properties: ReadonlyMap<string, SchemaNode>;
-  patterns: { pattern: string; schema: SchemaNode }[];
+  /** `place` is the pointer of the pattern. */
+  patterns: { pattern: string; place: string; schema: SchemaNode }[];
   /** Null where it says nothing. */
   additional: SchemaNode | null;
 }
@@ -72,6 +73,7 @@ export function collectFacts(document: SchemaDocument, nodes: readonly SchemaNod
     addNumbers(facts, node);
     addStrings(facts, node);
     addMembers(facts, document, node);
+    addNames(facts, document, node);
     addItems(facts, document, node);
   }
   if (facts.values !== null) facts.values = facts.values.filter((value) => fits(facts, value));
@@ -135,8 +137,9 @@ function addStrings(facts: SchemaFacts, node: SchemaNode): void {
   const place = `${node.pointer}/format`;
   const known = Object.hasOwn(formatPatterns, format) ? formatPatterns[format] : undefined;
   if (known !== undefined) facts.patterns.push({ pattern: known, pointer: place });
-  else if (!numberFormats.has(format)) {
-    throw new ConstraintRefusal(`the format ${format.slice(0, 50)} is not supported`, place);
+  else if (!numberFormats.has(format) && !(patternedFormats.has(format) && typeof pattern === 'string')) {
+    const reason = patternedFormats.has(format) ? 'only supported beside a pattern' : 'not supported';
+    throw new ConstraintRefusal(`the format ${format.slice(0, 50)} is ${reason}`, place);
   }
 }
 
@@ -150,11 +153,42 @@ function addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNo
   const hasAdditional = keywordOf(node, 'additionalProperties') !== undefined;
   if (properties.length === 0 && patterns.length === 0 && !hasAdditional) return;
   facts.members.push({
-    node,
     properties: new Map(properties.map((name) => [name, document.child(node, 'properties', name)])),
-    patterns: patterns.map((pattern) => ({ pattern, schema: document.child(node, 'patternProperties', pattern) })),
+    patterns: patterns.map((pattern) => {
+      const schema = document.child(node, 'patternProperties', pattern);
+      return { pattern, place: schema.pointer, schema };
+    }),
     additional: hasAdditional ? document.child(node, 'additionalProperties') : null,
   });
+}
+
+/** A name that `propertyNames` does not accept is that of no member. */
+function addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+  if (keywordOf(node, 'propertyNames') === undefined) return;
+  const schema = document.child(node, 'propertyNames');
+  const flat = flatten(document, [{ kind: 'whole', node: schema }]);
+  if (flat !== null && flat.groups.length > 0) {
+    throw new ConstraintRefusal('alternatives of names are only supported as enum or pattern', schema.pointer);
+  }
+  const names = flat && collectFacts(document, flat.nodes);
+  const anything = document.constant(true);
+  const only = (properties: readonly string[], patterns: MemberFacts['patterns']): void =>
+    void facts.members.push({
+      properties: new Map(properties.map((name) => [name, anything])),
+      patterns,
+      additional: document.constant(false),
+    });
+  if (names === null || !names.types.has('string')) return only([], []);
+  if (names.values !== null)
+    return only(
+      names.values.filter((value) => typeof value === 'string'),
+      [],
+    );
+  for (const { pattern, pointer: place } of names.patterns) only([], [{ pattern, place, schema: anything }]);
+  const { minLength, maxLength } = names;
+  if (minLength === 0 && maxLength === Infinity) return;
+  const pattern = `^[^]{${minLength},${maxLength === Infinity ? '' : maxLength}}$`;
+  only([], [{ pattern, place: schema.pointer, schema: anything }]);
 }
 
 function addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
@@ -234,16 +268,12 @@ export function schemasOfMember(
   name: string,
   matches: (pattern: string, place: string) => boolean,
 ): SchemaNode[] {
-  return facts.members.flatMap(({ node, properties, patterns, additional }) => {
-    const found = patterns.filter(({ pattern }) => matches(pattern, placeOfPattern(node, pattern)));
+  return facts.members.flatMap(({ properties, patterns, additional }) => {
+    const found = patterns.filter(({ pattern, place }) => matches(pattern, place));
     const schemas = found.map(({ schema }) => schema);
     const declared = properties.get(name);
     if (declared !== undefined) schemas.push(declared);
     if (schemas.length === 0 && additional !== null) schemas.push(additional);
     return schemas;
   });
-}
-
-export function placeOfPattern(node: SchemaNode, pattern: string): string {
-  return `${node.pointer}/patternProperties${pointerStep(pattern)}`;
 }
