@@ -131,13 +131,15 @@ export interface Bench {
   json: string | null;
 }
 
-/** Runs a whole bench after a warm-up: rounds with progress on stderr, then the report. */
-export async function runBench({ name, settings, subjects, rounds, ratiosOf, json }: Bench): Promise<void> {
+/** Runs a whole bench after a warm-up: rounds with progress on stderr, then the report, which it returns. */
+export async function runBench({ name, settings, subjects, rounds, ratiosOf, json }: Bench): Promise<Report> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const results = await runInterleaved(subjects, { rounds, warmups: 1, onProgress });
   const startedAt = new Date().toISOString();
   const ratios = ratiosOf(results);
-  await publish({ bench: name, startedAt, machine: machineFacts(), settings, results, ratios }, json);
+  const report: Report = { bench: name, startedAt, machine: machineFacts(), settings, results, ratios };
+  await publish(report, json);
+  return report;
 }
 
 /** Prints the report as tables, and writes it as JSON if a path is given. */
