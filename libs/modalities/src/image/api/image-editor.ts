@@ -108,7 +108,10 @@ export class ImageEditor {
     opened: ModelRequest,
     { images, param, maskParam = param, isOpenai = false }: EditOrder,
   ): Promise<TakenImage[]> {
-    const read = this.readerOf(opened, { minPixels: isOpenai ? minOpenaiPixels : minPixels, maxPixels: maxImagePixels });
+    const read = this.readerOf(opened, {
+      minPixels: isOpenai ? minOpenaiPixels : minPixels,
+      maxPixels: maxImagePixels,
+    });
     const taken: TakenImage[] = [];
     for (const [index, image] of images.entries()) {
       taken.push(await read(image, { param: index === 0 ? param : maskParam, urls: true }));
