@@ -21,7 +21,10 @@ make('database', {
   'secret-key': random(32),
 });
 make('queue', { password: queue, url: `redis://:${queue}@queue:6379`, key: random(32) });
-make('artifacts', { 'access-key-id': random(10), 'secret-access-key': random(20) });
+// Root of the object store, the user of api and ops, and that of workers.
+for (const user of ['artifact-root', 'artifacts', 'worker-artifacts']) {
+  make(user, { 'access-key-id': random(10), 'secret-access-key': random(20) });
+}
 make('grafana', { password: random(12) });
 
 function make(name, secrets) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -137,6 +137,57 @@ describe('docker/compose.yaml', () => {
       const ended = new Promise((resolve) => server.once('exit', resolve));
       server.kill();
       await ended;
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('gives workers a storage user of their own, and nobody its root', () => {
+    const mounts = (volume: string) =>
+      Object.keys(services).filter((name) => serviceOf(name).volumes?.some((each) => each.startsWith(`${volume}:`)));
+    expect(mounts('artifact-root-secrets')).toEqual(['secrets', 'artifacts']);
+    expect(mounts('artifact-secrets')).toEqual(['secrets', 'artifacts', 'api', 'ops']);
+    expect(mounts('worker-artifact-secrets')).toEqual(['secrets', 'artifacts', 'worker']);
+  });
+
+  it('has the files of the object store that Kubernetes has', () => {
+    const read = (folder: string, name: string) =>
+      readFileSync(join(root, folder, name), 'utf8').split('\nset ')[1] ?? '';
+    const [here, there] = ['docker/compose/artifacts', 'k8s/components/stores/artifacts'];
+    expect(read(here, 'start.sh')).not.toBe('');
+    expect(read(there, 'start.sh')).toBe(read(here, 'start.sh'));
+    for (const name of ['api.json', 'worker.json']) {
+      expect(readFileSync(join(root, there, name), 'utf8')).toBe(readFileSync(join(root, here, name), 'utf8'));
+    }
+  });
+
+  it('creates the storage users with keys on no command line', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-artifacts-'));
+    try {
+      for (const user of ['artifact-root', 'artifacts-api', 'artifacts-worker']) {
+        await mkdir(join(folder, user));
+        await writeFile(join(folder, user, 'access-key-id'), `id-of-${user}`);
+        await writeFile(join(folder, user, 'secret-access-key'), `secret-of-${user}`);
+      }
+      // Programs that note how they are called; the server ends when the last user is there.
+      const mc = `#!/bin/sh\necho "mc $*" >> ${folder}/calls\nif [ "$3" = add ]; then cat >> ${folder}/stdin; fi\n`;
+      const minio = `#!/bin/sh\nuntil [ "$(grep -c attach ${folder}/calls 2>/dev/null)" = 2 ]; do sleep 0.05; done\n`;
+      await writeFile(join(folder, 'mc'), mc, { mode: 0o755 });
+      await writeFile(join(folder, 'minio'), minio, { mode: 0o755 });
+      const script = readFileSync(join(root, 'docker/compose/artifacts/start.sh'), 'utf8')
+        .replaceAll('/run/secrets', folder)
+        .replaceAll('/data', `${folder}/data`);
+      const server = spawn('sh', ['-c', script], { env: { PATH: `${folder}:${process.env['PATH']}` } });
+      await new Promise((resolve) => server.once('exit', resolve));
+      const calls = await readFile(join(folder, 'calls'), 'utf8');
+      expect(calls).not.toContain('secret-of');
+      expect(calls.split('\n').filter((line) => line.includes('attach'))).toEqual([
+        'mc admin policy attach store api --user id-of-artifacts-api',
+        'mc admin policy attach store worker --user id-of-artifacts-worker',
+      ]);
+      expect(await readFile(join(folder, 'stdin'), 'utf8')).toBe(
+        'id-of-artifacts-api\nsecret-of-artifacts-api\nid-of-artifacts-worker\nsecret-of-artifacts-worker\n',
+      );
+    } finally {
       await rm(folder, { recursive: true, force: true });
     }
   });

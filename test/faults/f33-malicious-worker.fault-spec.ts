@@ -1,8 +1,8 @@
-import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { deriveKey, noTokens } from '#common';
 import { createTransport } from '#queue';
-import { ensureRedisPoolRole, keysOfModels } from '#queue/roles';
+import { keysOfModels } from '#queue/roles';
+import { openAttackedStore } from './attacked-store.js';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
@@ -15,16 +15,16 @@ const names = { own: 'other', victim: 'tiny-llama' };
 const models = [{ id: names.victim }, { id: names.own, seed: 2 }];
 const secret = 'A secret of another pool';
 
-describeFault('F33', { models, unnamed: [names.own] }, (running) => {
+const transports = ['redis', 'postgres'] as const;
+
+describeFault('F33', { transports, models, unnamed: [names.own] }, (running, transport) => {
   it('gets nothing that its pool may not have, and no caller pays for it', async () => {
     const platform = running();
     const queueKey = deriveKey(platform.secretKey, 'queue payloads').toString('hex');
-    const role = { namespace: 'sluice', pool: 'stolen', password: 'f33', modelIds: [names.own], modalities: ['chat'] };
-    const { url } = await ensureRedisPoolRole(platform.redis.url, role);
-    const [admin, client] = [new Redis(platform.redis.url), new Redis(url)];
-    const common = { url, namespace: 'sluice', clientName: 'stolen', warn: () => undefined };
-    const transport = await createTransport({ ...common, sealKeys: keysOfModels([queueKey], [names.own]) });
-    const worker = new MaliciousWorker(transport, client, names);
+    const store = await openAttackedStore(platform, transport, names);
+    const common = { url: store.url, namespace: 'sluice', clientName: 'stolen', warn: () => undefined };
+    const stolen = await createTransport({ ...common, sealKeys: keysOfModels([queueKey], [names.own]) });
+    const worker = new MaliciousWorker(stolen, store, names);
     const refused = (expected: Record<string, number>) =>
       eventually(`refusals ${JSON.stringify(expected)}`, async () => {
         const counts = await countRefusals(platform);
@@ -32,14 +32,10 @@ describeFault('F33', { models, unnamed: [names.own] }, (running) => {
       });
     try {
       const victim = askWhole(platform, { directives: 'tokens=60 delay=100', text: secret });
-      const [victimId = ''] = await eventually('the job of the victim runs', async () => {
-        const ids = await admin.lrange(`sluice:chat.${names.victim}:active`, 0, -1);
-        return ids.length > 0 && ids;
-      });
-      const stored = await admin.hget(`sluice:chat.${names.victim}:${victimId}`, 'data');
+      const { id: victimId, stored } = await eventually('the job of the victim runs', () => store.runningJob());
       expect(stored).toContain('sealed');
       expect(stored).not.toContain(secret);
-      const { replyTo } = JSON.parse(stored ?? '') as { replyTo: string };
+      const { replyTo } = JSON.parse(stored) as { replyTo: string };
       expect(await worker.read(victimId, replyTo)).toEqual([]);
       await worker.forge(victimId);
       await refused({ unsigned: 1, 'unknown-key': 1 });
@@ -85,9 +81,8 @@ describeFault('F33', { models, unnamed: [names.own] }, (running) => {
       worker.note('ledger', 'two honest chats and one replayed result charged once each; the impossible one is free');
     } finally {
       process.stdout.write(`${worker.transcript.join('\n')}\n`);
-      await transport.close();
-      client.disconnect();
-      admin.disconnect();
+      await stolen.close();
+      await store.close();
     }
   }, 120_000);
 });

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import { noTokens } from '#common';
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import type { JobReport, JobResult, QueueTransport, RunningJob } from '#queue';
 import { signResult } from '#queue/signing';
 import type { Platform } from '#test/platform';
+import type { AttackedNames, AttackedStore } from './attacked-store.js';
 
 const billion = 1_000_000_000;
 const impossible = { ...noTokens, completionTokens: billion };
@@ -16,37 +16,22 @@ export class MaliciousWorker {
 
   constructor(
     private readonly transport: QueueTransport,
-    private readonly client: Redis,
-    private readonly names: { own: string; victim: string },
+    private readonly store: AttackedStore,
+    private readonly names: AttackedNames,
   ) {}
 
-  /** Commands that would show or change jobs, results and replies of others; returns those that the server allowed. */
+  /** Returns the commands of the store that showed or changed anything of others. */
   async read(requestId: string, replyAddress: string): Promise<string[]> {
-    const queue = `sluice:chat.${this.names.victim}`;
-    const allowed: string[] = [];
-    for (const command of [
-      'KEYS *',
-      'SCAN 0',
-      `HGETALL ${queue}:${requestId}`,
-      `LRANGE ${queue}:wait 0 -1`,
-      `DEL ${queue}:${requestId}`,
-      'LRANGE sluice:job-results:wait 0 -1',
-      'DEL sluice:job-results:wait',
-      `XRANGE sluice:reply:${replyAddress} - +`,
-      'MONITOR',
-      'CONFIG GET requirepass',
-      'ACL LIST',
-      'FLUSHALL',
-    ]) {
-      const [name = '', ...rest] = command.split(' ');
-      const answer = await this.client.call(name, ...rest).then(
-        () => 'allowed',
+    const successful: string[] = [];
+    for (const command of this.store.commands(requestId, replyAddress)) {
+      const answer = await this.store.attack(command).then(
+        (hasEffect) => (hasEffect ? 'allowed' : 'nothing'),
         (error: Error) => error.message.slice(0, 60),
       );
-      if (answer === 'allowed') allowed.push(command);
+      if (answer === 'allowed') successful.push(command);
       this.note('read', `${command} → ${answer}`);
     }
-    return allowed;
+    return successful;
   }
 
   /** Reports a billion tokens for a job of another pool, without a ticket and with a guessed one. */

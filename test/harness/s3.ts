@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { StorageSettings } from '#storage';
-import { signatureFault } from './s3-signature.js';
+import { isAllowed, type S3Policy } from './s3-policy.js';
+import { type S3Keys, signatureFault } from './s3-signature.js';
 
 /**
  * An object storage server in a process of its own, with one bucket, on this machine. Rejects requests without a valid
@@ -19,10 +20,17 @@ export interface TestS3 {
   storage: StorageSettings;
   /** The same as environment variables of the platform's processes. */
   environment: Record<string, string>;
+  /** Creates a user that may do what the policy says; returns its options for `createArtifactStore`. */
+  addUser(policy: S3Policy): StorageSettings;
   close(): Promise<void>;
 }
 
-/** The only keys it accepts. */
+interface S3User extends S3Keys {
+  /** Null: may do everything. */
+  policy: S3Policy | null;
+}
+
+/** Those of the server behind the proxy. */
 const keys = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
 const bucket = 'sluice-test';
 
@@ -39,11 +47,21 @@ export async function startS3(): Promise<TestS3> {
   }
   if (port === '') throw new Error('the object storage server did not start');
   child.stdout.resume();
-  const proxy = await openSignatureProxy(Number(port));
+  const users = new Map<string, S3User>([[keys.accessKeyId, { ...keys, policy: null }]]);
+  const proxy = await openSignatureProxy(Number(port), users);
   const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const url = `s3://${bucket}/media`;
+  const settings = (given: S3Keys): StorageSettings => ({
+    ...{ home: folder, url },
+    s3: { ...given, endpoint, region: 'us-east-1', pathStyle: true },
+  });
   return {
-    storage: { home: folder, url, s3: { ...keys, endpoint, region: 'us-east-1', pathStyle: true } },
+    storage: settings(keys),
+    addUser: (policy) => {
+      const user = { accessKeyId: `USER${users.size}`, secretAccessKey: `secret of ${users.size}` };
+      users.set(user.accessKeyId, { ...user, policy });
+      return settings(user);
+    },
     environment: {
       SLUICE_STORAGE_URL: url,
       SLUICE_S3_ENDPOINT: endpoint,
@@ -61,17 +79,22 @@ export async function startS3(): Promise<TestS3> {
   };
 }
 
-/** The server behind it accepts any version 4 signature; this proxy verifies it. */
-async function openSignatureProxy(port: number): Promise<Server> {
+/** The server behind it accepts any version 4 signature of its key; this proxy verifies it, and the policy of its user. */
+async function openSignatureProxy(port: number, users: ReadonlyMap<string, S3User>): Promise<Server> {
   const proxy = createServer((incoming, outgoing) => {
-    const fault = signatureFault(incoming, keys);
-    if (fault !== null) {
+    const [, accessKeyId = ''] = /Credential=([^/]+)\//.exec(incoming.headers.authorization ?? '') ?? [];
+    const user = users.get(accessKeyId);
+    const refuse = (code: string, message: string) => {
       incoming.resume();
-      const body = `<?xml version="1.0"?><Error><Code>SignatureDoesNotMatch</Code><Message>${fault}</Message></Error>`;
+      const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
       outgoing.writeHead(403, { 'content-type': 'application/xml' }).end(body);
-      return;
-    }
-    const { method, url, headers } = incoming;
+    };
+    const fault = user === undefined ? 'the key is unknown' : signatureFault(incoming, user);
+    if (fault !== null) return refuse('SignatureDoesNotMatch', fault);
+    if (user?.policy && !isAllowed(user.policy, incoming)) return refuse('AccessDenied', 'Access Denied');
+    const authorization = incoming.headers.authorization?.replace(accessKeyId, keys.accessKeyId);
+    const { method, url } = incoming;
+    const headers = { ...incoming.headers, authorization };
     const passed = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.on('error', () => outgoing.destroy()).pipe(outgoing);

@@ -66,7 +66,9 @@ export interface ModelConsumerOptions extends ProcessorDependencies {
 export function openConsumer(options: ModelConsumerOptions): Promise<JobConsumer> {
   const { transport, modality, manifest, concurrency, pickupTimeoutMs, runner } = options;
   const timings = options.timings.of(modality);
-  const timed = { ...options, runner: new TimedRunner(runner, options.timings) };
+  // Another pool's credentials may not open what jobs of this model store.
+  const artifacts = options.artifacts.ofModel(manifest.id);
+  const timed = { ...options, artifacts, runner: new TimedRunner(runner, options.timings) };
   const processor: JobProcessor<never> = processors[modality](timed);
   return transport.consume<object, object>({
     definition: catalog[modality],

@@ -11,8 +11,12 @@ import { describeProgress } from './conformance/progress.conformance.js';
 import { describeSealing } from './conformance/sealing.conformance.js';
 import { type ConformanceStore, World } from './conformance/fixture.conformance.js';
 
-/** Proves that a store keeps every promise of `transport.ts`. */
-export function describeTransport(name: string, startStore: () => Promise<ConformanceStore>): void {
+/** Proves that a store keeps every promise of `transport.ts`, or those of some topics. */
+export function describeTransport(
+  name: string,
+  startStore: () => Promise<ConformanceStore>,
+  topics: readonly ((world: () => World) => void)[] = allTopics,
+): void {
   describe(`${name} transport`, () => {
     let world: World;
     beforeAll(async () => {
@@ -25,7 +29,7 @@ export function describeTransport(name: string, startStore: () => Promise<Confor
   });
 }
 
-const topics = [
+const allTopics = [
   describeJobs,
   describeAffinity,
   describeCancelling,

@@ -58,7 +58,7 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
         sha256: createHash('sha256').update(bytes).digest('hex'),
       });
       expect(record.expiresAtMs - record.createdAtMs).toBeGreaterThan(86_390_000);
-      expect(parseArtifactId(record.id)).toEqual({ kind: 'result', expiresAtMs: record.expiresAtMs });
+      expect(parseArtifactId(record.id)).toEqual({ kind: 'result', expiresAtMs: record.expiresAtMs, scope: null });
       expect(await store.find(record.id)).toEqual(record);
       expect((await store.read(record.id, 100_000)).bytes.equals(bytes)).toBe(true);
     });
@@ -168,6 +168,28 @@ export function describeArtifactStore(name: string, open: () => Promise<StoreUnd
         expect(await store.find(wrong)).toBeNull();
         await expect(store.open(wrong)).rejects.toMatchObject(missing);
       }
+    });
+
+    it('of a model are read by their id, copied to others, and swept', async () => {
+      const [one, two] = [store.ofModel('one'), store.ofModel('two')];
+      const before = await world.count();
+      const record = await one.put(Buffer.from('image'), {
+        kind: 'input',
+        contentType: 'image/png',
+        lifetimeMs: 5_000,
+      });
+      const scope = parseArtifactId(record.id)?.scope;
+      expect(scope).toMatch(/^[0-9a-f]{12}$/);
+      expect(parseArtifactId(one.reserve('result'))?.scope).toBe(scope);
+      expect((await store.read(record.id, 10)).bytes.toString()).toBe('image');
+      const copy = await two.copy(record.id, { kind: 'input', lifetimeMs: 5_000 });
+      expect(parseArtifactId(copy.id)?.scope).not.toBe(scope);
+      expect((await one.read(copy.id, 10)).bytes.toString()).toBe('image');
+      await one.delete(copy.id);
+      expect(await store.find(copy.id)).toBeNull();
+      world.clock.move(6_000);
+      expect(await store.sweep()).toBe(1);
+      expect(await world.count()).toBe(before);
     });
 
     it('count as missing once they have expired, and are then deleted by a sweep', async () => {

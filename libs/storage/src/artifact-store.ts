@@ -38,6 +38,11 @@ export interface OpenArtifact {
  * id is `MEDIA_NOT_FOUND`.
  */
 export abstract class ArtifactStore {
+  /**
+   * The same store, whose new ids are those of a model's jobs: the workers of its pool can read and write them, those of other pools
+   * with credentials of their own cannot.
+   */
+  abstract ofModel(modelId: string): ArtifactStore;
   /** Stores a new artifact, completely or not at all. Rejects with `STORAGE_FULL` if there is no room. */
   abstract put(content: ArtifactContent, options: NewArtifactOptions): Promise<ArtifactRecord>;
   /** Returns an id for a later write by any process, so that a download link can name it before there is a result. */

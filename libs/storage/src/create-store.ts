@@ -5,6 +5,7 @@ import type { ArtifactStore } from './artifact-store.js';
 import { FolderStore } from './folder.store.js';
 import { Bucket, type S3Settings } from './s3/bucket.js';
 import { S3Store } from './s3/s3.store.js';
+import { placeInBucket } from './s3/worker-policy.js';
 
 /** Storage configuration of every process (`config.storage`). */
 export interface StorageSettings {
@@ -22,13 +23,9 @@ export interface StorageSettings {
 export function createArtifactStore({ home, url, lifetimeMs = defaultLifetimeMs, s3 }: StorageSettings): ArtifactStore {
   const artifactIds = new ArtifactIdFactory(lifetimeMs);
   if (url === undefined) return new FolderStore(join(home, 'artifacts'), artifactIds);
-  const { protocol, hostname, pathname } = new URL(url);
+  const { protocol } = new URL(url);
   if (protocol === 'file:') return new FolderStore(fileURLToPath(url), artifactIds);
   if (protocol !== 's3:') throw new TypeError(`${protocol} is not a supported storage.`);
-  const prefix = pathname.replaceAll(/^\/+|\/+$/g, '');
-  return new S3Store(
-    new Bucket(hostname, s3 ?? { region: 'us-east-1' }),
-    prefix === '' ? '' : `${decodeURIComponent(prefix)}/`,
-    artifactIds,
-  );
+  const { bucket, prefix } = placeInBucket(url);
+  return new S3Store(new Bucket(bucket, s3 ?? { region: 'us-east-1' }), prefix, artifactIds);
 }

@@ -39,6 +39,11 @@ export class FolderStore implements ArtifactStore {
     this.partial = join(root, 'partial');
   }
 
+  /** Only the ids differ: whoever has the folder reads all of it. */
+  ofModel(modelId: string): FolderStore {
+    return new FolderStore(this.root, this.artifactIds.ofModel(modelId));
+  }
+
   reserve(kind: ArtifactKind, lifetimeMs?: number): string {
     return this.artifactIds.newId(kind, lifetimeMs);
   }

@@ -10,7 +10,12 @@ export const secrets: Record<string, string[]> = {
   'sluice-queue': ['url', 'key'],
   'sluice-payloads': ['key'],
   ...Object.fromEntries(pools.map((pool) => [`sluice-queue-${pool}`, ['url', 'key']])),
-  'sluice-artifacts': ['access-key-id', 'secret-access-key'],
+  ...Object.fromEntries(
+    ['', '-root', '-worker', ...pools.map((pool) => `-${pool}`)].map((user) => [
+      `sluice-artifacts${user}`,
+      ['access-key-id', 'secret-access-key'],
+    ]),
+  ),
 };
 
 /** Secrets and keys that a workload mounts or reads. */

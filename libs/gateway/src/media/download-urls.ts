@@ -8,7 +8,7 @@ import { ArtifactStore, DownloadLinks } from '#storage';
 export class DownloadUrls {
   constructor(
     @Inject(DownloadLinks) private readonly links: Pick<DownloadLinks, 'tokenFor'>,
-    @Inject(ArtifactStore) private readonly artifacts: Pick<ArtifactStore, 'reserve'>,
+    @Inject(ArtifactStore) private readonly artifacts: Pick<ArtifactStore, 'ofModel'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl' | 'mediaDeadlineMs' | 'storageLifetimeMs'>,
   ) {}
 
@@ -20,7 +20,8 @@ export class DownloadUrls {
   /**
    * Reserves an id until the deadline of its job plus the retention of results, since the job's end is not known yet.
    */
-  reserveResult(): string {
-    return this.artifacts.reserve('result', this.config.mediaDeadlineMs + this.config.storageLifetimeMs);
+  reserveResult(modelId: string): string {
+    const lifetimeMs = this.config.mediaDeadlineMs + this.config.storageLifetimeMs;
+    return this.artifacts.ofModel(modelId).reserve('result', lifetimeMs);
   }
 }

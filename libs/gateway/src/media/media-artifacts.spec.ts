@@ -10,7 +10,10 @@ import { MediaArtifacts } from './media-artifacts.js';
 /** A storage in memory, and URLs that return a text or fail. */
 function setUp(failure?: Error) {
   const stored = new Map<string, Buffer>();
+  const models: string[] = [];
   const artifacts = {
+    ofModel: (modelId: string): object => (models.push(modelId), artifacts),
+    copy: async (id: string) => await artifacts.put(stored.get(id) ?? Buffer.alloc(0)),
     put: async (content: Uint8Array | AsyncIterable<Uint8Array>) => {
       const parts: Uint8Array[] = [];
       if (content instanceof Uint8Array) parts.push(content);
@@ -31,7 +34,13 @@ function setUp(failure?: Error) {
   const media = new MediaArtifacts(artifacts as never, { open } as never, {} as never);
   const raw = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
   const http = new HttpExchange({ raw } as unknown as FastifyReply);
-  return { reader: media.inputsOf(http, 1_000), http, stored, disconnect: () => void raw.emit('close') };
+  return {
+    reader: media.inputsOf(http, 'model', 1_000),
+    http,
+    stored,
+    models,
+    disconnect: () => void raw.emit('close'),
+  };
 }
 
 const from = { param: 'url', maxBytes: 100, timeoutMs: 1_000 };
@@ -46,6 +55,15 @@ describe('the inputs of a request', () => {
     expect(reader.artifactIds).toEqual([fetched.id, inline.id]);
     await http.end();
     expect(stored.size).toBe(0);
+  });
+
+  it('belong to the model of their job, also when they are those of another', async () => {
+    const { reader, http, stored, models } = setUp();
+    stored.set('a-of-another', Buffer.from('shared'));
+    const { id } = await reader.adopt({ id: 'a-of-another' });
+    expect([models, stored.get(id)?.toString()]).toEqual([['model'], 'shared']);
+    await http.end();
+    expect([...stored.keys()]).toEqual(['a-of-another']);
   });
 
   it('stay when a job takes them over', async () => {

@@ -44,10 +44,12 @@ export class MediaArtifacts {
   ) {}
 
   /**
-   * A reader whose inputs expire after `lifetimeMs` and are deleted when the request ends without a job that owns them.
+   * A reader of the inputs of a model's job, which expire after `lifetimeMs` and are deleted when the request ends without a job
+   * that owns them.
    */
-  inputsOf(http: HttpExchange, lifetimeMs: number): MediaInputReader {
-    const { artifacts, egress, tools } = this;
+  inputsOf(http: HttpExchange, modelId: string, lifetimeMs: number): MediaInputReader {
+    const { egress, tools } = this;
+    const artifacts = this.artifacts.ofModel(modelId);
     const reader = new MediaInputReader({ artifacts, egress, tools }, http.disconnected, lifetimeMs);
     http.onEnd(() => reader.release());
     return reader;
@@ -124,6 +126,15 @@ export class MediaInputReader {
       const record = await this.parts.artifacts.put(content, options);
       this.stored.push(record.id);
       return record;
+    });
+  }
+
+  /** Copies the input of another model's job. */
+  async adopt({ id }: Pick<ArtifactRecord, 'id'>): Promise<ArtifactRecord> {
+    return await this.unlessDisconnected(async () => {
+      const copy = await this.parts.artifacts.copy(id, { kind: 'input', lifetimeMs: this.lifetimeMs });
+      this.stored.push(copy.id);
+      return copy;
     });
   }
 

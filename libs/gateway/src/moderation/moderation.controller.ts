@@ -75,7 +75,7 @@ export class ModerationController {
   private async examineImages(http: HttpExchange, images: readonly InputImage[]): Promise<Finding[]> {
     const [first] = images;
     if (first === undefined) return [];
-    const reader = this.artifacts.inputsOf(http, imageLifetimeMs);
+    const reader = this.artifacts.inputsOf(http, this.images.modelId, imageLifetimeMs);
     const finding: Finding = { category: 'sexual', score: 0, isFlagged: false, input: 'image' };
     for (const { url, param } of images) {
       const model = await this.pipeline.openCheck(http, { id: this.images.modelId, type: 'image', param });

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Matches } from '../validation/index.js';
 import { SetTogether } from './set-together.js';
-import { QueueKeyVariable, QueueUrlVariable, RedisUrlVariable } from './shared.variables.js';
+import { QueueKeyVariable, QueueUrlVariable, RedisUrlVariable, StorageUrlVariable } from './shared.variables.js';
 import { TracingConfig } from './tracing.config.js';
 import { BooleanVariable, ChoiceVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
@@ -47,13 +47,7 @@ const postgresUrl = /^postgres(ql)?:\/\/.+/;
 
 /** Variables of every process that reads or writes media artifacts; the same for api, worker and ops. */
 export class StorageConfig extends BaseConfig {
-  @TextVariable('SLUICE_STORAGE_URL', {
-    about:
-      'Storage of media inputs and results, shared by api, worker and ops; default: `artifacts` in the data folder.',
-    optional: true,
-    pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
-    expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
-  })
+  @StorageUrlVariable()
   storageUrl?: string;
 
   @IntegerVariable('SLUICE_STORAGE_LIFETIME_MS', {

@@ -12,7 +12,13 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
-import { ProvidersVariable, QueueKeyVariable, QueueUrlVariable, RedisUrlVariable } from './shared.variables.js';
+import {
+  ProvidersVariable,
+  QueueKeyVariable,
+  QueueUrlVariable,
+  RedisUrlVariable,
+  StorageUrlVariable,
+} from './shared.variables.js';
 import { BooleanVariable, TextVariable } from './variable.js';
 
 export class CliConfig extends BaseConfig {
@@ -84,4 +90,7 @@ export class CliConfig extends BaseConfig {
 
   @RedisUrlVariable()
   redisUrl?: string;
+
+  @StorageUrlVariable()
+  storageUrl?: string;
 }

@@ -69,3 +69,13 @@ export function QueueKeyVariable(): PropertyDecorator {
     areKeys(target, String(name));
   };
 }
+
+export function StorageUrlVariable(): PropertyDecorator {
+  return TextVariable('SLUICE_STORAGE_URL', {
+    about:
+      'Storage of media inputs and results, shared by api, worker and ops; default: `artifacts` in the data folder.',
+    optional: true,
+    pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
+    expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
+  });
+}

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { MessageBus } from '../backends/store.js';
+import type { QueueKeys } from '../seal/queue-keys.js';
 
 interface ClaimMessage {
   queue: string;
+  /** Sealed where there are keys: every worker hears the bus, and who knows the id of a request can write into its response. */
   requestId: string;
 }
 
@@ -11,10 +13,16 @@ interface ClaimMessage {
  * when its delay ends.
  */
 export class ClaimBus {
-  constructor(private readonly bus: MessageBus) {}
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly keys: QueueKeys,
+  ) {}
 
   /** Never rejects. */
-  async send(workerId: string, message: ClaimMessage): Promise<void> {
+  async send(workerId: string, { queue, requestId }: ClaimMessage): Promise<void> {
+    const seal = this.keys.sealOf(modelOf(queue));
+    const sealed = seal === null ? requestId : seal.seal(placeOf(queue), requestId);
+    const message: ClaimMessage = { queue, requestId: sealed };
     await this.bus.publish(channelOf(workerId), JSON.stringify(message)).catch(() => undefined);
   }
 
@@ -22,12 +30,32 @@ export class ClaimBus {
   async subscribe(workerId: string, queue: string, listener: (requestId: string) => void): Promise<() => void> {
     return await this.bus.subscribe(channelOf(workerId), (text) => {
       const message = JSON.parse(text) as ClaimMessage;
-      if (message.queue === queue) listener(message.requestId);
+      const requestId = message.queue === queue ? this.open(message) : null;
+      if (requestId !== null) listener(requestId);
     });
+  }
+
+  /** Null: it cannot be opened here. An api without a key sends ids as they are, which hold no dots. */
+  private open({ queue, requestId }: ClaimMessage): string | null {
+    if (!requestId.includes('.')) return requestId;
+    try {
+      return this.keys.sealOf(modelOf(queue))?.open(placeOf(queue), requestId) ?? null;
+    } catch {
+      return null;
+    }
   }
 }
 
 /** Postgres takes channels of 63 bytes at most. */
 function channelOf(workerId: string): string {
   return `claim_${createHash('sha256').update(workerId).digest('hex').slice(0, 16)}`;
+}
+
+/** The name of a queue is modality and model, with a dot between. */
+function modelOf(queue: string): string {
+  return queue.slice(queue.indexOf('.') + 1);
+}
+
+function placeOf(queue: string): string {
+  return `claim ${queue}`;
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JobEnvelope } from '../jobs/job-definition.js';
 import type { MessageBus } from '../backends/store.js';
 import type { Heartbeat } from '../heartbeats/heartbeat.js';
+import { QueueKeys } from '../seal/queue-keys.js';
 import { AffinityRouter } from './affinity-router.js';
 import { ClaimBus } from './claim-bus.js';
 import { StickyAssigner } from './sticky-assigner.js';
@@ -29,7 +30,7 @@ function open(stickyMs = 400) {
     stickyMs,
     onDecision: ({ decision }) => void decisions.push(decision),
     router: new AffinityRouter(() => [worker('w1'), worker('w2')]),
-    claims: new ClaimBus(bus),
+    claims: new ClaimBus(bus, new QueueKeys([])),
     release: async (queue, requestId) => void released.push(`${queue} ${requestId}`),
   });
   return { assigner, released, decisions, sent };

@@ -45,10 +45,10 @@ export class BullTransport implements QueueTransport {
     this.warn = options.warn;
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
-    this.claims = new ClaimBus(store.bus);
+    this.keys = new QueueKeys(options.sealKeys ?? []);
+    this.claims = new ClaimBus(store.bus, this.keys);
     const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
     const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
-    this.keys = new QueueKeys(options.sealKeys ?? []);
     const replyLink = this.keys.isEmpty ? store.replyLink : new SealedReplyLink(store.replyLink, this.keys);
     this.producer = new BullProducer(this.queues, assigner, this.keys);
     this.replies = new LinkedReplyChannel(replyLink, store.bus, replyBufferBytes, assigner);

@@ -48,6 +48,14 @@ export interface FetchedJob {
   readonly data: JobJson;
 }
 
+/** A job that is only added, by a process that may not read its queue. */
+export interface AppendedJob {
+  readonly id: string;
+  readonly name: string;
+  readonly data: object;
+  readonly opts: { readonly attempts: number } & Record<string, unknown>;
+}
+
 export interface ReplyHandlers {
   onMessage(text: string): void;
   onLost(): void;
@@ -82,6 +90,8 @@ export interface Store {
   claim(worker: ClaimingWorker, claim: JobClaim): Promise<FetchedJob | null>;
   /** Moves a delayed job to the end of the waiting ones, in one atomic step; false when it is no longer delayed. */
   release(queue: DelayedQueue, jobId: string): Promise<boolean>;
+  /** Adds a job without reading its queue, as the roles of pools must; null: `add` of BullMQ reads nothing either. */
+  readonly append: ((queue: string, job: AppendedJob) => Promise<void>) | null;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
   /** Drops the connections over which workers take jobs; pending commands are sent again over the next ones. */

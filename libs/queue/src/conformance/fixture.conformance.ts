@@ -16,6 +16,8 @@ import {
 /** A store that the suite may stop and start; each `open` is one process. */
 export interface ConformanceStore {
   readonly url: string;
+  /** The user whom workers of a namespace connect as. Default: that of `url`. */
+  workerUser?(namespace: string): Promise<{ username: string; password: string }>;
   stop(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
@@ -38,10 +40,16 @@ export class World {
   readonly open = async (clientName = 'test', options: Partial<TransportOptions> = {}): Promise<QueueTransport> => {
     const { store, namespace } = this;
     const common = { url: store.url, namespace, sealKeys: [sealKey], membership, warn: () => undefined };
-    const transport = await createTransport({ ...common, clientName, ...options });
+    const url = await this.urlFor(clientName, options.url ?? store.url);
+    const transport = await createTransport({ ...common, clientName, ...options, url });
     this.opened.push(transport);
     return transport;
   };
+
+  private async urlFor(clientName: string, store: string): Promise<string> {
+    const user = clientName.startsWith('worker') ? await this.store.workerUser?.(this.namespace) : undefined;
+    return user === undefined ? store : Object.assign(new URL(store), user).href;
+  }
 
   /**
    * A process that can die: while its link is broken it is dead to the others. It does not know it, which makes it a

@@ -9,7 +9,7 @@ import {
 } from 'bullmq';
 import { Queue, Worker } from '../backends/bull-library.js';
 import { storeCall, storeUnavailable } from '../backends/store-call.js';
-import type { Store, StoreConnection } from '../backends/store.js';
+import type { AppendedJob, Store, StoreConnection } from '../backends/store.js';
 
 /** BullMQ's classes over either store. */
 export type BullQueue<Data> = BullMQQueue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;
@@ -35,11 +35,22 @@ export class BullQueues {
    * Runs one operation on a queue; rejects with SERVICE_UNAVAILABLE at once while the store is known to be unavailable.
    */
   async call<Data, T>(name: string, operation: (queue: BullQueue<Data>) => Promise<T>, timeoutMs?: number): Promise<T> {
+    // The name determines the type of the data: each name is used by one class only.
+    return await this.counted(() => operation(this.queue(name) as unknown as BullQueue<Data>), timeoutMs);
+  }
+
+  /** Adds a job with an id of its own to a queue that this process may not be allowed to read; rejects as `call` does. */
+  async append(name: string, job: AppendedJob): Promise<void> {
+    const { append } = this.store;
+    if (append !== null) return await this.counted(() => append(name, job));
+    const { id: jobId, name: jobName, data, opts } = job;
+    await this.call(name, (queue: BullQueue<object>) => queue.add(jobName, data, { ...opts, jobId }));
+  }
+
+  private async counted<T>(operation: () => Promise<T>, timeoutMs?: number): Promise<T> {
     try {
       if (!this.store.isReachable()) throw storeUnavailable();
-      // The name determines the type of the data: each name is used by one class only.
-      const queue = this.queue(name) as unknown as BullQueue<Data>;
-      return await storeCall(() => operation(queue), timeoutMs);
+      return await storeCall(operation, timeoutMs);
     } catch (error) {
       this.failedCalls += 1;
       throw error;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type BullJob, type BullQueue, type BullQueues, openWorker } from './bull-queue.js';
+import { type BullJob, type BullQueues, openWorker } from './bull-queue.js';
 import { settlesWithin } from '../backends/store-call.js';
 import type { Store } from '../backends/store.js';
 import type { JobResult, JobResultQueue, PendingResults } from '../transport.js';
@@ -115,10 +115,13 @@ export class BullResultQueue implements JobResultQueue {
   }
 
   private async add(batch: JobResultBatch): Promise<void> {
-    await this.queues.call(jobResultQueueName, (queue: BullQueue<JobResultBatch>) =>
-      // Numbered names could be guessed, and the batches of others overwritten.
-      queue.add('job-results', batch, { ...jobOptions, jobId: randomUUID() }),
-    );
+    // Numbered names could be guessed, and the batches of others overwritten.
+    await this.queues.append(jobResultQueueName, {
+      id: randomUUID(),
+      name: 'job-results',
+      data: batch,
+      opts: jobOptions,
+    });
   }
 }
 

@@ -1,17 +1,7 @@
 import { Redis } from 'ioredis';
 import { PlatformError } from '#common';
 import { jobResultQueueName } from '../jobs/job-result-queue.js';
-import { queueName } from '../jobs/job-definition.js';
-
-export interface PoolRole {
-  /** Prefix of the queue's keys, as in `SLUICE_NAMESPACE`. */
-  namespace: string;
-  pool: string;
-  password: string;
-  modelIds: readonly string[];
-  /** Every kind of job: a model has a queue for each. */
-  modalities: readonly string[];
-}
+import { type PoolRole, queuesOf, withUser } from './pool-role.js';
 
 /** Servers before 7 cannot allow commands for some keys only. */
 const minimumMajorVersion = 7;
@@ -27,8 +17,9 @@ export function poolUserName({ namespace, pool }: Pick<PoolRole, 'namespace' | '
 }
 
 /** Returns the rules of `ACL SETUSER` for the workers of a pool, in the form of an ACL file. */
-export function poolUserRules({ namespace, password, modelIds, modalities }: PoolRole): string[] {
-  const queues = modelIds.flatMap((modelId) => modalities.map((modality) => queueName(modality, escaped(modelId))));
+export function poolUserRules(role: PoolRole): string[] {
+  const { namespace, password } = role;
+  const queues = queuesOf(role, escaped);
   const reporting = reportingCommands.map((command) => `+${command}`).join(' ');
   return [
     ...['reset', 'on', `>${password}`, 'resetchannels', `&${namespace}:bus:*`],
@@ -60,17 +51,10 @@ export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<
       () => true,
       () => false,
     );
-    return { url: withUser(url, poolUserName(role), role.password), isKept };
+    return { url: withUser(url, { user: poolUserName(role), password: role.password }), isKept };
   } finally {
     client.disconnect();
   }
-}
-
-function withUser(server: string, user: string, password: string): string {
-  const url = new URL(server);
-  url.username = user;
-  url.password = password;
-  return url.href;
 }
 
 /** Key patterns give a meaning to these. */

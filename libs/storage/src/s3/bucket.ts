@@ -31,6 +31,9 @@ const connectTimeoutMs = 5_000;
 /** Idle timeout of a connection, in ms. */
 const idleTimeoutMs = 60_000;
 
+/** No artifact is named like this. */
+const unusedKey = 'sluice-ping';
+
 /** One bucket of an S3-compatible server, limited to the calls that every such server supports. */
 export class Bucket {
   private client: Promise<S3> | null = null;
@@ -106,8 +109,18 @@ export class Bucket {
     }));
   }
 
+  /** The credentials of a pool may not look at the bucket: then the server must know them. */
   async ping(): Promise<void> {
-    await this.ask((s3) => s3.headBucket({ Bucket: this.name }));
+    await this.ask(async (s3) => {
+      try {
+        await s3.headBucket({ Bucket: this.name });
+      } catch (error) {
+        if (statusOf(error) !== 403) throw error;
+        await s3.getObject({ Bucket: this.name, Key: unusedKey }).catch((reason: unknown) => {
+          if (!isMissing(reason) && (reason as Error).name !== 'AccessDenied') throw reason;
+        });
+      }
+    });
   }
 
   async close(): Promise<void> {
@@ -163,6 +176,9 @@ async function openClient(settings: S3Settings): Promise<S3> {
 
 function isMissing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
-  return error.name === 'NoSuchKey' || (status === 404 && error.name !== 'NoSuchBucket');
+  return error.name === 'NoSuchKey' || (statusOf(error) === 404 && error.name !== 'NoSuchBucket');
+}
+
+function statusOf(error: unknown): number | undefined {
+  return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 }

@@ -24,8 +24,11 @@ const maxRecordBytes = 16_384;
 /** Age above which a multipart upload is orphaned: its writer was killed. */
 const abandonedMs = 3_600_000;
 
+/** The scope of a model, or none, and the hour. */
+const folderPattern = /^(?:[0-9a-f]{12}-)?(\d{8})\/$/;
+
 /**
- * Artifacts in a bucket, laid out as in a folder: `<prefix><hour>/<id>` and beside it, written last, `<id>.json`. A
+ * Artifacts in a bucket: `<prefix><scope>-<hour>/<id>` and beside it, written last, `<id>.json`. Those of no model have no scope. A
  * lifecycle rule of the bucket may expire objects a day later than we do, as a second safeguard.
  */
 export class S3Store implements ArtifactStore {
@@ -36,6 +39,10 @@ export class S3Store implements ArtifactStore {
     private readonly artifactIds: ArtifactIdFactory,
     private readonly temporary = new TemporaryFolder(),
   ) {}
+
+  ofModel(modelId: string): S3Store {
+    return new S3Store(this.bucket, this.prefix, this.artifactIds.ofModel(modelId), this.temporary);
+  }
 
   reserve(kind: ArtifactKind, lifetimeMs?: number): string {
     return this.artifactIds.newId(kind, lifetimeMs);
@@ -111,8 +118,8 @@ export class S3Store implements ArtifactStore {
     const nowMs = this.artifactIds.clock.nowMs();
     let deleted = 0;
     for await (const folder of this.bucket.list(this.prefix)) {
-      const hour = folder.slice(this.prefix.length, -1);
-      if (/^\d{8}$/.test(hour) && hour <= hourOf(nowMs)) deleted += await this.sweepHour(folder, nowMs);
+      const [, hour] = folderPattern.exec(folder.slice(this.prefix.length)) ?? [];
+      if (hour !== undefined && hour <= hourOf(nowMs)) deleted += await this.sweepHour(folder, nowMs);
     }
     await this.abortAbandoned(nowMs);
     return deleted;
@@ -127,7 +134,8 @@ export class S3Store implements ArtifactStore {
   }
 
   private keyOf(id: string, expiresAtMs: number): string {
-    return `${this.prefix}${artifactPath(id, expiresAtMs)}`;
+    const scope = parseArtifactId(id)?.scope ?? null;
+    return `${this.prefix}${scope === null ? '' : `${scope}-`}${artifactPath(id, expiresAtMs)}`;
   }
 
   private async locate(id: string): Promise<{ record: ArtifactRecord; key: string }> {
@@ -153,8 +161,9 @@ export class S3Store implements ArtifactStore {
 
   /** Other applications may use the same bucket, also below the same prefix. */
   private isArtifact(key: string): boolean {
-    const [hour = '', id = '', ...more] = key.slice(this.prefix.length).split('/');
-    return /^\d{8}$/.test(hour) && parseArtifactId(id) !== null && more.length === 0;
+    const id = key.slice(key.lastIndexOf('/') + 1);
+    const parsed = parseArtifactId(id);
+    return parsed !== null && key === this.keyOf(id, parsed.expiresAtMs);
   }
 
   private async sweepHour(folder: string, nowMs: number): Promise<number> {

@@ -57,7 +57,7 @@ export class ImageEditor {
 
   async upscale(http: HttpExchange, wire: UpscaleImageRequest): Promise<Buffer> {
     const opened = await this.images.open(http, { name: undefined, type: 'upscale' });
-    const read = this.readerOf(http, { minPixels });
+    const read = this.readerOf(opened, { minPixels });
     const { artifactId, header } = await read(wire.image, { param: 'image', urls: false });
     const scale = upscaleFactor(wire.scale, header);
     requireRunFits(opened.resolved, { width: header.width, height: header.height, param: 'image' });
@@ -72,7 +72,7 @@ export class ImageEditor {
     const { image, ...from } = onlyImage(wire);
     const opened = await this.images.open(http, { name: backgroundTrait, type: 'inpaint' });
     assertOperation(opened.manifest, 'remove-background');
-    const { artifactId } = await this.readerOf(http, { maxPixels: maxImagePixels })(image, from);
+    const { artifactId } = await this.readerOf(opened, { maxPixels: maxImagePixels })(image, from);
     return await this.run(http, opened, plainPayload('remove-background', [artifactId]));
   }
 
@@ -95,7 +95,7 @@ export class ImageEditor {
     await requireEnhancer(this.rewriter, http, wire.enhance_prompt);
     const { prompt: given } = wire;
     if (wire.enhance_prompt === true) await this.images.screen(opened, { ...plainPayload('edit', []), prompt: given });
-    const taken = await this.readAll(http, order);
+    const taken = await this.readAll(opened, order);
     requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));
     const limited = await opened.limit();
     const { payload, announce } = await this.payloadOf(http, { order, plan, taken, manifest, limited });
@@ -105,10 +105,13 @@ export class ImageEditor {
   }
 
   private async readAll(
-    http: HttpExchange,
+    opened: ModelRequest,
     { images, param, maskParam = param, isOpenai = false }: EditOrder,
   ): Promise<TakenImage[]> {
-    const read = this.readerOf(http, { minPixels: isOpenai ? minOpenaiPixels : minPixels, maxPixels: maxImagePixels });
+    const read = this.readerOf(opened, {
+      minPixels: isOpenai ? minOpenaiPixels : minPixels,
+      maxPixels: maxImagePixels,
+    });
     const taken: TakenImage[] = [];
     for (const [index, image] of images.entries()) {
       taken.push(await read(image, { param: index === 0 ? param : maskParam, urls: true }));
@@ -159,8 +162,8 @@ export class ImageEditor {
     return sendImage(http.reply, images[0], 'INFERENCE_FAILED', 'The model returned no image.');
   }
 
-  private readerOf(http: HttpExchange, limits: ImageLimits) {
-    const reader = this.artifacts.inputsOf(http, lifetimeMs);
+  private readerOf({ http, manifest }: ModelRequest, limits: ImageLimits) {
+    const reader = this.artifacts.inputsOf(http, manifest.id, lifetimeMs);
     return (image: WireImage, from: { param: string; urls: boolean }) =>
       reader.image(image, { ...from, base64: true, maxBytes: maxImageBytes, timeoutMs, limits });
   }

@@ -41,7 +41,8 @@ export class VoicesService {
     await this.repository.forgetExpired();
     const { contentType, bytes } = recording;
     const lifetimeMs = model.cloning.retention_days * dayMs;
-    const { id: sampleId, expiresAtMs } = await this.artifacts.put(bytes, { kind: 'input', contentType, lifetimeMs });
+    const artifacts = this.artifacts.ofModel(model.id);
+    const { id: sampleId, expiresAtMs } = await artifacts.put(bytes, { kind: 'input', contentType, lifetimeMs });
     const voice = { id: newVoiceHandle(), accountId, modelId: model.id, sampleId, expiresAt: new Date(expiresAtMs) };
     await this.repository.add(voice);
     return voice;
@@ -70,7 +71,8 @@ export class VoicesService {
     const voice = await this.repository.find({ id, accountId, modelId });
     const lifetimeMs = cloning.retention_days * dayMs;
     if (voice === null || voice.expiresAt.getTime() - Date.now() > lifetimeMs - dayMs) return;
-    const { id: sampleId, expiresAtMs } = await this.artifacts.copy(voice.sampleId, { kind: 'input', lifetimeMs });
+    const artifacts = this.artifacts.ofModel(modelId);
+    const { id: sampleId, expiresAtMs } = await artifacts.copy(voice.sampleId, { kind: 'input', lifetimeMs });
     const isOurs = await this.repository.prolong(id, voice.sampleId, { sampleId, expiresAt: new Date(expiresAtMs) });
     if (!isOurs) await this.artifacts.delete(sampleId);
   }

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { HttpExchange, MediaInputReader, MediaArtifacts } from '#gateway';
+import type { MediaInputReader, MediaArtifacts, ModelRequest } from '#gateway';
 import { type MediaContainer, probeAudio, sniffContainer } from '#media';
 import type { ArtifactRecord } from '#storage';
 import { maxAudioSeconds, quotedSeconds } from '../contract/transcription.meter.js';
@@ -34,10 +34,10 @@ export const timeoutMs = 120_000;
  */
 export async function readRecording(
   artifacts: MediaArtifacts,
-  http: HttpExchange,
+  { http, manifest }: ModelRequest,
   source: RecordingSource,
 ): Promise<StoredRecording> {
-  const reader = artifacts.inputsOf(http, lifetimeMs);
+  const reader = artifacts.inputsOf(http, manifest.id, lifetimeMs);
   if ('url' in source) {
     const limits = { maxBytes: maxVideoBytes, param: 'url', timeoutMs };
     return await measure(reader, await reader.file(source.url, { ...limits, dataUrls: false }), 'url');

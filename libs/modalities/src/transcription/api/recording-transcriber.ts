@@ -21,7 +21,7 @@ export class RecordingTranscriber extends InputTranscriber {
 
   async prepare(model: ModelRequest, recording: RecordingInput): Promise<InputTranscription> {
     model.requireServed();
-    const reader = this.artifacts.inputsOf(model.http, lifetimeMs);
+    const reader = this.artifacts.inputsOf(model.http, model.manifest.id, lifetimeMs);
     const record = await stored(reader, recording);
     const seconds = await measure(reader, record, recording);
     const { pricing } = await model.price();
@@ -43,7 +43,8 @@ export class RecordingTranscriber extends InputTranscriber {
 }
 
 async function stored(reader: MediaInputReader, { source }: RecordingInput): Promise<ArtifactRecord> {
-  return 'stored' in source ? source.stored : await reader.store(source.bytes, { maxBytes: maxVideoBytes });
+  if ('stored' in source) return await reader.adopt(source.stored);
+  return await reader.store(source.bytes, { maxBytes: maxVideoBytes });
 }
 
 /** Returns the most seconds that a recording is charged for; 0 for a video without sound. */

@@ -76,7 +76,7 @@ export class TranscriptionController {
     const opened = await this.pipeline.open(http, { name: name || undefined, type: 'asr' });
     if (options.translate === true) requireTranslation(opened.manifest);
     const limited = await opened.limit();
-    const { artifactId, quotedSeconds } = await readRecording(this.artifacts, http, source);
+    const { artifactId, quotedSeconds } = await readRecording(this.artifacts, opened, source);
     const amountNano = quoteTranscription(quotedSeconds, limited.price.pricing);
     const payload = { ...options, artifactId, maxSeconds: quotedSeconds };
     const order = { definition: transcriptionJob, payload, bounds: boundTranscription(quotedSeconds), amountNano };

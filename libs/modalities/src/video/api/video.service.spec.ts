@@ -77,6 +77,7 @@ async function run(
   };
   const tools = { require: () => undefined } as never;
   const artifacts = {
+    ofModel: (): never => artifacts,
     reserve: (_kind: string, lifetimeMs?: number) => `r${lifetimes.push(lifetimeMs)}`,
     delete: () => Promise.resolve(),
   } as never;

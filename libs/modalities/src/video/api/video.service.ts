@@ -57,10 +57,10 @@ export class VideoService {
     await this.tools.require();
     const limited = await opened.limit();
     const pricing = limited.price.pricing;
-    const inputReader = this.readerOf(http);
+    const inputReader = this.readerOf(opened);
     const requireFits = (demand: RunDemand): void => requireRunFits(opened.resolved, demand);
     const made = await videoPayload(plan, { model, inputReader, pricing, requireFits });
-    const resultId = model.privateDelivery ? this.urls.reserveResult() : null;
+    const resultId = model.privateDelivery ? this.urls.reserveResult(model.id) : null;
     const queueId = await limited.queue(
       {
         definition: videoJob,
@@ -84,10 +84,10 @@ export class VideoService {
     opened.requireServed();
     await this.tools.require();
     await opened.limit();
-    return (await readVideo(this.readerOf(opened.http), url, model.maxSourceSeconds)).probe.durationSeconds;
+    return (await readVideo(this.readerOf(opened), url, model.maxSourceSeconds)).probe.durationSeconds;
   }
 
-  private readerOf(http: HttpExchange) {
-    return this.artifacts.inputsOf(http, this.config.mediaDeadlineMs + marginMs);
+  private readerOf({ http, manifest }: ModelRequest) {
+    return this.artifacts.inputsOf(http, manifest.id, this.config.mediaDeadlineMs + marginMs);
   }
 }

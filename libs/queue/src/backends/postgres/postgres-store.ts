@@ -2,6 +2,7 @@ import type { BackendFactory, IQueueBackend } from 'bullmq';
 import { PostgresQueueBackend } from '../bull-library.js';
 import { backOffMs, fetchedJob, pause, storeCall, storeUnavailable } from '../store-call.js';
 import type {
+  AppendedJob,
   ClaimingWorker,
   DelayedQueue,
   FetchedJob,
@@ -12,10 +13,11 @@ import type {
   StoreConnection,
   StoreOptions,
 } from '../store.js';
+import { appendJob } from './append-job.js';
 import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
-import { isLostConnection, SharedPostgresConnection } from './shared-connection.js';
+import { isLostConnection, queueSchema, SharedPostgresConnection } from './shared-connection.js';
 
 /** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;
@@ -38,7 +40,7 @@ export class PostgresStore implements Store {
 
   static async open({ url, namespace, clientName, warn }: StoreOptions): Promise<PostgresStore> {
     // Always qualified: a schema named like a role comes first in that role's search path, before our own tables.
-    const connection = new SharedPostgresConnection({ url, schema: `${namespace}_queue`, clientName });
+    const connection = new SharedPostgresConnection({ url, schema: queueSchema(namespace), clientName });
     connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
     try {
       await migrateWhenReachable(connection);
@@ -65,6 +67,8 @@ export class PostgresStore implements Store {
   release({ name }: DelayedQueue, jobId: string): Promise<boolean> {
     return releaseDelayedJob(this.connection.pool, name, { jobId, isAnnounced: true });
   }
+
+  readonly append = (queue: string, job: AppendedJob): Promise<void> => appendJob(this.connection.pool, queue, job);
 
   isReachable(): boolean {
     return this.bus.isConnected();

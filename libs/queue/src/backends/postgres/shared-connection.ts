@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import type { PostgresConnection as BullMQConnection } from 'bullmq';
+import { PlatformError } from '#common';
 import {
   assertSchemaCompatibility,
   LATEST_SCHEMA_VERSION,
@@ -14,6 +15,11 @@ const poolSize = 8;
 
 /** Timeout after which an unresponsive connection is dropped, since the other side may be gone silently. In ms. */
 const queryTimeoutMs = 10_000;
+
+/** The schema of BullMQ's tables. */
+export function queueSchema(namespace: string): string {
+  return `${namespace}_queue`;
+}
 
 export type ListenClient = Awaited<ReturnType<BullMQConnection['getListenClient']>>;
 
@@ -90,6 +96,7 @@ export class SharedPostgresConnection extends PostgresConnection {
     const client = await this.pool.connect();
     try {
       if ((await currentVersion(client, this.schema)) >= LATEST_SCHEMA_VERSION) return;
+      await requireMigrator(client, this.schema);
       await runMigrations(await withoutCreatingSchema(client, this.schema), this.schema);
     } finally {
       client.release();
@@ -118,6 +125,16 @@ async function currentVersion(client: PoolClient, schema: string): Promise<numbe
     if (error instanceof SchemaMigrationRequiredError) return 0;
     throw error;
   }
+}
+
+/** The roles of pools may not change tables, and a new version of BullMQ may bring tables that they may not read yet. */
+async function requireMigrator(client: PoolClient, schema: string): Promise<void> {
+  const sql = "SELECT has_schema_privilege(oid, 'CREATE') AS may FROM pg_namespace WHERE nspname = $1";
+  const { rows } = await client.query(sql, [schema]);
+  if ((rows as { may: boolean }[])[0]?.may !== false) return;
+  const then = 'then run `sluice pools credentials` again for the pool of this worker';
+  const message = `The tables of the queue are older than this version: start api or ops of this version, ${then}.`;
+  throw new PlatformError('SERVICE_UNAVAILABLE', message);
 }
 
 /**

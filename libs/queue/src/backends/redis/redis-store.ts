@@ -40,6 +40,7 @@ const measureEveryMs = 1_000;
 /** Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per reply channel. */
 export class RedisStore implements Store {
   readonly kind = 'redis';
+  readonly append = null;
   readonly bus: MessageBus;
   readonly replyLink: ReplyLink;
   private readonly readers: Redis[] = [];

@@ -64,9 +64,9 @@ export class AdaptedParts {
   /** The parts of one request. */
   of(opened: ModelRequest): RequestParts {
     const { pipeline, transcriber, describer, cache, config } = this;
-    const inputs = this.artifacts.inputsOf(opened.http, lifetimeMs);
+    const inputsFor = (modelId: string) => this.artifacts.inputsOf(opened.http, modelId, lifetimeMs);
     const { chatDeadlineMs: deadlineMs } = config;
-    const shared = { pipeline, transcriber, describer, cache, inputs, videos: this.videos.of(opened), deadlineMs };
+    const shared = { pipeline, transcriber, describer, cache, inputsFor, videos: this.videos.of(opened), deadlineMs };
     return new RequestParts(opened, shared);
   }
 }
@@ -76,7 +76,7 @@ interface Shared {
   transcriber: InputTranscriber;
   describer: ImageDescriber;
   cache: AdapterCache;
-  inputs: ReturnType<MediaArtifacts['inputsOf']>;
+  inputsFor: (modelId: string) => ReturnType<MediaArtifacts['inputsOf']>;
   videos: RequestVideos;
   deadlineMs: number;
 }
@@ -116,7 +116,7 @@ export class RequestParts {
   }
 
   private async image(part: ChatImagePart, param: string): Promise<PreparedPart> {
-    const image = await readChatImage(this.shared.inputs, part, param);
+    const image = await readChatImage(this.shared.inputsFor(this.opened.manifest.id), part, param);
     const runs = await this.descriptions([image], param, `${param}.image_url.url`);
     return { part, runs, textOf: (results) => describeImageFindings(results.map(([text = '']) => text)) };
   }
@@ -172,7 +172,13 @@ export class RequestParts {
     const runs: AdapterRun[] = [];
     for (const id of this.opened.manifest.inputAdapters?.image ?? []) {
       const model = await this.open(id, 'image', param);
-      const work = await describer.prepare(model, { images, param: field, deadlineMs });
+      const inputs = this.shared.inputsFor(model.manifest.id);
+      const adopt = async ({ artifactId, sha256 }: { artifactId: string; sha256: string }) => ({
+        artifactId: (await inputs.adopt({ id: artifactId })).id,
+        sha256,
+      });
+      const copies = await Promise.all(images.map(adopt));
+      const work = await describer.prepare(model, { images: copies, param: field, deadlineMs });
       runs.push(this.cached('image', model, work, images.length * maxDescriptionLength));
     }
     return runs;

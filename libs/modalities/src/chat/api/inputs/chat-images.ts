@@ -54,7 +54,7 @@ export class ChatImages {
     const shown = can.supportsVideoInput ? await this.showVideos(messages, opened, can) : new Map<ChatPart, ChatPart>();
     if (positions.length === 0 && shown.size === 0) return messages;
     opened.requireServed();
-    const reader = this.artifacts.inputsOf(opened.http, lifetimeMs);
+    const reader = this.artifacts.inputsOf(opened.http, opened.manifest.id, lifetimeMs);
     for (const { part, param } of kept) {
       const { artifactId } = await readChatImage(reader, part, param);
       const stored: StoredImagePart = { ...part, stored: { artifactId, param } };

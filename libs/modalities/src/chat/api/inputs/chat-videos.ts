@@ -41,8 +41,8 @@ export class ChatVideos {
   constructor(@Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>) {}
 
   /** A reader of the videos of one request; what it stores is deleted when the request ends. */
-  of({ http }: ModelRequest): RequestVideos {
-    return new RequestVideos(this.artifacts.inputsOf(http, lifetimeMs));
+  of({ http, manifest }: ModelRequest): RequestVideos {
+    return new RequestVideos(this.artifacts.inputsOf(http, manifest.id, lifetimeMs));
   }
 }
 

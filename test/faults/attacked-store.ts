@@ -1,0 +1,111 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { ensureQueueRole } from '#platform/migrations';
+import { ensurePostgresPoolRole, ensureRedisPoolRole } from '#queue/roles';
+import type { Platform } from '#test/platform';
+
+export interface AttackedNames {
+  own: string;
+  victim: string;
+}
+
+/** The store of a queue, as its operator sees it and as the user of a pool that serves the model `own`. */
+export interface AttackedStore {
+  /** With the user of the pool. */
+  readonly url: string;
+  /** Commands that would show or change jobs, results and replies of others. */
+  commands(requestId: string, replyAddress: string): string[];
+  /** Runs one as the user of the pool. Resolves to whether it showed or changed anything; rejects when it was refused. */
+  attack(command: string): Promise<boolean>;
+  /** A running job of the victim, as it is stored. */
+  runningJob(): Promise<{ id: string; stored: string } | null>;
+  close(): Promise<void>;
+}
+
+const namespace = 'sluice';
+
+export async function openAttackedStore(
+  platform: Platform,
+  transport: 'redis' | 'postgres',
+  names: AttackedNames,
+): Promise<AttackedStore> {
+  const role = { namespace, pool: 'stolen', password: 'f33', modelIds: [names.own], modalities: ['chat'] };
+  if (transport === 'redis') {
+    const { url } = await ensureRedisPoolRole(platform.redis.url, role);
+    return openRedis(platform.redis.url, url, names);
+  }
+  const { databaseUrl, secretKey } = platform;
+  const queueUrl = await ensureQueueRole({ url: databaseUrl, secretKey });
+  const { url } = await ensurePostgresPoolRole({ url: queueUrl, adminUrl: databaseUrl }, role);
+  return await openPostgres(databaseUrl, url, names);
+}
+
+function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames): AttackedStore {
+  const [operator, client] = [new Redis(operatorUrl), new Redis(url)];
+  const queue = `${namespace}:chat.${victim}`;
+  return {
+    url,
+    commands: (requestId, replyAddress) => [
+      'KEYS *',
+      'SCAN 0',
+      `HGETALL ${queue}:${requestId}`,
+      `LRANGE ${queue}:wait 0 -1`,
+      `DEL ${queue}:${requestId}`,
+      'LRANGE sluice:job-results:wait 0 -1',
+      'DEL sluice:job-results:wait',
+      `XRANGE sluice:reply:${replyAddress} - +`,
+      'MONITOR',
+      'CONFIG GET requirepass',
+      'ACL LIST',
+      'FLUSHALL',
+    ],
+    attack: async (command) => {
+      const [name = '', ...rest] = command.split(' ');
+      await client.call(name, ...rest);
+      return true;
+    },
+    runningJob: async () => {
+      const [id] = await operator.lrange(`${queue}:active`, 0, -1);
+      return id === undefined ? null : { id, stored: (await operator.hget(`${queue}:${id}`, 'data')) ?? '' };
+    },
+    close: async () => {
+      client.disconnect();
+      operator.disconnect();
+    },
+  };
+}
+
+async function openPostgres(operatorUrl: string, url: string, { own, victim }: AttackedNames): Promise<AttackedStore> {
+  const options = `-c search_path=${namespace}_queue`;
+  const operator = new pg.Client({ connectionString: operatorUrl, options });
+  const client = new pg.Client({ connectionString: url, options });
+  await Promise.all([operator.connect(), client.connect()]);
+  const queue = `chat.${victim}`;
+  return {
+    url,
+    commands: (requestId) => [
+      `SELECT * FROM job WHERE queue <> 'chat.${own}'`,
+      `SELECT * FROM event WHERE queue <> 'chat.${own}'`,
+      `SELECT * FROM move_to_active('${queue}', 'stolen', 60000, ${Date.now()}, 'stolen', NULL, NULL)`,
+      `UPDATE job SET state = 'failed' WHERE id = '${requestId}'`,
+      `DELETE FROM job WHERE queue <> 'chat.${own}'`,
+      `INSERT INTO meta (queue, field, value) VALUES ('${queue}', 'paused', '1')`,
+      `SELECT pause('${queue}', true)`,
+      `INSERT INTO job (queue, id, seq, name, state, added_at_ms) VALUES ('${queue}', 'forged', 1, 'x', 'waiting', 0)`,
+      'SELECT * FROM public.job_payloads',
+      'SELECT * FROM public.accounts',
+      'SELECT * FROM public.ledger_entries',
+      'ALTER TABLE job DISABLE ROW LEVEL SECURITY',
+      'SET ROLE postgres',
+      `COPY migration TO PROGRAM 'true'`,
+    ],
+    attack: async (command) => ((await client.query(command)).rowCount ?? 0) > 0,
+    runningJob: async () => {
+      const sql = `SELECT id, data::text AS stored FROM job WHERE queue = $1 AND state = 'active'`;
+      return (await operator.query<{ id: string; stored: string }>(sql, [queue])).rows[0] ?? null;
+    },
+    close: async () => {
+      await Promise.all([operator.end(), client.end()]);
+    },
+  };
+}
