@@ -3,7 +3,7 @@ import { instructionTrait, type ModelManifest, type TextConstraints, validateMan
 import { PlatformError } from '#common';
 import type { WeightFormat } from './convert/conversion-options.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
-import { convertedBytes, type GgufDescription } from './source/gguf-description.js';
+import { cacheBytes, convertedBytes, type GgufDescription } from './source/gguf-description.js';
 import { storedBytes } from './source/safetensors-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
 import type { SourceSettings } from './source/source-settings.js';
@@ -40,8 +40,8 @@ export interface DraftFacts {
   summary: string;
   /** Size of the files after installation. */
   weightsBytes: number;
-  /** Memory for the keys and values of one token; null if the source does not say. */
-  cacheBytesPerToken: number | null;
+  /** Memory for the keys and values of all requests; null if the source does not say. */
+  cacheBytes: number | null;
   /** Tokens that all requests together can keep. */
   cacheTokens: number;
 }
@@ -111,7 +111,7 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
     facts: {
       summary: `${type}${found.converts ? 'safetensors, served as float32' : `ONNX graph ${found.graphFile}`}`,
       weightsBytes: bytes,
-      cacheBytesPerToken: null,
+      cacheBytes: null,
       cacheTokens: found.kind === 'decoder' ? draftSlots * contextLength : 0,
     },
   };
@@ -175,7 +175,7 @@ function decoderFacts(found: GgufDescription, { kind, weights, bytes, contextLen
   return {
     summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${weights}`,
     weightsBytes: bytes,
-    cacheBytesPerToken: found.cacheBytesPerToken,
+    cacheBytes: cacheBytes(found, { slots: draftSlots, tokens: draftSlots * contextLength }),
     cacheTokens: draftSlots * contextLength,
   };
 }

@@ -7,13 +7,13 @@ import type { ManifestConverter } from '#model-registry/manifest';
 export const converterVersions: Record<ManifestConverter['kind'], string> = {
   none: 'none',
   llama2c: 'llama2c/3',
-  gguf: 'gguf/3',
+  gguf: 'gguf/4',
   tfjs: 'tfjs/1',
   'tfjs-graph': 'tfjs-graph/1',
   ncnn: 'ncnn/1',
   moonshine: 'moonshine/1',
   bert: 'bert/1',
-  safetensors: 'safetensors/1',
+  safetensors: 'safetensors/2',
   'prompt-encoder': 'prompt-encoder/1',
   onnx: 'onnx/1',
 };
