@@ -1,6 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { startPostgres } from './postgres-server.js';
-import { compileProgram, sourcePath } from './run-source.js';
+import { compileProgram, sourcePath } from '#test/run-source';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -36,7 +36,7 @@ describe('draftManifest of a GGUF file', () => {
     });
     const { shape } = tinyDecoder('llama', 1);
     expect(facts.summary).toContain('llama, 0.1 M parameters, GGUF with F32');
-    expect(facts.cacheBytesPerToken).toBe(8 * shape.layers * shape.keyValueHeads * shape.headSize);
+    expect(facts.cacheBytes).toBe(8 * shape.layers * shape.keyValueHeads * shape.headSize * facts.cacheTokens);
   });
 
   it('takes another precision and context', async () => {

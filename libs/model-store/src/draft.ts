@@ -36,8 +36,8 @@ export interface DraftFacts {
   summary: string;
   /** Size of the files after installation. */
   weightsBytes: number;
-  /** Memory for the keys and values of one token; null if the source does not say. */
-  cacheBytesPerToken: number | null;
+  /** Memory for the keys and values of all requests; null if the source does not say. */
+  cacheBytes: number | null;
   /** Tokens that all requests together can keep. */
   cacheTokens: number;
 }

@@ -55,6 +55,8 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
         last_index: int64([tokenIds.length - 1], [1]),
         wanted_ids: int64([0], [1, 1]),
       };
+      // The past of layers with a window begins with the first token: nothing is dropped.
+      if (session.inputNames.includes('window_starts')) feeds.window_starts = int64([0], [1]);
       cacheNames(layers).forEach((name, index) => {
         const buffer = cache.buffers[index] ?? new Float32Array(rowSize);
         feeds[`past_key_values.${name}`] = new Tensor('float32', buffer, [1, keyValueHeads, capacity, headSize]);

@@ -14,15 +14,15 @@ export function usableBytes(): number {
 
 /** What a source holds and what serving it takes, for the operator. */
 export function factsOf({ manifest, facts }: Draft): string[] {
-  const { cacheBytesPerToken, cacheTokens } = facts;
+  const { cacheBytes, cacheTokens } = facts;
   if (manifest.adapterOf !== undefined) {
     const memory = `memory: ${formatBytes(facts.weightsBytes)} beside ${manifest.adapterOf}`;
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
   const cache =
-    cacheBytesPerToken === null || cacheTokens === 0
+    cacheBytes === null || cacheTokens === 0
       ? ''
-      : `, up to ${formatBytes(cacheBytesPerToken * cacheTokens)} for the ${cacheTokens} tokens of all requests`;
+      : `, up to ${formatBytes(cacheBytes)} for the ${cacheTokens} tokens of all requests`;
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
   return [
     `${manifest.id}: ${facts.summary}${context}`,

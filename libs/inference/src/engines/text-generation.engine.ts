@@ -1,12 +1,11 @@
 import { contextOverflow, noTokens, PlatformError } from '#common';
-import { type CompiledConstraint, ConstraintCompiler } from '../constraints/constraint-compiler.js';
+import { ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { buildTokenTrie } from '../constraints/token-trie.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import type { TokenScore } from '../sampling/token-score.js';
-import type { PromptMedia } from '../scheduler/prompt-media.js';
-import { commonPrefix, minimumReuse, type PrefixScope } from '../scheduler/prefix-store.js';
+import { commonPrefix, minimumReuse } from '../scheduler/prefix-store.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
@@ -22,10 +21,11 @@ import {
 } from '../text/index.js';
 import { CallBudget } from './call-budget.js';
 import { type ChoiceDelta, ChoiceWriter } from './choice-writer.js';
+import type { ActiveRequest, PreparedPrompt } from './active-request.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
-import { ReasoningControl, type ReasoningPlan } from './reasoning-control.js';
+import { ReasoningControl } from './reasoning-control.js';
 import { ToolControl } from './tool-control.js';
 import {
   isBarePrompt,
@@ -62,43 +62,6 @@ export interface SchedulerTextEngineOptions {
   sink: TextGenerationSink;
   /** Maximum delay in ms to join text; default of `EventPublisher`. */
   gatherMs?: number;
-}
-
-/** A running request: one sequence per choice. */
-interface ActiveRequest {
-  request: TextGenerationRequest;
-  opensThinking: boolean;
-  promptTokens: number;
-  cachedTokens: number | null;
-  /** Leading tokens of the prompt that are to be cached. */
-  tokensToCache: number;
-  generatedTokens: number;
-  sequenceIds: string[];
-  openChoices: number;
-  /** Choices whose first text has been sent. */
-  begun: Set<number>;
-  cancelled: boolean;
-  error: unknown;
-  /** Gives up the memory of its constraint. */
-  release: () => void;
-}
-
-/** State shared by all choices of a request. */
-interface PreparedPrompt {
-  built: BuiltPrompt;
-  promptIds: Int32Array;
-  tokensToCache: number;
-  scope: PrefixScope;
-  /** 0: none. */
-  adapter: number;
-  maxNewTokens: number;
-  /** Null: the text may be anything. */
-  constraint: CompiledConstraint | null;
-  /** Images that are still to be read; null without any. */
-  images: PlacedImages | null;
-  media: PromptMedia | null;
-  /** Null: the model does not reason. */
-  reasoning: ReasoningPlan | null;
 }
 
 /**

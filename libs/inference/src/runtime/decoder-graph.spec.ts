@@ -53,6 +53,15 @@ describe('inspectDecoderGraph', () => {
     expect(inspectDecoderGraph(session(inputs, outputs))).toMatchObject({ kind: 'split', givesWanted: true });
   });
 
+  it('finds the window of each layer, if the graph takes where its past begins', () => {
+    const window = layer(1, 'float32', ['batch', 4, 'window_512', 64]);
+    const inputs = [...splitInputs, ...window, int64('window_starts', ['batch'])];
+    const windowsOf = (given: TensorDescription[]) =>
+      inspectDecoderGraph(session(given, splitOutputs)).caches.map((cache) => cache.window);
+    expect(windowsOf(inputs)).toEqual([undefined, undefined, 512, 512]);
+    expect(windowsOf([...splitInputs, ...window])).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
   it('accepts a split graph without top candidates', () => {
     const graph = inspectDecoderGraph(session(splitInputs, splitOutputs));
     expect(graph).toMatchObject({ kind: 'split', topSize: 0, hasLogSumExp: false });

@@ -14,6 +14,8 @@ export interface DecoderHints {
 export interface CacheNames {
   past: string;
   present: string | null;
+  /** Tokens that the layer sees, the newest included; absent: the whole context. */
+  window?: number;
 }
 
 export type IntegerType = 'int64' | 'int32';
@@ -27,7 +29,10 @@ interface DecoderGraphBase {
   vocabularySize: number;
 }
 
-/** Our own graph: past keys and values are plain inputs, and only new positions are returned. */
+/**
+ * Our own graph: past keys and values are plain inputs, and only new positions are returned. Layers with a window take
+ * their past from the position in `window_starts` on.
+ */
 export interface SplitGraph extends DecoderGraphBase {
   kind: 'split';
   /** Number of top logits selected by the graph; 0 without this output. */
@@ -59,6 +64,9 @@ export interface ConcatGraph extends DecoderGraphBase {
 
 export type DecoderGraph = SplitGraph | ConcatGraph;
 
+/** Name of the dimension of positions in the past of a layer with a window. */
+const windowPattern = /^window_(\d+)$/;
+
 const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value)$/;
 
 /**
@@ -89,7 +97,8 @@ function splitGraph(
   inputs: Descriptions,
   outputs: Descriptions,
 ): SplitGraph {
-  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'adapter_ids']);
+  const takesStarts = inputs.has('window_starts');
+  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids']);
   refuseUnknownInputs(inputs, known);
   if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
@@ -98,7 +107,7 @@ function splitGraph(
   return {
     ...base,
     kind: 'split',
-    caches: pasts.map(({ name }) => ({ past: name, present: null })),
+    caches: pasts.map((past) => ({ past: past.name, present: null, ...(takesStarts && windowOf(past)) })),
     topSize: Number.isInteger(topSize) ? topSize : 0,
     hasLogSumExp: outputs.has('lse'),
     givesWanted: inputs.has('wanted_ids') && outputs.has('wanted_logits'),
@@ -155,6 +164,11 @@ function describeCache(past: TensorDescription, hints: DecoderHints): Omit<BaseS
     kvHeads: fixedSize(heads, hints.kvHeads, 'num_key_value_heads'),
     headDim: fixedSize(dimension, hints.headDim, 'head_dim'),
   };
+}
+
+function windowOf({ shape: [, , positions] }: TensorDescription): { window?: number } {
+  const size = windowPattern.exec(String(positions))?.[1];
+  return size === undefined ? {} : { window: Number(size) };
 }
 
 function vocabularyOf(outputs: Descriptions, hints: DecoderHints): number {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CacheBlock, capacityFor } from './cache-block.js';
 import { FakeGraphSession } from './fake-graph-session.js';
 
-const shape = { caches: 2, heads: 3, dimension: 2 };
+const shape = { caches: [0, 1], heads: 3, dimension: 2 };
 
 /** Elements of one row of one cache, as seen by the graph. */
 function seen(block: CacheBlock, row: number, length: number): number[][] {
@@ -18,7 +18,7 @@ function seen(block: CacheBlock, row: number, length: number): number[][] {
 
 /** New positions of one row, filled with numbers that encode where they belong. */
 function fresh(seed: number, count: number): { data: Float32Array; batch: number; steps: number } {
-  const elements = shape.caches * shape.heads * count * shape.dimension;
+  const elements = shape.caches.length * shape.heads * count * shape.dimension;
   return { data: Float32Array.from({ length: elements }, (_, index) => seed * 1000 + index), batch: 1, steps: count };
 }
 
@@ -66,7 +66,10 @@ describe('CacheBlock', () => {
     const block = filled([2, 2]);
     block.resize({ rows: 2, capacity: 8, lengths: [2, 2] });
     const steps = 3;
-    const data = Float32Array.from({ length: shape.caches * 2 * shape.heads * steps * shape.dimension }, (_, i) => i);
+    const data = Float32Array.from(
+      { length: shape.caches.length * 2 * shape.heads * steps * shape.dimension },
+      (_, i) => i,
+    );
     block.write({ data, batch: 2, steps }, { batchIndex: 1, row: 0, position: 2, count: 2 });
     const firstHead = seen(block, 0, 4)[0]?.slice(4, 8);
     expect(firstHead).toEqual([18, 19, 20, 21]);

@@ -1,8 +1,9 @@
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 
-/** Sizes that are fixed while a model is loaded. `caches` counts keys and values of all layers. */
+/** Sizes that are fixed while a model is loaded. */
 export interface CacheShape {
-  caches: number;
+  /** Which of the graph's keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … */
+  caches: readonly number[];
   heads: number;
   dimension: number;
 }
@@ -24,9 +25,16 @@ export class CacheBlock {
     readonly shape: CacheShape,
   ) {}
 
+  /** Returns a block of the same caches with one row. */
+  newRow(capacity: number): CacheBlock {
+    const block = new CacheBlock(this.session, this.shape);
+    block.resize({ rows: 1, capacity, lengths: [] });
+    return block;
+  }
+
   /** Elements of one row over all caches. */
   get rowElements(): number {
-    return this.shape.caches * this.shape.heads * this.capacity * this.shape.dimension;
+    return this.shape.caches.length * this.shape.heads * this.capacity * this.shape.dimension;
   }
 
   /**
@@ -38,7 +46,7 @@ export class CacheBlock {
     if (rows === this.rowsAllocated && capacity === this.capacity) return;
     const elements = rows * this.shape.heads * capacity * this.shape.dimension;
     // Allocates first, so a failure leaves the block unchanged.
-    const targets = Array.from({ length: this.shape.caches }, (_, cache) => {
+    const targets = this.shape.caches.map((_, cache) => {
       const source = this.buffers[cache];
       return source && source.length >= elements ? source : new Float32Array(elements);
     });
@@ -76,7 +84,7 @@ export class CacheBlock {
   }
 
   /**
-   * Writes new positions returned by the graph, `[caches, batch, heads, steps, dimension]`. The first `count` of batch
+   * Writes new positions returned by the graph, `[all caches, batch, heads, steps, dimension]`. The first `count` of batch
    * row `batchIndex` go to row `row` from position `position` on.
    */
   write(
@@ -86,9 +94,9 @@ export class CacheBlock {
     const { heads, dimension } = this.shape;
     const stride = fresh.steps * dimension;
     const elements = target.count * dimension;
-    for (let cache = 0; cache < this.shape.caches; cache++) {
+    for (const [cache, source] of this.shape.caches.entries()) {
       const buffer = this.bufferOf(cache);
-      let from = (cache * fresh.batch + target.batchIndex) * heads * stride;
+      let from = (source * fresh.batch + target.batchIndex) * heads * stride;
       let to = (target.row * heads * this.capacity + target.position) * dimension;
       for (let head = 0; head < heads; head++) {
         // A plain loop is faster than a typed-array copy for the few hundred bytes of one position.
@@ -102,14 +110,23 @@ export class CacheBlock {
 
   /** Copies the first `length` positions of a row, also to another block. */
   copyRow(row: number, target: { block: CacheBlock; row: number }, length: number): void {
+    this.copyPositions({ row, from: 0, length }, { ...target, position: 0 });
+  }
+
+  /** Copies positions of a row, also within it. */
+  copyPositions(
+    { row, from, length }: { row: number; from: number; length: number },
+    target: { block: CacheBlock; row: number; position: number },
+  ): void {
     const { heads, dimension } = this.shape;
-    for (let cache = 0; cache < this.shape.caches; cache++) {
+    const elements = length * dimension;
+    for (let cache = 0; cache < this.shape.caches.length; cache++) {
       const source = this.bufferOf(cache);
       const destination = target.block.bufferOf(cache);
       for (let head = 0; head < heads; head++) {
-        const from = (row * heads + head) * this.capacity * dimension;
-        const to = (target.row * heads + head) * target.block.capacity * dimension;
-        destination.set(source.subarray(from, from + length * dimension), to);
+        const start = ((row * heads + head) * this.capacity + from) * dimension;
+        const to = ((target.row * heads + head) * target.block.capacity + target.position) * dimension;
+        destination.set(source.subarray(start, start + elements), to);
       }
     }
   }

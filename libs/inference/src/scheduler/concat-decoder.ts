@@ -15,6 +15,10 @@ class ConcatRow implements CacheRow {
   caches: GraphTensor[] = [];
   /** Added to the index of a position after the prompt. */
   shift = 0;
+
+  copyableLength(wanted: number): number {
+    return Math.min(wanted, this.reusableLength);
+  }
 }
 
 /** Tokens to append to a row, as the graph takes them. */

@@ -10,6 +10,8 @@ export interface CacheRow {
   readonly length: number;
   /** Number of leading positions that another row may copy with the same result as computing them. */
   readonly reusableLength: number;
+  /** Returns the largest number up to `wanted` that `copyPrefix` takes: layers with a window drop what is before it. */
+  copyableLength(wanted: number): number;
 }
 
 /** Logits that a step needs: none, the top candidates of each row, or all. */

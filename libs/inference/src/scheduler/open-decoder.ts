@@ -4,6 +4,7 @@ import { ConcatDecoder } from './concat-decoder.js';
 import type { Decoder } from './decoder.js';
 import { SplitDecoder } from './split-decoder.js';
 import type { TokenEmbedder } from './token-embedder.js';
+import type { WindowLimits } from './window-positions.js';
 
 /** Default number of prompt tokens computed between two decode steps. */
 export const defaultChunkTokens = 64;
@@ -14,10 +15,16 @@ export const defaultChunkTokens = 64;
  */
 export function openDecoder(
   session: GraphSession,
-  options: { slots: number; hints?: DecoderHints; chunkTokens?: number; embedder?: TokenEmbedder },
+  options: {
+    slots: number;
+    hints?: DecoderHints;
+    chunkTokens?: number;
+    embedder?: TokenEmbedder;
+    windowLimits?: WindowLimits;
+  },
 ): Decoder {
   const { embedder = null } = options;
   const graph = inspectDecoderGraph(session, { ...options.hints, takesEmbeddings: embedder !== null });
-  if (graph.kind === 'split') return new SplitDecoder(session, graph, options.slots);
+  if (graph.kind === 'split') return new SplitDecoder(session, graph, options.slots, options.windowLimits);
   return new ConcatDecoder(session, graph, { prefixGrain: options.chunkTokens ?? defaultChunkTokens, embedder });
 }

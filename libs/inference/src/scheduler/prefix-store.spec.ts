@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CacheRow, Decoder } from './decoder.js';
-import { type CachedPrefix, PrefixStore } from './prefix-store.js';
+import { type CachedPrefix, longestPrefix, PrefixStore } from './prefix-store.js';
 
 function open() {
   const released: CacheRow[] = [];
@@ -54,5 +54,30 @@ describe('cached prefixes', () => {
     for (const name of ['a', 'b']) add(name, 20);
     store.shrinkTo(40);
     expect(released()).toEqual(['turn 1', 'a']);
+  });
+});
+
+describe('longestPrefix', () => {
+  /** A row that has what is before position 40, and what the end of a prompt of 100 tokens sees. */
+  const row = {
+    length: 200,
+    reusableLength: 200,
+    copyableLength: (wanted: number) => (wanted >= 90 ? Math.min(wanted, 100) : Math.min(wanted, 40)),
+  };
+  const keys = Int32Array.from({ length: 200 }, (_, index) => index);
+  const scope = { label: 'a', sharedTokens: 0 };
+  const lengthFor = (grain: number, first = keys) =>
+    longestPrefix({ keys: first, scope }, [{ row, ids: keys, exactLength: 200, scope }], { grain, isExact: true })
+      ?.length;
+
+  it('is one that the row still has', () => {
+    expect(lengthFor(1)).toBe(100);
+    expect(lengthFor(1, keys.slice(0, 96))).toBe(95);
+    expect(lengthFor(1, keys.slice(0, 60))).toBe(40);
+  });
+
+  it('is still one when it is rounded to whole chunks', () => {
+    expect(lengthFor(32)).toBe(96);
+    expect(lengthFor(64)).toBeUndefined();
   });
 });

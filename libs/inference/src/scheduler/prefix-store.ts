@@ -1,3 +1,4 @@
+import { windowCacheLimits } from '#platform/memory';
 import type { CacheRow, Decoder } from './decoder.js';
 
 /** Who may copy a prefix. */
@@ -39,7 +40,7 @@ export interface FoundPrefix {
 export const minimumReuse = 16;
 
 /** Maximum number of entries, because every prompt is compared with all of them. */
-const maxEntries = 64;
+const maxEntries = windowCacheLimits.finishedRows;
 
 /** Rows of finished sequences, least recently used first. Sizes count in tokens. */
 export class PrefixStore {
@@ -117,10 +118,19 @@ export function longestPrefix(
     // Decided before any token is compared: what another scope holds can change neither a count nor the time.
     const reusable = Math.min(exact, entry.row.reusableLength, sharedLength(scope, entry.scope));
     const shared = commonPrefix(prompt, entry.ids, Math.min(reusable, prompt.length - 1));
-    const length = shared - (shared % grain);
+    const length = copyableLength(entry.row, shared, grain);
     if (length >= minimumReuse && length > (found?.length ?? 0)) found = { entry, length };
   }
   return found;
+}
+
+/** Returns the largest multiple of `grain` up to `wanted` that can be copied from the row. */
+function copyableLength(row: CacheRow, wanted: number, grain: number): number {
+  let length = wanted - (wanted % grain);
+  for (let copyable = row.copyableLength(length); copyable < length; copyable = row.copyableLength(length)) {
+    length = copyable - (copyable % grain);
+  }
+  return length;
 }
 
 /** Returns how many leading tokens prompts of two scopes may share. */

@@ -1,27 +1,19 @@
+import { windowCacheLimits } from '#platform/memory';
 import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import { freeOutput } from '../runtime/output-memory.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
-import { CacheBlock, capacityFor } from './cache-block.js';
+import { capacityFor } from './cache-block.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
-
-class SplitRow implements CacheRow {
-  length = 0;
-  /** Null without positions. A row of the running batch uses the batch's block. */
-  block: CacheBlock | null = null;
-  index = 0;
-
-  constructor(readonly adapter: number) {}
-
-  get reusableLength(): number {
-    return this.length;
-  }
-}
+import { type FreshPositions, heldInWindow, LayeredCache } from './layered-cache.js';
+import { type KeptWindow, SplitRow } from './split-row.js';
+import { type Span, type WindowLimits, windowStart } from './window-positions.js';
 
 interface RunInput {
   /** Tokens of each batch row, padded on the right to the longest. */
   tokenIds: ArrayLike<number>[];
-  pastLengths: number[];
+  /** Positions of each batch row in `past`. */
+  spans: readonly Span[];
   past: GraphTensor[];
   /** Adapter of each batch row. */
   adapters: number[];
@@ -31,15 +23,9 @@ interface RunInput {
   wantedIds?: (readonly number[])[];
 }
 
-interface Fresh {
-  data: Float32Array;
-  batch: number;
-  steps: number;
-}
-
 interface RunResult {
   feeds: Record<string, GraphTensor>;
-  fresh: Fresh;
+  fresh: FreshPositions;
   logits: LogitsBatch;
 }
 
@@ -47,8 +33,9 @@ interface RunResult {
 const maxSharedRows = 16;
 
 /**
- * Runs the split graph. Rows of the running batch are contiguous in one block: the last row fills any gap. Prompts of
- * several chunks have a separate block until they are complete, so they neither widen the batch nor pay for its width.
+ * Runs the split graph. Rows of the running batch are contiguous in one cache: the last row fills any gap. Prompts of
+ * several chunks have a separate cache until they are complete, so they neither widen the batch nor pay for its width.
+ * Before a run, layers with a window drop what no later token sees.
  */
 export class SplitDecoder implements Decoder {
   readonly kind = 'split';
@@ -61,10 +48,11 @@ export class SplitDecoder implements Decoder {
   cacheElementsFed = 0;
   runMs = 0;
 
-  private batch: CacheBlock;
+  private batch: LayeredCache;
   private readonly members: SplitRow[] = [];
   /** Cache input of rows without a past. */
-  private readonly nothing: CacheBlock;
+  private readonly nothing: LayeredCache;
+  private readonly window: KeptWindow | null;
   /** Freed by the next run: megabytes, at every step that fetches them. */
   private lastLogits: Float32Array | null = null;
   /** Parts that match the cache: valid between a decode step and the next change, while the layout is fixed. */
@@ -74,40 +62,49 @@ export class SplitDecoder implements Decoder {
     private readonly session: GraphSession,
     private readonly graph: SplitGraph,
     private readonly slots: number,
+    limits: WindowLimits = windowCacheLimits,
   ) {
     this.vocabularySize = graph.vocabularySize;
     this.topSize = graph.topSize;
     this.hasLogSumExp = graph.hasLogSumExp;
     this.givesWanted = graph.givesWanted;
-    this.batch = this.newBlock();
-    this.nothing = this.newBlock();
-    this.nothing.resize({ rows: maxSharedRows, capacity: 1, lengths: [] });
+    const windows = graph.caches.flatMap(({ window }) => window ?? []);
+    this.window = windows.length === 0 ? null : { ...limits, size: Math.max(...windows) };
+    this.batch = this.newCache();
+    this.nothing = this.newCache();
+    this.nothing.resize(maxSharedRows, { whole: 1, windowed: 1 }, []);
   }
 
   openRow(adapter = 0): CacheRow {
-    return new SplitRow(adapter);
+    return new SplitRow(this.window, adapter);
   }
 
   copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
     const source = ownRow(from);
     const target = ownRow(to);
     if (source.adapter !== target.adapter) throw new RangeError('The rows belong to different adapters.');
-    if (!source.block) return;
-    target.block = this.newBlock();
-    target.block.resize({ rows: 1, capacity: capacityFor(length), lengths: [] });
-    source.block.copyRow(source.index, { block: target.block, row: 0 }, length);
-    target.length = length;
+    if (!source.cache) return;
+    const start = this.window === null ? 0 : windowStart(length, this.window.size, this.window);
+    const cache = this.newCache();
+    cache.resize(1, { whole: capacityFor(length), windowed: capacityFor(length - start) }, []);
+    source.cache.whole.copyRow(source.index, { block: cache.whole, row: 0 }, length);
+    source.copyWindow({ start, length }, cache.windowed);
+    target.hold({ cache, head: null, tail: null, length, start });
+    if (target.headLength === 0) return;
+    target.head = cache.windowed.newRow(target.headLength);
+    source.copyWindow({ start: 0, length: target.headLength }, target.head);
   }
 
   async prefill(parts: readonly PrefillPart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     // They run in the batch, where each row must have a token at every step.
     if (parts.length > 1 && parts.some((part) => !part.final)) throw new RangeError('Only last parts may share a run.');
     const rows = parts.map((part) => ownRow(part.row));
+    for (const row of rows) row.dropUnseen();
     const past = this.prefillPast(rows);
     const fresh = await this.run(
       {
         tokenIds: parts.map((part) => part.tokenIds),
-        pastLengths: rows.map((row) => row.length),
+        spans: rows,
         past,
         adapters: rows.map((row) => row.adapter),
         rowIndexes: Int32Array.from(parts, (_, index) => index),
@@ -116,8 +113,9 @@ export class SplitDecoder implements Decoder {
     );
     parts.forEach((part, index) => {
       const row = ownRow(part.row);
-      this.ensureCapacity(row, row.length + part.tokenIds.length, part.final);
+      this.ensureCapacity(row, part.tokenIds.length, part.final);
       this.append(row, fresh.fresh, index, part.tokenIds.length);
+      if (part.final) row.promptLength = row.length;
     });
     freeOutput(fresh.fresh.data);
     return fresh.logits;
@@ -125,18 +123,26 @@ export class SplitDecoder implements Decoder {
 
   async extend(given: CacheRow, tokenIds: Int32Array): Promise<void> {
     const row = ownRow(given);
-    if (row.block !== this.batch) throw new RangeError('Only rows of the running batch are extended.');
+    if (row.cache !== this.batch) throw new RangeError('Only rows of the running batch are extended.');
+    row.dropUnseen();
     const past = this.batch.tensors(row.index, 1);
-    const own = { tokenIds: [tokenIds], pastLengths: [row.length], adapters: [row.adapter] };
-    const { fresh } = await this.run({ ...own, past, rowIndexes: Int32Array.of(0) }, 'none');
-    this.fitBatch(this.members.length, 0, row.length + tokenIds.length);
+    const input = {
+      tokenIds: [tokenIds],
+      spans: [row],
+      past,
+      adapters: [row.adapter],
+      rowIndexes: Int32Array.of(0),
+    };
+    const { fresh } = await this.run(input, 'none');
+    this.fitBatch(this.members.length, grown(row, tokenIds.length));
     this.append(row, fresh, 0, tokenIds.length);
     freeOutput(fresh.data);
   }
 
   async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     if (parts.length !== this.members.length) throw new RangeError('A decode step must name every row of the batch.');
-    this.fitBatch(this.members.length, 1);
+    for (const row of this.members) row.dropUnseen();
+    this.fitBatch(this.members.length, ...this.members.map((row) => grown(row, 1)));
     const rows = parts.map((part) => ownRow(part.row));
     const tokenIds: number[][] = new Array(parts.length);
     const wantedIds: (readonly number[])[] = new Array(parts.length);
@@ -149,7 +155,7 @@ export class SplitDecoder implements Decoder {
     const result = await this.run(
       {
         tokenIds,
-        pastLengths: this.members.map((row) => row.length),
+        spans: this.members,
         past: this.batch.tensors(0, this.members.length),
         adapters: this.members.map((row) => row.adapter),
         rowIndexes,
@@ -172,12 +178,13 @@ export class SplitDecoder implements Decoder {
 
   retain(row: CacheRow): CacheRow {
     const source = ownRow(row);
-    const kept = new SplitRow(source.adapter);
-    if (source.block && source.length > 0) {
-      kept.block = this.newBlock();
-      kept.block.resize({ rows: 1, capacity: source.length, lengths: [] });
-      source.block.copyRow(source.index, { block: kept.block, row: 0 }, source.length);
-      kept.length = source.length;
+    const kept = new SplitRow(this.window, source.adapter);
+    if (source.cache && source.length > 0) {
+      const cache = this.newCache();
+      cache.resize(1, { whole: source.length, windowed: heldInWindow(source) }, []);
+      source.cache.copyRow(source.index, { cache, row: 0 }, source);
+      const { length, start, head, tail } = source;
+      kept.hold({ cache, head, tail, length, start });
     }
     this.release(row);
     return kept;
@@ -185,11 +192,10 @@ export class SplitDecoder implements Decoder {
 
   release(row: CacheRow, tainted = false): void {
     const disconnected = ownRow(row);
-    if (disconnected.block === this.batch) this.leaveBatch(disconnected);
-    disconnected.block = null;
-    disconnected.length = 0;
+    if (disconnected.cache === this.batch) this.leaveBatch(disconnected);
+    disconnected.hold({ cache: null, head: null, tail: null, length: 0, start: 0 });
     this.lastDecode = null;
-    if (tainted && this.batch.rows > 0) this.batch.scrub(this.members.map((member) => member.length));
+    if (tainted && this.batch.rows > 0) this.batch.scrub(this.members);
   }
 
   async close(): Promise<void> {
@@ -197,38 +203,39 @@ export class SplitDecoder implements Decoder {
     await this.session.release();
   }
 
-  private newBlock(): CacheBlock {
-    const { caches, kvHeads, headDim } = this.graph;
-    return new CacheBlock(this.session, { caches: caches.length, heads: kvHeads, dimension: headDim });
+  private newCache(): LayeredCache {
+    return new LayeredCache(this.session, this.graph);
   }
 
   /**
    * Moves rows into the batch if several with positions run together, because these must be contiguous; a single row
-   * uses its own block.
+   * uses its own cache.
    */
   private prefillPast(rows: SplitRow[]): GraphTensor[] {
     if (rows.every((row) => row.length === 0)) return this.nothing.tensors(0, rows.length);
     const [only] = rows;
-    if (rows.length === 1 && only?.block) return only.block.tensors(only.index, 1);
+    if (rows.length === 1 && only?.cache) return only.cache.tensors(only.index, 1);
     const first = this.members.length;
-    for (const row of rows) this.joinBatch(row, row.length);
+    for (const row of rows) this.joinBatch(row, 0);
     return this.batch.tensors(first, rows.length);
   }
 
-  private ensureCapacity(row: SplitRow, length: number, final: boolean): void {
-    if (row.block === this.batch) return this.fitBatch(this.members.length, 0, length);
-    if (final) return this.joinBatch(row, length);
-    row.block ??= this.newBlock();
-    if (row.block.capacity < length) {
-      row.block.resize({ rows: 1, capacity: capacityFor(length), lengths: [row.length] });
-    }
+  /** Makes room for `more` positions. */
+  private ensureCapacity(row: SplitRow, more: number, final: boolean): void {
+    if (row.cache === this.batch) return this.fitBatch(this.members.length, grown(row, more));
+    if (final) return this.joinBatch(row, more);
+    row.cache ??= this.newCache();
+    const { length, start } = grown(row, more);
+    const { whole, windowed } = row.cache;
+    if (whole.capacity >= length && windowed.capacity >= length - start) return;
+    row.cache.resize(1, { whole: capacityFor(length), windowed: capacityFor(length - start) }, [row]);
   }
 
-  private joinBatch(row: SplitRow, length: number): void {
-    this.fitBatch(this.members.length + 1, 0, length);
-    const target = { block: this.batch, row: this.members.length };
-    if (row.block) row.block.copyRow(row.index, target, row.length);
-    row.block = this.batch;
+  private joinBatch(row: SplitRow, more: number): void {
+    this.fitBatch(this.members.length + 1, grown(row, more));
+    const target = { cache: this.batch, row: this.members.length };
+    if (row.cache) row.cache.copyRow(row.index, target, row);
+    row.cache = this.batch;
     row.index = target.row;
     this.members.push(row);
   }
@@ -236,28 +243,23 @@ export class SplitDecoder implements Decoder {
   private leaveBatch(row: SplitRow): void {
     const last = this.members.pop();
     // An empty batch frees its memory; the next row starts with a small one.
-    if (this.members.length === 0) this.batch = this.newBlock();
+    if (this.members.length === 0) this.batch = this.newCache();
     if (!last || last === row) return;
-    this.batch.copyRow(last.index, { block: this.batch, row: row.index }, last.length);
+    this.batch.copyRow(last.index, { cache: this.batch, row: row.index }, last);
     last.index = row.index;
     this.members[row.index] = last;
   }
 
-  /** Sizes the batch for `rows` rows, each with `more` further positions, one with `length` in total. */
-  private fitBatch(rows: number, more: number, length = 0): void {
-    const lengths = this.members.map((member) => member.length);
-    const needed = capacityFor(Math.max(length, ...lengths.map((held) => held + more)));
-    // Shrinking copies all rows, so it waits until it saves a substantial part of every step.
-    const fits = needed <= this.batch.capacity && needed > this.batch.capacity * 0.625;
-    const capacity = fits ? this.batch.capacity : needed;
+  /** Sizes the batch for `rows` rows: those that it has, and what some of them are to have. */
+  private fitBatch(rows: number, ...wanted: Span[]): void {
     const allocated =
       this.batch.rows >= rows ? this.batch.rows : Math.min(this.slots, Math.max(rows, this.batch.rows * 2));
-    this.batch.resize({ rows: Math.max(rows, allocated), capacity, lengths });
+    this.batch.fit(Math.max(rows, allocated), [...this.members, ...wanted], this.members);
   }
 
-  private append(row: SplitRow, fresh: Fresh, batchIndex: number, count: number): void {
-    if (!row.block) throw new RangeError('A row without a block cannot take tokens.');
-    row.block.write(fresh, { batchIndex, row: row.index, position: row.length, count });
+  private append(row: SplitRow, fresh: FreshPositions, batchIndex: number, count: number): void {
+    if (!row.cache) throw new RangeError('A row without a cache cannot take tokens.');
+    row.cache.append(fresh, { batchIndex, row: row.index, count }, row);
     row.length += count;
   }
 
@@ -284,9 +286,17 @@ export class SplitDecoder implements Decoder {
     });
     const feeds: Record<string, GraphTensor> = {
       input_ids: this.session.tensor('int64', ids, [batch, steps]),
-      past_lens: this.session.tensor('int64', BigInt64Array.from(input.pastLengths, BigInt), [batch]),
+      past_lens: this.session.tensor(
+        'int64',
+        BigInt64Array.from(input.spans, ({ length }) => BigInt(length)),
+        [batch],
+      ),
       last_index: this.session.tensor('int64', last, [batch]),
     };
+    if (this.window !== null) {
+      const starts = BigInt64Array.from(input.spans, ({ start }) => BigInt(start));
+      feeds['window_starts'] = this.session.tensor('int64', starts, [batch]);
+    }
     if (this.graph.takesAdapters) {
       feeds['adapter_ids'] = this.session.tensor('int64', BigInt64Array.from(input.adapters, BigInt), [batch]);
     }
@@ -342,6 +352,10 @@ export class SplitDecoder implements Decoder {
       wantedSize: wanted?.dims[1] ?? 0,
     };
   }
+}
+
+function grown({ length, start }: Span, more: number): Span {
+  return { length: length + more, start };
 }
 
 function ownRow(row: CacheRow): SplitRow {

@@ -121,7 +121,7 @@ describe('the converter of safetensors', async () => {
     const input = await inputOf('llama');
     await edit(input, 'generation_config.json', (file) => Object.assign(file, { eos_token_id: [1, 4] }));
     const { outputFolder, files, converter } = await convert(input, { contextLength: 128 });
-    expect(converter).toBe('safetensors/1 stored');
+    expect(converter).toBe('safetensors/2 stored');
     expect(files.toSorted()).toEqual([
       'chat_template.jinja',
       'config.json',
@@ -148,9 +148,9 @@ describe('the converter of safetensors', async () => {
 
   it('rounds nothing unless asked', async () => {
     const input = await inputOf('qwen2');
-    expect((await convert(input)).converter).toBe('safetensors/1 stored');
+    expect((await convert(input)).converter).toBe('safetensors/2 stored');
     const { outputFolder, converter } = await convert(input, { weights: 'int8' });
-    expect(converter).toBe('safetensors/1 int8 blockSize=32 head=int8');
+    expect(converter).toBe('safetensors/2 int8 blockSize=32 head=int8');
     const [{ ids, logits } = expect.fail()] = await expectedTexts('qwen2');
     const [row = expect.fail()] = await steps(outputFolder, [ids], 1);
     const difference = largestDifference(row, logits[0] ?? row);
@@ -201,7 +201,7 @@ describe('packed checkpoints', () => {
   ])('keep their codes, scales and zero points: %s', async (name, hasZeros) => {
     const input = await inputOf(name);
     const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
-    expect(stored.converter).toBe('safetensors/1 stored');
+    expect(stored.converter).toBe('safetensors/2 stored');
     const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
     for (const part of ['query', 'key', 'value', 'attention_output', 'gate', 'up', 'down']) {
       const layer = `layers.0.${part}`;

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ggufInteger, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { linearFormat } from '../convert/conversion-options.js';
@@ -11,7 +12,7 @@ import { readGgufHeader } from '../convert/gguf/gguf-reader.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
 import { InputFile } from '../convert/input-file.js';
 import { initializerBytes } from '../onnx/onnx-types.js';
-import { convertedBytes, describeGguf } from './gguf-description.js';
+import { cacheBytes, convertedBytes, describeGguf } from './gguf-description.js';
 
 let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'description-'))));
@@ -46,5 +47,22 @@ describe('convertedBytes', () => {
       expect(estimate / actual).toBeGreaterThan(0.97);
       expect(estimate / actual).toBeLessThan(1.03);
     });
+  });
+});
+
+describe('cacheBytes', () => {
+  const described = async (window: number) => {
+    const parts = splitGguf(await ggufFile(tinyDecoder('llama', 1)));
+    parts.metadata.set('llama.context_length', ggufInteger(32_768));
+    if (window > 0) parts.metadata.set('llama.attention.sliding_window', ggufInteger(window));
+    return withFile(joinGguf(parts), (file) => describeGguf([file]));
+  };
+
+  it('follows the window of the layers that have one, and not the context', async () => {
+    const rows = { slots: 8, tokens: 8 * 32_768 };
+    const [whole, windowed] = [await described(0), await described(128)];
+    expect(cacheBytes(whole, rows)).toBe(whole.cacheBytesPerToken * rows.tokens);
+    expect(windowed).toMatchObject({ cacheBytesPerToken: 0, windowCache: { bytesPerToken: whole.cacheBytesPerToken } });
+    expect(cacheBytes(windowed, rows) / cacheBytes(whole, rows)).toBeLessThan(0.5);
   });
 });

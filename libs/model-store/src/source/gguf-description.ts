@@ -1,3 +1,4 @@
+import { windowCachePositions } from '#platform/memory';
 import type { ByteSource } from '../convert/byte-source.js';
 import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
@@ -24,8 +25,10 @@ export interface GgufDescription {
   /** The weights' format of the same precision. */
   weights: WeightFormat;
   hasChatTemplate: boolean;
-  /** Keys and values of one token in all layers. */
+  /** Keys and values of one token in the layers that see the whole context. */
   cacheBytesPerToken: number;
+  /** The same in layers with a window of `size` tokens; null without such layers. */
+  windowCache: { size: number; bytesPerToken: number } | null;
   /** Values of the embeddings, and as many of the output layer, which is stored apart after the conversion. */
   vocabularyValues: number;
   /** The file stores embeddings and output layer as one. */
@@ -58,9 +61,13 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
 
 /** What a decoder takes beside its weights, and which of them count twice. */
 export function sizesOf(shape: DecoderShape) {
+  const window = shape.attention?.window;
+  const windowed = window?.layers.filter(Boolean).length ?? 0;
+  const bytesPerLayer = 2 * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT;
   return {
     contextLength: shape.contextLength,
-    cacheBytesPerToken: 2 * shape.layers * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT,
+    cacheBytesPerToken: (shape.layers - windowed) * bytesPerLayer,
+    windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
     vocabularyValues: shape.hiddenSize * shape.vocabularySize,
     tiedHead: shape.tiedHead,
     rotaryBytesPerToken: rotaryBytes(shape),
@@ -86,6 +93,15 @@ export function convertedBytes(
   const bytesPerEmbedding = weights === 'float32' ? 4 : 2;
   const vocabulary = vocabularyValues * (bytesPerEmbedding + bytesPerValue[head]);
   return Math.round(vocabulary + body * bytesPerValue[weights] + rotaryBytesPerToken * contextLength);
+}
+
+/** Memory for the keys and values of all rows, which have `tokens` positions together. */
+export function cacheBytes(
+  { cacheBytesPerToken, windowCache }: Pick<GgufDescription, 'cacheBytesPerToken' | 'windowCache'>,
+  rows: { slots: number; tokens: number },
+): number {
+  const whole = cacheBytesPerToken * rows.tokens;
+  return windowCache ? whole + windowCache.bytesPerToken * windowCachePositions(windowCache.size, rows) : whole;
 }
 
 function storedTypes(header: GgufHeader): string {

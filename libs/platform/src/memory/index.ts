@@ -1,2 +1,3 @@
 export { IdleCollector } from './idle-collector.js';
+export { windowCacheLimits, windowCachePositions } from './window-cache.js';
 export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

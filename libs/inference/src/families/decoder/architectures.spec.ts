@@ -10,6 +10,7 @@ import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import type { CacheRow, Decoder } from '../../scheduler/decoder.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import { RecordingListener, sequenceRequest } from '../../scheduler/recording-listener.js';
+import type { WindowLimits } from '../../scheduler/window-positions.js';
 import { TextTokenizer } from '../../text/index.js';
 
 /*
@@ -68,9 +69,14 @@ async function convertNow(
   return outputFolder;
 }
 
-async function openTiny(name: string, layout: Layout = 'split', weights: Weights = 'float32'): Promise<Decoder> {
+async function openTiny(
+  name: string,
+  layout: Layout = 'split',
+  { weights = 'float32', limits }: { weights?: Weights; limits?: WindowLimits } = {},
+): Promise<Decoder> {
   const modelPath = join(await convert(name, layout, weights), 'model.onnx');
-  return openDecoder(await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 }), { slots: 4 });
+  const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+  return openDecoder(session, { slots: 4, windowLimits: limits });
 }
 
 function logitsOf(batch: LogitsBatch, index: number): Float32Array {
@@ -169,7 +175,7 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
 describe('experts with quantised weights', () => {
   it.each(['int8', 'int8-channel', 'int4'] as const)('compute the same in a batch as alone: %s', async (weights) => {
     const { texts } = models['qwen3-moe'] as KnownModel;
-    const decoder = await openTiny('qwen3-moe', 'split', weights);
+    const decoder = await openTiny('qwen3-moe', 'split', { weights });
     const parts = texts.map(({ promptIds }) => {
       return { row: decoder.openRow(), tokenIds: Int32Array.from(promptIds), final: true };
     });
@@ -189,5 +195,146 @@ describe('experts with quantised weights', () => {
       expect(error / power).toBeLessThan(0.2);
     }
     await decoder.close();
+  });
+});
+
+/** Windows of ten or twelve tokens, of which hardly more is kept. */
+const narrow: WindowLimits = { grain: 4, slack: 2, head: 16 };
+const withWindows = ['mistral', 'phi4-mini', 'olmo3', 'gemma2', 'gemma3', 'cohere2', 'gpt-oss'];
+
+const tokensOf = (count: number, seed: number): number[] =>
+  Array.from({ length: count }, (_, index) => 1 + ((seed * 31 + index * 17 + ((index * index) % 7)) % 90));
+
+const bytesOf = (logits: Float32Array | undefined): Buffer => Buffer.from((logits ?? new Float32Array(1)).buffer);
+
+async function readInChunks(decoder: Decoder, promptIds: readonly number[], size: number): Promise<CacheRow> {
+  const row = decoder.openRow();
+  const pieces = cut(promptIds, size);
+  for (const [index, piece] of pieces.entries()) {
+    const final = index + 1 === pieces.length;
+    await decoder.prefill([{ row, tokenIds: Int32Array.from(piece), final }], 'none');
+  }
+  return row;
+}
+
+describe.each(withWindows)('the cache of a tiny %s, whose layers have a window', (name) => {
+  const { texts } = models[name] as KnownModel;
+  const [long] = texts as [Known];
+  let decoder: Decoder;
+  beforeAll(async () => void (decoder = await openTiny(name, 'split', { limits: narrow })));
+  afterAll(() => decoder.close());
+
+  it('drops what no later token sees without changing the logits, in a batch of different lengths', async () => {
+    const rows: CacheRow[] = [];
+    for (const { promptIds } of texts) rows.push(await readInChunks(decoder, promptIds, 7));
+    await expectContinuations(decoder, rows, texts);
+    expect(rows.map((row) => row.copyableLength(30))).toEqual(
+      rows.map(({ length }) => (length > 40 ? 16 : Math.min(length, 30))),
+    );
+    for (const row of rows) decoder.release(row);
+  });
+
+  it.each([
+    ['of the beginning of a long row', 30, 16],
+    ['that ends where the row ends', 46, 46],
+  ])('copies a prefix %s', async (_, wanted, length) => {
+    const kept = decoder.retain(await readInChunks(decoder, long.promptIds, 7));
+    expect(kept.copyableLength(wanted)).toBe(length);
+    const row = decoder.openRow();
+    decoder.copyPrefix({ from: kept, to: row, length });
+    await expectAlone(decoder, row, long, cut(long.promptIds.slice(length), 7));
+    const copied = decoder.retain(row);
+    const again = decoder.openRow();
+    decoder.copyPrefix({ from: copied, to: again, length: 12 });
+    await expectAlone(decoder, again, long, cut(long.promptIds.slice(12), 5));
+    for (const each of [again, copied, kept]) decoder.release(each);
+  });
+
+  it('copies a prefix that ends where its prompt did, however long the row became', async () => {
+    const prompt = long.promptIds.slice(0, 44);
+    const first = await readInChunks(decoder, prompt, 7);
+    for (let step = 0; step < 40; step++) await decoder.decode([{ row: first, tokenId: 1 + step }], 'top');
+    const kept = decoder.retain(first);
+    expect([60, 44, 38].map((wanted) => kept.copyableLength(wanted))).toEqual([44, 44, 16]);
+    const row = decoder.openRow();
+    decoder.copyPrefix({ from: kept, to: row, length: 44 });
+    await expectAlone(decoder, row, long, [long.promptIds.slice(44)]);
+    for (const each of [row, kept]) decoder.release(each);
+  });
+
+  it('refuses to copy a prefix whose window was dropped', async () => {
+    const kept = decoder.retain(await readInChunks(decoder, long.promptIds, 7));
+    expect(() => decoder.copyPrefix({ from: kept, to: decoder.openRow(), length: 30 })).toThrow('dropped');
+    decoder.release(kept);
+  });
+
+  it('gives a row of a batch the logits that it has alone, bit by bit', async () => {
+    const quantised = await openTiny(name, 'split', { weights: 'int8-channel', limits: narrow });
+    const lengths = [60, 4, 23];
+    const decode = async (rows: CacheRow[]): Promise<Float32Array[]> => {
+      let batch: LogitsBatch | null = null;
+      for (let step = 0; step < 30; step++) {
+        batch = await quantised.decode(
+          rows.map((row) => ({ row, tokenId: 1 + ((row.length * 7) % 90) })),
+          'full',
+        );
+      }
+      const logits = rows.map((_, index) => logitsOf(batch as LogitsBatch, index));
+      for (const row of rows) quantised.release(row);
+      return logits;
+    };
+    const prompts = lengths.map((length) => tokensOf(length, length));
+    const rows: CacheRow[] = [];
+    for (const prompt of prompts) rows.push(await readInChunks(quantised, prompt, 8));
+    const together = await decode(rows);
+    for (const [index, prompt] of prompts.entries()) {
+      const [alone] = await decode([await readInChunks(quantised, prompt, 8)]);
+      expect(bytesOf(alone).equals(bytesOf(together[index]))).toBe(true);
+    }
+    await quantised.close();
+  });
+});
+
+describe('layers with a window', () => {
+  it('pass a part of the cache to each step, whatever the length of a row', async () => {
+    const fed = async (name: string): Promise<number> => {
+      const decoder = await openTiny(name, 'split', { limits: narrow });
+      const row = await readInChunks(decoder, tokensOf(100, 1), 7);
+      const before = decoder.cacheElementsFed;
+      await decoder.decode([{ row, tokenId: 1 }], 'top');
+      const elements = decoder.cacheElementsFed - before;
+      await decoder.close();
+      return elements;
+    };
+    // Both have two layers of the same size; 128 positions become 64, the least that a cache has.
+    expect(await fed('mistral')).toBe((await fed('llama')) / 2);
+  });
+
+  it('let a prompt reuse what the cache has of its prefix', async () => {
+    const run = async (scheduler: BatchScheduler, prompt: number[]): Promise<RecordingListener> => {
+      const listener = new RecordingListener();
+      scheduler.submit(sequenceRequest({ id: prompt.join(), prompt, listener, maxNewTokens: 10 }));
+      return listener.done;
+    };
+    const open = async (): Promise<BatchScheduler> => {
+      const decoder = await openTiny('gemma3', 'split', { limits: narrow });
+      return new BatchScheduler({ decoder, slots: 4, contextLength: 128, cacheTokens: 512, chunkTokens: 8 });
+    };
+    const scheduler = await open();
+    const first = tokensOf(60, 3);
+    const { tokens } = await run(scheduler, first);
+    const wanted: [number[], number][] = [
+      // Of a prefix in the middle of the row only the beginning is left; of the whole row everything that counts.
+      [[...first.slice(0, 40), ...tokensOf(20, 5)], 16],
+      [[...first, ...tokens, ...tokensOf(12, 7)], first.length + tokens.length - 1],
+    ];
+    for (const [prompt, cachedTokens] of wanted) {
+      const reused = await run(scheduler, prompt);
+      expect(reused.cachedTokens).toBe(cachedTokens);
+      const alone = await open();
+      expect(reused.tokens).toEqual((await run(alone, prompt)).tokens);
+      await alone.close();
+    }
+    await scheduler.close();
   });
 });

@@ -108,7 +108,8 @@ function withSinks(body: DecoderBody, layer: number, scores: ValueName): ValueNa
   const total = builder.node('Gather', [shape, builder.integers([4])]);
   const rows = builder.integers([0, 0, -1]);
   const flat = builder.node('Reshape', [scores, builder.node('Concat', [rows, total], { axis: 0 })]);
-  const joined = builder.node('Concat', [flat, body.sinkColumn(layer, flat)], { axis: -1 });
+  const perHead = builder.node('Slice', [shape, builder.integers([0]), builder.integers([4])]);
+  const joined = builder.node('Concat', [flat, body.sinkColumn(layer, perHead)], { axis: -1 });
   const weights = builder.node('Softmax', [joined], { axis: -1 });
   const kept = builder.node('Slice', [weights, builder.integers([0]), builder.integers([-1]), builder.integers([3])]);
   return builder.node('Reshape', [kept, shape]);

@@ -29,6 +29,8 @@ export interface Projections {
 /** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
 export type Attention = (layer: number, projections: Projections) => ValueName;
 
+type QueryTemperature = NonNullable<NonNullable<DecoderShape['attention']>['temperature']>;
+
 /** Cosines and sines by position, `[context, dimensions / 2]` each. */
 export interface RotaryTables {
   cosines: ValueName;
@@ -43,8 +45,8 @@ export class DecoderBody {
   readonly builder: GraphBuilder;
   /** Type of the values between the layers. */
   readonly type: 'float32' | 'float16';
-  /** Factor of queries by position. */
-  private temperatures: ValueName | null = null;
+  /** Factor of the queries `[batch, sequence, 1]`, the scale included, where it depends on the position. */
+  private queryFactors: ValueName | null = null;
   private readonly tables = new Map<RotaryShape, RotaryTables>();
 
   constructor(
@@ -112,13 +114,10 @@ export class DecoderBody {
 
   /** Scales `[batch, sequence, heads * headSize]` queries, by their `[batch, sequence]` positions where these count. */
   scaleQuery(query: ValueName, positions: ValueName): ValueName {
-    const { builder } = this;
-    const scaled = builder.node('Mul', [query, this.scalar(this.attentionScale)]);
     const temperature = this.options.shape.attention?.temperature;
-    if (temperature === undefined) return scaled;
-    this.temperatures ??= this.temperatureTable(temperature);
-    const factors = builder.node('Gather', [this.temperatures, positions]);
-    return builder.node('Mul', [scaled, builder.node('Unsqueeze', [factors, builder.integers([2])])]);
+    if (temperature === undefined) return this.builder.node('Mul', [query, this.scalar(this.attentionScale)]);
+    this.queryFactors ??= this.emitQueryFactors(positions, temperature);
+    return this.builder.node('Mul', [query, this.queryFactors]);
   }
 
   /** Null if the layer's tokens see the whole context. */
@@ -141,18 +140,17 @@ export class DecoderBody {
   }
 
   /**
-   * Returns the sinks of a layer as one more column of scores, `[batch, kv_heads, rows, 1]` beside scores whose rows are
+   * Returns the sinks of a layer as one more column of scores, `[batch, kv_heads, rows, 1]` for rows of the given shape
+   * `[batch, kv_heads, group, sequence]`, beside scores whose rows are
    * those of the heads that share a key-value head, one after the other.
    */
-  sinkColumn(layer: number, scores: ValueName): ValueName {
+  sinkColumn(layer: number, rows: ValueName): ValueName {
     const { builder } = this;
     const { heads, keyValueHeads } = this.options.shape;
     const sinks = this.vector(weightNames.layer(layer, 'sinks'), heads);
     const group = heads / keyValueHeads;
     const perHead = builder.node('Reshape', [sinks, builder.integers([1, keyValueHeads, group, 1])]);
-    const first = builder.node('Slice', [scores, builder.integers([0]), builder.integers([1]), builder.integers([3])]);
-    const grouped = builder.node('Reshape', [first, builder.integers([0, 0, group, -1])]);
-    const spread = builder.node('Expand', [perHead, builder.node('Shape', [grouped])]);
+    const spread = builder.node('Expand', [perHead, rows]);
     return builder.node('Reshape', [spread, builder.integers([0, 0, -1, 1])]);
   }
 
@@ -174,17 +172,19 @@ export class DecoderBody {
     return this.cast(this.builder.float(value));
   }
 
-  private temperatureTable({ scale, length }: { scale: number; length: number }): ValueName {
+  private emitQueryFactors(positions: ValueName, { scale, length }: QueryTemperature): ValueName {
+    const { builder, attentionScale } = this;
     const { contextLength } = this.options.shape;
     const compute = () =>
       Promise.resolve(
         Float32Array.from(
           { length: contextLength },
-          (_, position) => 1 + scale * Math.log1p(Math.floor(position / length)),
+          (_, position) => attentionScale * (1 + scale * Math.log1p(Math.floor(position / length))),
         ),
       );
-    const content = vectorContent({ vector: compute, rows: compute }, this.type, 'query_temperatures');
-    return this.builder.weight('query_temperatures', this.type, [contextLength], content);
+    const content = vectorContent({ vector: compute, rows: compute }, this.type, 'query_factors');
+    const table = builder.weight('query_factors', this.type, [contextLength], content);
+    return builder.node('Unsqueeze', [builder.node('Gather', [table, positions]), builder.integers([2])]);
   }
 
   private rotaryTable(name: string, shape: RotaryShape, wave: (angle: number) => number): ValueName {

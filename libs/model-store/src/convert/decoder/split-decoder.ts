@@ -17,7 +17,10 @@ const masked = -1e9;
  * - input `past_lens`: int64 [batch], valid positions of each row's past
  * - input `last_index`: int64 [batch], the position within `seq` whose logits are wanted (rows may be padded right)
  * - input `wanted_ids`: int64 [batch, wanted], tokens whose logits are wanted
- * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim]
+ * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim]; of a layer with a window of W
+ *   tokens, the dimension `capacity` has the name `window_W`
+ * - input `window_starts`, if there are such layers: int64 [batch], the position in the first place of their pasts. The
+ *   caller may drop positions that no later token sees.
  * - output `logits`: float32 [batch, vocab]
  * - output `topk_values`, `topk_ids`: float32 and int64 [batch, min(64, vocab)], descending
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
@@ -29,32 +32,39 @@ export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   return new SplitDecoder(new DecoderBody('split-decoder', options)).emit();
 }
 
-/** Values from which the mask is computed; lengths are vectors of one. */
+/** Values from which the masks are computed; lengths are vectors of one. */
 interface MaskLengths {
   batch: ValueName;
   sequence: ValueName;
-  capacity: ValueName;
   /** `[seq]`: 0, 1, … */
   steps: ValueName;
   /** `past_lens` as `[batch, 1]`. */
   pastColumn: ValueName;
 }
 
+/** What layers with the same window share. */
+interface PastShape {
+  /** Added to the joined scores: `[batch, 1, group * seq, capacity + seq]`, and a column of zeros for sinks. */
+  mask: ValueName;
+  /** Split sizes of the joined scores: `[capacity, seq]`, and 1 for the column of sinks. */
+  parts: ValueName;
+}
+
 class SplitDecoder {
   private readonly builder: GraphBuilder;
   private readonly newKeyValues: ValueName[] = [];
   private readonly positions: ValueName;
-  /** Added to the joined scores, by the layers' window (0: none): `[batch, 1, group * seq, capacity + seq]`. */
-  private readonly masks = new Map<number, ValueName>();
+  /** By the layers' window; 0: none. */
+  private readonly pasts = new Map<number, PastShape>();
   private readonly lengths: MaskLengths;
-  /** Split sizes of the joined scores: `[capacity, seq]`, and 1 for the column of sinks. */
-  private readonly parts: ValueName;
   /** `[batch, heads, seq, head_dim]`. */
   private readonly contextShape: ValueName;
+  /** `[batch, kv_heads, group, seq]`. */
+  private readonly scoreRows: ValueName;
 
   constructor(private readonly body: DecoderBody) {
     const builder = (this.builder = body.builder);
-    const { heads, headSize } = body.options.shape;
+    const { heads, keyValueHeads, headSize } = body.options.shape;
     builder.input('input_ids', 'int64', ['batch', 'seq']);
     builder.input('past_lens', 'int64', ['batch']);
     builder.input('last_index', 'int64', ['batch']);
@@ -62,14 +72,12 @@ class SplitDecoder {
     this.declarePast();
     const batch = builder.node('Shape', ['past_lens']);
     const sequence = this.dimension('input_ids', 1);
-    const capacity = this.dimension('past_key_values.0.key', 2);
-    const sink = body.options.shape.attention?.sinks ? [builder.integers([1])] : [];
-    this.parts = this.concat([capacity, sequence, ...sink], 0);
     this.contextShape = this.concat([batch, builder.integers([heads]), sequence, builder.integers([headSize])], 0);
+    this.scoreRows = this.concat([batch, builder.integers([keyValueHeads, heads / keyValueHeads]), sequence], 0);
     const steps = this.range(sequence);
     const pastColumn = this.unsqueeze('past_lens', [1]);
     this.positions = builder.node('Add', [pastColumn, this.unsqueeze(steps, [0])]);
-    this.lengths = { batch, sequence, capacity, steps, pastColumn };
+    this.lengths = { batch, sequence, steps, pastColumn };
   }
 
   emit(): OnnxGraph {
@@ -86,12 +94,17 @@ class SplitDecoder {
 
   private declarePast(): void {
     const { layers, keyValueHeads, headSize } = this.body.options.shape;
+    let hasWindow = false;
     for (let layer = 0; layer < layers; layer++) {
+      const window = this.body.windowOf(layer);
+      hasWindow ||= window !== null;
+      const capacity = window === null ? 'capacity' : `window_${window.size}`;
       for (const part of ['key', 'value']) {
-        const dimensions = ['batch', keyValueHeads, 'capacity', headSize];
+        const dimensions = ['batch', keyValueHeads, capacity, headSize];
         this.builder.input(`past_key_values.${layer}.${part}`, 'float32', dimensions);
       }
     }
+    if (hasWindow) this.builder.input('window_starts', 'int64', ['batch']);
   }
 
   private emitOutputs(head: ValueName, vocabularySize: number): void {
@@ -125,23 +138,33 @@ class SplitDecoder {
     builder.node('Squeeze', [column, builder.integers([1])], {}, 'lse');
   }
 
-  private maskOf(layer: number): ValueName {
+  private pastOf(layer: number): PastShape {
     const window = this.body.windowOf(layer)?.size ?? 0;
-    const mask = this.masks.get(window) ?? this.emitMask(window);
-    this.masks.set(window, mask);
-    return mask;
+    const past = this.pasts.get(window) ?? this.emitPast(layer, window);
+    this.pasts.set(window, past);
+    return past;
+  }
+
+  private emitPast(layer: number, window: number): PastShape {
+    const capacity = this.dimension(`past_key_values.${layer}.key`, 2);
+    const sink = this.body.options.shape.attention?.sinks ? [this.builder.integers([1])] : [];
+    return {
+      mask: this.emitMask(capacity, window),
+      parts: this.concat([capacity, this.lengths.sequence, ...sink], 0),
+    };
   }
 
   /**
    * Masks positions beyond a row's length in the past, and later positions in the new tokens; with a window, also those
    * before it.
    */
-  private emitMask(window: number): ValueName {
+  private emitMask(capacity: ValueName, window: number): ValueName {
     const { builder } = this;
-    const { batch, sequence, capacity, steps, pastColumn } = this.lengths;
+    const { batch, sequence, steps, pastColumn } = this.lengths;
     const { heads, keyValueHeads } = this.body.options.shape;
     const one = builder.integers([1]);
-    const columnsOfPast = this.unsqueeze(this.range(capacity), [0]);
+    const places = this.unsqueeze(this.range(capacity), [0]);
+    const columnsOfPast = window > 0 ? builder.node('Add', [places, this.unsqueeze('window_starts', [1])]) : places;
     const rowsOfNew = this.unsqueeze(steps, [1]);
     const columnsOfNew = this.unsqueeze(steps, [0]);
     let isPast = builder.node('Less', [columnsOfPast, pastColumn]);
@@ -149,7 +172,7 @@ class SplitDecoder {
     if (window > 0) {
       const size = builder.integers(window);
       const firstSeen = this.unsqueeze(builder.node('Sub', [this.positions, size]), [2]);
-      const isNear = builder.node('Greater', [columnsOfPast, firstSeen]);
+      const isNear = builder.node('Greater', [this.unsqueeze(columnsOfPast, [1]), firstSeen]);
       isPast = builder.node('And', [this.unsqueeze(isPast, [1]), isNear]);
       const isNearNew = builder.node('Greater', [columnsOfNew, builder.node('Sub', [rowsOfNew, size])]);
       isCausal = builder.node('And', [isCausal, isNearNew]);
@@ -161,16 +184,20 @@ class SplitDecoder {
       return builder.node('Expand', [this.unsqueeze(values, axes), shape]);
     };
     const past = spread(isPast, window > 0 ? [1] : [1, 2], capacity);
-    const joined = this.concat([past, spread(isCausal, [0, 1], sequence)], -1);
+    const parts = [past, spread(isCausal, [0, 1], sequence)];
+    if (this.body.options.shape.attention?.sinks) {
+      parts.push(builder.node('Expand', [builder.float(0), this.concat([batch, group, sequence, one], 0)]));
+    }
+    const joined = this.concat(parts, -1);
     const rows = builder.node('Mul', [sequence, group]);
-    const columns = builder.node('Add', [capacity, sequence]);
-    return builder.node('Reshape', [joined, this.concat([batch, one, rows, columns], 0)]);
+    return builder.node('Reshape', [joined, this.concat([batch, one, rows, builder.integers([-1])], 0)]);
   }
 
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
     const { heads, keyValueHeads, headSize, attention } = body.options.shape;
     const tables = body.rotaryTables(layer);
+    const { mask, parts } = this.pastOf(layer);
     const scaled = body.scaleQuery(projections.query, this.positions);
     const query = body.splitHeads(body.rotate(scaled, heads, this.positions, tables), heads);
     const rotatedKey = body.rotate(projections.key, keyValueHeads, this.positions, tables);
@@ -181,21 +208,27 @@ class SplitDecoder {
     // Query heads that share a key-value head become rows of one product: [batch, kv_heads, group * seq, head_dim].
     const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, headSize])]);
     const past = `past_key_values.${layer}`;
-    const products = this.concat([this.scores(grouped, `${past}.key`), this.scores(grouped, key)], -1);
-    const capped = body.softCapped(products, attention?.softCap);
-    const visible = builder.node('Add', [capped, this.maskOf(layer)]);
-    const sinks = attention?.sinks ? [body.sinkColumn(layer, visible)] : [];
-    const scores = sinks.length > 0 ? this.concat([visible, ...sinks], -1) : visible;
+    const products = [this.scores(grouped, `${past}.key`), this.scores(grouped, key)];
+    const sinks = attention?.sinks ? [body.sinkColumn(layer, this.scoreRows)] : [];
+    const scores = builder.node('Add', [this.joinScores(products, sinks), mask]);
     const weights = builder.node('Softmax', [scores], { axis: -1 });
     const pastWeights = builder.freshName('past_weights');
     const newWeights = builder.freshName('new_weights');
     const rest = sinks.map(() => builder.freshName('sink_weights'));
-    builder.nodeWithOutputs('Split', [weights, this.parts], [pastWeights, newWeights, ...rest], { axis: -1 });
+    builder.nodeWithOutputs('Split', [weights, parts], [pastWeights, newWeights, ...rest], { axis: -1 });
     const context = builder.node('Add', [
       builder.node('MatMul', [pastWeights, `${past}.value`]),
       builder.node('MatMul', [newWeights, value]),
     ]);
     return body.joinHeads(builder.node('Reshape', [context, this.contextShape]));
+  }
+
+  /** Joins scores, capped where the model caps them, and the columns of sinks in one copy. */
+  private joinScores(products: ValueName[], sinks: ValueName[]): ValueName {
+    const cap = this.body.options.shape.attention?.softCap;
+    if (cap === undefined) return this.concat([...products, ...sinks], -1);
+    const capped = this.body.softCapped(this.concat(products, -1), cap);
+    return sinks.length === 0 ? capped : this.concat([capped, ...sinks], -1);
   }
 
   /**

@@ -1,0 +1,120 @@
+/** Sizes that all models of one run share, except their feed-forward. */
+export interface ModelSize {
+  hidden: number;
+  heads: number;
+  keyValueHeads: number;
+  headSize: number;
+  feedForward: number;
+  layers: number;
+  vocabulary: number;
+  contextLength: number;
+}
+
+const common = { layers: 2, vocabulary: 2048, contextLength: 4096 };
+
+/** Layers like those of TinyLlama, and of a model of three billion weights. */
+export const modelSizes: Readonly<Record<string, ModelSize>> = {
+  tinyllama: { ...common, hidden: 2048, heads: 32, keyValueHeads: 4, headSize: 64, feedForward: 5632 },
+  '3b': { ...common, hidden: 3072, heads: 24, keyValueHeads: 8, headSize: 128, feedForward: 8192 },
+};
+
+/** What the tensors and keys of an architecture's file add to those of `llama`. */
+export interface ArchitectureCase {
+  name: string;
+  /** `general.architecture`. */
+  architecture: string;
+  keys?: Record<string, number | string>;
+  /** Default: before attention and feed-forward. */
+  norms?: string[];
+  layerNorms?: true;
+  queryKeyNorm?: 'head' | 'all-heads';
+  biases?: string[];
+  /** Queries, keys and values in one tensor, and gate and up in one. */
+  isFused?: true;
+  hasSinks?: true;
+  experts?: { count: number; used: number; hasBias?: true };
+  /** Of one expert where there are experts; default: that of the size. */
+  feedForward?: number;
+}
+
+const queryKeyValue = ['attn_q', 'attn_k', 'attn_v'];
+const afterNorms = ['post_attention_norm', 'post_ffw_norm'];
+const allNorms = ['attn_norm', 'ffn_norm', ...afterNorms];
+const yarn = {
+  'rope.scaling.type': 'yarn',
+  'rope.scaling.factor': 4,
+  'rope.scaling.original_context_length': 1024,
+};
+
+export const llama: ArchitectureCase = { name: 'llama', architecture: 'llama' };
+/** The same once more: what its ratio differs from 1 is noise. */
+export const control: ArchitectureCase = { ...llama, name: 'llama again' };
+
+/** One of each kind of graph that the table of architectures makes. */
+export const denseCases: ArchitectureCase[] = [
+  { name: 'mistral', architecture: 'llama', keys: { 'attention.sliding_window': 1024 } },
+  { name: 'mistral3', architecture: 'mistral3', keys: { ...yarn, 'attention.temperature_scale': 0.1 } },
+  { name: 'qwen2', architecture: 'qwen2', biases: queryKeyValue },
+  { name: 'qwen3', architecture: 'qwen3', queryKeyNorm: 'head' },
+  { name: 'phi3', architecture: 'phi3', isFused: true, keys: { 'attention.sliding_window': 1024 } },
+  { name: 'smollm3', architecture: 'smollm3' },
+  { name: 'olmo2', architecture: 'olmo2', norms: afterNorms, queryKeyNorm: 'all-heads' },
+  {
+    name: 'granite',
+    architecture: 'granite',
+    keys: { embedding_scale: 12, residual_scale: 0.22, logit_scale: 8, 'attention.scale': 0.015625 },
+  },
+  { name: 'gemma', architecture: 'gemma' },
+  { name: 'gemma2', architecture: 'gemma2', norms: allNorms, keys: { 'attention.sliding_window': 1024 } },
+  {
+    name: 'gemma3',
+    architecture: 'gemma3',
+    norms: allNorms,
+    queryKeyNorm: 'head',
+    keys: { 'attention.sliding_window': 512 },
+  },
+  { name: 'glm4', architecture: 'glm4', norms: allNorms, biases: queryKeyValue },
+  { name: 'command-r', architecture: 'command-r', norms: ['attn_norm'], layerNorms: true },
+  {
+    name: 'cohere2',
+    architecture: 'cohere2',
+    norms: ['attn_norm'],
+    layerNorms: true,
+    keys: { 'attention.sliding_window': 1024 },
+  },
+];
+
+/** Models whose experts in use have together the feed-forward of the size. */
+export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {
+  return [
+    { name: 'mixtral, 2 of 8', architecture: 'llama', experts: { count: 8, used: 2 }, feedForward: feedForward / 2 },
+    {
+      name: 'qwen3moe, 8 of 32',
+      architecture: 'qwen3moe',
+      queryKeyNorm: 'head',
+      experts: { count: 32, used: 8 },
+      feedForward: feedForward / 8,
+    },
+    {
+      name: 'gpt-oss, 4 of 16',
+      architecture: 'gpt-oss',
+      norms: ['attn_norm', 'post_attention_norm'],
+      biases: [...queryKeyValue, 'attn_output'],
+      hasSinks: true,
+      experts: { count: 16, used: 4, hasBias: true },
+      feedForward: feedForward / 4,
+      keys: { ...yarn, 'attention.sliding_window': 128 },
+    },
+  ];
+}
+
+/** The same experts, of which each token uses more or fewer. */
+export function activeCases({ feedForward }: ModelSize): ArchitectureCase[] {
+  return [2, 4, 8].map((used) => ({
+    name: `qwen3moe, ${used} of 16`,
+    architecture: 'qwen3moe',
+    queryKeyNorm: 'head',
+    experts: { count: 16, used },
+    feedForward: feedForward / 4,
+  }));
+}
