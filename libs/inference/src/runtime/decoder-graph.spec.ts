@@ -44,7 +44,13 @@ describe('inspectDecoderGraph', () => {
       topSize: 64,
       hasLogSumExp: true,
       givesWanted: false,
+      takesAdapters: false,
     });
+  });
+
+  it('finds that a graph takes the adapter of each row', () => {
+    const inputs = [...splitInputs, int64('adapter_ids', ['batch'])];
+    expect(inspectDecoderGraph(session(inputs, splitOutputs))).toMatchObject({ kind: 'split', takesAdapters: true });
   });
 
   it('finds the logits of wanted tokens', () => {
