@@ -189,7 +189,9 @@ export class Worker {
     );
     const versions = new Map(wanted.map(({ model }) => [model.manifest.id, model.version]));
     for (const served of this.models) {
-      if (versions.get(served.id) !== served.version) this.unload(served, 'it is no longer wanted or installed here');
+      const version = versions.get(served.id);
+      if (version === undefined) this.unload(served, 'it is no longer wanted or installed here');
+      else if (version !== served.version) this.unload(served, 'it was installed again, or its adapters changed');
     }
     if (this.stopping) return;
     const absent = wanted.map(({ model }) => model).filter(({ manifest }) => this.residency.isWaiting(manifest.id));
