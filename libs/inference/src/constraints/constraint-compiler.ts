@@ -254,7 +254,7 @@ function* grammarOf(constraint: SimpleConstraint): Generator<string, StartedGram
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
-    const start = grammar.sequence(grammar.lexeme(json.space), json.anyObject());
+    const start = grammar.sequence(grammar.lexeme(json.lead()), json.anyObject());
     grammar.finish(start);
     return { grammar, start };
   }

@@ -123,6 +123,11 @@ export class JsonGrammar {
     return arena.or(...groups);
   }
 
+  /** White space before a document: none, one blank or one new line. Indentation there would only cost tokens. */
+  lead(): Regex {
+    return this.arena.or(this.arena.epsilon, this.arena.text(' '), this.newLine());
+  }
+
   /**
    * White space between lexemes: none, one blank, or a new line with its indentation. JSON allows any amount, which a
    * weak model may never end.
@@ -130,8 +135,11 @@ export class JsonGrammar {
   private spaceOf(): Regex {
     const { arena } = this;
     const indentation = arena.or(arena.repeat(arena.text(' '), 0, 40), arena.repeat(arena.text('\t'), 1, 20));
-    const line = arena.concat(arena.optional(arena.text('\r')), arena.text('\n'), indentation);
-    return arena.or(arena.epsilon, arena.text(' '), line);
+    return arena.or(arena.epsilon, arena.text(' '), arena.concat(this.newLine(), indentation));
+  }
+
+  private newLine(): Regex {
+    return this.arena.concat(this.arena.optional(this.arena.text('\r')), this.arena.text('\n'));
   }
 
   private characterOf(): Regex {

@@ -363,6 +363,12 @@ describe('compileSchema', () => {
     expect(accepts(automaton, '{}\n')).toBe(false);
   });
 
+  it('allows one blank or one new line before a document, without indentation', () => {
+    const automaton = automatonOf({ type: 'object' });
+    for (const text of ['{}', ' {}', '\n{}']) expect(accepts(automaton, text)).toBe(true);
+    for (const text of ['  {}', '\n {}', '\n\n{}']) expect(accepts(automaton, text)).toBe(false);
+  });
+
   it('writes numbers that every parser reads, with an exponent only where nothing bounds them', () => {
     for (const text of ['1.5e-7', '1E+21', '-0.25e289', '123456789012345']) {
       expect(accepts(automatonOf({ type: 'number' }), text)).toBe(true);

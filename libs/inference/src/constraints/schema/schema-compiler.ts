@@ -26,7 +26,7 @@ export interface StartedGrammar {
 export function* compileSchema(schema: unknown): Generator<string, StartedGrammar> {
   const grammar = new Grammar();
   const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
-  const start = grammar.sequence(grammar.lexeme(compiler.json.space), yield* compiler.run());
+  const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
   located('#', () => grammar.finish(start));
   return { grammar, start };
 }
