@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { sourcePath } from '#test/run-source';
+import { sourcePath } from '#test/source-program';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyImages } from '#test/tiny-images';
 import { installTinyModel } from '#test/tiny-models';

@@ -1,6 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { startPostgres } from './postgres-server.js';
-import { compileProgram, sourcePath } from '#test/run-source';
+import { compileProgram, sourcePath } from './source-program.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -1,5 +1,5 @@
 import type { MediaTools } from '#media';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 
 type MediaToolsOptions = NonNullable<Parameters<typeof MediaTools.find>[0]>;
 

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { create } from 'tar';
 import { exampleManifest } from '#test/example-manifest';
 import { pdfFile } from '#test/pdf-file';
-import { sourcePath } from '#test/run-source';
+import { sourcePath } from '#test/source-program';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';

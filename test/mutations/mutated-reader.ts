@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import type { ReadOrder, ReadReport } from './reader.main.js';
 
 /** Longest time that reading a file of some kilobytes may take: above the limits of the tools that it starts. */

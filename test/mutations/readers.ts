@@ -7,7 +7,7 @@ import { decodeImage, decodeWholeAudio, MediaTools, probeAudio, probeVideo, read
 import { parseManifest } from '#model-registry/manifest';
 import { convertModel } from '#model-store';
 import { parseJsonBody } from '#platform/json';
-import { compileProgram, runSourceArguments, sourcePath } from '#test/run-source';
+import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { type Format, formats, type ReaderKind } from './formats.js';
 

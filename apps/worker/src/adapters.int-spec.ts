@@ -13,7 +13,7 @@ import { createArtifactStore } from '#storage';
 import { deterministicManifest } from '#test/deterministic-model';
 import { createTestDatabase } from '#test/postgres';
 import { askChat } from '#test/queued-chat';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { type AdapterText, expectedAdapterTexts, tinyAdapterFolder } from '#test/tiny-adapters';
 import { copyTinyDecoder } from '#test/tiny-decoders';
 import { Worker } from './worker.js';

@@ -9,7 +9,7 @@ import { childEnvironment } from '#platform/config';
 import { createTransport, type ReplyEvent, type QueueTransport } from '#queue';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { askChat, type QueuedChat } from '#test/queued-chat';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { installTinyModel } from '#test/tiny-models';
 
 interface LogLine {

@@ -11,7 +11,7 @@ import { deterministicManifest, installDeterministicModel, removeDeterministicMo
 import { createTestDatabase } from '#test/postgres';
 import { askChat } from '#test/queued-chat';
 import { redisAvailable, startRedis } from '#test/redis';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { Worker } from './worker.js';
 
 const fork = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });

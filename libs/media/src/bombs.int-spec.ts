@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { createDeflate, deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BombOrder, BombReport } from '#test/bomb-gauge';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { writeWavHeader } from './audio/wav-header.js';
 
 const megabyte = 1_000_000;

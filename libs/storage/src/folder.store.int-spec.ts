@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { ArtifactIdFactory } from './artifact-id-factory.js';
 import { describeArtifactStore, MovableClock } from './artifact-store.conformance.js';
 import { FolderStore } from './folder.store.js';

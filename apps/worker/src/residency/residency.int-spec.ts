@@ -11,7 +11,7 @@ import { deterministicManifest, installDeterministicModel } from '#test/determin
 import { FakeGraphicsMemory, FakeMachineMemory } from '#test/fake-machine-memory';
 import { createTestDatabase, type TestDatabase } from '#test/postgres';
 import { askChat } from '#test/queued-chat';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { installTinyModel } from '#test/tiny-models';
 import { Worker, type WorkerOptions } from '../worker.js';
 import { LocalMachineMemory } from './machine-memory.js';

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { pdfFile } from '#test/pdf-file';
-import { compileProgram, runSourceArguments, sourcePath } from '#test/run-source';
+import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
 import { seededRandom } from '#test/seeded-random';
 import { docxFile } from '#test/zip-file';
 import { DocumentExtractor, type DocumentExtractorOptions } from './document-extractor.js';

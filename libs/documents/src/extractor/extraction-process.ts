@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { toolEnvironment } from '#platform/config';
-import type { Sandbox } from '#platform/sandbox';
+import { residentBytes, type Sandbox } from '#platform/sandbox';
 import { DocumentFault } from '../document-fault.js';
 import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import type { ExtractorProgram } from './extractor-program.js';
 
 const mebibyte = 1024 * 1024;
 const watchMs = 50;
-const pageBytes = 4096;
 const maxHeadBytes = 4096;
 /** Links, title and metadata of a page. */
 const maxPageBytes = 8 * mebibyte;
@@ -137,11 +135,7 @@ export class ExtractionProcess {
   }
 
   private async checkMemory(): Promise<void> {
-    const { pid } = this.child;
-    if (process.platform !== 'linux' || pid === undefined) return;
-    const pages = await readFile(`/proc/${pid}/statm`, 'latin1').catch(() => '');
-    const resident = Number(pages.split(' ')[1] ?? 0) * pageBytes;
-    if (resident > this.limits.maxResidentBytes) this.kill(tooMuchMemory());
+    if ((await residentBytes(this.child.pid)) > this.limits.maxResidentBytes) this.kill(tooMuchMemory());
   }
 
   private kill(reason: Error): void {

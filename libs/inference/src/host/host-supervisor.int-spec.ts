@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import type { TextGenerationRequest } from '../contract/text-generation.js';
 import { forkHost } from './host-process.js';
 import type { HostLoadOptions } from '../contract/engine-loader.js';

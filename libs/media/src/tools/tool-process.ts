@@ -1,9 +1,8 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { Readable, type Writable } from 'node:stream';
 import { toolEnvironment } from '#platform/config';
-import { notStartedCodes } from '#platform/sandbox';
+import { crashSignals, notStartedCodes, residentBytes } from '#platform/sandbox';
 
 export interface ToolRun {
   /** Program and its arguments. */
@@ -47,17 +46,6 @@ const maxWords = 2_000;
 /** Maximum timer delay; a longer limit means no limit. */
 const longestTimerMs = 2 ** 31 - 1;
 const watchMs = 100;
-/** How a program ends that a manipulated file confused. */
-const crashSignals: readonly (NodeJS.Signals | null)[] = [
-  'SIGSEGV',
-  'SIGBUS',
-  'SIGFPE',
-  'SIGABRT',
-  'SIGILL',
-  'SIGTRAP',
-  'SIGXFSZ',
-];
-const pageBytes = 4_096;
 
 type ToolChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -164,9 +152,7 @@ export class ToolProcess {
   }
 
   private async checkMemory(pid: number | undefined, maxBytes: number): Promise<void> {
-    if (process.platform !== 'linux' || pid === undefined) return;
-    const pages = await readFile(`/proc/${pid}/statm`, 'latin1').catch(() => '');
-    if (Number(pages.split(' ')[1] ?? 0) * pageBytes <= maxBytes || this.hasEnded) return;
+    if ((await residentBytes(pid)) <= maxBytes || this.hasEnded) return;
     this.tookTooMuch = true;
     this.kill();
   }

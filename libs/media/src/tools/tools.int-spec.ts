@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isProcessAlive } from '#common';
 import { mediaEngines } from '#test/media-engines';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import {
   decodeAudio,
   decodeWholeAudio,

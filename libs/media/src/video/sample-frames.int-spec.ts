@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sandbox } from '#platform/sandbox';
 import { bundledOnly } from '#test/media-engines';
-import { sourcePath } from '#test/run-source';
+import { sourcePath } from '#test/source-program';
 import { nativePackage } from '../bundled/native-av.js';
 import { MediaTools, sampleFrames } from '../index.js';
 import type { MediaToolsOptions } from '../tools/media-tools.js';

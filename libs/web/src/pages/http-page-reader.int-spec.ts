@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DocumentExtractor } from '#documents';
 import { Egress } from '#egress';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { HttpPageReader } from './http-page-reader.js';
 import type { WebPage } from './page-reader.js';
 import { Robots } from './robots.js';

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { toolEnvironment } from '#platform/config';
-import type { Sandbox } from '#platform/sandbox';
+import { crashSignals, residentBytes, type Sandbox } from '#platform/sandbox';
 import { type DecoderLimits, heapMegabytes, imagesPerProcess, openFiles } from './decoder-limits.js';
 import type { DecoderProgram } from './decoder-program.js';
 import { type DecodeOrder, framed } from './decoder-protocol.js';
@@ -11,20 +10,8 @@ import { type Decoded, ReportReader } from './report-reader.js';
 const watchMs = 50;
 /** A machine on which the program does not start in this time is to blame. */
 const startTimeoutMs = 60_000;
-const pageBytes = 4_096;
 /** The library must not write large images to temporary files: the process may write none. */
 const libraryEnvironment = { VIPS_DISC_THRESHOLD: '1000g' };
-/** How a program ends that a manipulated file confused. */
-const crashSignals: readonly (NodeJS.Signals | null)[] = [
-  'SIGSEGV',
-  'SIGBUS',
-  'SIGFPE',
-  'SIGABRT',
-  'SIGILL',
-  'SIGTRAP',
-  'SIGSYS',
-  'SIGXFSZ',
-];
 
 /** What is wrong with an image. The message follows "The image". */
 export class DecodeFault extends Error {
@@ -170,9 +157,7 @@ export class DecoderProcess {
 
   private async checkMemory(): Promise<void> {
     const { work, child } = this;
-    if (process.platform !== 'linux' || child.pid === undefined) return;
-    const pages = await readFile(`/proc/${child.pid}/statm`, 'latin1').catch(() => '');
-    const resident = Number(pages.split(' ')[1] ?? 0) * pageBytes;
+    const resident = await residentBytes(child.pid);
     if (resident > this.limits.maxResidentBytes && this.work === work) this.kill('needs too much memory to read');
   }
 

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import sharp from 'sharp';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Sandbox } from '#platform/sandbox';
-import { runSourceArguments, sourcePath } from '#test/run-source';
+import { runSourceArguments, sourcePath } from '#test/source-program';
 import { encodeImage } from '../encode-image.js';
 import { DecoderLost } from './decoder-process.js';
 import { ImageDecoder, type ImageDecoderOptions } from './image-decoder.js';
