@@ -184,7 +184,9 @@ describe('sluice models', () => {
     content.writeFloatLE(NaN, content.length - 4);
     await writeFile(weights, content);
     const damaged = run(['models', 'add', source], withoutDatabase);
-    await expect(damaged).rejects.toThrow(/model\.safetensors cannot be converted: value \d+ of model\.\S+ is NaN/);
+    await expect(damaged).rejects.toThrow(
+      /model\.safetensors cannot be converted: value \d+ of model\.\S+ at byte \d+ is NaN/,
+    );
     expect(existsSync(join(home, 'models', 'tiny-own'))).toBe(false);
   });
 

@@ -98,8 +98,9 @@ describe('VoicesService', () => {
     const persistent = model('persistent');
     const { id, sampleId } = await voices.add(recording, { accountId: owner, model: persistent });
     await client.query(`UPDATE cloned_voices SET expires_at = now() + interval '2 days' WHERE id = $1`, [id]);
-    const full = Object.assign(Object.create(artifacts) as ArtifactStore, {
+    const full: ArtifactStore = Object.assign(Object.create(artifacts) as ArtifactStore, {
       copy: () => Promise.reject(new PlatformError('STORAGE_FULL', 'There is no room.')),
+      ofModel: () => full,
     });
     const warnings: string[] = [];
     const logger = { warn: (_facts: object, words: string) => void warnings.push(words) };
