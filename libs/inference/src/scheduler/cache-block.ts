@@ -32,11 +32,6 @@ export class CacheBlock {
     return block;
   }
 
-  /** Elements of one row over all caches. */
-  get rowElements(): number {
-    return this.shape.caches.length * this.shape.heads * this.capacity * this.shape.dimension;
-  }
-
   /**
    * Changes rows and capacity. `lengths` are the used positions of the rows to preserve, from row 0 on. Reuses buffers
    * that are large enough. Throws `RangeError` without changes if memory is exhausted.
