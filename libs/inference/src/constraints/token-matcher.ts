@@ -84,13 +84,15 @@ export class MaskCache {
     const { bytes, depths, skips, firstTokens, tokens } = this.trie;
     const { path } = this;
     const mask = new Uint32Array(wordsOf(this.trie));
-    const timer = new WorkTimer();
+    // Made at the first look: asking for processor time takes longer than most masks do.
+    let timer: WorkTimer | null = null;
     let count = 0;
     let untilCheck = nodesPerCheck;
     path[0] = start;
     for (let node = 0; node < bytes.length;) {
       if (--untilCheck === 0) {
         untilCheck = nodesPerCheck;
+        timer ??= new WorkTimer();
         if (timer.exceeds(maxMaskMs)) throw tooSlow();
       }
       const depth = depths[node] as number;
