@@ -74,10 +74,12 @@ async function ask(): Promise<number | null> {
   return response.status === 200 ? performance.now() - startedAt : null;
 }
 
-/** At low priority: a real attacker has a machine of its own. */
-function startAttacker(argument: AttackerArgument): ChildProcess {
+/** At low priority: a real attacker has a machine of its own. Resolves when its attack begins. */
+async function startAttacker(argument: AttackerArgument): Promise<ChildProcess> {
   const attacker = fork(new URL('abuse/attacker.js', import.meta.url), [JSON.stringify(argument)]);
+  const begins = Promise.race([once(attacker, 'message'), once(attacker, 'exit')]);
   if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
+  await begins;
   return attacker;
 }
 
@@ -96,7 +98,7 @@ function subject(attack: string | null): BenchSubject {
       const key = await newAttackerKey();
       const before = await residentMb();
       const target = { port: platform.port, key, model: 'tiny-llama' };
-      const attacker = attack === null ? null : startAttacker({ name: attack, sockets: options.sockets, target });
+      const attacker = attack === null ? null : await startAttacker({ name: attack, sockets: options.sockets, target });
       const asked: Promise<number | null>[] = [];
       let peak = 0;
       for (let index = 0; index < options.seconds * perSecond; index += 1) {

@@ -12,10 +12,13 @@ export interface AttackTarget {
   model: string;
 }
 
-/** Repeats until the signal aborts, at most as fast as the attacker's limits allow. Never rejects. */
+/**
+ * Repeats until the signal aborts, at most as fast as the attacker's limits allow. Never rejects. Calls `onLargest` when
+ * all its connections are open, or its first body was answered.
+ */
 export interface Attack {
   name: string;
-  run(target: AttackTarget, signal: AbortSignal): Promise<void>;
+  run(target: AttackTarget, signal: AbortSignal, onLargest?: () => void): Promise<void>;
 }
 
 const chatPath = '/api/v1/chat/completions';
@@ -56,11 +59,12 @@ function post(target: AttackTarget, sent: Sent, signal: AbortSignal, agent: Agen
 function repeated(name: string, makeSent: (target: AttackTarget) => Sent): Attack {
   return {
     name,
-    run: async (target, signal) => {
+    run: async (target, signal, onLargest) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 4 });
       const sent = makeSent(target);
       while (!signal.aborted) {
         await Promise.all([post(target, sent, signal, agent), pause(intervalMs, signal)]);
+        onLargest?.();
       }
       agent.destroy();
     },
@@ -75,7 +79,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 function slowBodies(name: string, { count, kilobytes }: { count: number; kilobytes: number }): Attack {
   return {
     name,
-    run: async (target, signal) => {
+    run: async (target, signal, onLargest) => {
       const part = Buffer.alloc(kilobytes * 1024, ' ');
       const open: ClientRequest[] = Array.from({ length: count }, () => {
         const headers = headersOf(target, { path: chatPath, body: '' });
@@ -88,6 +92,7 @@ function slowBodies(name: string, { count, kilobytes }: { count: number; kilobyt
       while (!signal.aborted) {
         for (const request of open) if (!request.destroyed) request.write(' ');
         await pause(1_000, signal);
+        onLargest?.();
       }
       for (const request of open) request.destroy();
     },
@@ -98,12 +103,18 @@ function slowBodies(name: string, { count, kilobytes }: { count: number; kilobyt
 function idleSockets(name: string, { count, text }: { count: number; text: string }): Attack {
   return {
     name,
-    run: async (target, signal) => {
+    run: async (target, signal, onLargest) => {
       const sockets: Socket[] = [];
+      let opened = 0;
       while (!signal.aborted) {
-        for (let index = 0; index < 50 && sockets.length < count; index += 1) {
+        for (let index = 0; index < 100 && sockets.length < count; index += 1) {
           const socket = connect({ port: target.port, host: '127.0.0.1' });
-          socket.on('error', () => undefined);
+          socket
+            .on('error', () => undefined)
+            .on('connect', () => {
+              opened += 1;
+              if (opened === count) onLargest?.();
+            });
           if (text !== '') socket.write(text);
           sockets.push(socket);
         }
@@ -117,7 +128,7 @@ function idleSockets(name: string, { count, text }: { count: number; text: strin
 /** Starts streams and reads nothing of them. */
 const unreadStreams: Attack = {
   name: 'reads that stop',
-  run: async (target, signal) => {
+  run: async (target, signal, onLargest) => {
     const { key, model, port } = target;
     const content = 'Tell me a long story. [[tokens=400]]';
     const body = JSON.stringify({
@@ -140,6 +151,7 @@ const unreadStreams: Attack = {
       socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
       sockets.push(socket);
       await pause(intervalMs, signal);
+      onLargest?.();
     }
     for (const socket of sockets) socket.destroy();
   },
@@ -196,3 +208,11 @@ export function attackList({ sockets }: { sockets: number }): Attack[] {
     idleSockets('unfinished headers', { count: sockets, text: `POST ${chatPath} HTTP/1.1\r\nhost: x\r\nx-a: ` }),
   ];
 }
+
+/** Texts on which rules of the normalisation of speech once took time in the square of their length: 12 s each. */
+export const speechAttacks: readonly Attack[] = ["'", '_'].map((unit) =>
+  repeated(`a text of 49,000 ${unit} to speak`, ({ model }) => ({
+    path: '/api/v1/audio/queue',
+    body: JSON.stringify({ model, prompt: `Start ${unit.repeat(49_000)} end.` }),
+  })),
+);

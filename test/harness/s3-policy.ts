@@ -23,6 +23,10 @@ export function isAllowed(policy: S3Policy, request: Pick<IncomingMessage, 'meth
   );
 }
 
+export function mayList(policy: S3Policy, bucket: string): boolean {
+  return isAllowed(policy, { method: 'GET', url: `/${bucket}`, headers: {} });
+}
+
 function actionOf(method: string, path: string, query: URLSearchParams): string {
   const [, ...key] = path.split('/');
   if (key.join('/') === '') return query.has('uploads') ? 's3:ListBucketMultipartUploads' : 's3:ListBucket';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { StorageSettings } from '#storage';
-import { isAllowed, type S3Policy } from './s3-policy.js';
+import { isAllowed, mayList, type S3Policy } from './s3-policy.js';
 import { type S3Keys, signatureFault } from './s3-signature.js';
 
 /**
@@ -96,6 +96,11 @@ async function openSignatureProxy(port: number, users: ReadonlyMap<string, S3Use
     const { method, url } = incoming;
     const headers = { ...incoming.headers, authorization };
     const passed = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
+      // Only who may list the bucket learns that an object does not exist.
+      if (answer.statusCode === 404 && user?.policy && !mayList(user.policy, bucket)) {
+        answer.resume();
+        return refuse('AccessDenied', 'Access Denied');
+      }
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.on('error', () => outgoing.destroy()).pipe(outgoing);
     });

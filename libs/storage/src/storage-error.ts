@@ -47,3 +47,8 @@ export function objectStoreError(error: unknown): Error {
   if (status === 507 || /StorageFull|QuotaExceeded|NoSpace/i.test(error.name)) return storageFull(error);
   return unavailable(error);
 }
+
+/** Recognizes an error of the object store that its permissions cause. */
+export function isDenied(error: unknown): boolean {
+  return error instanceof PlatformError && error.cause instanceof Error && error.cause.name === 'AccessDenied';
+}

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { PassThrough } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
 import { BodyBudget } from './body-budget.js';
+import { BodyPacer } from './body-pacer.js';
 import { BodyReader } from './body-reader.js';
 import { addJsonParser } from './json.parser.js';
 
@@ -164,6 +165,131 @@ describe('the rate of a body', () => {
       }, 30);
     });
     expect(await status).toBe(200);
+  });
+});
+
+describe('the memory of parts', () => {
+  const request = { headers: {}, caller: { apiKeyId: 'key' }, ip: '127.0.0.1' };
+
+  async function readParts(headers: object, keyBytes: number): Promise<{ parts: Buffer[]; body: Buffer | null }> {
+    const reader = new BodyReader(new BodyBudget({ ...limits, keyBytes }));
+    const parts = Array.from({ length: 10 }, () => Buffer.from(new ArrayBuffer(16 * kilobyte)).fill('x'));
+    const payload = new PassThrough();
+    const asked = { ...request, headers } as unknown as FastifyRequest;
+    const read = reader.read(asked, payload as unknown as IncomingMessage, 1_000 * kilobyte).catch(() => null);
+    for (const part of parts) payload.write(part);
+    payload.end();
+    const [body] = await Promise.all([read, once(payload, 'end')]);
+    return { parts, body };
+  }
+
+  it.each([
+    ['of a known length', { 'content-length': String(160 * kilobyte) }],
+    ['of an unknown length', {}],
+  ])('is free as soon as a body %s is complete', async (_which, headers) => {
+    const { parts, body } = await readParts(headers, 200 * kilobyte);
+    expect(body?.toString()).toBe('x'.repeat(160 * kilobyte));
+    expect(parts.map(({ length }) => length)).toEqual(parts.map(() => 0));
+  });
+
+  it('is free as soon as a body is refused, also of what arrives afterwards', async () => {
+    const { parts, body } = await readParts({}, 50 * kilobyte);
+    expect(body).toBeNull();
+    expect(parts.map(({ length }) => length)).toEqual(parts.map(() => 0));
+  });
+});
+
+describe('the parts of several bodies', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  const partBytes = 64 * kilobyte;
+  const flood = (count: number): PassThrough[] =>
+    Array.from({ length: count }, () => {
+      const payload = new PassThrough({ highWaterMark: 20 * partBytes });
+      for (let part = 0; part < 10; part += 1) payload.write(Buffer.alloc(partBytes));
+      return payload;
+    });
+
+  it('are read one in each turn of the event loop, of all bodies together', async () => {
+    const pacer = new BodyPacer();
+    let parts = 0;
+    for (const [index, payload] of flood(8).entries()) {
+      payload.on('data', (part: Buffer) => {
+        parts += 1;
+        pacer.pause(payload, part, `caller ${index}`);
+      });
+    }
+    const turns: number[] = [];
+    while (parts < 80) {
+      const before = parts;
+      await new Promise((resolve) => setImmediate(resolve));
+      turns.push(parts - before);
+    }
+    // The first parts come with the requests themselves.
+    expect(turns[0]).toBe(8);
+    expect(Math.max(...turns.slice(1))).toBeLessThanOrEqual(2);
+  });
+
+  it('are read at a limited speed, of all bodies of one caller together', async () => {
+    let nowMs = 0;
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const pacer = new BodyPacer({ nowMs: () => nowMs, monotonicMs: () => nowMs });
+    const read = new Map<string, number>();
+    const open = (callerId: string, count: number): void => {
+      for (const payload of flood(count)) {
+        payload.on('data', (part: Buffer) => {
+          read.set(callerId, (read.get(callerId) ?? 0) + 1);
+          pacer.pause(payload, part, callerId);
+        });
+      }
+    };
+    const pass = async (ms: number): Promise<void> => {
+      nowMs += ms;
+      await vi.advanceTimersByTimeAsync(ms);
+      for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    // 20 MB, of which 8 come at once.
+    open('fast', 32);
+    open('other', 1);
+    await pass(0);
+    expect(read.get('fast')).toBeGreaterThanOrEqual(128);
+    expect(read.get('fast')).toBeLessThanOrEqual(128 + 32);
+    expect(read.get('other')).toBe(10);
+    const before = read.get('fast') ?? 0;
+    await pass(50);
+    // One part of each body may have been on its way.
+    expect((read.get('fast') ?? 0) - before).toBeLessThanOrEqual(50 + 32);
+    for (let step = 0; step < 10; step += 1) await pass(50);
+    expect(read.get('fast')).toBe(320);
+  });
+
+  it('are discarded by the clock, of all refused bodies together', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const pacer = new BodyPacer();
+    const payloads = flood(8);
+    for (const payload of payloads) pacer.discard(payload);
+    const leftBytes = (): number => payloads.reduce((sum, { readableLength }) => sum + readableLength, 0);
+    const settle = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await settle();
+    const before = leftBytes();
+    expect(before).toBeGreaterThanOrEqual(8 * 8 * partBytes);
+    await vi.advanceTimersByTimeAsync(2);
+    await settle();
+    expect(before - leftBytes()).toBeLessThanOrEqual(2 * partBytes);
+    await vi.advanceTimersByTimeAsync(200);
+    await settle();
+    expect(leftBytes()).toBe(0);
+  });
+
+  it('are discarded by the clock of requests that are refused before their body is read', async () => {
+    const discard = vi.spyOn(BodyPacer.prototype, 'discard');
+    await serve();
+    expect(await send({ path: '/unknown', text: textOf(1), ends: false })).toMatchObject({ code: 'NOT_FOUND' });
+    expect(discard).toHaveBeenCalledOnce();
+    expect(await send({ text: textOf(1) })).toEqual({ read: true });
+    discard.mockRestore();
   });
 });
 

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
+import { freeBytes } from '#platform/memory';
 import type { BodyBudget, BodyReservation } from './body-budget.js';
+import { BodyPacer } from './body-pacer.js';
 
 /** How slowly a body may arrive. */
 export interface MinimumRate {
@@ -20,6 +22,7 @@ function sizeText(bytes: number): string {
 /** Reads whole bodies: within the limit of their route, the budget of their caller, and no slower than a minimum rate. */
 export class BodyReader {
   private readonly reservations = new WeakMap<FastifyRequest, BodyReservation>();
+  private readonly pacer = new BodyPacer();
 
   constructor(
     private readonly budget: BodyBudget,
@@ -28,11 +31,16 @@ export class BodyReader {
     private readonly addressOf: (ip: string) => string = (ip) => ip,
   ) {}
 
-  /** Gives back the bytes of each request when it ends. */
+  /** Gives back the bytes of each request when it ends, and discards what was not read until its response. */
   attach(server: FastifyInstance): void {
     server.addHook('onRequest', (request, reply, done) => {
       reply.raw.once('close', () => this.reservations.get(request)?.release());
       done();
+    });
+    server.addHook('onSend', (request, _reply, body, done) => {
+      // Node would else read it as fast as it arrives.
+      if (!request.raw.complete && !this.reservations.has(request)) this.pacer.discard(request.raw);
+      done(null, body);
     });
   }
 
@@ -50,21 +58,25 @@ export class BodyReader {
     this.reservations.set(request, reservation);
     const parts = announced === null ? new UnknownLength() : new KnownLength(announced);
     let received = 0;
-    await this.receive(payload, (part) => {
-      received += part.length;
-      if (received > limitBytes) throw tooLarge(limitBytes);
-      reservation.add(part.length);
-      parts.add(part);
-    });
-    return parts.whole();
+    try {
+      await this.receive(payload, source.apiKeyId ?? source.address, (part) => {
+        received += part.length;
+        if (received > limitBytes) throw tooLarge(limitBytes);
+        reservation.add(part.length);
+        parts.add(part);
+      });
+      return parts.whole();
+    } catch (error) {
+      parts.free();
+      throw error;
+    }
   }
 
   /**
-   * Passes each part on, one per turn of the event loop: a connection that sends as fast as it can would else be read for
-   * megabytes before others are served. Rejects when the sink throws, the connection ends, or too little arrives in a
-   * window.
+   * Passes each part on when the pacer lets it arrive. Rejects when the sink throws, the connection ends, or too little
+   * arrives in a window.
    */
-  private async receive(payload: IncomingMessage, sink: (part: Buffer) => void): Promise<void> {
+  private async receive(payload: IncomingMessage, callerId: string, sink: (part: Buffer) => void): Promise<void> {
     const { windowBytes, windowMs } = this.rate;
     let inWindow = 0;
     let timer: NodeJS.Timeout | undefined;
@@ -73,10 +85,11 @@ export class BodyReader {
       await new Promise<void>((resolve, reject) => {
         const onData = (part: Buffer): void => {
           inWindow += part.length;
-          pauseForTurn(payload);
+          this.pacer.pause(payload, part, callerId);
           try {
             sink(part);
           } catch (error) {
+            freeBytes(part);
             reject(error as Error);
           }
         };
@@ -95,20 +108,22 @@ export class BodyReader {
     } finally {
       clearInterval(timer);
       stop();
-      // What still arrives of a rejected body is discarded: closing at once would reset the connection before the
-      // client reads the response.
-      if (!payload.readableEnded) payload.on('data', () => pauseForTurn(payload)).resume();
+      this.pacer.discard(payload);
     }
   }
 }
 
-function pauseForTurn(payload: IncomingMessage): void {
-  payload.pause();
-  setImmediate(() => payload.resume());
+/** The parts of a body that have arrived; their bytes are theirs. */
+interface ReceivedParts {
+  add(part: Buffer): void;
+  /** Returns the complete body, once. */
+  whole(): Buffer<ArrayBuffer>;
+  /** Of a refused body. */
+  free(): void;
 }
 
 /** A body of a known length is written where it will stay, not collected and copied. */
-class KnownLength {
+class KnownLength implements ReceivedParts {
   private readonly buffer: Buffer<ArrayBuffer>;
   private filled = 0;
 
@@ -119,23 +134,36 @@ class KnownLength {
   add(part: Buffer): void {
     if (this.filled + part.length > this.buffer.length) throw cutOff();
     this.filled += part.copy(this.buffer, this.filled);
+    freeBytes(part);
   }
 
   whole(): Buffer<ArrayBuffer> {
     if (this.filled !== this.buffer.length) throw cutOff();
     return this.buffer;
   }
+
+  free(): void {
+    freeBytes(this.buffer);
+  }
 }
 
-class UnknownLength {
+class UnknownLength implements ReceivedParts {
   private readonly parts: Buffer[] = [];
+  private length = 0;
 
   add(part: Buffer): void {
     this.parts.push(part);
+    this.length += part.length;
   }
 
   whole(): Buffer<ArrayBuffer> {
-    return Buffer.concat(this.parts.splice(0));
+    const whole = new KnownLength(this.length);
+    for (const part of this.parts.splice(0)) whole.add(part);
+    return whole.whole();
+  }
+
+  free(): void {
+    for (const part of this.parts.splice(0)) freeBytes(part);
   }
 }
 

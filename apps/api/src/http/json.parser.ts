@@ -51,7 +51,7 @@ export function addJsonParser(server: FastifyInstance, bodies: BodyReader): void
       if (request.method === 'DELETE' && body.length === 0) return undefined;
       refuseUnreadable(request);
       fingerprintBody(request, body);
-      return await json.parse(body);
+      return await json.parse(body, request.caller?.apiKeyId ?? request.ip);
     });
   }
 }

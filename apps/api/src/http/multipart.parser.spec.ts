@@ -40,11 +40,13 @@ class ImageRequest {
 
 const unlimited = { processBytes: Infinity, addressBytes: Infinity, keyBytes: Infinity };
 const bodies = new BodyReader(new BodyBudget(unlimited));
+const megabyte = 1024 * 1024;
 const limits: MultipartLimits = { maxFileBytes: 1_000, maxFiles: 3 };
 
 describe('forms', () => {
   let server: FastifyInstance;
   const fingerprints: string[] = [];
+  let received: Buffer = Buffer.alloc(0);
 
   beforeAll(async () => {
     server = Fastify({ bodyLimit: 100_000 });
@@ -66,6 +68,12 @@ describe('forms', () => {
           value instanceof UploadedFile ? `${value.filename} ${value.contentType} ${value.bytes.toString()}` : value,
         ),
       ) as object;
+    });
+    server.post('/large', { config: { multipart: { maxFileBytes: 4 * megabyte, maxFiles: 1 } } }, (request) => {
+      const { image: file } = readBody(ImageRequest, request);
+      if (!(file instanceof UploadedFile)) throw new Error('there is no file');
+      received = file.bytes;
+      return {};
     });
     server.post('/file', { config: { multipart: { ...limits, only: true } } }, async () => ({}));
     server.post('/json', async () => ({}));
@@ -201,6 +209,23 @@ describe('forms', () => {
     const spoken = `--x\r\nContent-Disposition: ${named}\r\n\r\na\r\n`;
     expect(await send('/image', { body: `${silent}${spoken}--x--\r\n`, type })).toEqual({ prompt: 'a' });
     expect(await send('/image', { body: `${spoken}${silent}--x--\r\n`, type })).toEqual({ prompt: 'a' });
+  });
+
+  it.each([
+    ['within a piece', 100],
+    ['at the end of a piece', 0],
+    ['over the end of a piece', -5],
+  ])('keep the content of a file where it arrived, also with a beginning of the boundary %s', async (_where, shift) => {
+    const head = '--line\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\n';
+    const prompt = '\r\n--line\r\ncontent-disposition: form-data; name="prompt"\r\n\r\nx\r\n--line--\r\n';
+    const content = Buffer.alloc(3 * megabyte, 7);
+    // Parsed in pieces of a megabyte.
+    content.write('\r\n--lin', megabyte - head.length + shift - 3);
+    const body = Buffer.concat([Buffer.from(head), content, Buffer.from(prompt)]);
+    const { length } = body;
+    expect(await send('/large', { body, type: 'multipart/form-data; boundary=line' })).toEqual({});
+    expect(received.equals(content)).toBe(true);
+    expect(received.buffer.byteLength).toBe(length);
   });
 
   it('are accepted only on multipart routes', async () => {

@@ -123,7 +123,7 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
       stream.on('limit', () => reject(tooLarge(`A file of the form is larger than ${limits.maxFileBytes} bytes.`)));
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () =>
-        attempt(() => void (part.value = new UploadedFile(Buffer.concat(chunks), filename ?? '', contentType))),
+        attempt(() => void (part.value = new UploadedFile(joined(chunks, body), filename ?? '', contentType))),
       );
       attempt(() => {
         checkField(name);
@@ -138,6 +138,22 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
     parser.on('finish', () => resolve(parts));
     void feed(parser, body);
   });
+}
+
+/**
+ * Returns the content of a file where it stands in the body, instead of a copy of it. The parser passes views of the
+ * body on, except for what may begin a boundary between two pieces.
+ */
+function joined(chunks: readonly Buffer[], body: Buffer): Buffer {
+  let before = 0;
+  for (const chunk of chunks) {
+    if (chunk.buffer === body.buffer) {
+      const start = chunk.byteOffset - body.byteOffset - before;
+      return body.subarray(start, start + chunks.reduce((sum, { length }) => sum + length, 0));
+    }
+    before += chunk.length;
+  }
+  return Buffer.concat(chunks);
 }
 
 /** In pieces, so that others are served between them. */

@@ -1,7 +1,6 @@
-import { windowCacheLimits } from '#platform/memory';
+import { freeBytes, windowCacheLimits } from '#platform/memory';
 import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
-import { freeOutput } from '../runtime/output-memory.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { capacityFor } from './cache-block.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
@@ -117,7 +116,7 @@ export class SplitDecoder implements Decoder {
       this.append(row, fresh.fresh, index, part.tokenIds.length);
       if (part.final) row.promptLength = row.length;
     });
-    freeOutput(fresh.fresh.data);
+    freeBytes(fresh.fresh.data);
     return fresh.logits;
   }
 
@@ -136,7 +135,7 @@ export class SplitDecoder implements Decoder {
     const { fresh } = await this.run(input, 'none');
     this.fitBatch(this.members.length, grown(row, tokenIds.length));
     this.append(row, fresh, 0, tokenIds.length);
-    freeOutput(fresh.data);
+    freeBytes(fresh.data);
   }
 
   async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
@@ -164,7 +163,7 @@ export class SplitDecoder implements Decoder {
       wanted,
     );
     for (const row of this.members) this.append(row, result.fresh, row.index, 1);
-    freeOutput(result.fresh.data);
+    freeBytes(result.fresh.data);
     this.lastDecode = { feeds: result.feeds, rowIndexes };
     return result.logits;
   }
@@ -326,7 +325,7 @@ export class SplitDecoder implements Decoder {
   }
 
   private async timedRun(feeds: Record<string, GraphTensor>, fetches: string[]): Promise<Record<string, GraphTensor>> {
-    if (this.lastLogits !== null) freeOutput(this.lastLogits);
+    if (this.lastLogits !== null) freeBytes(this.lastLogits);
     this.lastLogits = null;
     const start = performance.now();
     try {

@@ -44,6 +44,17 @@ describe('a JSON parser', () => {
     expect(values).toEqual([threadedBytes + 1, { a: 1 }, threadedBytes + 1]);
   });
 
+  it('lets sources take turns, however many bodies one of them sends', async () => {
+    parser = new JsonParser(thread);
+    const done: string[] = [];
+    const parse = async (source: string): Promise<void> => {
+      await parser?.parse(large('1'), source);
+      done.push(source);
+    };
+    await Promise.all(['a', 'a', 'a', 'a', 'b', 'b', 'c'].map(parse));
+    expect(done).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
+  });
+
   it('rejects what the thread rejects, with its issues', async () => {
     parser = new JsonParser(thread);
     const issues = [{ code: 'c', path: [], message: 'm' }];

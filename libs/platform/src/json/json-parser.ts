@@ -17,6 +17,8 @@ const heavyBytes = 4 * 1024 * 1024;
 const threadIdleMs = 5_000;
 
 interface WaitingBody {
+  /** Whose body it is. */
+  source: string;
   /** Bytes of the body; those of `bytes` move to the thread. */
   size: number;
   bytes: Uint8Array<ArrayBuffer>;
@@ -26,10 +28,14 @@ interface WaitingBody {
 
 /**
  * Parses JSON bodies within their limits: small ones at once, large ones one by one in a thread, so that the event loop
- * keeps serving others. The thread starts with a large body and ends when none has come for a while. Unbuilt sources (tests) have no thread.
+ * keeps serving others. Sources take turns: a body never waits for several of one other caller. The thread starts with a
+ * large body and ends when none has come for a while. Unbuilt sources (tests) have no thread.
  */
 export class JsonParser {
   private readonly waiting: WaitingBody[] = [];
+  /** The last turn of each source that has waiting bodies, or the current one. */
+  private readonly turns = new Map<string, number>();
+  private turn = 0;
   private current: WaitingBody | null = null;
   private thread: Worker | null = null;
   private retirement: NodeJS.Timeout | undefined;
@@ -42,11 +48,11 @@ export class JsonParser {
   ) {}
 
   /** Rejects as `readJson` does. The bytes of a large body must not be used afterwards. */
-  async parse(bytes: Buffer<ArrayBuffer>): Promise<unknown> {
+  async parse(bytes: Buffer<ArrayBuffer>, source = ''): Promise<unknown> {
     if (bytes.length <= threadedBytes || this.script === null) return readJson(bytes);
     if (this.closed) throw interrupted();
     return await new Promise<unknown>((resolve, reject) => {
-      this.waiting.push({ size: bytes.length, bytes, resolve, reject });
+      this.waiting.push({ source, size: bytes.length, bytes, resolve, reject });
       this.next();
     });
   }
@@ -61,7 +67,7 @@ export class JsonParser {
 
   private next(): void {
     if (this.current !== null) return;
-    const body = this.waiting.shift();
+    const body = this.takeTurn();
     if (body === undefined) {
       this.thread?.unref();
       this.retirement = setTimeout(() => this.retire(), this.idleMs).unref();
@@ -75,6 +81,22 @@ export class JsonParser {
     // A slice of a shared pool must not be moved away from its other owners.
     const ownsBuffer = byteOffset === 0 && byteLength === buffer.byteLength;
     this.thread.postMessage(new Uint8Array(buffer, byteOffset, byteLength), ownsBuffer ? [buffer] : []);
+  }
+
+  /** The first body of the source whose turn is longest ago. */
+  private takeTurn(): WaitingBody | undefined {
+    const turnOf = (body: WaitingBody | undefined): number => this.turns.get(body?.source ?? '') ?? 0;
+    let position = 0;
+    this.waiting.forEach((body, index) => {
+      if (turnOf(body) < turnOf(this.waiting[position])) position = index;
+    });
+    const [body] = this.waiting.splice(position, 1);
+    if (body === undefined) return undefined;
+    const sources = new Set(this.waiting.map(({ source }) => source));
+    for (const source of this.turns.keys()) if (!sources.has(source)) this.turns.delete(source);
+    this.turn += 1;
+    this.turns.set(body.source, this.turn);
+    return body;
   }
 
   private start(): Worker {

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { type ErrorIssue, PlatformError, type WireError } from '#common';
-import { readJson } from './json-body.js';
+import { consumeJson } from './json-body.js';
 
 /** What the thread returns for each body that it is sent. */
 export type JsonThreadMessage =
@@ -8,7 +8,7 @@ export type JsonThreadMessage =
 
 function read(bytes: Uint8Array): JsonThreadMessage {
   try {
-    return { type: 'value', value: readJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) };
+    return { type: 'value', value: consumeJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) };
   } catch (error) {
     const failure = PlatformError.from(error);
     return { type: 'failed', error: failure.toWire(), issues: failure.issues };

@@ -1,3 +1,4 @@
+export { freeBytes } from './free-bytes.js';
 export { IdleCollector } from './idle-collector.js';
 export { windowCacheLimits, windowCachePositions } from './window-cache.js';
 export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

@@ -2,8 +2,11 @@ import type { JobJson } from 'bullmq';
 import { PlatformError } from '#common';
 import type { FetchedJob } from './store.js';
 
-/** Timeout of an operation on the store before the caller is told that the queue is unavailable, in ms. */
+/** How long the store may be silent before the callers of its operations are told that it is unavailable, in ms. */
 export const storeCallTimeoutMs = 1_500;
+
+/** Maximum time of one operation while the store responds to others, in ms. */
+const longestCallMs = 6_000;
 
 /** The message for callers; hosts, paths and the store's own message stay in `cause`. */
 export function storeUnavailable(cause?: unknown): PlatformError {
@@ -14,20 +17,57 @@ export function storeFull(): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue has no room for new work right now.');
 }
 
+/** When a store last responded to any operation. */
+export class StoreActivity {
+  private lastMs = -Infinity;
+
+  responded(): void {
+    this.lastMs = performance.now();
+  }
+
+  /** How long an operation that began then has waited for a sign of life, in ms. */
+  silentMs(beganMs: number): number {
+    return performance.now() - Math.max(beganMs, this.lastMs);
+  }
+}
+
 /**
- * Runs one operation on the store. Settles within `timeoutMs`: a request must never hang because the store is down.
- * Rejects with `SERVICE_UNAVAILABLE`; an operation that timed out may still take effect later.
+ * Runs one operation on the store. Settles: a request must never hang because the store is down. Rejects with
+ * `SERVICE_UNAVAILABLE` when the store has been silent for `timeoutMs`; an operation that timed out may still take effect
+ * later. A store that responds to other operations is only busy: in a peak, operations wait for a connection.
  */
-export async function storeCall<T>(operation: () => Promise<T>, timeoutMs = storeCallTimeoutMs): Promise<T> {
+export async function storeCall<T>(
+  operation: () => Promise<T>,
+  timeoutMs = storeCallTimeoutMs,
+  activity = new StoreActivity(),
+): Promise<T> {
+  const beganMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
+  let isSettled = false;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(storeUnavailable(new Error(`no answer within ${timeoutMs} ms`))), timeoutMs);
+    const lookIn = (ms: number): void => {
+      // The look comes after responses that arrived while the event loop was busy.
+      timer = setTimeout(() => setImmediate(look), ms);
+    };
+    const look = (): void => {
+      if (isSettled) return;
+      const leftMs = Math.min(
+        timeoutMs - activity.silentMs(beganMs),
+        Math.max(timeoutMs, longestCallMs) - (performance.now() - beganMs),
+      );
+      if (leftMs > 0) return lookIn(leftMs);
+      reject(storeUnavailable(new Error(`no answer within ${Math.round(performance.now() - beganMs)} ms`)));
+    };
+    lookIn(timeoutMs);
   });
   try {
-    return await Promise.race([operation(), late]);
+    const result = await Promise.race([operation(), late]);
+    activity.responded();
+    return result;
   } catch (error) {
     throw error instanceof PlatformError ? error : storeUnavailable(error);
   } finally {
+    isSettled = true;
     clearTimeout(timer);
   }
 }

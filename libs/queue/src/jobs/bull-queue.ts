@@ -8,7 +8,7 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import { Queue, Worker } from '../backends/bull-library.js';
-import { storeCall, storeUnavailable } from '../backends/store-call.js';
+import { StoreActivity, storeCall, storeUnavailable } from '../backends/store-call.js';
 import type { AppendedJob, Store, StoreConnection } from '../backends/store.js';
 
 /** BullMQ's classes over either store. */
@@ -25,6 +25,7 @@ export class BullQueues {
   private readonly queues = new Map<string, BullQueue<unknown>>();
   /** Operations that failed, or were not tried because the store is unavailable. */
   failedCalls = 0;
+  private readonly activity = new StoreActivity();
 
   constructor(
     private readonly store: Store,
@@ -50,7 +51,7 @@ export class BullQueues {
   private async counted<T>(operation: () => Promise<T>, timeoutMs?: number): Promise<T> {
     try {
       if (!this.store.isReachable()) throw storeUnavailable();
-      return await storeCall(operation, timeoutMs);
+      return await storeCall(operation, timeoutMs, this.activity);
     } catch (error) {
       this.failedCalls += 1;
       throw error;

@@ -14,7 +14,7 @@ import type {
   PutOptions,
 } from '../artifact-store.js';
 import { ContentCheck } from '../content-reader.js';
-import { folderError, mediaNotFound, tooLarge, unavailable } from '../storage-error.js';
+import { folderError, isDenied, mediaNotFound, tooLarge, unavailable } from '../storage-error.js';
 import type { Bucket } from './bucket.js';
 import { uploadContent } from './s3-upload.js';
 
@@ -23,6 +23,9 @@ const recordType = 'application/json';
 const maxRecordBytes = 16_384;
 /** Age above which a multipart upload is orphaned: its writer was killed. */
 const abandonedMs = 3_600_000;
+
+/** Written where an object is denied, to learn whether objects beside it can be read. No artifact is named like this. */
+const accessProof = 'sluice-access';
 
 /** The scope of a model, or none, and the hour. */
 const folderPattern = /^(?:[0-9a-f]{12}-)?(\d{8})\/$/;
@@ -61,13 +64,13 @@ export class S3Store implements ArtifactStore {
   async find(id: string): Promise<ArtifactRecord | null> {
     const parsed = parseArtifactId(id);
     if (parsed === null || parsed.expiresAtMs <= this.artifactIds.clock.nowMs()) return null;
-    const body = await this.bucket.get(`${this.keyOf(id, parsed.expiresAtMs)}.json`);
+    const body = await this.get(`${this.keyOf(id, parsed.expiresAtMs)}.json`, parsed.scope);
     return body && (JSON.parse((await collect(body, maxRecordBytes)).toString('utf8')) as ArtifactRecord);
   }
 
   async open(id: string, range?: ByteRange): Promise<OpenArtifact> {
     const { record, key } = await this.locate(id);
-    const body = await this.bucket.get(key, range);
+    const body = await this.get(key, parseArtifactId(id)?.scope ?? null, range);
     if (body === null) throw mediaNotFound();
     if (range !== undefined) return { record, stream: body };
     const check = new ContentCheck(record);
@@ -134,8 +137,42 @@ export class S3Store implements ArtifactStore {
   }
 
   private keyOf(id: string, expiresAtMs: number): string {
-    const scope = parseArtifactId(id)?.scope ?? null;
-    return `${this.prefix}${scope === null ? '' : `${scope}-`}${artifactPath(id, expiresAtMs)}`;
+    return `${this.placeOf(parseArtifactId(id)?.scope ?? null)}${artifactPath(id, expiresAtMs)}`;
+  }
+
+  /** What the keys of all artifacts of a scope begin with. */
+  private placeOf(scope: string | null): string {
+    return `${this.prefix}${scope === null ? '' : `${scope}-`}`;
+  }
+
+  /**
+   * Returns the content; null if it does not exist. Servers deny a user who may not list both a missing object and a
+   * forbidden one: the object is missing if another one of its scope can be read.
+   */
+  private async get(key: string, scope: string | null, range?: ByteRange): Promise<Readable | null> {
+    try {
+      return await this.bucket.get(key, range);
+    } catch (error) {
+      if (isDenied(error) && (await this.canRead(scope))) return null;
+      throw error;
+    }
+  }
+
+  /** Asks each time: the permissions may have changed. */
+  private async canRead(scope: string | null): Promise<boolean> {
+    const key = `${this.placeOf(scope)}${accessProof}`;
+    if (await this.isReadable(key)) return true;
+    await this.bucket.put(key, Buffer.from('.'), 'text/plain');
+    return await this.isReadable(key);
+  }
+
+  private async isReadable(key: string): Promise<boolean> {
+    const body = await this.bucket.get(key).catch((error: unknown) => {
+      if (isDenied(error)) return null;
+      throw error;
+    });
+    body?.resume();
+    return body !== null;
   }
 
   private async locate(id: string): Promise<{ record: ArtifactRecord; key: string }> {

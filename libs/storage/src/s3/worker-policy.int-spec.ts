@@ -58,6 +58,24 @@ describe('the storage policy of a pool', () => {
     await expect(worker.ofModel('own').put(stopped(), options)).rejects.toThrow();
   });
 
+  it('lets workers tell an artifact that is gone from one that they may not read', async () => {
+    const { id } = await put(api, 'own');
+    await api.delete(id);
+    const isGone = { code: 'MEDIA_NOT_FOUND' };
+    expect(await worker.find(id)).toBeNull();
+    await expect(worker.open(id)).rejects.toMatchObject(isGone);
+    await expect(worker.read(id, 100)).rejects.toMatchObject(isGone);
+  });
+
+  it('does not take an artifact that a worker may not read for one that is gone', async () => {
+    const { id } = await put(api, 'own');
+    const { Statement = [] } = workerStoragePolicy(server.storage.url, ['own']) ?? {};
+    const reduced = Statement.map((each) => ({ ...each, Action: ['s3:PutObject'] }));
+    const writer = createArtifactStore(server.addUser({ Statement: reduced }));
+    await expect(writer.read(id, 100)).rejects.toMatchObject(unavailable);
+    await writer.close();
+  });
+
   it('opens no artifact of another pool, although its id is known, and of no model', async () => {
     const { id: other } = await put(api, 'victim');
     const { id: ofNone } = await api.put(Buffer.from('x'), { kind: 'input', contentType: 'image/png' });

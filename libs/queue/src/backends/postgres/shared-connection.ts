@@ -13,6 +13,9 @@ import {
 /** Connections per process for queue operations, besides the listening one. */
 const poolSize = 8;
 
+/** Maximum wait for a connection, also for one that others use, in ms. Not less than a call of a busy store may take. */
+const connectionTimeoutMillis = 6_000;
+
 /** Timeout after which an unresponsive connection is dropped, since the other side may be gone silently. In ms. */
 const queryTimeoutMs = 10_000;
 
@@ -41,7 +44,7 @@ export class SharedPostgresConnection extends PostgresConnection {
       schema,
       max: poolSize,
       application_name: `sluice-${clientName}`,
-      connectionTimeoutMillis: 2_000,
+      connectionTimeoutMillis,
       query_timeout: queryTimeoutMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { freeOutput } from './output-memory.js';
+import { freeBytes } from './free-bytes.js';
 
-describe('freeOutput', () => {
-  it('empties an output, whose memory is no longer counted', () => {
+describe('freeBytes', () => {
+  it('empties an array, whose memory is no longer counted', () => {
     const before = process.memoryUsage().arrayBuffers;
     for (let round = 0; round < 40; round++) {
       const output = new Float32Array(2 ** 22).fill(1);
-      freeOutput(output);
+      freeBytes(output);
       expect(output.length).toBe(0);
     }
     // 40 of 16 MiB each.
@@ -16,10 +16,10 @@ describe('freeOutput', () => {
   it('leaves views of larger buffers and other values alone', () => {
     const whole = new Float32Array(8);
     const part = whole.subarray(0, 4);
-    freeOutput(part);
-    freeOutput(new Float32Array(0));
-    freeOutput(['text']);
-    freeOutput(undefined);
+    freeBytes(part);
+    freeBytes(new Float32Array(0));
+    freeBytes(['text']);
+    freeBytes(undefined);
     expect([whole.length, part.length]).toEqual([8, 4]);
   });
 });
