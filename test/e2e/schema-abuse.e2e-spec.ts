@@ -3,7 +3,6 @@ import { type Platform, startPlatform } from '#test/platform';
 
 /* Schemas that are made to exhaust a server: each is refused by name or served, and nobody else notices. */
 
-const path = '/api/v1/chat/completions';
 const chat = { model: 'tiny-llama', messages: [{ role: 'user', content: 'the river' }], max_completion_tokens: 8 };
 const ofFormat = 'response_format.json_schema.schema';
 const ofTool = 'tools[0].function.parameters';
@@ -23,10 +22,14 @@ interface Reply {
 }
 
 async function post(body: object): Promise<Reply> {
-  const response = await fetch(platform.origin + path, {
+  return await postTo('chat/completions', { ...chat, ...body });
+}
+
+async function postTo(route: string, body: object): Promise<Reply> {
+  const response = await fetch(`${platform.baseUrl}/${route}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ ...chat, ...body }),
+    body: JSON.stringify(body),
   });
   const { error } = (await response.json()) as { error?: { code: string; param: string | null } };
   return { status: response.status, ...(error && { code: error.code, param: error.param }) };
@@ -86,6 +89,14 @@ describe('a schema', () => {
     // What is too long in all is refused by the list.
     const param = isTooLong(schema) ? 'tools' : ofTool;
     expect(byTool).toEqual({ status: 400, code: 'INVALID_REQUEST', param });
+    const asked = { model: chat.model, input: 'the river', max_output_tokens: 8 };
+    const text = { format: { type: 'json_schema', name: 's', schema } };
+    const byText = await postTo('responses', { ...asked, text });
+    expect(byText).toEqual({ status: 400, code: 'INVALID_REQUEST', param: 'text.format.schema' });
+    const tools = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 't', parameters: schema }] }];
+    const byMember = await postTo('responses', { ...asked, tools, tool_choice: 'required' });
+    const member = isTooLong(schema) ? 'tools' : 'tools[0].tools[0].parameters';
+    expect(byMember).toEqual({ status: 400, code: 'INVALID_REQUEST', param: member });
     await platform.closedJobs();
     expect(await balances()).toEqual(before);
   });

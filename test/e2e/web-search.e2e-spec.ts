@@ -237,7 +237,14 @@ it('has an item for the search in a response, and its events in a stream', async
   expect(response.output[0]).toMatchObject(item);
   const streamed = { ...body, stream: true } as OpenAI.Responses.ResponseCreateParamsStreaming;
   const types: string[] = [];
-  for await (const { type } of await client.responses.create(streamed)) types.push(type);
+  const release = web.hold();
+  for await (const { type } of await client.responses.create(streamed)) {
+    types.push(type);
+    if (type !== 'response.web_search_call.searching') continue;
+    // The client reads this while the search still waits.
+    await expect.poll(() => web.open).toBe(1);
+    release();
+  }
   expect(types.slice(0, 7)).toEqual([
     'response.created',
     'response.in_progress',
@@ -248,6 +255,7 @@ it('has an item for the search in a response, and its events in a stream', async
     'response.output_item.done',
   ]);
   expect(types.at(-1)).toBe('response.completed');
+  expect(types.filter((type) => type === 'response.created')).toHaveLength(1);
   // Clients send the output back as input.
   const next = [...response.output, { role: 'user', content: 'And low water?' }];
   const again = await client.responses.create({ model: 'searcher', input: next } as typeof streamed);

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SseWriter } from '#platform/http';
 import { disconnectSignal } from '../http/disconnect-signal.js';
+import { frameChunks, type StreamFormat } from './stream-events.js';
 
 /** One request and the response to it. */
 export class HttpExchange {
@@ -8,6 +9,8 @@ export class HttpExchange {
   readonly disconnected: AbortSignal;
   /** Keeps the connection alive while a streamed request is prepared. Null: nothing was prepared. */
   preparing: SseWriter | null = null;
+  /** Of what is sent during the preparation, and of an error that ends it. */
+  format: StreamFormat = {};
   private checks = 0;
   private readonly cleanups: (() => Promise<void>)[] = [];
 
@@ -22,6 +25,11 @@ export class HttpExchange {
   /** Position of the next job that checks an input of this request, from 1. */
   nextCheck(): number {
     return ++this.checks;
+  }
+
+  /** Sends chunks of a streamed response while it is prepared. */
+  async sendEarly(chunks: string[]): Promise<void> {
+    await this.preparing?.write(frameChunks(chunks, this.format));
   }
 
   /** Calls `cleanup` when the handler has ended, whether it failed or not. */

@@ -77,7 +77,7 @@ export class RequestPipeline {
     } catch (error) {
       if (error instanceof ClientDisconnectedError) reply.hijack();
       // A comment was sent while the request was prepared: the status line is gone.
-      else if (http.preparing?.started) await failStream(http.preparing, error);
+      else if (http.preparing?.started) await failStream(http.preparing, error, http.format);
       else throw error;
     } finally {
       await http.end();

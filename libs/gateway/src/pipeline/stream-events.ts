@@ -28,7 +28,7 @@ export async function streamEvents<Event extends ReplyEvent>(
   options: SseWriterOptions,
 ): Promise<void> {
   const writer = new SseWriter(reply, options);
-  const framed = (chunks: string[]): string => chunks.map((json) => presenter.frame?.(json) ?? sseData(json)).join('');
+  const framed = (chunks: string[]): string => frameChunks(chunks, presenter);
   const send = async (frames: string): Promise<void> => {
     if (frames === '') return;
     // The connection of a client that reads nothing was closed; it counts as disconnected.
@@ -43,15 +43,26 @@ export async function streamEvents<Event extends ReplyEvent>(
     const { started } = writer;
     if (started && !(error instanceof ClientDisconnectedError)) {
       const failure = PlatformError.from(error);
-      await writer.write(framed(presenter.fail?.(failure) ?? [JSON.stringify(errorFrame(failure))]));
+      await writer.write(framed(failureChunks(failure, presenter)));
     }
     writer.end('failed');
     if (!started) throw error;
   }
 }
 
-/** Ends a stream that has no events yet with an error. */
-export async function failStream(writer: SseWriter, error: unknown): Promise<void> {
-  await writer.write(sseData(JSON.stringify(errorFrame(PlatformError.from(error)))));
+/** How the chunks of a stream are framed, and how its error is presented. */
+export type StreamFormat = Pick<EventPresenter<never>, 'fail' | 'frame'>;
+
+export function frameChunks(chunks: string[], format: StreamFormat): string {
+  return chunks.map((json) => format.frame?.(json) ?? sseData(json)).join('');
+}
+
+function failureChunks(failure: PlatformError, format: StreamFormat): string[] {
+  return format.fail?.(failure) ?? [JSON.stringify(errorFrame(failure))];
+}
+
+/** Ends a stream that has no events of its job yet with an error. */
+export async function failStream(writer: SseWriter, error: unknown, format: StreamFormat): Promise<void> {
+  await writer.write(frameChunks(failureChunks(PlatformError.from(error), format), format));
   writer.end('failed');
 }

@@ -19,6 +19,19 @@ import { ChatInputs } from './inputs/chat-inputs.js';
 import { InputAdapters } from './inputs/input-adapters.js';
 import { ChatWeb } from './web/chat-web.js';
 import type { StartedChat } from './web/started-chat.js';
+import { unusableServerTools, type UnusableTool } from './web/server-tools.js';
+import type { WebObserver } from './web/web-source.js';
+
+interface StartOptions {
+  /** The id in the response's body. */
+  responseId: string;
+  /** Texts to continue instead of the messages of the request, which are then none. */
+  bare?: BarePrompts;
+  /** Skips tools of this service that the model cannot use, where the request has others. Default: false. */
+  serverToolsAreOptional?: boolean;
+  /** Called for a request that may look something up in the web, before it does. */
+  observeWeb?: (started: { chat: NormalizedChat; modelId: string }) => WebObserver;
+}
 
 /** Starts the job of a chat request; every wire format of text generation leads here. */
 @Injectable()
@@ -36,20 +49,20 @@ export class ChatStarter {
   ) {}
 
   /**
-   * `responseId` is the id in the response's body. `bare`: texts to continue instead of the messages of `wire`, which are
-   * then none. Rejects as `ChatCharacters.of`, the stages of the pipeline and `normalizeChat` do; nothing is charged then.
+   * Rejects as `ChatCharacters.of`, the stages of the pipeline and `normalizeChat` do; nothing is charged then.
    */
   async start(
     http: HttpExchange,
     wire: ChatCompletionRequest,
-    { responseId, bare = {} }: { responseId: string; bare?: BarePrompts },
-  ) {
+    { responseId, bare = {}, serverToolsAreOptional, observeWeb }: StartOptions,
+  ): Promise<StartedChat & { unusableTools: UnusableTool[] }> {
     const character = await this.characters.of(wire, bare);
     const opened = await this.pipeline.open(http, { name: character?.modelName ?? wire.model, type: 'text' });
     refuseSealed(http.request, opened.manifest);
     const systemPrompt = await this.systemPrompts.of(opened.manifest);
     const prompts = { systemPrompt, ...character?.prompts };
-    const model = { ...chatModel(opened.resolved, prompts), web: this.web.accessOf(opened.manifest, bare) };
+    const access = this.web.accessOf(opened.manifest, bare);
+    const model = { ...chatModel(opened.resolved, prompts), web: access, serverToolsAreOptional };
     // Everything that costs nothing is checked before a part is read.
     const checked = normalizeChat(wire, model, bare);
     const sources = await this.sources.prepare(opened, character?.character, wire.messages);
@@ -77,6 +90,7 @@ export class ChatStarter {
     const chat = hasInputs ? withCitations(worst(found.messages), found) : bounded;
     const cacheScope = this.cacheScopes.labelOf(callerOf(http.request));
     const payload = { ...boundChatToTokens(chat.payload, model, limited.tokens), cacheScope };
+    const observer = web === null ? undefined : observeWeb?.({ chat, modelId: limited.price.modelId });
     const job = await limited.start<ChatJobPayload, ChatEvent>(
       {
         definition: chatJob,
@@ -84,13 +98,13 @@ export class ChatStarter {
         affinity: affinityOf({ ...normalize(found.messages).payload, cacheScope }),
         responseId,
         ...affordableChat(payload, { ...model, pricing }),
-        preparation: web?.preparationOf(found.messages, normalize),
+        preparation: web?.preparationOf(found.messages, normalize, observer),
       },
       { stream: wire.stream === true },
     );
     character?.countUse();
-    const started: StartedChat = { chat, job };
-    return web?.presented(chat, job) ?? started;
+    const started: StartedChat = web?.presented(chat, job) ?? { chat, job };
+    return { ...started, unusableTools: unusableServerTools(wire, access) };
   }
 }
 

@@ -25,6 +25,8 @@ export interface ChatModelLimits {
   inputAdapters: InputAdapters;
   /** Absent: it cannot look anything up. */
   web?: WebAccess;
+  /** Skips tools of this service that the model cannot use, where the request has others. Default: they are refused. */
+  serverToolsAreOptional?: boolean;
   /** Absent: the character that the request names does not exist. */
   characterPrompt?: string;
 }
@@ -222,6 +224,6 @@ export function checkSupport(
   checkReasoning(request, model);
   checkLogprobs(request, model);
   checkSearch(parameters, model);
-  checkServerTools(request, model.web ?? noWebAccess(model.id));
+  checkServerTools(request, model.web ?? noWebAccess(model.id), model.serverToolsAreOptional === true);
   checkForeign(request, model);
 }

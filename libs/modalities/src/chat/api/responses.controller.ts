@@ -3,14 +3,18 @@ import type { FastifyReply } from 'fastify';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
 import { callerOf, WireBody } from '#platform/http';
 import { ResponsesRequest } from '../contract/responses/responses.request.js';
+import type { ResponsesWarning } from '../contract/responses/responses.response.js';
+import type { NormalizedChat } from './chat.normalizer.js';
 import { ChatStarter } from './chat.starter.js';
 import { ResponseHistory } from './responses/response-history.js';
 import { responsesDocument } from './responses/responses.document.js';
 import { translateResponses } from './responses/responses.normalizer.js';
 import { ResponsesOptions } from './responses/responses.options.js';
 import { ResponsesCollector, ResponsesStreamPresenter, storedPresenter } from './responses/responses.presenter.js';
-import { responsesHead, responsesId } from './responses/responses.resource.js';
+import { type ResponsesHead, responsesHead, responsesId } from './responses/responses.resource.js';
+import { skippedTool } from './responses/tool-translator.js';
 import { webWarnings } from './responses/url-citations.js';
+import type { WebObserver } from './web/web-source.js';
 
 /** Chat in the Responses wire format; below the presenter it is a chat. */
 @Controller()
@@ -33,27 +37,43 @@ export class ResponsesController {
       const translated = translateResponses(request, openReasoning, history);
       const { names } = translated;
       return await names.within(async () => {
-        const { chat, job, webCalls } = await this.chats.start(http, translated.chat, {
+        const tools = translated.toolNames;
+        const output = { ...this.options.outputOf(request, { requestId, accountId }), tools };
+        const headOf = (chat: NormalizedChat, modelId: string, skipped: ResponsesWarning[] = []): ResponsesHead => {
+          const warnings = [...translated.warnings, ...skipped, ...webWarnings(chat.parameters)];
+          return responsesHead({
+            ...translated,
+            warnings,
+            request,
+            chat,
+            requestId,
+            modelId,
+            isStored: store !== null,
+          });
+        };
+        let begun: ResponsesStreamPresenter | null = null;
+        /** A stream shows lookups as they are made. */
+        const observeWeb = ({ chat, modelId }: { chat: NormalizedChat; modelId: string }): WebObserver => {
+          begun = new ResponsesStreamPresenter(headOf(chat, modelId), names, output);
+          http.format = begun;
+          return begun.webObserver((chunks) => http.sendEarly(chunks));
+        };
+        const { chat, job, webCalls, unusableTools } = await this.chats.start(http, translated.chat, {
           responseId: responsesId(requestId),
+          // Coding agents name the search of the web in every request.
+          serverToolsAreOptional: true,
+          ...(request.stream === true && { observeWeb }),
         });
-        const modelId = job.quote.price.modelId;
-        const warnings = [...translated.warnings, ...webWarnings(chat.parameters)];
-        const head = responsesHead({
-          ...translated,
-          warnings,
-          request,
-          chat,
-          requestId,
-          modelId,
-          isStored: store !== null,
-        });
+        const skipped = unusableTools.map(({ path, problem }) => skippedTool(names.nameOf(path), problem));
+        const head = headOf(chat, job.quote.price.modelId, skipped);
         const sources = chat.parameters.web_search_citations;
-        const output = { ...this.options.outputOf(request, { requestId, accountId }), sources, webCalls };
         if (request.stream === true) {
-          const presenter = new ResponsesStreamPresenter(head, names, output);
+          const presenter = begun ?? new ResponsesStreamPresenter(head, names, output);
+          presenter.begin(head, sources);
           return await this.pipeline.stream(http, job, store === null ? presenter : storedPresenter(presenter, store));
         }
-        const { collected, usage } = await collectEvents(job, () => new ResponsesCollector(head, output));
+        const found = { calls: webCalls, sources };
+        const { collected, usage } = await collectEvents(job, () => new ResponsesCollector(head, output, found));
         const response = collected.response(usage);
         return store === null ? response : await store(response);
       });

@@ -1,5 +1,6 @@
 import type { ChatEvent, TextDeltaEvent, TokenLogprob, ToolCallEvent } from '../../contract/chat.events.js';
 import type {
+  ResponsesCustomToolCall,
   ResponsesFunctionCall,
   ResponsesItemStatus,
   ResponsesLogprob,
@@ -9,6 +10,8 @@ import type {
 } from '../../contract/responses/responses.response.js';
 import { presentLogprobs } from '../chat.presenter.js';
 import type { WebCall } from '../web/web-source.js';
+import { CustomInputReader } from './custom-input.js';
+import type { ToolNames } from './tool-names.js';
 import { urlCitations } from './url-citations.js';
 import { presentWebCall } from './web-calls.js';
 
@@ -26,10 +29,8 @@ export interface OutputOptions {
   asSummary: boolean;
   /** Encrypts the reasoning of finished items; null leaves it out. */
   sealReasoning: ((text: string) => string) | null;
-  /** Web sources, by the numbers of citations in texts. Default: none. */
-  sources?: readonly { title: string; url: string }[];
-  /** Lookups that were made before the model began. Default: none. */
-  webCalls?: readonly WebCall[];
+  /** The tools of the request by their names in the chat. Absent: all are functions of the same name. */
+  tools?: Pick<ToolNames, 'of'>;
   /** Lists the sources in the items of searches. Default: false. */
   withWebSources?: boolean;
 }
@@ -38,7 +39,8 @@ export interface OutputOptions {
 type OpenItem =
   | { item: ResponsesMessage; text: string[]; logprobs: ResponsesLogprob[] }
   | { item: ResponsesReasoningOutput; text: string[] }
-  | { item: ResponsesFunctionCall; text: string[] };
+  | { item: ResponsesFunctionCall; text: string[] }
+  | { item: ResponsesCustomToolCall; text: string[]; reader: CustomInputReader };
 
 /**
  * Builds the output items of a response from the events of its chat, and the stream events of each step: what is
@@ -49,23 +51,32 @@ export class OutputBuilder {
   private open: OpenItem | null = null;
   /** Whether the output ended at the token limit. */
   isCut = false;
+  /** Web sources, by the numbers of citations in texts. */
+  sources: readonly { title: string; url: string }[] = [];
 
   constructor(private readonly options: OutputOptions) {}
 
-  /** Adds the lookups of the response, which come before everything else. */
-  addWebCalls(): ResponsesStreamEvent[] {
-    const { webCalls = [], withWebSources = false, sources = [] } = this.options;
-    return webCalls.flatMap((call) => {
-      const item = presentWebCall(call, this.newId('ws'), withWebSources ? sources : null);
+  /** Adds lookups that begin; they come before everything else. */
+  beginWebCalls(asked: readonly WebCall['asked'][]): ResponsesStreamEvent[] {
+    return asked.flatMap((each) => {
+      const call = presentWebCall({ asked: each, isFailed: false }, this.newId('ws'), null);
+      const item = { ...call, status: 'in_progress' as const };
       this.output.push(item);
       const step = (name: string) => this.event(`response.web_search_call.${name}`, { item_id: item.id });
-      return [
-        this.event('response.output_item.added', { item: { ...item, status: 'in_progress' } }),
-        step('in_progress'),
-        step('searching'),
-        ...(call.isFailed ? [] : [step('completed')]),
-        this.event('response.output_item.done', { item }),
-      ];
+      return [this.event('response.output_item.added', { item }), step('in_progress'), step('searching')];
+    });
+  }
+
+  /** Ends the lookups, in the order in which they began. */
+  endWebCalls(calls: readonly WebCall[], sources: readonly { url: string }[]): ResponsesStreamEvent[] {
+    return calls.flatMap((call, index) => {
+      const id = this.output[index]?.id ?? '';
+      const item = presentWebCall(call, id, this.options.withWebSources === true ? sources : null);
+      this.output[index] = item;
+      const place = { output_index: index };
+      const completed = this.event('response.web_search_call.completed', { item_id: id, ...place });
+      const done = this.event('response.output_item.done', { item, ...place });
+      return call.isFailed ? [done] : [completed, done];
     });
   }
 
@@ -88,6 +99,9 @@ export class OutputBuilder {
   /** Marks what is incomplete after a failure. */
   interrupt(): void {
     if (this.open !== null) this.settle(this.open, 'incomplete');
+    for (const item of this.output) {
+      if (item.type === 'web_search_call' && item.status === 'in_progress') item.status = 'failed';
+    }
     this.open = null;
   }
 
@@ -124,8 +138,15 @@ export class OutputBuilder {
   }
 
   private addArguments(text: string): ResponsesStreamEvent[] {
-    if (text === '' || this.open?.item.type !== 'function_call') return [];
-    this.open.text.push(text);
+    const { open } = this;
+    if (text === '' || open === null) return [];
+    if ('reader' in open) {
+      const delta = open.reader.push(text);
+      open.text.push(delta);
+      return delta === '' ? [] : [this.itemEvent('response.custom_tool_call_input.delta', { delta })];
+    }
+    if (open.item.type !== 'function_call') return [];
+    open.text.push(text);
     return [this.itemEvent('response.function_call_arguments.delta', { delta: text })];
   }
 
@@ -161,15 +182,15 @@ export class OutputBuilder {
     return [...added, part];
   }
 
-  private openCall({ id, name }: ToolCallEvent): ResponsesStreamEvent[] {
-    const item: ResponsesFunctionCall = {
-      type: 'function_call',
-      id: this.newId('fc'),
-      call_id: id,
-      name,
-      arguments: '',
-      status: 'in_progress',
-    };
+  private openCall({ id, name: chatName }: ToolCallEvent): ResponsesStreamEvent[] {
+    const { name, namespace, isCustom } = this.options.tools?.of(chatName) ?? { name: chatName, isCustom: false };
+    const called = { call_id: id, name, ...(namespace !== undefined && { namespace }) };
+    const status = 'in_progress' as const;
+    if (isCustom) {
+      const item = { type: 'custom_tool_call' as const, id: this.newId('ctc'), ...called, input: '', status };
+      return this.begin({ item, text: [], reader: new CustomInputReader() });
+    }
+    const item = { type: 'function_call' as const, id: this.newId('fc'), ...called, arguments: '', status };
     return this.begin({ item, text: [] });
   }
 
@@ -197,10 +218,11 @@ export class OutputBuilder {
     const text = open.text.join('');
     item.status = status;
     if (item.type === 'function_call') item.arguments = text;
+    else if (item.type === 'custom_tool_call') item.input = text;
     else if (item.type === 'reasoning') this.settleReasoning(item, text);
     else {
       const logprobs = 'logprobs' in open ? open.logprobs : [];
-      const annotations = urlCitations(text, this.options.sources);
+      const annotations = urlCitations(text, this.sources);
       item.content = [{ type: 'output_text', text, annotations, logprobs }];
     }
   }
@@ -216,6 +238,9 @@ export class OutputBuilder {
     if (item.type === 'function_call') {
       const { name, arguments: text } = item;
       return [this.itemEvent('response.function_call_arguments.done', { name, arguments: text })];
+    }
+    if (item.type === 'custom_tool_call') {
+      return [this.itemEvent('response.custom_tool_call_input.done', { input: item.input })];
     }
     if (item.type === 'reasoning' && this.options.asSummary) {
       const [part] = item.summary;

@@ -33,8 +33,8 @@ const maxItems = 10_000;
 /** Most responses whose items a request may refer to: each is read from the database. */
 const maxReferred = 32;
 
-/** Ids of the items of a response: `msg_`, `rs_` or `fc_`, the request's id, and a number. */
-const outputItemId = /^(?:msg|rs|fc)_(.+)_\d+$/;
+/** Ids of the items of a response: `msg_`, `rs_`, `fc_` or `ctc_`, the request's id, and a number. */
+const outputItemId = /^(?:msg|rs|fc|ctc)_(.+)_\d+$/;
 
 /** Stored responses, as the requests see them that continue one. */
 @Injectable()

@@ -43,7 +43,17 @@ const responsesBody = {
     },
     { type: 'reasoning', id: 'rs_1', summary: [], content: null, encrypted_content: cipher.seal('a', 'so') },
     { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'get_weather', arguments: '{"city":"Rome"}' },
-    { type: 'function_call_output', call_id: 'call_1', output: [{ type: 'input_text', text: 'sunny' }] },
+    {
+      type: 'function_call_output',
+      call_id: 'call_1',
+      output: [
+        { type: 'input_text', text: 'sunny' },
+        { type: 'input_file', file_data: 'data:text/plain,b' },
+      ],
+    },
+    { type: 'custom_tool_call', call_id: 'call_2', name: 'patch', input: '+a' },
+    { type: 'custom_tool_call_output', call_id: 'call_2', output: 'done' },
+    { type: 'function_call', call_id: 'call_3', name: 'list', namespace: 'agents', arguments: '{}' },
     {
       type: 'message',
       id: 'msg_1',
@@ -55,7 +65,8 @@ const responsesBody = {
   tools: [
     { type: 'function', name: 'get_weather', description: 'Of a city.', parameters: schema, strict: true },
     { type: 'function', function: { name: 'now', parameters: {} } },
-    { type: 'namespace', name: 'agents', tools: [] },
+    { type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'list', parameters: {} }, { type: 'odd' }] },
+    { type: 'custom', name: 'patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' } },
     { type: 'web_search', external_web_access: false },
   ],
   tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'get_weather' }] },

@@ -2,6 +2,8 @@ import { invalidField } from '#gateway';
 import type { ChatAssistantMessage, ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import type {
   ReasoningTexts,
+  ResponsesCustomToolCallItem,
+  ResponsesCustomToolCallOutputItem,
   ResponsesFunctionCallItem,
   ResponsesFunctionCallOutputItem,
   ResponsesItem,
@@ -10,7 +12,9 @@ import type {
   ResponsesPlainMessageItem,
   ResponsesReasoningItem,
 } from '../../contract/responses/responses.items.js';
+import { customArguments } from './custom-input.js';
 import { FieldNames } from './field-names.js';
+import { chatToolName } from './tool-names.js';
 
 /** Decrypts `encrypted_content`; null if it cannot. */
 export type OpenReasoning = (content: string) => string | null;
@@ -25,6 +29,15 @@ type AssistantTurn = ChatAssistantMessage & { tool_calls?: ToolCall[] };
 
 /** Types of text parts, which every role may send. */
 const textTypes: readonly unknown[] = ['input_text', 'output_text', 'text', 'refusal'];
+
+/** Types of other parts in the results of tools. */
+const mediaTypes: readonly unknown[] = ['input_image', 'input_file', 'input_audio'];
+
+interface NamedPart {
+  part: ResponsesPart;
+  /** Its field in the request. */
+  name: string;
+}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -43,6 +56,8 @@ export class ConversationBuilder {
   readonly messages: ChatMessage[] = [];
   /** The turn of the assistant that the last items belong to. */
   private turn: AssistantTurn | null = null;
+  /** Parts of the last results of tools that are not text. */
+  private media: NamedPart[] = [];
 
   constructor(
     private names: FieldNames,
@@ -60,7 +75,9 @@ export class ConversationBuilder {
   addItem(item: ResponsesItem, name: string): void {
     if (item.type === 'reasoning') this.addReasoning(item, name);
     else if (item.type === 'function_call') this.addCall(item, name);
-    else if (item.type === 'function_call_output') this.addOutput(item, name);
+    else if (item.type === 'custom_tool_call') this.addCustomCall(item, name);
+    else if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output')
+      this.addOutput(item, name);
     // The model saw what was found in its prompt, which the item does not hold.
     else if (item.type === 'web_search_call') return;
     else if (!('role' in item)) throw unknownReference(name);
@@ -81,7 +98,15 @@ export class ConversationBuilder {
     }
   }
 
+  /** Returns the messages of all items. */
+  finish(): ChatMessage[] {
+    this.addMedia();
+    return this.messages;
+  }
+
   private push(message: ChatMessage): string {
+    // Results of one turn follow one another.
+    if (message.role !== 'tool') this.addMedia();
     this.turn = null;
     this.messages.push(message);
     return `messages[${this.messages.length - 1}]`;
@@ -164,7 +189,25 @@ export class ConversationBuilder {
     turn.content = joinedTexts(content, name);
   }
 
-  private addCall({ call_id: id, name: functionName, arguments: text }: ResponsesFunctionCallItem, name: string): void {
+  /** Adds images and files from the results of tools as a message of the user: messages of tools hold text. */
+  private addMedia(): void {
+    const { media } = this;
+    if (media.length === 0) return;
+    this.media = [];
+    const path = this.push({ role: 'user', content: [] });
+    this.names.set(path, media[0]?.name.replace(/\[\d+\]$/, '') ?? path);
+    const content = media.map(({ part, name }, position) =>
+      this.translatePart(part, { path: `${path}.content[${position}]`, name }),
+    );
+    this.messages[this.messages.length - 1] = { role: 'user', content };
+  }
+
+  private addCustomCall({ input, ...call }: ResponsesCustomToolCallItem, name: string): void {
+    this.addCall({ ...call, type: 'function_call', arguments: customArguments(input) }, name);
+  }
+
+  private addCall({ call_id: id, arguments: text, ...called }: ResponsesFunctionCallItem, name: string): void {
+    const functionName = chatToolName(called);
     const { turn, path } = this.turnFor(() => true, name);
     const calls = (turn.tool_calls ??= []);
     const call = `${path}.tool_calls[${calls.length}]`;
@@ -175,8 +218,13 @@ export class ConversationBuilder {
     this.names.set(`${call}.function`, name);
   }
 
-  private addOutput({ call_id: id, output }: ResponsesFunctionCallOutputItem, name: string): void {
-    const path = this.push({ role: 'tool', tool_call_id: id, content: outputText(output, `${name}.output`) });
+  private addOutput(
+    { call_id: id, output }: ResponsesFunctionCallOutputItem | ResponsesCustomToolCallOutputItem,
+    name: string,
+  ): void {
+    const { text, media } = readOutput(output, `${name}.output`);
+    const path = this.push({ role: 'tool', tool_call_id: id, content: text });
+    this.media.push(...media);
     this.names.set(path, name);
     this.names.set(`${path}.role`, `${name}.type`);
     this.names.set(`${path}.content`, `${name}.output`);
@@ -207,23 +255,24 @@ function joinedTexts(content: string | ResponsesPart[], name: string): string {
     .join('\n');
 }
 
-/** The result of a function as text. Lists of text parts are joined, other JSON is written as JSON. */
-function outputText(output: unknown, name: string): string {
-  if (typeof output === 'string') return output;
-  const isParts =
-    Array.isArray(output) && output.length > 0 && output.every((part) => isObject(part) && isPartType(part));
-  if (!isParts) return output === null ? '' : JSON.stringify(output);
-  return (output as Record<string, unknown>[])
-    .map((part, index) => {
-      if (textTypes.includes(part.type) && typeof textOf(part) === 'string') return textOf(part);
-      const field = `${name}[${index}].type`;
-      throw invalidField(`${field} must be input_text: models read the results of functions as text.`, field);
-    })
-    .join('\n');
+/** The result of a tool: its text and its other parts. JSON that is no list of parts is written as JSON. */
+function readOutput(output: unknown, name: string): { text: string; media: NamedPart[] } {
+  if (typeof output === 'string') return { text: output, media: [] };
+  const isParts = Array.isArray(output) && output.length > 0 && output.every((part) => isPart(part));
+  if (!isParts) return { text: output === null ? '' : JSON.stringify(output), media: [] };
+  const parts = (output as ResponsesPart[]).map((part, index) => ({ part, name: `${name}[${index}]` }));
+  const media = parts.filter(({ part }) => !textTypes.includes(part.type));
+  for (const { part, name: field } of media) {
+    if (part.type !== 'input_image' || typeof part.image_url === 'string') continue;
+    throw invalidField(`${field}.image_url must be a URL.`, `${field}.image_url`);
+  }
+  const texts = parts.filter(({ part }) => textTypes.includes(part.type)).map(({ part }) => textOf(part));
+  return { text: texts.length === 0 ? 'The result follows.' : texts.join('\n'), media };
 }
 
-function isPartType({ type }: Record<string, unknown>): boolean {
-  return textTypes.includes(type) || ['input_image', 'input_file', 'input_audio'].includes(type as string);
+function isPart(part: unknown): boolean {
+  if (!isObject(part)) return false;
+  return textTypes.includes(part.type) ? typeof textOf(part) === 'string' : mediaTypes.includes(part.type);
 }
 
 function unknownReference(name: string) {

@@ -121,6 +121,55 @@ describe('the input', () => {
     ]);
   });
 
+  it('names the functions of namespaces and of custom tools as the model saw them', () => {
+    const messages = messagesOf([
+      { type: 'function_call', call_id: '1', namespace: 'calendar', name: 'list', arguments: '{}' },
+      { type: 'custom_tool_call', call_id: '2', name: 'patch', input: '+"a"\n', status: 'completed' },
+      { type: 'function_call_output', call_id: '1', output: 'one' },
+      { type: 'custom_tool_call_output', call_id: '2', output: 'two' },
+    ]);
+    const called = (id: string, name: string, text: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: text },
+    });
+    expect(messages).toEqual([
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [called('1', 'calendar__list', '{}'), called('2', 'patch', String.raw`{"input":"+\"a\"\n"}`)],
+      },
+      { role: 'tool', tool_call_id: '1', content: 'one' },
+      { role: 'tool', tool_call_id: '2', content: 'two' },
+    ]);
+  });
+
+  it('puts images and files that tools return behind the results of the turn', () => {
+    const output = (id: string, ...parts: object[]) => ({ type: 'function_call_output', call_id: id, output: parts });
+    const file = { type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,YQ==' };
+    const input = [
+      output('1', { type: 'input_text', text: 'seen' }, { type: 'input_image', image_url: image }),
+      output('2', file),
+      user('go'),
+      output('3', { type: 'input_image', image_url: image }),
+    ];
+    const imagePart = { type: 'image_url', image_url: { url: image } };
+    expect(messagesOf(input)).toEqual([
+      { role: 'tool', tool_call_id: '1', content: 'seen' },
+      { role: 'tool', tool_call_id: '2', content: 'The result follows.' },
+      {
+        role: 'user',
+        content: [imagePart, { type: 'file', file: { file_data: file.file_data, filename: 'a.txt' } }],
+      },
+      { role: 'user', content: 'go' },
+      { role: 'tool', tool_call_id: '3', content: 'The result follows.' },
+      { role: 'user', content: [imagePart] },
+    ]);
+    const { names } = translate({ input });
+    expect(names.nameOf('messages[2].content[0].image_url.url')).toBe('input[0].output[1].image_url');
+    expect(names.nameOf('messages[5].content')).toBe('input[3].output.content');
+  });
+
   it.each([
     ['null', null, ''],
     ['a number', 4, '4'],
@@ -238,7 +287,7 @@ describe('tools', () => {
     const offline = { type: 'web_search', external_web_access: false };
     const { chat, tools, warnings, names } = translate({
       input: 'hi',
-      tools: [{ type: 'local_shell' }, offline, flat, { type: 'custom', name: 'patch', format: {} }],
+      tools: [{ type: 'local_shell' }, offline, flat, { type: 'image_generation' }],
     });
     expect([chat.tools?.length, tools.length]).toEqual([1, 1]);
     expect(warnings.map(({ code, param }) => [code, param])).toEqual([
@@ -247,6 +296,57 @@ describe('tools', () => {
       ['tool_skipped', 'tools[3]'],
     ]);
     expect(names.nameOf('tools[0].function.parameters')).toBe('tools[2].parameters');
+  });
+
+  it('of namespaces are functions of joined names, and echoed as they are', () => {
+    const inner = { ...flat, name: 'list' };
+    const spaces = [
+      { type: 'namespace', name: 'calendar', description: 'Dates.', tools: [inner, { type: 'tool_search' }] },
+      { type: 'namespace', name: 'mcp__mail__', tools: [inner, { type: 'custom', name: 'sieve' }] },
+      { type: 'namespace', name: 'x'.repeat(60), tools: [{ type: 'function', function: { name: 'list' } }] },
+    ];
+    const { chat, tools, toolNames, names, warnings } = translate({ input: 'hi', tools: [flat, ...spaces] });
+    const chatNames = chat.tools?.map((tool) => ('function' in tool ? tool.function.name : '')) ?? [];
+    const long = expect.stringMatching(/^x{55}_[0-9a-f]{8}$/) as string;
+    expect(chatNames).toEqual(['f', 'calendar__list', 'mcp__mail__list', 'mcp__mail__sieve', long]);
+    expect(chatNames.map((name) => toolNames.of(name))).toEqual([
+      { name: 'f', isCustom: false },
+      { name: 'list', namespace: 'calendar', isCustom: false },
+      { name: 'list', namespace: 'mcp__mail__', isCustom: false },
+      { name: 'sieve', namespace: 'mcp__mail__', isCustom: true },
+      { name: 'list', namespace: 'x'.repeat(60), isCustom: false },
+    ]);
+    expect(tools).toMatchObject([
+      flat,
+      { type: 'namespace', name: 'calendar', description: 'Dates.', tools: [inner] },
+      { name: 'mcp__mail__', tools: [inner, { type: 'custom', name: 'sieve', format: { type: 'text' } }] },
+      { tools: [{ type: 'function', name: 'list' }] },
+    ]);
+    expect(warnings.map(({ code, param }) => [code, param])).toEqual([['tool_skipped', 'tools[1].tools[1]']]);
+    expect(names.nameOf('tools[1].function.parameters')).toBe('tools[1].tools[0].parameters');
+    expect(names.nameOf('tools[4].function.name')).toBe('tools[3].tools[0].function.name');
+    const choice = { type: 'function', name: 'list', namespace: 'calendar' };
+    const chosen = translate({ input: 'hi', tools: spaces, tool_choice: choice }).chat.tool_choice;
+    expect(chosen).toEqual({ type: 'function', function: { name: 'calendar__list' } });
+  });
+
+  it('with free input are functions of one text, whose grammar the model is told', () => {
+    const format = { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' };
+    const patch = { type: 'custom', name: 'patch', description: 'Edits files.', format };
+    const choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'custom', name: 'patch' }] };
+    const { chat, tools, warnings } = translate({ input: 'hi', tools: [patch], tool_choice: choice });
+    expect(chat.tools).toMatchObject([
+      {
+        function: {
+          name: 'patch',
+          description: 'Edits files.\n\nThe input follows this grammar (lark):\nstart: /.+/',
+          parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
+        },
+      },
+    ]);
+    expect(tools).toEqual([patch]);
+    expect(warnings).toMatchObject([{ code: 'tool_format_not_enforced', param: 'tools[0].format' }]);
+    expect(chat.tool_choice).toMatchObject({ allowed_tools: { tools: [{ function: { name: 'patch' } }] } });
   });
 
   it.each([[{ type: 'function', name: 'f' }], [{ type: 'function', function: { name: 'f' } }]])(
@@ -274,8 +374,8 @@ describe('a refusal', () => {
     ['input[0].call_id', items({ type: 'function_call', name: 'f', arguments: '{}' })],
     ['input[0].output', items({ type: 'function_call_output', call_id: '1' })],
     [
-      'input[0].output[0].type',
-      items({ type: 'function_call_output', call_id: '1', output: [{ type: 'input_image', image_url: image }] }),
+      'input[0].output[0].image_url',
+      items({ type: 'function_call_output', call_id: '1', output: [{ type: 'input_image', image_url: {} }] }),
     ],
     ['input[0].id', items({ type: 'item_reference', id: 'msg_1' })],
     ['input[0].id', items({ id: 'msg_1' })],

@@ -1,29 +1,24 @@
 import { invalidField } from '#gateway';
 import { validateWire } from '#platform/validation';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
-import type { ChatTool } from '../../contract/chat.tools.js';
 import type { ResponsesItem } from '../../contract/responses/responses.items.js';
 import type { ResponsesFormat, ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
-import {
-  functionNameOf,
-  isFunctionTool,
-  isServerTool,
-  type ResponsesFunctionTool,
-  type ResponsesNestedFunctionTool,
-  type ResponsesServerTool,
-  type ResponsesTool,
-} from '../../contract/responses/responses.tools.js';
+import { chosenToolOf } from '../../contract/responses/responses.tools.js';
 import { FieldNames } from './field-names.js';
 import { ConversationBuilder, type OpenReasoning } from './responses.messages.js';
+import { chatToolName, type ToolNames } from './tool-names.js';
+import { given, ToolTranslator } from './tool-translator.js';
 
 /** A Responses request as the chat request that it is. */
 export interface TranslatedResponses {
   chat: ChatCompletionRequest;
   /** Names of the fields of `chat` in the Responses request. */
   names: FieldNames;
-  /** Tools that the model sees. */
-  tools: ResponsesFunctionTool[];
+  /** Tools that the model sees, as the response echoes them. */
+  tools: object[];
+  /** The same by their names in the chat. */
+  toolNames: ToolNames;
   warnings: ResponsesWarning[];
 }
 
@@ -33,12 +28,6 @@ const outputLogprobs = 'message.output_text.logprobs';
 
 export function wantsEncryptedReasoning({ include }: ResponsesRequest): boolean {
   return include?.includes(encryptedReasoning) === true;
-}
-
-/** Removes members without a value: null counts as absent. */
-function given<Members extends object>(members: Members): { [Key in keyof Members]: NonNullable<Members[Key]> } {
-  const entries = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
-  return Object.fromEntries(entries) as { [Key in keyof Members]: NonNullable<Members[Key]> };
 }
 
 function conversationOf(
@@ -51,22 +40,11 @@ function conversationOf(
   names.set('messages', 'input');
   if (instructions) builder.addText('system', instructions, 'instructions');
   if (history !== null) builder.addHistory(history, previousField);
-  if (history !== null && history.length > 0 && input.length === 0) return builder.messages;
+  if (history !== null && history.length > 0 && input.length === 0) return builder.finish();
   // Coding agents probe a service with an empty input.
   if (typeof input === 'string' || input.length === 0) builder.addText('user', input.toString(), 'input');
   else for (const [position, item] of input.entries()) builder.addItem(item, `input[${position}]`);
-  return builder.messages;
-}
-
-function flatTool(tool: ResponsesFunctionTool | ResponsesNestedFunctionTool): ResponsesFunctionTool {
-  const { name, description, parameters, strict } = 'function' in tool ? tool.function : tool;
-  return {
-    type: 'function',
-    name,
-    description: description ?? null,
-    parameters: parameters ?? null,
-    strict: strict ?? false,
-  };
+  return builder.finish();
 }
 
 /** Clients send other values too, which mean the usual time. */
@@ -74,52 +52,14 @@ function longerRetention({ prompt_cache_retention: asked }: ResponsesRequest): s
   return asked === '24h' || asked === 'extended' ? asked : undefined;
 }
 
-/** Server tools that chat completions have too; whether a model has them is checked there. */
-function isSearch(type: ResponsesServerTool['type']): type is 'web_search' | 'x_search' {
-  return type === 'web_search' || type === 'x_search';
-}
-
-function skipped(tool: ResponsesTool, name: string): ResponsesWarning {
-  const type = tool.type.slice(0, 64);
-  const reason = isServerTool(tool) ? 'need access to the web' : 'are unknown here';
-  return { code: 'tool_skipped', param: name, message: `Tools of type ${type} ${reason}; the model does not see it.` };
-}
-
-function translateTools(request: ResponsesRequest, names: FieldNames) {
-  const chat: ChatTool[] = [];
-  const tools: ResponsesFunctionTool[] = [];
-  const warnings: ResponsesWarning[] = [];
-  for (const [position, tool] of (request.tools ?? []).entries()) {
-    const name = `tools[${position}]`;
-    const path = `tools[${chat.length}]`;
-    if (isFunctionTool(tool)) {
-      const flat = flatTool(tool);
-      tools.push(flat);
-      names.set(path, name);
-      names.set(`${path}.function`, 'function' in tool ? `${name}.function` : name);
-      const { name: functionName, description, parameters, strict } = flat;
-      chat.push({ type: 'function', function: given({ name: functionName, description, parameters, strict }) });
-    } else if (!isServerTool(tool) || tool.external_web_access === false) {
-      warnings.push(skipped(tool, name));
-    } else {
-      const { type } = tool;
-      if (!isSearch(type)) {
-        throw invalidField(`${name}.type: this service does not run the tool ${type}.`, `${name}.type`, 'unsupported');
-      }
-      names.set(path, name);
-      const { allowed_x_handles, excluded_x_handles, from_date, to_date } = tool;
-      chat.push({ type, ...given({ allowed_x_handles, excluded_x_handles, from_date, to_date }) });
-    }
-  }
-  return { chat, tools, warnings };
-}
-
 function chatToolChoice(choice: unknown): unknown {
   if (typeof choice === 'string' || choice === undefined || choice === null) return choice ?? undefined;
-  const name = functionNameOf(choice);
-  if (name !== null) return { type: 'function', function: { name } };
+  const chosen = chosenToolOf(choice);
+  if (chosen !== null) return { type: 'function', function: { name: chatToolName(chosen) } };
   const { mode, tools } = choice as { mode: string; tools: unknown[] };
-  const allowed = tools.map((tool) => ({ type: 'function', function: { name: functionNameOf(tool) } }));
+  const allowed = tools
+    .flatMap((tool) => chosenToolOf(tool) ?? [])
+    .map((tool) => ({ type: 'function', function: { name: chatToolName(tool) } }));
   return { type: 'allowed_tools', allowed_tools: { mode, tools: allowed } };
 }
 
@@ -176,7 +116,9 @@ export function translateResponses(
   const names = new FieldNames();
   names.set('max_completion_tokens', 'max_output_tokens');
   names.set('verbosity', 'text.verbosity');
-  const { chat: chatTools, tools, warnings } = translateTools(request, names);
+  const translator = new ToolTranslator(names);
+  for (const [position, tool] of (request.tools ?? []).entries()) translator.add(tool, `tools[${position}]`);
+  const { chat: chatTools, tools, warnings, known: toolNames } = translator;
   const { effort } = request.reasoning ?? {};
   const chat = given({
     model: request.model,
@@ -198,7 +140,7 @@ export function translateResponses(
     service_parameters: serviceParameters(request, names),
   });
   try {
-    return { chat: validateWire(ChatCompletionRequest, chat), names, tools, warnings };
+    return { chat: validateWire(ChatCompletionRequest, chat), names, tools, toolNames, warnings };
   } catch (error) {
     throw names.rename(error);
   }

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
+import type { WebCall } from '../web/web-source.js';
 import { FieldNames } from './field-names.js';
 import type { OutputOptions } from './output-builder.js';
 import { ResponsesCollector, ResponsesStreamPresenter } from './responses.presenter.js';
 import type { ResponsesHead } from './responses.resource.js';
+import { ToolNames } from './tool-names.js';
 
 type Event = ChatEvent;
 
@@ -55,8 +57,13 @@ function stream(events: Event[], options: Partial<OutputOptions> = {}): Sent[] {
   return chunks.map((json) => JSON.parse(json) as Sent);
 }
 
-function collect(events: Event[], options: Partial<OutputOptions> = {}): ResponsesResponse {
-  const collector = new ResponsesCollector(head, { ...plain, ...options });
+interface Found {
+  calls?: WebCall[];
+  sources?: { title: string; url: string }[];
+}
+
+function collect(events: Event[], options: Partial<OutputOptions> = {}, found: Found = {}): ResponsesResponse {
+  const collector = new ResponsesCollector(head, { ...plain, ...options }, found);
   for (const event of events) collector.add(event);
   return collector.response(usage);
 }
@@ -68,56 +75,74 @@ describe('a response whose service looked something up', () => {
     { title: 'Tides', url: 'https://tides.example/' },
     { title: 'a.md', url: 'character:porter/a.md#0' },
   ];
-  const webCalls = [
+  const calls = [
     { asked: { query: 'tides' }, isFailed: false },
     { asked: { url: 'https://slow.example/' }, isFailed: true },
   ];
   const search = { type: 'search', query: 'tides', queries: ['tides'] };
 
-  it('has an item for each lookup before its message, with the events of OpenAI', () => {
-    const events = stream([prompt, text('So.'), end], { webCalls, sources });
-    expect(typesOf(events).slice(0, 12)).toEqual([
-      'created',
-      'in_progress',
-      'output_item.added',
-      'web_search_call.in_progress',
-      'web_search_call.searching',
-      'web_search_call.completed',
-      'output_item.done',
-      'output_item.added',
-      'web_search_call.in_progress',
-      'web_search_call.searching',
-      'output_item.done',
-      'output_item.added',
-    ]);
-    expect(events.slice(2, 12).map(({ output_index: index }) => index)).toEqual([0, 0, 0, 0, 0, 1, 1, 1, 1, 2]);
-    expect(new Set(events.slice(3, 6).map(({ item_id: id }) => id))).toEqual(new Set(['ws_r_0']));
-    expect(events[2]?.item?.status).toBe('in_progress');
+  /** The events of lookups as they are made, and those of the response behind them. */
+  async function follow(events: Event[], options: Partial<OutputOptions> = {}) {
+    const presenter = presenterOf(options);
+    const sent: string[][] = [];
+    const observer = presenter.webObserver((chunks) => Promise.resolve(void sent.push(chunks)));
+    await observer.begun(calls.map(({ asked }) => asked));
+    await observer.ended({ calls, sources: sources.slice(0, 1).map((page) => ({ ...page, content: '', date: null })) });
+    presenter.begin(head, sources);
+    sent.push([...events.flatMap((event) => presenter.present(event)), ...presenter.finish(usage)]);
+    return sent.map((chunks) => chunks.map((json) => JSON.parse(json) as Sent));
+  }
+
+  it('shows each lookup when it begins and when it is over, with the events of OpenAI', async () => {
+    const [begun = [], ended = [], rest = []] = await follow([prompt, text('So.'), end]);
+    const searching = ['output_item.added', 'web_search_call.in_progress', 'web_search_call.searching'];
+    expect(typesOf(begun)).toEqual(['created', 'in_progress', ...searching, ...searching]);
+    expect(typesOf(ended)).toEqual(['web_search_call.completed', 'output_item.done', 'output_item.done']);
+    expect(typesOf(rest)[0]).toBe('output_item.added');
+    const events = [...begun, ...ended, ...rest];
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+    expect(events.slice(2, 12).map(({ output_index: index }) => index)).toEqual([0, 0, 0, 1, 1, 1, 0, 0, 1, 2]);
+    expect(begun.map(({ item }) => item?.status)).toContain('in_progress');
+    expect(ended.map(({ item }) => item?.status)).toEqual([undefined, 'completed', 'failed']);
     const output = events.at(-1)?.response?.output;
     expect(output).toMatchObject([
       { type: 'web_search_call', id: 'ws_r_0', status: 'completed', action: search },
       { type: 'web_search_call', id: 'ws_r_1', status: 'failed', action: { type: 'open_page' } },
       { type: 'message' },
     ]);
-    expect(collect([prompt, text('So.'), end], { webCalls, sources }).output).toEqual(output);
+    expect(collect([prompt, text('So.'), end], {}, { calls, sources }).output).toEqual(output);
+  });
+
+  it('shows a lookup as failed where the response fails before it is over', async () => {
+    const presenter = presenterOf();
+    const sent: string[] = [];
+    const observer = presenter.webObserver((chunks) => Promise.resolve(void sent.push(...chunks)));
+    await observer.begun([{ query: 'tides' }]);
+    sent.push(...presenter.fail(new PlatformError('SERVICE_UNAVAILABLE', 'Down.')));
+    const events = sent.map((json) => JSON.parse(json) as Sent);
+    expect(typesOf(events).slice(-2)).toEqual(['error', 'failed']);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+    expect(events.at(-1)?.response?.output).toMatchObject([{ type: 'web_search_call', status: 'failed' }]);
   });
 
   it('has a message even without a text', () => {
-    expect(collect([prompt, end], { webCalls }).output.map(({ type }) => type)).toEqual([
+    expect(collect([prompt, end], {}, { calls }).output.map(({ type }) => type)).toEqual([
       'web_search_call',
       'web_search_call',
       'message',
     ]);
   });
 
-  it('lists the pages that were found if the client includes them', () => {
-    const [item] = collect([prompt, end], { webCalls, sources, withWebSources: true }).output;
+  it('lists the pages that were found if the client includes them', async () => {
+    const [item] = collect([prompt, end], { withWebSources: true }, { calls, sources }).output;
     expect(item).toMatchObject({ action: { ...search, sources: [{ type: 'url', url: 'https://tides.example/' }] } });
+    const sent = await follow([prompt, end], { withWebSources: true });
+    expect(sent.flat().at(-1)?.response?.output[0]).toEqual(item);
   });
 
   it('annotates citations of pages and of passages', () => {
     const written = 'It is so.[REF]0[/REF] And so [1], not [2] or [REF]1[/REF].';
-    const [item] = collect([prompt, text(written), end], { sources }).output;
+    const [item] = collect([prompt, text(written), end], {}, { sources }).output;
     const annotations = item?.type === 'message' ? (item.content[0]?.annotations ?? []) : [];
     expect(annotations.map(({ url }) => url)).toEqual(['https://tides.example/', 'character:porter/a.md#0']);
     expect(annotations.map(({ start_index: from, end_index: to }) => written.slice(from, to))).toEqual([
@@ -228,6 +253,45 @@ describe('a streamed response', () => {
       'function_call',
       'function_call',
     ]);
+  });
+
+  it('sends the calls of custom tools as free text, and names namespaces', () => {
+    const tools = new ToolNames();
+    const patch = tools.add({ name: 'patch', isCustom: true });
+    const list = tools.add({ name: 'list', namespace: 'calendar', isCustom: false });
+    const callOf = (position: number, name: string, ...fragments: string[]) =>
+      call(position, `call_${name}`, ...fragments).map((event) => ('name' in event ? { ...event, name } : event));
+    const calls = [
+      prompt,
+      ...callOf(0, patch, '{"inp', 'ut": "+a', String.raw`\n`, String.raw`\u00`, 'e9"', '}'),
+      ...callOf(1, list, '{}'),
+      end,
+    ];
+    const events = stream(calls, { tools });
+    expect(typesOf(events).slice(2)).toEqual([
+      'output_item.added',
+      'custom_tool_call_input.delta',
+      'custom_tool_call_input.delta',
+      'custom_tool_call_input.delta',
+      'custom_tool_call_input.done',
+      'output_item.done',
+      'output_item.added',
+      'function_call_arguments.delta',
+      'function_call_arguments.done',
+      'output_item.done',
+      'completed',
+    ]);
+    expect(events.flatMap(({ delta }) => delta ?? []).join('')).toBe('+a\né{}');
+    const output = events.at(-1)?.response?.output;
+    const status = 'completed';
+    expect(output).toEqual([
+      { type: 'custom_tool_call', id: 'ctc_r_0', call_id: 'call_patch', name: 'patch', input: '+a\né', status },
+      {
+        ...{ type: 'function_call', id: 'fc_r_1', call_id: 'call_calendar__list', name: 'list', namespace: 'calendar' },
+        ...{ arguments: '{}', status },
+      },
+    ]);
+    expect(collect(calls, { tools }).output).toEqual(output);
   });
 
   it('is incomplete at the token limit', () => {

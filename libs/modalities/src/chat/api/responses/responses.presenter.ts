@@ -2,9 +2,18 @@ import { PlatformError, type TokenUsage } from '#common';
 import { type EventPresenter, openaiError } from '#gateway';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
+import type { WebCall, WebObserver } from '../web/web-source.js';
 import type { FieldNames } from './field-names.js';
 import { OutputBuilder, type OutputOptions, type ResponsesStreamEvent } from './output-builder.js';
 import { presentResource, type ResponsesHead } from './responses.resource.js';
+
+/** What a response got from the web. */
+interface WebResult {
+  /** Default: none. */
+  calls?: readonly WebCall[];
+  /** By the numbers of citations in texts. Default: none. */
+  sources?: readonly { title: string; url: string }[];
+}
 
 /** Collects the events of one response for a client that does not stream. */
 export class ResponsesCollector {
@@ -13,9 +22,12 @@ export class ResponsesCollector {
   constructor(
     private readonly head: ResponsesHead,
     options: OutputOptions,
+    { calls = [], sources = [] }: WebResult = {},
   ) {
     this.builder = new OutputBuilder(options);
-    this.builder.addWebCalls();
+    this.builder.sources = sources;
+    this.builder.beginWebCalls(calls.map(({ asked }) => asked));
+    this.builder.endWebCalls(calls, sources);
   }
 
   add(event: ChatEvent): void {
@@ -38,11 +50,26 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   response: ResponsesResponse | null = null;
 
   constructor(
-    private readonly head: ResponsesHead,
+    private head: ResponsesHead,
     private readonly names: FieldNames,
     options: OutputOptions,
   ) {
     this.builder = new OutputBuilder(options);
+  }
+
+  /** Presents lookups as they are made, before the model begins. */
+  webObserver(send: (chunks: string[]) => Promise<void>): WebObserver {
+    const numbered = (events: ResponsesStreamEvent[]) => events.map((event) => this.number(event));
+    return {
+      begun: (asked) => send([...this.opening(), ...numbered(this.builder.beginWebCalls(asked))]),
+      ended: ({ calls, sources }) => send(numbered(this.builder.endWebCalls(calls, sources))),
+    };
+  }
+
+  /** Takes in what is known once the lookups are over. */
+  begin(head: ResponsesHead, sources: readonly { title: string; url: string }[]): void {
+    this.head = head;
+    this.builder.sources = sources;
   }
 
   /** Throws `INFERENCE_FAILED` if another worker took the job over after part of the response was sent. */
@@ -76,6 +103,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
     this.builder.interrupt();
     const failed = presentResource(this.head, { status: 'failed', error: { code, message } }, this.builder.output);
     return [
+      ...this.opening(),
       this.number({ type: 'error', code, message, param, error: { type, code, message, param } }),
       this.number({ type: 'response.failed', response: failed }),
     ];
@@ -90,8 +118,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
     if (this.isOpened) return [];
     this.isOpened = true;
     const response = presentResource(this.head, { status: 'in_progress' }, []);
-    const opening = ['response.created', 'response.in_progress'].map((type) => ({ type, response }));
-    return [...opening, ...this.builder.addWebCalls()].map((event) => this.number(event));
+    return ['response.created', 'response.in_progress'].map((type) => this.number({ type, response }));
   }
 
   private number({ type, ...members }: ResponsesStreamEvent): string {

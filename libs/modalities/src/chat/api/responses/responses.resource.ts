@@ -7,7 +7,6 @@ import type {
   ResponsesUsage,
   ResponsesWarning,
 } from '../../contract/responses/responses.response.js';
-import type { ResponsesFunctionTool } from '../../contract/responses/responses.tools.js';
 import type { NormalizedChat } from '../chat.normalizer.js';
 
 /** Members of a response that do not change while it is generated. */
@@ -19,7 +18,7 @@ export type ResponsesHead = Omit<
 export interface HeadSources {
   request: ResponsesRequest;
   chat: NormalizedChat;
-  tools: ResponsesFunctionTool[];
+  tools: object[];
   warnings: ResponsesWarning[];
   requestId: string;
   /** The id that the requested model resolved to. */

@@ -7,6 +7,8 @@ const prefixes: Record<string, string> = {
   message: 'msg',
   reasoning: 'rs',
   function_call: 'fc',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
   web_search_call: 'ws',
 };
 

@@ -9,7 +9,7 @@ import type { WebLookup } from './web-lookup.js';
 import { type ScorePassages, trimSources } from './trim-sources.js';
 import { withWeb } from './web-prompt.js';
 import type { WebRequest } from './web-request.js';
-import { nothingFound, type WebFindings } from './web-source.js';
+import { nothingFound, type WebCall, type WebFindings, type WebObserver } from './web-source.js';
 import { writeWebBlock } from './web-text.js';
 
 /** A block that is shorter holds no source. */
@@ -18,6 +18,9 @@ const minBlockBytes = 256;
 const noRoom = 'The conversation leaves no room for web sources in the context of the model.';
 
 type Normalize = (messages: ChatMessage[]) => NormalizedChat;
+
+/** Called before the first lookup. */
+type Begun = (asked: WebCall['asked'][]) => Promise<void> | undefined;
 
 interface PlanOptions {
   request: WebRequest;
@@ -53,11 +56,15 @@ export class ChatWebPlan {
     return { ...chat, payload: { ...chat.payload, ...this.maxUse } };
   }
 
-  /** Looks things up for an admitted job. Rejects as `normalize` does. */
-  preparationOf(messages: ChatMessage[], normalize: Normalize): OrderPreparation<ChatJobPayload> {
+  /** Looks things up for an admitted job, which `observer` follows. Rejects as `normalize` does. */
+  preparationOf(
+    messages: ChatMessage[],
+    normalize: Normalize,
+    observer?: WebObserver,
+  ): OrderPreparation<ChatJobPayload> {
     const { cites, maxBytes, maxMs } = this.options;
     const complete = async (admitted: ChatJobPayload, signal: AbortSignal): Promise<ChatJobPayload> => {
-      this.findings = await this.run(signal);
+      this.findings = await this.run(signal, observer);
       const { sources, use, isDeclined = false } = this.findings;
       const block = writeWebBlock(sources, maxBytes).text;
       const enriched = isDeclined ? messages : withWeb(messages, { block, cites });
@@ -90,24 +97,33 @@ export class ChatWebPlan {
   }
 
   /** Never rejects: what does not work in time is left out. Returns at once when `signal` aborts. */
-  private async run(signal: AbortSignal): Promise<WebFindings> {
+  private async run(signal: AbortSignal, observer?: WebObserver): Promise<WebFindings> {
     if (!this.hasRoom) return { ...nothingFound, problem: noRoom };
     const { request, maxMs, maxBytes } = this.options;
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
-    const found = request.kind === 'search' ? await this.search(request, inTime) : await this.read(request, inTime);
+    const begun: Begun = (asked) => observer?.begun(asked);
+    const found =
+      request.kind === 'search' ? await this.search(request, begun, inTime) : await this.read(request, begun, inTime);
     // Citations number the sources that the model gets.
     const { score } = this.options;
     const trimmed = await trimSources(found.sources, { maxBytes, score, signal: inTime });
-    return { ...found, sources: writeWebBlock(trimmed, maxBytes).sources };
+    const findings = { ...found, sources: writeWebBlock(trimmed, maxBytes).sources };
+    if (findings.calls.length > 0) await observer?.ended(findings);
+    return findings;
   }
 
-  private async search(asked: Extract<WebRequest, { kind: 'search' }>, signal: AbortSignal): Promise<WebFindings> {
+  private async search(
+    asked: Extract<WebRequest, { kind: 'search' }>,
+    begun: Begun,
+    signal: AbortSignal,
+  ): Promise<WebFindings> {
     const { accountId: scope, decide, xProvider: provider } = this.options;
     const query = asked.decides ? await decide(signal) : asked.query;
     if (query === null) {
       return { ...nothingFound, isDeclined: true, problem: signal.aborted ? 'The web search took too long.' : null };
     }
     const x = asked.x === undefined || provider === undefined ? {} : { x: { provider, filter: asked.x } };
+    await begun([{ query }]);
     const result = await this.lookup.search({ query, scope, ...x }, signal);
     const calls = [{ asked: { query }, isFailed: 'problem' in result }];
     if ('problem' in result) return { ...nothingFound, calls, problem: result.problem };
@@ -117,8 +133,10 @@ export class ChatWebPlan {
 
   private async read(
     { urls, skipped }: { urls: string[]; skipped: number },
+    begun: Begun,
     signal: AbortSignal,
   ): Promise<WebFindings> {
+    await begun(urls.map((url) => ({ url })));
     const results = await Promise.all(urls.map((url) => this.lookup.read(url, signal)));
     const sources = results.flatMap((result) => ('source' in result ? [result.source] : []));
     const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []));

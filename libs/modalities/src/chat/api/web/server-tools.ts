@@ -4,27 +4,43 @@ import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
 import type { ChatFunctionTool, ChatServerTool, ChatTool } from '../../contract/chat.tools.js';
 import type { WebAccess } from './web-access.js';
 
+/** A tool of this service that the model cannot use. */
+export interface UnusableTool {
+  /** Its field. */
+  path: string;
+  /** Why, as a message for the client. */
+  problem: string;
+}
+
 export function isFunctionTool(tool: ChatTool): tool is ChatFunctionTool {
   return 'function' in tool;
 }
 
-function serverToolsOf({ tools }: ChatCompletionRequest): { tool: ChatServerTool; param: string }[] {
-  return (tools ?? []).flatMap((tool, index) =>
-    isFunctionTool(tool) ? [] : [{ tool, param: `tools[${index}].type` }],
-  );
-}
-
-/** Throws `INVALID_REQUEST` for a tool of this service that the model cannot use. */
-export function checkServerTools(request: ChatCompletionRequest, access: WebAccess): void {
-  for (const { tool, param } of serverToolsOf(request)) {
-    const problem = tool.type === 'x_search' ? access.xSearch : access.search;
-    if (problem !== null) throw invalidField(problem, param, 'unsupported');
-  }
+function serverToolsOf({ tools }: ChatCompletionRequest): { tool: ChatServerTool; path: string }[] {
+  return (tools ?? []).flatMap((tool, index) => (isFunctionTool(tool) ? [] : [{ tool, path: `tools[${index}]` }]));
 }
 
 /** Whether the tools of this service are all that a request has, so that a choice among tools means them. */
 export function hasOnlyServerTools({ tools }: ChatCompletionRequest): boolean {
   return tools !== undefined && tools !== null && tools.length > 0 && !tools.some(isFunctionTool);
+}
+
+/** Tools of this service that the model cannot use. */
+export function unusableServerTools(request: ChatCompletionRequest, access: WebAccess): UnusableTool[] {
+  return serverToolsOf(request).flatMap(({ tool, path }) => {
+    const problem = tool.type === 'x_search' ? access.xSearch : access.search;
+    return problem === null ? [] : [{ path, problem }];
+  });
+}
+
+/**
+ * Throws `INVALID_REQUEST` for a tool of this service that the model cannot use. `areOptional`: such tools are skipped
+ * where the request has others.
+ */
+export function checkServerTools(request: ChatCompletionRequest, access: WebAccess, areOptional: boolean): void {
+  if (areOptional && !hasOnlyServerTools(request)) return;
+  const [unusable] = unusableServerTools(request, access);
+  if (unusable !== undefined) throw invalidField(unusable.problem, `${unusable.path}.type`, 'unsupported');
 }
 
 /** Whether a request must use a tool, and has only those of this service. */

@@ -27,4 +27,12 @@ export interface WebFindings {
   problem: string | null;
 }
 
+/** Follows the lookups of a request. */
+export interface WebObserver {
+  /** Called before the first of them. */
+  begun(asked: readonly WebCall['asked'][]): Promise<void>;
+  /** Called when all of them are over; the sources have the numbers of citations. */
+  ended(findings: Pick<WebFindings, 'calls' | 'sources'>): Promise<void>;
+}
+
 export const nothingFound: WebFindings = { sources: [], use: {}, calls: [], problem: null };

@@ -239,6 +239,9 @@ export class ResponsesFunctionCallItem {
   @TextField({ required: true, description: 'Name of the function.', example: 'get_weather' })
   name!: string;
 
+  @TextField({ nullable: true, description: 'Namespace of the function, if it has one.' })
+  namespace?: string | null;
+
   @TextField({ required: true, description: 'Its arguments as JSON.', example: '{"city":"Paris"}' })
   arguments!: string;
 
@@ -246,10 +249,7 @@ export class ResponsesFunctionCallItem {
   status?: string;
 }
 
-export class ResponsesFunctionCallOutputItem {
-  @ChoiceField(['function_call_output'], { required: true, description: 'Type of the item.' })
-  type!: 'function_call_output';
-
+class CallOutput {
   @TextField({ description: 'Id of the item, echoed.' })
   id?: string;
 
@@ -259,7 +259,7 @@ export class ResponsesFunctionCallOutputItem {
   @CheckedField({
     name: 'isCallOutput',
     nullable: true,
-    description: 'Result of the function: text, text parts, or any other JSON.',
+    description: 'Result of the tool: text, content parts, or any other JSON.',
     example: '{"temperature":21}',
     schema: {
       // Null is a result too, so only the document says that the member is required; `responsesItemOf` checks it.
@@ -278,6 +278,39 @@ export class ResponsesFunctionCallOutputItem {
 
   @ChoiceField(itemStatuses, { description: 'Status of the item, echoed.' })
   status?: string;
+}
+
+export class ResponsesFunctionCallOutputItem extends CallOutput {
+  @ChoiceField(['function_call_output'], { required: true, description: 'Type of the item.' })
+  type!: 'function_call_output';
+}
+
+export class ResponsesCustomToolCallItem {
+  @ChoiceField(['custom_tool_call'], { required: true, description: 'Type of the item.' })
+  type!: 'custom_tool_call';
+
+  @TextField({ description: 'Id of the item, echoed.' })
+  id?: string;
+
+  @TextField({ required: true, description: 'Id of the call.', example: 'call_1' })
+  call_id!: string;
+
+  @TextField({ required: true, description: 'Name of the tool.', example: 'apply_patch' })
+  name!: string;
+
+  @TextField({ nullable: true, description: 'Namespace of the tool, if it has one.' })
+  namespace?: string | null;
+
+  @TextField({ required: true, description: 'Its input.' })
+  input!: string;
+
+  @ChoiceField(itemStatuses, { description: 'Status of the item, echoed.' })
+  status?: string;
+}
+
+export class ResponsesCustomToolCallOutputItem extends CallOutput {
+  @ChoiceField(['custom_tool_call_output'], { required: true, description: 'Type of the item.' })
+  type!: 'custom_tool_call_output';
 }
 
 const webCallStatuses = ['completed', 'failed', 'in_progress', 'incomplete', 'searching'] as const;
@@ -323,6 +356,8 @@ const itemClasses = {
   reasoning: ResponsesReasoningItem,
   function_call: ResponsesFunctionCallItem,
   function_call_output: ResponsesFunctionCallOutputItem,
+  custom_tool_call: ResponsesCustomToolCallItem,
+  custom_tool_call_output: ResponsesCustomToolCallOutputItem,
   web_search_call: ResponsesWebSearchCallItem,
   item_reference: ResponsesItemReference,
 };
@@ -337,7 +372,8 @@ export const responsesItemOf: NestedClass = ({ type = null, id, role, output }) 
   // Some clients leave the type of a reference out too.
   if (type === null && role === undefined && typeof id === 'string') return ResponsesPlainReference;
   if (type === null) return ResponsesPlainMessageItem;
-  if (type === 'function_call_output' && output === undefined) return { problem: 'is required', at: 'output' };
+  const isOutput = type === 'function_call_output' || type === 'custom_tool_call_output';
+  if (isOutput && output === undefined) return { problem: 'is required', at: 'output' };
   const isKnown = typeof type === 'string' && Object.hasOwn(itemClasses, type);
   if (isKnown) return itemClasses[type as keyof typeof itemClasses];
   return { problem: `must be one of: ${Object.keys(itemClasses).join(', ')}`, at: 'type' };

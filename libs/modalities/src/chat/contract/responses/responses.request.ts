@@ -227,13 +227,14 @@ export class ResponsesRequest {
 
   @ObjectListField(responsesToolOf, responsesToolClasses, {
     maxItems: 256,
-    description: 'Tools: functions that the client runs. Tools of other types are skipped, with a warning.',
+    description:
+      'Tools that the client runs: functions, custom tools and namespaces of both. Others are skipped, with a warning.',
   })
   tools?: ResponsesTool[] | null;
 
   @CheckedField({
     name: 'isToolChoice',
-    description: '`auto`, `none`, `required`, one function, or a set of allowed functions.',
+    description: '`auto`, `none`, `required`, one tool, or a set of allowed tools.',
     schema: responsesToolChoiceSchema,
     check: responsesToolChoiceProblem,
   })

@@ -127,8 +127,34 @@ export class ResponsesFunctionCall {
   @ApiProperty({ type: 'string' })
   name!: string;
 
+  @ApiProperty({ type: 'string', required: false, description: 'Namespace of the function, if it has one.' })
+  namespace?: string;
+
   @ApiProperty({ type: 'string', description: 'JSON.' })
   arguments!: string;
+
+  @ApiProperty({ type: 'string', enum: itemStatuses })
+  status!: ResponsesItemStatus;
+}
+
+export class ResponsesCustomToolCall {
+  @ApiProperty({ type: 'string', enum: ['custom_tool_call'] })
+  type!: 'custom_tool_call';
+
+  @ApiProperty({ type: 'string' })
+  id!: string;
+
+  @ApiProperty({ type: 'string' })
+  call_id!: string;
+
+  @ApiProperty({ type: 'string' })
+  name!: string;
+
+  @ApiProperty({ type: 'string', required: false, description: 'Namespace of the tool, if it has one.' })
+  namespace?: string;
+
+  @ApiProperty({ type: 'string', description: 'Free text.' })
+  input!: string;
 
   @ApiProperty({ type: 'string', enum: itemStatuses })
   status!: ResponsesItemStatus;
@@ -175,7 +201,19 @@ export class ResponsesWebSearchCall {
 }
 
 export type ResponsesOutputItem =
-  ResponsesMessage | ResponsesReasoningOutput | ResponsesFunctionCall | ResponsesWebSearchCall;
+  | ResponsesMessage
+  | ResponsesReasoningOutput
+  | ResponsesFunctionCall
+  | ResponsesCustomToolCall
+  | ResponsesWebSearchCall;
+
+const outputItems = [
+  ResponsesReasoningOutput,
+  ResponsesMessage,
+  ResponsesFunctionCall,
+  ResponsesCustomToolCall,
+  ResponsesWebSearchCall,
+];
 
 export class ResponsesInputDetails {
   @ApiProperty({ type: 'integer', required: false, example: 0 })
@@ -219,8 +257,11 @@ export class ResponsesIncompleteDetails {
 
 /** What of the request was left out. */
 export class ResponsesWarning {
-  @ApiProperty({ type: 'string', enum: ['tool_skipped', 'not_stored', 'web_search_failed'] })
-  code!: 'tool_skipped' | 'not_stored' | 'web_search_failed';
+  @ApiProperty({
+    type: 'string',
+    enum: ['tool_skipped', 'tool_format_not_enforced', 'not_stored', 'web_search_failed'],
+  })
+  code!: 'tool_skipped' | 'tool_format_not_enforced' | 'not_stored' | 'web_search_failed';
 
   @ApiProperty({ type: 'string', description: 'The field of the request.', example: 'tools[1]' })
   param!: string;
@@ -292,7 +333,7 @@ class ResponsesEcho {
   user!: string | null;
 }
 
-@ApiExtraModels(ResponsesReasoningOutput, ResponsesMessage, ResponsesFunctionCall, ResponsesWebSearchCall)
+@ApiExtraModels(...outputItems)
 export class ResponsesResponse extends ResponsesEcho {
   @ApiProperty({ type: 'string', example: 'resp_8f3a1b2c4d5e6f70-SLC' })
   id!: string;
@@ -324,9 +365,7 @@ export class ResponsesResponse extends ResponsesEcho {
   @ApiProperty({
     type: 'array',
     items: {
-      anyOf: [ResponsesReasoningOutput, ResponsesMessage, ResponsesFunctionCall, ResponsesWebSearchCall].map(
-        ({ name }) => ({ $ref: `#/components/schemas/${name}` }),
-      ),
+      anyOf: outputItems.map(({ name }) => ({ $ref: `#/components/schemas/${name}` })),
     },
   })
   output!: ResponsesOutputItem[];

@@ -1,4 +1,4 @@
-import { BooleanField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
+import { BooleanField, ChoiceField, FreeObjectField, ObjectField, ObjectListField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
 import { ChatFunction, DayField, HandlesField } from '../chat.tools.js';
 
@@ -29,6 +29,24 @@ export class ResponsesNestedFunctionTool {
 
   @ObjectField(ChatFunction, { required: true, description: 'The function.' })
   function!: ChatFunction;
+}
+
+/** A tool of the client whose input is free text instead of arguments. */
+export class ResponsesCustomTool {
+  @ChoiceField(['custom'], { required: true, description: 'Type of the tool.', example: 'custom' })
+  type!: 'custom';
+
+  @TextField({ required: true, description: 'Name of the tool.', example: 'apply_patch' })
+  name!: string;
+
+  @TextField({ nullable: true, description: 'What the tool does.' })
+  description?: string | null;
+
+  @FreeObjectField({
+    nullable: true,
+    description: 'Format of the input: `text`, or a `grammar`, which the model is told and not held to.',
+  })
+  format?: { type?: unknown; syntax?: unknown; definition?: unknown } | null;
 }
 
 /** Tools that a service runs; a request with one that this service lacks is refused. */
@@ -68,12 +86,36 @@ export class ResponsesOtherTool {
   type!: string;
 }
 
-export type ResponsesTool =
-  ResponsesFunctionTool | ResponsesNestedFunctionTool | ResponsesServerTool | ResponsesOtherTool;
+/** A tool in a namespace. */
+export type ResponsesMemberTool =
+  ResponsesFunctionTool | ResponsesNestedFunctionTool | ResponsesCustomTool | ResponsesOtherTool;
+
+/** Tools of one origin, such as a server of tools; calls name it beside the tool. */
+export class ResponsesNamespaceTool {
+  @ChoiceField(['namespace'], { required: true, description: 'Type of the tool.', example: 'namespace' })
+  type!: 'namespace';
+
+  @TextField({ required: true, minLength: 1, description: 'Name of the namespace.', example: 'calendar' })
+  name!: string;
+
+  @TextField({ nullable: true, description: 'What the tools are for.' })
+  description?: string | null;
+
+  @ObjectListField(
+    memberToolOf,
+    [ResponsesFunctionTool, ResponsesNestedFunctionTool, ResponsesCustomTool, ResponsesOtherTool],
+    { required: true, maxItems: 256, description: 'Functions and custom tools.' },
+  )
+  tools!: ResponsesMemberTool[];
+}
+
+export type ResponsesTool = ResponsesMemberTool | ResponsesNamespaceTool | ResponsesServerTool;
 
 export const responsesToolClasses = [
   ResponsesFunctionTool,
   ResponsesNestedFunctionTool,
+  ResponsesCustomTool,
+  ResponsesNamespaceTool,
   ResponsesServerTool,
   ResponsesOtherTool,
 ];
@@ -86,10 +128,23 @@ export function isFunctionTool(tool: ResponsesTool): tool is ResponsesFunctionTo
   return tool.type === 'function';
 }
 
-/** The class of a tool, by its type. */
-export const responsesToolOf: NestedClass = ({ type, function: nested = null }) => {
+export function isCustomTool(tool: ResponsesTool): tool is ResponsesCustomTool {
+  return tool.type === 'custom';
+}
+
+export function isNamespaceTool(tool: ResponsesTool): tool is ResponsesNamespaceTool {
+  return tool.type === 'namespace';
+}
+
+function memberToolOf({ type, function: nested = null }: Record<string, unknown>) {
   if (type === 'function') return nested === null ? ResponsesFunctionTool : ResponsesNestedFunctionTool;
-  return serverToolTypes.some((known) => known === type) ? ResponsesServerTool : ResponsesOtherTool;
+  return type === 'custom' ? ResponsesCustomTool : ResponsesOtherTool;
+}
+
+/** The class of a tool, by its type. */
+export const responsesToolOf: NestedClass = (tool) => {
+  if (tool.type === 'namespace') return ResponsesNamespaceTool;
+  return serverToolTypes.some((known) => known === tool.type) ? ResponsesServerTool : memberToolOf(tool);
 };
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -106,9 +161,19 @@ export const responsesToolChoiceSchema = {
       properties: {
         type: { type: 'string', enum: ['function'] },
         name: { type: 'string' },
+        namespace: { type: 'string' },
         function: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
       },
       required: ['type'],
+    },
+    {
+      type: 'object',
+      properties: {
+        type: { type: 'string', enum: ['custom'] },
+        name: { type: 'string' },
+        namespace: { type: 'string' },
+      },
+      required: ['type', 'name'],
     },
     {
       type: 'object',
@@ -122,21 +187,23 @@ export const responsesToolChoiceSchema = {
   ],
 };
 
-/** Name of the function that a tool choice, or an allowed tool, names; null if it names none. */
-export function functionNameOf(value: unknown): string | null {
-  if (!isObject(value) || value.type !== 'function') return null;
-  const named = isObject(value.function) ? value.function.name : value.name;
-  return typeof named === 'string' ? named : null;
+/** The function or custom tool that a tool choice, or an allowed tool, names; null if it names none. */
+export function chosenToolOf(value: unknown): { name: string; namespace?: string } | null {
+  if (!isObject(value) || (value.type !== 'function' && value.type !== 'custom')) return null;
+  const { name } = isObject(value.function) ? value.function : value;
+  const { namespace } = value;
+  if (typeof name !== 'string') return null;
+  return { name, ...(typeof namespace === 'string' && { namespace }) };
 }
 
 export function responsesToolChoiceProblem(value: unknown): string | null {
   if (typeof value === 'string' && modes.includes(value)) return null;
-  if (functionNameOf(value) !== null) return null;
+  if (chosenToolOf(value) !== null) return null;
   if (!isObject(value) || value.type !== 'allowed_tools') {
     return 'must be auto, none, required, {type: "function", name}, or {type: "allowed_tools", mode, tools}';
   }
   if (value.mode !== 'auto' && value.mode !== 'required') return 'must have a mode of auto or required';
   const { tools } = value;
   if (!Array.isArray(tools) || tools.length === 0) return 'must have an array tools with at least one tool';
-  return tools.every((tool) => functionNameOf(tool) !== null) ? null : 'must have functions as its tools';
+  return tools.every((tool) => chosenToolOf(tool) !== null) ? null : 'must have functions or custom tools as its tools';
 }
