@@ -36,7 +36,7 @@ export async function openSluiceQueue(url: string, namespace: string): Promise<B
       return { pickedUp, done };
     },
     add: async (requestId) => {
-      void untilDone(api.replies.open(requestId)).then(finish);
+      void untilDone(api.replies.open({ requestId, modelId })).then(finish);
       await api.producer.enqueue(chatJob, {
         requestId,
         modality: chatJob.modality,

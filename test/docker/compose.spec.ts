@@ -111,32 +111,50 @@ describe('docker/compose.yaml', () => {
   it('puts no password on a command line, which every process of the machine can read', () => {
     for (const { command = [], entrypoint = [] } of Object.values(services)) {
       const text = [entrypoint, command].flat().join(' ');
-      // What a shell reads from stdin is no argument.
-      expect(text.replace(/<<(\w+)\n[\s\S]*?\n\1/g, '')).not.toMatch(/pass|secret-access-key/i);
+      // What a shell reads from stdin or a file is no argument.
+      const withoutInput = text.replace(/<<(\w+)\n[\s\S]*?\n\1/g, '').replace(/< \/run\/secrets\/\S+/g, '');
+      expect(withoutInput).not.toMatch(/pass|secret-access-key/i);
     }
   });
 
-  it.runIf(redisAvailable)('gives the queue its settings through stdin', async () => {
+  it.runIf(redisAvailable)('gives the queue its settings through stdin, and keeps the users of pools', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-queue-'));
-    await writeFile(join(folder, 'password'), 'a-password-of-the-queue');
-    const script = String(serviceOf('queue').command?.at(-1))
+    const [command, flags = '', text] = serviceOf('queue').command ?? [];
+    const script = String(text)
       .replaceAll('$$', '$')
       .replaceAll('/run/secrets/queue', folder)
-      .replace('dir /data', `dir ${folder}\nport 0\nunixsocket ${folder}/socket`);
-    const server = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      .replaceAll('/data', folder)
+      .replace('<<SETTINGS', `<<SETTINGS\nport 0\nunixsocket ${folder}/socket`);
+    const run = async (password: string, work: (socketPath: string, pid?: number) => Promise<void>) => {
+      await writeFile(join(folder, 'password'), password);
+      const server = spawn(String(command), [flags, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      try {
+        await new Promise<void>((resolve, reject) => {
+          server.once('exit', () => reject(new Error('redis-server ended')));
+          server.stdout.on('data', (line: Buffer) => /ready to accept/i.test(line.toString()) && resolve());
+        });
+        await work(`${folder}/socket`, server.pid);
+      } finally {
+        const ended = new Promise((resolve) => server.once('exit', resolve));
+        server.kill();
+        await ended;
+      }
+    };
     try {
-      await new Promise<void>((resolve, reject) => {
-        server.once('exit', () => reject(new Error('redis-server ended')));
-        server.stdout.on('data', (text: Buffer) => /ready to accept/i.test(text.toString()) && resolve());
+      await run('a-password-of-the-queue', async (socketPath, pid) => {
+        expect(await readFile(`/proc/${pid}/cmdline`, 'utf8')).not.toContain('a-password');
+        expect(await reply(socketPath, 'PING\r\n')).toMatch(/^-NOAUTH/);
+        expect(await reply(socketPath, 'AUTH a-password-of-the-queue\r\n')).toBe('+OK\r\n');
+        const create = 'AUTH a-password-of-the-queue\r\nACL SETUSER pool on >secret ~x +get\r\nACL SAVE\r\n';
+        expect(await reply(socketPath, create)).toMatch(/^\+OK/);
+        await expect.poll(() => readFile(join(folder, 'users.acl'), 'utf8')).toContain('user pool');
       });
-      expect(await readFile(`/proc/${server.pid}/cmdline`, 'utf8')).not.toContain('a-password');
-      const asked = await reply(`${folder}/socket`, 'PING\r\n');
-      expect(asked).toMatch(/^-NOAUTH/);
-      expect(await reply(`${folder}/socket`, 'AUTH a-password-of-the-queue\r\n')).toBe('+OK\r\n');
+      await run('another-password', async (socketPath) => {
+        expect(await reply(socketPath, 'AUTH pool secret\r\n')).toBe('+OK\r\n');
+        expect(await reply(socketPath, 'AUTH another-password\r\n')).toBe('+OK\r\n');
+        expect(await reply(socketPath, 'AUTH a-password-of-the-queue\r\n')).toMatch(/^-WRONGPASS/);
+      });
     } finally {
-      const ended = new Promise((resolve) => server.once('exit', resolve));
-      server.kill();
-      await ended;
       await rm(folder, { recursive: true, force: true });
     }
   });

@@ -15,6 +15,8 @@ export interface AttackedStore {
   readonly url: string;
   /** Commands that would show or change jobs, results and replies of others. */
   commands(requestId: string, replyAddress: string): string[];
+  /** Sends a text on a channel of the bus, as the user of the pool. */
+  publish(channel: string, text: string): Promise<void>;
   /** Runs one as the user of the pool. Resolves to whether it showed or changed anything; rejects when it was refused. */
   attack(command: string): Promise<boolean>;
   /** A running job of the victim, as it is stored. */
@@ -64,6 +66,9 @@ function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames):
       await client.call(name, ...rest);
       return true;
     },
+    publish: async (channel, text) => {
+      await client.publish(`${namespace}:bus:${channel}`, text);
+    },
     runningJob: async () => {
       const [id] = await operator.lrange(`${queue}:active`, 0, -1);
       return id === undefined ? null : { id, stored: (await operator.hget(`${queue}:${id}`, 'data')) ?? '' };
@@ -100,6 +105,9 @@ async function openPostgres(operatorUrl: string, url: string, { own, victim }: A
       `COPY migration TO PROGRAM 'true'`,
     ],
     attack: async (command) => ((await client.query(command)).rowCount ?? 0) > 0,
+    publish: async (channel, text) => {
+      await client.query('SELECT pg_notify($1, $2)', [`${namespace}_${channel}`, `f33.1.0/1:${text}`]);
+    },
     runningJob: async () => {
       const sql = `SELECT id, data::text AS stored FROM job WHERE queue = $1 AND state = 'active'`;
       return (await operator.query<{ id: string; stored: string }>(sql, [queue])).rows[0] ?? null;

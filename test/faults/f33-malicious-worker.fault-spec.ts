@@ -6,7 +6,7 @@ import { openAttackedStore } from './attacked-store.js';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
-import { countRefusals, MaliciousWorker } from './malicious-worker.js';
+import { countRefusals, forgedText, MaliciousWorker } from './malicious-worker.js';
 
 /* F33: a worker with the credentials of its pool reads, forges, replays and floods. */
 
@@ -37,6 +37,8 @@ describeFault('F33', { transports, models, unnamed: [names.own] }, (running, tra
       expect(stored).not.toContain(secret);
       const { replyTo } = JSON.parse(stored) as { replyTo: string };
       expect(await worker.read(victimId, replyTo)).toEqual([]);
+      await worker.answer(victimId, replyTo);
+      await worker.disturb(victimId);
       await worker.forge(victimId);
       await refused({ unsigned: 1, 'unknown-key': 1 });
 
@@ -62,6 +64,7 @@ describeFault('F33', { transports, models, unnamed: [names.own] }, (running, tra
       const after = await askWhole(platform, { directives: 'tokens=7', text: 'While the flood is handled' });
       const counts = await refused({ unsigned: 1 + flood / 2, malformed: flood / 2 });
       const honest = await victim;
+      expect(honest.text).not.toContain(forgedText);
       expect([honest, after].map(({ status, completionTokens }) => [status, completionTokens])).toEqual([
         [200, 60],
         [200, 7],

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { noTokens } from '#common';
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
-import type { JobReport, JobResult, QueueTransport, RunningJob } from '#queue';
+import type { JobReport, JobResult, QueueTransport, ReplyEvent, RunningJob } from '#queue';
 import { signResult } from '#queue/signing';
 import type { Platform } from '#test/platform';
 import type { AttackedNames, AttackedStore } from './attacked-store.js';
 
+export const forgedText = 'forged words';
 const billion = 1_000_000_000;
 const impossible = { ...noTokens, completionTokens: billion };
 
@@ -41,6 +42,28 @@ export class MaliciousWorker {
     await this.transport.results.report(result);
     await this.transport.results.report(signResult(result, guessed));
     this.note('forge', `${billion} tokens for ${requestId}, unsigned and with a guessed ticket`);
+  }
+
+  /** Writes into the response of a job of another pool, and ends it. */
+  async answer(requestId: string, replyTo: string): Promise<void> {
+    const { own, victim } = this.names;
+    for (const modelId of [own, victim]) {
+      const writer = this.transport.replies.writer(replyTo, { requestId, modelId });
+      writer.send({ type: 'text-delta', text: forgedText } as ReplyEvent, { type: 'job-finished' });
+    }
+    this.note('answer', `"${forgedText}" for ${requestId}, and its end`);
+  }
+
+  /** Sends on every channel of the bus what no process sends. */
+  async disturb(requestId: string): Promise<void> {
+    const texts = ['no json', 'null', '{}', JSON.stringify({ processId: 'x', alive: true, models: null })];
+    for (const channel of ['heartbeat', 'placement', 'progress', 'reply_resend', 'cancel']) {
+      for (const text of texts) await this.store.publish(channel, text);
+    }
+    const done = { requestId, attempt: 1, percent: 100 };
+    this.transport.progress.report({ ...done, modelId: this.names.victim });
+    await this.store.publish('progress', JSON.stringify(done));
+    this.note('disturb', `${texts.length} malformed messages on each channel of the bus, and progress of ${requestId}`);
   }
 
   /** Serves its own model; `handle` gets each job. */

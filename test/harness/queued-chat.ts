@@ -14,7 +14,7 @@ export async function askChat(
   api: QueueTransport,
   { requestId, modelId, content, ...overrides }: QueuedChat,
 ): Promise<ReplyStream> {
-  const slot = api.replies.open(requestId);
+  const slot = api.replies.open({ requestId, modelId });
   await api.producer.enqueue(chatJob, {
     requestId,
     modality: 'chat',

@@ -58,6 +58,8 @@ interface Serving {
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
   // The last step that can fail, because the keys it creates are shown only once.
+  if (config.pools !== undefined)
+    log.note('SLUICE_POOLS is for `sluice migrate`: npm start creates no users of pools.');
   const { keys, wanted } = await prepareDatabase(database.url, config, (text) => log.note(text));
   const keysFile = keys === null || log.isTerminal ? null : await writeFirstKeys(config.home, keys);
   const healthPort = await freePort();

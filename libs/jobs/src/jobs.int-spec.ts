@@ -498,8 +498,9 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
 
   it('expires rows past their deadline, and notifies the waiting reader', async () => {
     const requestId = newRequestId('TST');
-    const slot = transport.replies.open(requestId);
-    await admission().open(request({ requestId, deadlineMs: 1, replyTo: transport.replies.address }));
+    const late = request({ requestId, deadlineMs: 1, replyTo: transport.replies.address });
+    const slot = transport.replies.open(late);
+    await admission().open(late);
     const common = { jobs, closer: new JobCloser(jobs), transport, logger, resultBacklog: async () => true };
     const sweep = () => new ExpireOverdueSweep({ ...common, graceMs: 0, confirmMs: 0 });
     await expect.poll(async () => (await sweep().run(), (await row(requestId))?.state)).toBe('expired');

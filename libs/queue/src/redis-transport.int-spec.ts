@@ -51,8 +51,8 @@ if (redisAvailable) {
     it('carries a stream over a FLUSHALL', async () => {
       const transport = await open();
       await transport.replies.start();
-      const replyStream = transport.replies.open('stream');
-      const writer = transport.replies.writer(transport.replies.address, 'stream');
+      const replyStream = transport.replies.open({ requestId: 'stream', modelId: 'm' });
+      const writer = transport.replies.writer(transport.replies.address, { requestId: 'stream', modelId: 'm' });
       writer.send({ type: 'one' });
       const events: ReplyEvent[] = [];
       const reading = (async () => {

@@ -235,6 +235,9 @@ export interface JobFailedEvent extends ReplyEvent {
   error: WireError;
 }
 
+/** A request with a reply stream, and the model that answers it. */
+export type AnsweredRequest = Pick<JobEnvelope, 'requestId' | 'modelId'>;
+
 /** Sending side of a reply channel. */
 export interface ReplyWriter {
   /** Queues events for sending; events of all requests of one replica share a message. Never throws. */
@@ -246,9 +249,12 @@ export interface ReplyChannel {
   /** Where workers send to; goes into `JobEnvelope.replyTo`. Valid once `start` has resolved. */
   readonly address: string;
   start(): Promise<void>;
-  /** Opens the reply stream of a request; open it before enqueueing. */
-  open(requestId: string): ReplyStream;
-  writer(address: string, requestId: string): ReplyWriter;
+  /**
+   * Opens the reply stream of a request; open it before enqueueing. It takes events from processes that have the key of
+   * its model, and from no others.
+   */
+  open(request: AnsweredRequest): ReplyStream;
+  writer(address: string, request: AnsweredRequest): ReplyWriter;
 }
 
 /**
@@ -266,6 +272,8 @@ export interface ReplyStream extends AsyncIterable<ReplyEvent> {
 /** The progress of an async job. */
 export interface JobProgress {
   requestId: string;
+  /** Its workers alone can report this. */
+  modelId: string;
   attempt: number;
   /** 0 to 100; 0 means that a worker has started. */
   percent: number;

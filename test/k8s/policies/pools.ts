@@ -71,7 +71,42 @@ function asleep(manifests: readonly Manifest[]): string[] {
     .map(idOf);
 }
 
+/** Pools whose workers mount a Secret of the queue of their own, and their models. */
+function poolsWithUsers(manifests: readonly Manifest[]): string[] {
+  const models = poolsOf(manifests);
+  return workloadsOf(manifests)
+    .filter(({ component }) => component === 'worker')
+    .flatMap(({ manifest, pod }) => {
+      const [, pool] = /"sluice-queue-([\w-]+)"/.exec(JSON.stringify(pod.volumes ?? [])) ?? [];
+      return pool === undefined ? [] : [`${pool}=${models.get(manifest.metadata.name)?.toSorted().join()}`];
+    })
+    .toSorted();
+}
+
+function migratedPools(manifests: readonly Manifest[]): string[] {
+  const job = workloadsOf(manifests).find(({ component }) => component === 'migrate');
+  const containers = [...(job?.pod.initContainers ?? []), ...(job?.containers ?? [])];
+  const text = containers.flatMap(({ env = [] }) => env).find(({ name }) => name === 'SLUICE_POOLS')?.value ?? '';
+  return text
+    .split(';')
+    .filter(Boolean)
+    .map((pool) => pool.replace(/=(.*)/, (_all, models: string) => `=${models.split(',').toSorted().join()}`))
+    .toSorted();
+}
+
 export const poolPolicies: Policy[] = [
+  {
+    name: 'creates the queue users of exactly the pools that have Secrets of their own, with their models',
+    violations: (manifests) => {
+      const [wanted, created] = [poolsWithUsers(manifests), migratedPools(manifests)];
+      return wanted.join(';') === created.join(';') ? [] : [`wanted ${wanted.join(';')}, created ${created.join(';')}`];
+    },
+    plant: (manifests) => {
+      const job = workloadsOf(manifests).find(({ component }) => component === 'migrate');
+      const pools = job?.pod.initContainers?.[0]?.env?.find(({ name }) => name === 'SLUICE_POOLS');
+      pools!.value = pools!.value!.replace('stories-15m,', '');
+    },
+  },
   {
     name: 'serves existing models, each in one pool',
     violations: (manifests) => {

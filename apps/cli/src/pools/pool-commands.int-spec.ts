@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
+import { poolRoleName } from '#queue/roles';
 import { runCommandLine } from '#test/command-line';
 import { createTestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
@@ -74,3 +75,104 @@ describe.skipIf(!redisAvailable)('sluice pools credentials', () => {
     }
   });
 });
+
+describe('sluice migrate with SLUICE_POOLS', () => {
+  const pools = { SLUICE_POOLS: 'text=a,b;image=c', SLUICE_QUEUE_KEY: key };
+  const users = async (url: string, database: string) => {
+    const client = new pg.Client(url);
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ name: string; queues: string }>(
+        `SELECT r.rolname AS name, string_agg(DISTINCT p.qual, ' ') AS queues FROM pg_roles r
+           JOIN pg_policies p ON p.roles = ARRAY[r.rolname] AND p.tablename = 'job' AND p.cmd = 'SELECT'
+          WHERE r.rolname = ANY ($1) GROUP BY 1`,
+        [['text', 'image'].map((pool) => poolRoleName({ namespace: 'sluice', pool, database }))],
+      );
+      return Object.fromEntries(rows.map(({ name, queues }) => [name.split('_')[2], queues]));
+    } finally {
+      await client.end();
+    }
+  };
+  const databaseOf = (url: string) => new URL(url).pathname.slice(1);
+
+  it('creates the roles of the pools, refreshes them, and prints what credentials prints', async () => {
+    const { url, drop } = await createTestDatabase();
+    const environment = { DATABASE_URL: url, ...pools };
+    try {
+      const first = JSON.parse(await runCommandLine(['migrate', '--json'], environment)) as { pools: object[] };
+      expect(first.pools).toMatchObject([
+        { pool: 'text', models: ['a', 'b'], user: expect.stringMatching(/^sluice_pool_text_/) },
+        { pool: 'image', models: ['c'] },
+      ]);
+      expect(await users(url, databaseOf(url))).toMatchObject({
+        text: expect.stringMatching(/chat\.a.*chat\.b/),
+        image: expect.stringContaining('chat.c'),
+      });
+      const printed = await runCommandLine(['pools', 'credentials', 'text', '--no-create'], environment);
+      expect(await runCommandLine(['pools', 'credentials', 'text'], environment)).toBe(printed);
+      const [, workerUrl = ''] = /SLUICE_QUEUE_URL=(.*)/.exec(printed) ?? [];
+      const worker = new pg.Client(workerUrl);
+      await worker.connect();
+      await worker.end();
+      await runCommandLine(['migrate'], { ...environment, SLUICE_POOLS: 'text=b' });
+      expect((await users(url, databaseOf(url)))['text']).not.toContain('chat.a');
+    } finally {
+      await drop();
+    }
+  });
+
+  it('says what to grant when the database user may not create roles, also on a second run', async () => {
+    const { url, drop } = await createTestDatabase();
+    const admin = new pg.Client(url);
+    await admin.connect();
+    const limited = `limited_${databaseOf(url).slice(-12)}`.replaceAll('-', '_');
+    try {
+      await admin.query(`CREATE ROLE ${limited} LOGIN PASSWORD 'x'`);
+      await admin.query(
+        `GRANT ALL ON DATABASE "${databaseOf(url)}" TO ${limited}; GRANT ALL ON SCHEMA public TO ${limited}`,
+      );
+      const environment = { ...pools, DATABASE_URL: withUser(url, limited) };
+      await expect(runCommandLine(['migrate'], environment)).rejects.toThrow(`The role ${limited} may not create`);
+      await admin.query(`ALTER ROLE ${limited} CREATEROLE`);
+      expect(await runCommandLine(['migrate'], environment)).toContain('pool text: sluice_pool_text_');
+    } finally {
+      await admin.end();
+      await drop();
+    }
+  });
+
+  it('changes nothing when a name is wrong, and needs the key', async () => {
+    const { url, drop } = await createTestDatabase();
+    try {
+      const twice = { ...pools, DATABASE_URL: url, SLUICE_POOLS: 'text=a;text=b' };
+      await expect(runCommandLine(['migrate'], twice)).rejects.toThrow('SLUICE_POOLS names the pool text twice');
+      await expect(runCommandLine(['migrate'], { DATABASE_URL: url, SLUICE_POOLS: 'text' })).rejects.toThrow(
+        'SLUICE_POOLS',
+      );
+      const keyless = { DATABASE_URL: url, SLUICE_POOLS: 'text=a' };
+      await expect(runCommandLine(['migrate'], keyless)).rejects.toThrow('SLUICE_QUEUE_KEY');
+    } finally {
+      await drop();
+    }
+  });
+
+  it.skipIf(!redisAvailable)('creates the users of Redis where the queue is there', async () => {
+    const [server, { url, drop }] = await Promise.all([startRedis(), createTestDatabase()]);
+    try {
+      const environment = { DATABASE_URL: url, REDIS_URL: server.url, ...pools };
+      expect(await runCommandLine(['migrate'], environment)).toContain('pool image: sluice-pool-image may use c');
+      const printed = await runCommandLine(['pools', 'credentials', 'image', '--no-create'], environment);
+      const client = new Redis(/SLUICE_QUEUE_URL=(.*)/.exec(printed)?.[1] ?? '');
+      expect(await client.get('sluice:chat.c:meta')).toBeNull();
+      await expect(client.get('sluice:chat.a:meta')).rejects.toThrow('NOPERM');
+      client.disconnect();
+    } finally {
+      await server.close();
+      await drop();
+    }
+  });
+});
+
+function withUser(url: string, username: string): string {
+  return Object.assign(new URL(url), { username, password: 'x' }).href;
+}

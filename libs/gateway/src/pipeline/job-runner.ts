@@ -81,7 +81,7 @@ export class JobRunner {
     { requestId, modelId, deadlineMs, disconnected, onStarted }: JobToStart,
     admit: (replyTo: string) => Promise<unknown>,
   ): Promise<StartedJob<Event>> {
-    const replies = this.transport.replies.open(requestId);
+    const replies = this.transport.replies.open({ requestId, modelId });
     try {
       await admit(this.transport.replies.address);
     } catch (error) {

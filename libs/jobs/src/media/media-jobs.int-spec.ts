@@ -190,18 +190,20 @@ describe('async jobs', () => {
     expect(await videos.usualDurationMs('video-five')).toBe(400);
   });
 
-  it('never decrease in progress, nor advance by a report of an older attempt', async () => {
+  it('never decrease in progress, nor advance by a report of an older attempt or another model', async () => {
     const { requestId, find } = await admit('video-six');
-    const note = (percent: number, attempt = 1) => videos.noteProgress([{ requestId, attempt, percent }]);
+    const note = (percent: number, attempt = 1, modelId = 'video-six') =>
+      videos.noteProgress([{ requestId, modelId, attempt, percent }]);
     await note(30);
     await note(10);
     await note(90, 2);
+    await note(80, 1, 'video-five');
     expect(await find()).toMatchObject({ state: 'running', progressPercent: 30 });
   });
 
   it('wait for a worker while the queue holds them, and are abandoned when it does not', async () => {
     const { requestId, find } = await admit('video-seven');
-    await videos.noteProgress([{ requestId, attempt: 1, percent: 1 }]);
+    await videos.noteProgress([{ requestId, modelId: 'video-seven', attempt: 1, percent: 1 }]);
     const sweep = new FailAbandonedSweep({
       jobs,
       closer,

@@ -27,6 +27,8 @@ export interface MediaJobKey {
 /** The progress of a job, to be written. */
 export interface ProgressNote {
   requestId: string;
+  /** Reports for jobs of another model have no effect. */
+  modelId: string;
   attempt: number;
   percent: number;
 }
@@ -109,11 +111,12 @@ export class MediaJobsRepository {
     await this.prisma.$executeRaw`
       WITH told AS (
         SELECT * FROM unnest(${notes.map(({ requestId }) => requestId)}::text[],
+                             ${notes.map(({ modelId }) => modelId)}::text[],
                              ${notes.map(({ attempt }) => attempt)}::int[],
-                             ${notes.map(({ percent }) => percent)}::int[]) AS t(request_id, attempt, percent)
+                             ${notes.map(({ percent }) => percent)}::int[]) AS t(request_id, model_id, attempt, percent)
       ), held AS (
         SELECT j.request_id, j.state, t.percent FROM jobs j JOIN told t USING (request_id)
-         WHERE j.attempt = t.attempt AND j.state IN ('queued', 'running')
+         WHERE j.model_id = t.model_id AND j.attempt = t.attempt AND j.state IN ('queued', 'running')
          ORDER BY j.request_id FOR NO KEY UPDATE OF j SKIP LOCKED
       ), started AS (
         UPDATE jobs j SET state = 'running', started_at = now() FROM held h

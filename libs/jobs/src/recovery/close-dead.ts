@@ -31,7 +31,7 @@ export async function closeDead(job: OpenJob, decision: Decision, options: Close
   logger.warn({ requestId, modelId, attempt, code }, 'a job was closed without a result');
   if (replyTo !== null) {
     const event: JobFailedEvent = { type: 'job-failed', error: { code, message } };
-    transport.replies.writer(replyTo, requestId).send(event);
+    transport.replies.writer(replyTo, { requestId, modelId }).send(event);
   }
   // The row is closed; what follows only saves work, and an unavailable queue must not stop the sweep.
   await Promise.allSettled([

@@ -21,6 +21,10 @@ import {
 } from './shared.variables.js';
 import { BooleanVariable, TextVariable } from './variable.js';
 
+/** `<pool>=<model>,…;…`: pool names as in URLs of users, ids without what separates them. */
+const poolList =
+  /^[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*(;[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*)*$/;
+
 export class CliConfig extends BaseConfig {
   @TextVariable('DATABASE_URL', {
     about: 'The PostgreSQL database; default: the one `npm start` runs for this `SLUICE_HOME`.',
@@ -41,6 +45,16 @@ export class CliConfig extends BaseConfig {
 
   @TextVariable('HF_TOKEN', { about: 'Access token for `hf:` sources.', optional: true, secret: true })
   hubToken?: string;
+
+  @TextVariable('SLUICE_POOLS', {
+    about:
+      'Pools whose workers have queue users of their own, and the models whose jobs they may read. `sluice migrate` ' +
+      'creates or refreshes these users, `sluice pools credentials` prints what the workers need.',
+    optional: true,
+    pattern: poolList,
+    expected: 'pools and their models, such as text=tinyllama-1.1b-chat,stories-15m;speech=kokoro-82m',
+  })
+  pools?: string;
 
   @BooleanVariable('SLUICE_PINNED_MODELS_ONLY', {
     about:

@@ -49,13 +49,13 @@ export class BullTransport implements QueueTransport {
     this.claims = new ClaimBus(store.bus, this.keys);
     const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
     const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
-    const replyLink = this.keys.isEmpty ? store.replyLink : new SealedReplyLink(store.replyLink, this.keys);
+    const replyLink = new SealedReplyLink(store.replyLink, this.keys);
     this.producer = new BullProducer(this.queues, assigner, this.keys);
     this.replies = new LinkedReplyChannel(replyLink, store.bus, replyBufferBytes, assigner);
     this.cancelBus = new BusCancels(store.bus);
     this.membership = new BusMembership(store.bus, clock, options.membership ?? defaultMembershipTiming);
     if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
-    this.progress = new BusProgress(store.bus, clock);
+    this.progress = new BusProgress(store.bus, clock, this.keys);
     this.placements = new BusPlacements(store.bus, clock);
     this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
   }

@@ -90,7 +90,7 @@ export function describeAffinity(world: () => World): void {
 
     async function enqueue(api: QueueTransport, key: string, parts: Partial<JobEnvelope<EchoPayload>> = {}) {
       const envelope = envelopeFor(api, parts);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       const close = () => replyStream.close();
       readings.set(envelope.requestId, readAll(replyStream).then(close, close));
       await api.producer.enqueue(echoJob(), envelope, { routeKey: () => key });

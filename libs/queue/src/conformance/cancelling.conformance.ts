@@ -28,7 +28,7 @@ export function describeCancelling(world: () => World): void {
       const results = await collectResults(api);
       await consume(worker, untilAborted);
       const envelope = envelopeFor(api);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       const reader = replyStream[Symbol.asyncIterator]();
       await api.producer.enqueue(echoJob(), envelope);
       expect((await reader.next()).value).toEqual({ type: 'job-started' });
@@ -64,7 +64,7 @@ export function describeCancelling(world: () => World): void {
       const results = await collectResults(api);
       await consume(worker, untilAborted);
       const envelope = envelopeFor(api, { deadlineAtMs: Date.now() + 400 });
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob(), envelope);
       expect(codeOfLast(await readAll(replyStream))).toBe('REQUEST_TIMEOUT');
       await until(() => results.length > 0);
@@ -92,7 +92,7 @@ export function describeCancelling(world: () => World): void {
       const results = await collectResults(api);
       const consumer = await consume(worker, untilAborted);
       const envelope = envelopeFor(api);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       const reader = replyStream[Symbol.asyncIterator]();
       await api.producer.enqueue(echoJob(), envelope);
       await reader.next();
@@ -116,7 +116,7 @@ export function describeCancelling(world: () => World): void {
         },
       });
       const envelopes = [envelopeFor(api), envelopeFor(api)];
-      const [first, second] = envelopes.map(({ requestId }) => api.replies.open(requestId));
+      const [first, second] = envelopes.map((envelope) => api.replies.open(envelope));
       await api.producer.enqueueBulk(echoJob(), envelopes);
       await until(() => runs.length === 1);
       const closing = consumer.close(10_000);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { TcpProxy } from '#test/tcp-proxy';
 import { createTransport } from '../backends/create-transport.js';
 import type { JobEnvelope, JobPolicy } from '../jobs/job-definition.js';
-import type { JobResult, QueueTransport, TransportOptions } from '../transport.js';
+import type { AnsweredRequest, JobResult, QueueTransport, TransportOptions } from '../transport.js';
 import {
   heartbeat,
   type EchoHandler,
@@ -113,6 +113,11 @@ export function envelopeFor(
     payload: { text: 'a', count: 1 },
     ...parts,
   };
+}
+
+/** A request of the model that the suite's workers serve, without a job. */
+export function request(requestId: string): AnsweredRequest {
+  return { requestId, modelId: 'tiny-1.5' };
 }
 
 export function consume(worker: QueueTransport, handler: EchoHandler, policy: Partial<JobPolicy> = {}) {

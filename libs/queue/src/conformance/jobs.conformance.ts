@@ -33,7 +33,7 @@ export function describeJobs(world: () => World): void {
         return done;
       });
       const envelope = envelopeFor(api, { payload: { text: 'x', count: 3 }, attempt: 4 });
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob(), envelope);
 
       expect(await readAll(replyStream)).toEqual([
@@ -157,7 +157,7 @@ export function describeJobs(world: () => World): void {
       const { api, worker } = await world().openPair();
       const results = await collectResults(api);
       const envelope = envelopeFor(api, { deadlineAtMs: Date.now() - 1 });
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob(), envelope);
       let ran = false;
       await consume(worker, async () => {
@@ -174,7 +174,7 @@ export function describeJobs(world: () => World): void {
       const { api, worker } = await world().openPair();
       const payload = { text: 5, count: 1 } as unknown as EchoPayload;
       const envelope = envelopeFor(api, { payload });
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await consume(worker, async () => done);
       await api.producer.enqueue(echoJob(), envelope);
       const events = await readAll(replyStream);
@@ -194,7 +194,7 @@ export function describeJobs(world: () => World): void {
         { attempts: 3 },
       );
       const envelope = envelopeFor(api);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
       const events = await readAll(replyStream);
       expect(codeOfLast(events)).toBe('INFERENCE_FAILED');
@@ -217,7 +217,7 @@ export function describeJobs(world: () => World): void {
       };
       await consume(worker, handler);
       const envelope = envelopeFor(api, { attempt: 2 });
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob({ attempts: 3 }), envelope);
       expect((await readAll(replyStream)).at(-1)).toEqual({ type: 'job-finished', usage });
       await until(() => results.length > 0);
@@ -233,7 +233,7 @@ export function describeJobs(world: () => World): void {
         throw new PlatformError('DEVICE_LOST', 'The model host ended.');
       });
       const envelope = envelopeFor(api);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       // `same-job-once`: two runs, however many attempts the policy allows.
       await api.producer.enqueue(echoJob({ attempts: 5 }), envelope);
       expect(codeOfLast(await readAll(replyStream))).toBe('DEVICE_LOST');
@@ -284,7 +284,7 @@ export function describeJobs(world: () => World): void {
         { lockMs: 600 },
       );
       const envelope = envelopeFor(api);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob(), envelope);
       await until(() => started);
       mortal.wire.break({ isReset: true });
@@ -309,7 +309,7 @@ export function describeJobs(world: () => World): void {
         const mortal = await world().openMortal('worker-2');
         const release = deferred<JobReport>();
         const envelope = envelopeFor(api, parts);
-        const replyStream = api.replies.open(envelope.requestId);
+        const replyStream = api.replies.open(envelope);
         let started = false;
         await consume(
           mortal.transport,

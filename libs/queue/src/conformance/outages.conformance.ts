@@ -12,7 +12,7 @@ import {
   sleep,
   until,
 } from './echo-job.conformance.js';
-import { type World, envelopeFor, consume, collectResults } from './fixture.conformance.js';
+import { type World, envelopeFor, consume, collectResults, request } from './fixture.conformance.js';
 
 export function describeOutages(world: () => World): void {
   describe('when the store becomes unavailable', () => {
@@ -36,7 +36,7 @@ export function describeOutages(world: () => World): void {
       }
       await until(() => settled(api.ping()), 10_000);
       const envelope = envelopeFor(api);
-      const replyStream = api.replies.open(envelope.requestId);
+      const replyStream = api.replies.open(envelope);
       await until(() => settled(api.producer.enqueue(echoJob(), envelope)), 10_000);
       expect((await readAll(replyStream)).at(-1)).toEqual({ type: 'job-finished', usage });
       await until(() => results.some(({ requestId }) => requestId === envelope.requestId), 10_000);
@@ -67,8 +67,8 @@ export function describeOutages(world: () => World): void {
 
     it('carries the events of a stream over a restart', async () => {
       const { api, worker } = await world().openPair();
-      const reading = readAll(api.replies.open('stream'));
-      const writer = worker.replies.writer(api.replies.address, 'stream');
+      const reading = readAll(api.replies.open(request('stream')));
+      const writer = worker.replies.writer(api.replies.address, request('stream'));
       let restart: Promise<void> | null = null;
       for (let index = 0; index < 300; index += 1) {
         if (index === 100)

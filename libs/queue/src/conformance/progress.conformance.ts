@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobProgress } from '../transport.js';
 import { deferred, done, echoJob, until } from './echo-job.conformance.js';
-import { collectResults, consume, envelopeFor, type World } from './fixture.conformance.js';
+import { keysOfModels } from '../seal/queue-keys.js';
+import { collectResults, consume, envelopeFor, sealKey, type World } from './fixture.conformance.js';
 
 export function describeProgress(world: () => World): void {
   describe('progress', () => {
@@ -17,7 +18,7 @@ export function describeProgress(world: () => World): void {
       });
       const { requestId } = await enqueue(api, null);
       await until(() => reported.length === 1);
-      expect(reported).toEqual([{ requestId, attempt: 1, percent: 0 }]);
+      expect(reported).toEqual([{ requestId, modelId: 'tiny-1.5', attempt: 1, percent: 0 }]);
       await new Promise((resolve) => setTimeout(resolve, 1_100));
       release.resolve();
       await until(() => reported.length === 2);
@@ -38,6 +39,20 @@ export function describeProgress(world: () => World): void {
       const { requestId } = await enqueue(api, null);
       await until(() => reported.length === 1);
       expect(reported).toMatchObject([{ requestId }]);
+    });
+
+    it('is reported by the workers of the model alone', async () => {
+      const { api, worker } = await world().openPair();
+      const reported: JobProgress[] = [];
+      api.progress.subscribe((progress) => reported.push(progress));
+      const report = { requestId: 'r', attempt: 1, percent: 0 };
+      const ofAnother = await world().open('worker-2', { sealKeys: keysOfModels([sealKey], ['other']) });
+      const plain = await world().open('worker-3', { sealKeys: [] });
+      for (const forging of [ofAnother, plain]) forging.progress.report({ ...report, modelId: 'tiny-1.5' });
+      ofAnother.progress.report({ ...report, modelId: 'other' });
+      worker.progress.report({ ...report, modelId: 'tiny-1.5' });
+      await until(() => reported.length >= 2);
+      expect(reported.map(({ modelId }) => modelId).toSorted()).toEqual(['other', 'tiny-1.5']);
     });
 
     it('ends with the artifacts in the job result', async () => {

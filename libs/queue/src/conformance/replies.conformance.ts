@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DeltaEvent, delta, numbered, readAll, sleep, until } from './echo-job.conformance.js';
-import { type World } from './fixture.conformance.js';
+import { request, type World } from './fixture.conformance.js';
 
 export function describeReplies(world: () => World): void {
   describe('reply channel', () => {
@@ -9,12 +9,12 @@ export function describeReplies(world: () => World): void {
       const requests = Array.from({ length: 100 }, (_value, index) => `request-${index}`);
       const reading = requests.map(async (requestId) => {
         const texts: string[] = [];
-        for await (const event of api.replies.open(requestId)) {
+        for await (const event of api.replies.open(request(requestId))) {
           if (event.type === 'text-delta') texts.push((event as DeltaEvent).text);
         }
         return texts;
       });
-      const writers = requests.map((requestId) => worker.replies.writer(api.replies.address, requestId));
+      const writers = requests.map((requestId) => worker.replies.writer(api.replies.address, request(requestId)));
       for (let step = 0; step < 1_000; step += 1) {
         for (const writer of writers) writer.send(delta(`token ${step} `));
         if (step % 5 === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -29,8 +29,8 @@ export function describeReplies(world: () => World): void {
       const { transport: api, wire } = await world().openMortal('api-2');
       await api.replies.start();
       const requests = ['early', 'late'];
-      const [early, late] = requests.map((requestId) => readAll(api.replies.open(requestId)));
-      const writers = requests.map((requestId) => worker.replies.writer(api.replies.address, requestId));
+      const [early, late] = requests.map((requestId) => readAll(api.replies.open(request(requestId))));
+      const writers = requests.map((requestId) => worker.replies.writer(api.replies.address, request(requestId)));
       for (let index = 0; index < 300; index += 1) {
         if (index === 100) wire.break({ isReset: true });
         if (index === 200) wire.restore();
@@ -46,8 +46,8 @@ export function describeReplies(world: () => World): void {
 
     it('carries events larger than any message of the store, in every script', async () => {
       const { api, worker } = await world().openPair();
-      const replyStream = api.replies.open('large');
-      const writer = worker.replies.writer(api.replies.address, 'large');
+      const replyStream = api.replies.open(request('large'));
+      const writer = worker.replies.writer(api.replies.address, request('large'));
       const texts = ['é', '字', '🙂', '\u0000', 'a'].map((text) => text.repeat(20_000));
       for (const text of texts) writer.send(delta(text));
       writer.send({ type: 'job-finished' });
@@ -58,9 +58,11 @@ export function describeReplies(world: () => World): void {
       const { worker } = await world().openPair();
       const api = await world().open('api-2', { replyBufferBytes: 100_000 });
       await api.replies.start();
-      const slow = api.replies.open('slow');
-      const quick = api.replies.open('quick');
-      const writers = ['slow', 'quick'].map((requestId) => worker.replies.writer(api.replies.address, requestId));
+      const slow = api.replies.open(request('slow'));
+      const quick = api.replies.open(request('quick'));
+      const writers = ['slow', 'quick'].map((requestId) =>
+        worker.replies.writer(api.replies.address, request(requestId)),
+      );
       let received = 0;
       const reading = (async () => {
         for await (const event of quick) received += event.type === 'text-delta' ? 1 : 0;
@@ -77,13 +79,13 @@ export function describeReplies(world: () => World): void {
 
     it('drops events of requests without a reader', async () => {
       const { api, worker } = await world().openPair();
-      const closed = api.replies.open('closed');
+      const closed = api.replies.open(request('closed'));
       closed.close();
-      worker.replies.writer(api.replies.address, 'closed').send(delta('x'));
-      worker.replies.writer(api.replies.address, 'unknown').send(delta('x'));
-      worker.replies.writer('nobody-lives-here', 'unknown').send(delta('x'));
-      const replyStream = api.replies.open('open');
-      worker.replies.writer(api.replies.address, 'open').send({ type: 'job-finished' });
+      worker.replies.writer(api.replies.address, request('closed')).send(delta('x'));
+      worker.replies.writer(api.replies.address, request('unknown')).send(delta('x'));
+      worker.replies.writer('nobody-lives-here', request('unknown')).send(delta('x'));
+      const replyStream = api.replies.open(request('open'));
+      worker.replies.writer(api.replies.address, request('open')).send({ type: 'job-finished' });
       expect(await readAll(replyStream)).toEqual([{ type: 'job-finished' }]);
       expect(await readAll(closed)).toEqual([]);
     });
@@ -92,9 +94,9 @@ export function describeReplies(world: () => World): void {
       const { api, worker } = await world().openPair();
       const other = await world().open('api-2');
       await other.replies.start();
-      const replyStreams = [api, other].map((transport) => transport.replies.open('same'));
-      worker.replies.writer(api.replies.address, 'same').send(delta('one'), { type: 'job-finished' });
-      worker.replies.writer(other.replies.address, 'same').send(delta('two'), { type: 'job-finished' });
+      const replyStreams = [api, other].map((transport) => transport.replies.open(request('same')));
+      worker.replies.writer(api.replies.address, request('same')).send(delta('one'), { type: 'job-finished' });
+      worker.replies.writer(other.replies.address, request('same')).send(delta('two'), { type: 'job-finished' });
       expect(await readAll(replyStreams[0])).toEqual([delta('one'), { type: 'job-finished' }]);
       expect(await readAll(replyStreams[1])).toEqual([delta('two'), { type: 'job-finished' }]);
     });

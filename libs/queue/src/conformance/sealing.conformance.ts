@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { delta, done, echoJob, readAll, until } from './echo-job.conformance.js';
-import { consume, envelopeFor, sealKey, type World } from './fixture.conformance.js';
+import { keysOfModels } from '../seal/queue-keys.js';
+import { consume, envelopeFor, request, sealKey, type World } from './fixture.conformance.js';
 import { dumpStore } from './store-dump.conformance.js';
 
 /** A phrase that no store has seen. */
@@ -14,7 +15,7 @@ export function describeSealing(world: () => World): void {
       const [asked, answered, waits] = [phrase(), phrase(), phrase()];
       const running = envelopeFor(api, { payload: { text: asked, count: 1 } });
       const waiting = envelopeFor(api, { modelId: 'nobody', payload: { text: waits, count: 1 } });
-      const reading = readAll(api.replies.open(running.requestId));
+      const reading = readAll(api.replies.open(running));
       await api.producer.enqueueBulk(echoJob(), [waiting]);
       const seen: string[] = [];
       await consume(worker, async ({ envelope, replies }) => {
@@ -55,6 +56,28 @@ export function describeSealing(world: () => World): void {
       }
       await until(() => seen.length === 3);
       expect(seen.toSorted()).toEqual(['next', 'old', 'plain']);
+    });
+
+    it('answer the requests of their model, and disturb none of another', async () => {
+      const { api, worker } = await world().openPair();
+      const models = ['other', 'third'];
+      const pool = await world().open('worker-2', { sealKeys: keysOfModels([sealKey], models) });
+      const plain = await world().open('worker-3', { sealKeys: [] });
+      const { address } = api.replies;
+      const readings = models.map((modelId) => readAll(api.replies.open({ requestId: modelId, modelId })));
+      const attacked = readAll(api.replies.open(request('victim')));
+      const finished = { type: 'job-finished' };
+      for (const forging of [pool, plain]) {
+        for (const modelId of [...models, 'tiny-1.5', 'unknown']) {
+          forging.replies.writer(address, { requestId: 'victim', modelId }).send(delta('forged'), finished);
+        }
+      }
+      for (const modelId of models) {
+        pool.replies.writer(address, { requestId: modelId, modelId }).send(delta(modelId), finished);
+      }
+      expect(await Promise.all(readings)).toEqual(models.map((modelId) => [delta(modelId), finished]));
+      worker.replies.writer(address, request('victim')).send(delta('honest'), finished);
+      expect(await attacked).toEqual([delta('honest'), finished]);
     });
 
     it('fail the job in a worker that has another key, or none', async () => {

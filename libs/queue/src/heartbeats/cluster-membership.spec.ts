@@ -83,6 +83,37 @@ describe('membership over a silent link', () => {
   });
 });
 
+describe('heartbeats of a worker that does as it likes', () => {
+  const model = { modelId: 'm', modalities: ['chat'], state: 'ready', slots: 1, running: 0, provider: 'cpu' };
+
+  it.each([
+    { models: null },
+    { models: [null] },
+    { models: [{ ...model, modalities: 'chat' }] },
+    { models: [{ ...model, slots: '1' }] },
+    { claims: 'chat.m' },
+    { role: 'admin' },
+    { replyAddress: {} },
+    { worker: {} },
+    { worker: { pools: ['p'], budgets: { cpu: 'all' }, withoutReplica: [] } },
+    { count: 'many' },
+  ])('are dropped when nothing of ours sends them: %j', (parts) => {
+    wire.others('hostile', parts);
+    wire.others('honest', { models: [model] });
+    expect(heard().toSorted()).toEqual(['honest', 'them', 'us']);
+  });
+
+  it('do not make this process send as many', async () => {
+    const publish = vi.spyOn(wire.bus, 'publish');
+    for (let index = 0; index < 1_000; index += 1) wire.others(`made-up-${index}`);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(publish.mock.calls.length).toBeLessThan(5);
+    wire.others('newcomer');
+    await vi.advanceTimersByTimeAsync(500);
+    expect(publish.mock.calls.length).toBeGreaterThan(0);
+  });
+});
+
 describe('heartbeats that overtake each other', () => {
   const claims = () => membership.list().find(({ processId }) => processId === 'worker')?.claims;
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common';
 import type { MessageBus } from '../backends/store.js';
 import type { Heartbeat, ClusterMembership } from './heartbeat.js';
+import { type CountedHeartbeat, readHeartbeat } from './read-heartbeat.js';
 
 const channel = 'heartbeat';
 
@@ -12,11 +13,11 @@ const maxUnanswered = 16;
 
 const overdueAfterHeartbeats = 1.6;
 
-/**
- * A heartbeat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL
- * delivers concurrent messages of several connections in any order. It restarts with each run of a process.
- */
-type CountedHeartbeat = Heartbeat & { count?: number; run?: string };
+/** Shortest time between two heartbeats that greet newcomers, in ms: names may be made up, one per message. */
+const greetEveryMs = 100;
+
+/** Processes kept; more are made up. */
+const maxProcesses = 10_000;
 
 /**
  * Maximum time for which the silence of others is attributed to our own connection, in ms: by then it was reopened, or
@@ -56,6 +57,7 @@ export class BusMembership implements ClusterMembership {
   private describe: (() => Omit<Heartbeat, 'alive' | 'claims'>) | null = null;
   private backendName: string | null = null;
   private lastHeartbeatMs = -Infinity;
+  private hasNewcomers = false;
   private lastTickMs: number;
   /** Our own heartbeats that have not come back yet, oldest first. */
   private unanswered: { count: number; sentAtMs: number }[] = [];
@@ -93,6 +95,7 @@ export class BusMembership implements ClusterMembership {
   async announce(): Promise<void> {
     if (this.describe === null) return;
     this.lastHeartbeatMs = this.clock.monotonicMs();
+    this.hasNewcomers = false;
     this.heartbeatCount += 1;
     this.unanswered.push({ count: this.heartbeatCount, sentAtMs: this.lastHeartbeatMs });
     // While nothing comes back, the oldest says how long that has been; more need not be kept.
@@ -167,7 +170,9 @@ export class BusMembership implements ClusterMembership {
   }
 
   private receive(message: string): void {
-    const { count = 0, run, ...heartbeat } = JSON.parse(message) as CountedHeartbeat;
+    const received = readHeartbeat(message);
+    if (received === null) return;
+    const { count = 0, run, ...heartbeat } = received;
     const text = JSON.stringify(heartbeat);
     const known = this.processes.get(heartbeat.processId);
     if (!heartbeat.alive) {
@@ -183,12 +188,19 @@ export class BusMembership implements ClusterMembership {
       known.atMs = atMs;
       return;
     }
+    if (known === undefined && this.processes.size >= maxProcesses) return;
     this.processes.set(heartbeat.processId, { heartbeat, atMs, text, count, run });
     this.onHeartbeat(heartbeat);
     if (heartbeat.replyAddress !== null) this.goneAddresses.delete(heartbeat.replyAddress);
     if (heartbeat.processId === this.describe?.().processId) this.ownHeartbeatCame(count);
-    else if (!known) void this.announce();
+    else if (!known) this.greet(atMs);
     if (known?.text !== text) this.notify();
+  }
+
+  /** Shows a new process that this one is here, before the next heartbeat is due. */
+  private greet(nowMs: number): void {
+    if (nowMs - this.lastHeartbeatMs < greetEveryMs) this.hasNewcomers = true;
+    else void this.announce();
   }
 
   private noteEnd(run: string): void {
@@ -210,7 +222,8 @@ export class BusMembership implements ClusterMembership {
     const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
     if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.resetSilence();
     this.lastTickMs = now;
-    if (now - this.lastHeartbeatMs >= this.timing.heartbeatMs) void this.announce();
+    const dueAfterMs = this.hasNewcomers ? Math.min(greetEveryMs, this.timing.heartbeatMs) : this.timing.heartbeatMs;
+    if (now - this.lastHeartbeatMs >= dueAfterMs) void this.announce();
     const silent = [...this.processes].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
     if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
   }

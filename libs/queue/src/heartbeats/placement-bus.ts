@@ -1,6 +1,6 @@
 import type { Clock } from '#common';
 import type { MessageBus } from '../backends/store.js';
-import type { DesiredPlacements, PlacementBus, PlacementListeners } from './desired-placements.js';
+import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from './desired-placements.js';
 
 const channel = 'placement';
 
@@ -30,7 +30,7 @@ export class BusPlacements implements PlacementBus {
   ) {}
 
   async start(): Promise<void> {
-    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(JSON.parse(text) as Message)));
+    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
     this.stops.push(this.bus.onReconnect(() => this.hasAsked && this.ask()));
   }
 
@@ -80,11 +80,36 @@ export class BusPlacements implements PlacementBus {
     await this.bus.publish(channel, JSON.stringify(message));
   }
 
-  private receive(message: Message): void {
+  private receive(text: string): void {
+    const message = readMessage(text);
+    if (message === null) return;
     for (const { onDesired, onAsk, onUnserved } of this.listeners) {
       if (message.type === 'desired') onDesired?.(message.desired);
       else if (message.type === 'ask') onAsk?.();
       else onUnserved?.(message.modelId);
     }
   }
+}
+
+/** Returns null for what no process of ours sends. */
+function readMessage(text: string): Message | null {
+  const message = JSON.parse(text) as (Partial<Record<'type' | 'modelId', unknown>> & { desired?: unknown }) | null;
+  if (message?.type === 'ask') return { type: 'ask' };
+  if (message?.type === 'miss') return typeof message.modelId === 'string' ? (message as Message) : null;
+  return message?.type === 'desired' && isDesired(message.desired) ? (message as Message) : null;
+}
+
+function isDesired(value: unknown): value is DesiredPlacements {
+  const { revision, placements } = (value ?? {}) as Partial<DesiredPlacements>;
+  return Number.isSafeInteger(revision) && Array.isArray(placements) && placements.every(isPlacement);
+}
+
+function isPlacement(value: unknown): boolean {
+  const { modelId, pool, pinned, replicas } = (value ?? {}) as Partial<Placement>;
+  return (
+    typeof modelId === 'string' &&
+    typeof pool === 'string' &&
+    typeof pinned === 'boolean' &&
+    (replicas === null || Number.isSafeInteger(replicas))
+  );
 }

@@ -216,7 +216,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private deliveredJob(job: BullJob<JobEnvelope>, token: string): DeliveredJob<Payload> {
     const { data } = job;
     const { lockMs } = this.options.definition.policy;
-    const { requestId, attempt } = data;
+    const { requestId, modelId, attempt } = data;
     const opened = this.open(data);
     // Without its ticket, the result of a job that cannot be opened does not count.
     const { ticket } = opened instanceof PlatformError ? {} : opened;
@@ -227,9 +227,9 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
       servedBy: this.parts.membership.ownBackend ?? undefined,
-      replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, requestId) : silentReplies,
+      replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, data) : silentReplies,
       progress: (percent) => {
-        if (!data.replyTo) this.parts.progress.report({ requestId, attempt, percent });
+        if (!data.replyTo) this.parts.progress.report({ requestId, modelId, attempt, percent });
       },
       isLost: (runningMs) => this.isLost(job, token, runningMs > lockMs / 2),
     };

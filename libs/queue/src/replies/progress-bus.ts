@@ -1,5 +1,6 @@
 import type { Clock } from '#common';
 import type { MessageBus } from '../backends/store.js';
+import type { QueueKeys } from '../seal/queue-keys.js';
 import type { JobProgress, ProgressBus } from '../transport.js';
 
 const channel = 'progress';
@@ -7,10 +8,24 @@ const channel = 'progress';
 /** Interval between two reports of one job, in ms. */
 const everyMs = 1_000;
 
+/** The database has no larger one. */
+const maxAttempt = 2 ** 31 - 1;
+
 /** Jobs whose last report is remembered; the oldest are dropped first. */
 const rememberedJobs = 10_000;
 
-/** Progress over the store's bus, throttled per job. */
+type Report = Omit<JobProgress, 'modelId'>;
+
+interface ProgressMessage {
+  modelId: string;
+  /** As JSON, sealed where there are keys. */
+  report: string;
+}
+
+/**
+ * Progress over the store's bus, throttled per job. Sealed with the key of the model where there are keys: workers of other
+ * pools learn no ids of running jobs, and report nothing for them.
+ */
 export class BusProgress implements ProgressBus {
   private readonly listeners = new Set<(progress: JobProgress) => void>();
   private readonly sentAtMs = new Map<string, number>();
@@ -19,13 +34,14 @@ export class BusProgress implements ProgressBus {
   constructor(
     private readonly bus: MessageBus,
     private readonly clock: Clock,
+    private readonly keys: QueueKeys,
   ) {}
 
   async start(): Promise<void> {
     this.unsubscribe = await this.bus.subscribe(channel, (text) => this.receive(text));
   }
 
-  report({ requestId, attempt, percent }: JobProgress): void {
+  report({ requestId, modelId, attempt, percent }: JobProgress): void {
     const nowMs = this.clock.monotonicMs();
     const isFirst = percent === 0;
     if (!isFirst && nowMs - (this.sentAtMs.get(requestId) ?? -Infinity) < everyMs) return;
@@ -33,8 +49,9 @@ export class BusProgress implements ProgressBus {
     this.sentAtMs.set(requestId, nowMs);
     if (this.sentAtMs.size > rememberedJobs) this.sentAtMs.delete(this.sentAtMs.keys().next().value ?? '');
     const whole = Math.min(100, Math.max(0, Math.floor(percent)));
+    const text = this.write(modelId, { requestId, attempt, percent: whole });
     // An unavailable store loses a report and no more.
-    this.bus.publish(channel, JSON.stringify({ requestId, attempt, percent: whole })).catch(() => undefined);
+    if (text !== null) this.bus.publish(channel, text).catch(() => undefined);
   }
 
   subscribe(listener: (progress: JobProgress) => void): () => void {
@@ -50,7 +67,38 @@ export class BusProgress implements ProgressBus {
   private receive(text: string): void {
     // Most processes have no listener.
     if (this.listeners.size === 0) return;
-    const progress = JSON.parse(text) as JobProgress;
-    for (const listener of this.listeners) listener(progress);
+    const progress = this.read(JSON.parse(text) as Partial<ProgressMessage> | null);
+    if (progress !== null) for (const listener of this.listeners) listener(progress);
   }
+
+  private write(modelId: string, report: Report): string | null {
+    const seal = this.keys.sealOf(modelId);
+    if (seal === null && !this.keys.isEmpty) return null;
+    const text = JSON.stringify(report);
+    return JSON.stringify({ modelId, report: seal?.seal(placeOf(modelId), text) ?? text } satisfies ProgressMessage);
+  }
+
+  /** Returns null for what the workers of the model did not report. */
+  private read(message: Partial<ProgressMessage> | null): JobProgress | null {
+    const { modelId, report } = message ?? {};
+    if (typeof modelId !== 'string' || typeof report !== 'string') return null;
+    const seal = this.keys.sealOf(modelId);
+    if (seal === null && !this.keys.isEmpty) return null;
+    try {
+      const text = seal?.open(placeOf(modelId), report) ?? report;
+      const { requestId, attempt, percent } = JSON.parse(text) as Report;
+      const isReport = typeof requestId === 'string' && isWithin(attempt, maxAttempt) && isWithin(percent, 100);
+      return isReport ? { requestId, modelId, attempt, percent } : null;
+    } catch {
+      return null;
+    }
+  }
+}
+
+function placeOf(modelId: string): string {
+  return `progress of ${modelId}`;
+}
+
+function isWithin(value: unknown, max: number): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 }

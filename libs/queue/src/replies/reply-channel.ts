@@ -5,8 +5,10 @@ import { ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
 import { BufferedReplyStream } from './reply-stream.js';
 import { pause } from '../backends/store-call.js';
-import type { ReplyLink, MessageBus } from '../backends/store.js';
-import type { ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
+import type { MessageBus } from '../backends/store.js';
+import { everyModel } from '../seal/queue-keys.js';
+import type { SealedReplyLink } from '../seal/sealed-reply-link.js';
+import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
 
 /** Bytes one reply stream may buffer for a slow reader. */
 export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;
@@ -31,24 +33,21 @@ export interface SlotFollower {
 export class LinkedReplyChannel implements ReplyChannel {
   readonly address = randomBytes(8).toString('hex');
   readonly publisher: ReplyPublisher;
-  private readonly streams = new Map<string, BufferedReplyStream>();
-  private readonly subscriber: ReplySubscriber;
+  private readonly streams = new Map<string, { modelId: string; stream: BufferedReplyStream }>();
+  /** By scope of the senders: those of one model cannot disturb the order of another's messages. */
+  private readonly subscribers = new Map<string, ReplySubscriber>();
   private reading: Promise<{ close(): Promise<void> }> | null = null;
   private asking = false;
   private closed = false;
 
   constructor(
-    private readonly link: ReplyLink,
+    private readonly link: SealedReplyLink,
     private readonly bus: MessageBus,
     private readonly replyBufferBytes: number,
     private readonly follower: SlotFollower | null = null,
   ) {
     this.publisher = new ReplyPublisher(link);
-    // Events for closed reply streams, or of an earlier run of this process, are dropped.
-    this.subscriber = new ReplySubscriber(
-      (part) => this.accept(part),
-      () => void this.askAgain(),
-    );
+    this.expect(everyModel);
   }
 
   /** Starts serving readers that lost messages; every sending process does. */
@@ -58,41 +57,58 @@ export class LinkedReplyChannel implements ReplyChannel {
 
   async start(): Promise<void> {
     this.reading ??= this.link.receive(this.address, {
-      onMessage: (text) => this.subscriber.receive(decodeFrame(text)),
+      accepts: (scope) => this.subscribers.has(scope),
+      onMessage: (text, scope) => {
+        const frame = decodeFrame(text);
+        if (frame !== null) this.subscribers.get(scope)?.receive(frame);
+      },
       onLost: () => void this.askAgain(),
     });
     await this.reading;
   }
 
-  open(requestId: string): ReplyStream {
-    this.streams.get(requestId)?.close();
+  open({ requestId, modelId }: AnsweredRequest): ReplyStream {
+    this.expect(modelId);
+    this.streams.get(requestId)?.stream.close();
     const stream: BufferedReplyStream = new BufferedReplyStream(this.replyBufferBytes, () => {
-      if (this.streams.get(requestId) !== stream) return;
+      if (this.streams.get(requestId)?.stream !== stream) return;
       this.streams.delete(requestId);
       this.follower?.ended(requestId);
     });
-    this.streams.set(requestId, stream);
+    this.streams.set(requestId, { modelId, stream });
     return stream;
   }
 
-  writer(address: string, requestId: string): ReplyWriter {
-    return this.publisher.writer(address, requestId);
+  writer(address: string, request: AnsweredRequest): ReplyWriter {
+    return this.publisher.writer(address, request);
   }
 
   async close(): Promise<void> {
     this.closed = true;
     this.publisher.close();
-    this.subscriber.close();
-    for (const stream of this.streams.values()) {
+    for (const subscriber of this.subscribers.values()) subscriber.close();
+    for (const { stream } of this.streams.values()) {
       stream.fail(new PlatformError('SERVICE_UNAVAILABLE', 'The service is stopping.'));
     }
     const reading = await this.reading;
     await reading?.close();
   }
 
-  private accept(part: FramePart): void {
+  private expect(scope: string): void {
+    if (this.subscribers.has(scope)) return;
+    const subscriber = new ReplySubscriber(
+      (part) => this.accept(part, scope),
+      () => void this.askAgain(),
+    );
+    this.subscribers.set(scope, subscriber);
+  }
+
+  /** Drops events for closed reply streams, of an earlier run of this process, and from workers of other models. */
+  private accept(part: FramePart, scope: string): void {
+    const known = this.streams.get(part.requestId);
+    if (known === undefined || (scope !== everyModel && scope !== known.modelId)) return;
     if (part.first === 0) this.follower?.began(part.requestId);
-    this.streams.get(part.requestId)?.accept(part);
+    known.stream.accept(part);
   }
 
   /**
@@ -105,7 +121,8 @@ export class LinkedReplyChannel implements ReplyChannel {
     for (const delayMs of resendDelaysMs) {
       await pause(delayMs);
       if (this.closed) return;
-      const request: ResendRequest = { address: this.address, next: this.subscriber.expected() };
+      const next = Object.fromEntries([...this.subscribers].map(([scope, each]) => [scope, each.expected()]));
+      const request: ResendRequest = { address: this.address, next };
       // A request that cannot be sent is repeated with the next delay.
       await this.bus.publish(resendChannel, JSON.stringify(request)).catch(() => undefined);
     }

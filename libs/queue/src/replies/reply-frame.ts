@@ -26,17 +26,45 @@ export function encodeFrame({ sender, number, parts }: Frame): string {
   return JSON.stringify([sender, number, wire] satisfies WireFrame);
 }
 
-export function decodeFrame(text: string): Frame {
-  const [sender, number, wire] = JSON.parse(text) as WireFrame;
+/** Returns null for what is no frame: its sender may be a worker that does as it likes. */
+export function decodeFrame(text: string): Frame | null {
+  const value = parsed(text);
+  if (!Array.isArray(value)) return null;
+  const [sender, number, wire] = value as Partial<WireFrame>;
+  if (typeof sender !== 'string' || !isNumber(number) || !Array.isArray(wire) || !wire.every(isWirePart)) return null;
   const parts = wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
   return { sender, number, parts };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function isWirePart(part: unknown): part is WirePart {
+  if (!Array.isArray(part)) return false;
+  const [requestId, stream, first, events] = part as Partial<WirePart>;
+  return (
+    typeof requestId === 'string' &&
+    typeof stream === 'string' &&
+    isNumber(first) &&
+    Array.isArray(events) &&
+    events.every((event: ReplyEvent | null) => typeof event?.type === 'string')
+  );
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 /** A reader's request to all senders when messages may be missing: everything from these numbers on, or everything. */
 export interface ResendRequest {
   address: string;
-  /** The next number expected, by sender. */
-  next: Record<string, number>;
+  /** The next number expected, by scope and sender. */
+  next: Record<string, Record<string, number>>;
 }
 
 /** The last event of a request, which completes its reply stream. */

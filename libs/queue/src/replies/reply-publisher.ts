@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { encodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
 import { backOffMs, pause, settlesWithin } from '../backends/store-call.js';
-import type { ReplyLink } from '../backends/store.js';
-import type { ReplyEvent, ReplyWriter } from '../transport.js';
+import type { ReplyTarget, SealedReplyLink } from '../seal/sealed-reply-link.js';
+import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../transport.js';
 
 /** Events per message: enough to amortize it, few enough not to delay the first of them. */
 const eventsPerMessage = 1_000;
@@ -37,16 +37,19 @@ export class ReplyPublisher {
   private readonly processName = randomBytes(6).toString('base64url');
   private counter = 0;
 
-  constructor(private readonly link: ReplyLink) {}
+  constructor(private readonly link: Pick<SealedReplyLink, 'scopeOf' | 'send'>) {}
 
-  writer(address: string, requestId: string): ReplyWriter {
+  writer(address: string, { requestId, modelId }: AnsweredRequest): ReplyWriter {
+    const scope = this.link.scopeOf(modelId);
+    // A process without a key for the model cannot open its jobs either.
+    if (scope === null) return { send: () => undefined };
     const stream = { requestId, name: this.newName(), sent: 0, waiting: [] };
-    return { send: (...events) => this.queueOf(address).push(stream, events) };
+    return { send: (...events) => this.queueOf({ address, scope }).push(stream, events) };
   }
 
   /** Sends again what a reader misses, as far as it is still available. */
   resend({ address, next }: ResendRequest): void {
-    this.addresses.get(address)?.resend(next);
+    for (const queue of this.addresses.values()) if (queue.target.address === address) queue.resend(next);
   }
 
   /** Resolves when everything has been sent, or after `timeoutMs`. */
@@ -64,17 +67,18 @@ export class ReplyPublisher {
     return `${this.processName}.${this.counter}`;
   }
 
-  private queueOf(address: string): AddressQueue {
-    let queue = this.addresses.get(address);
+  private queueOf(target: ReplyTarget): AddressQueue {
+    const name = `${target.address} ${target.scope}`;
+    let queue = this.addresses.get(name);
     if (queue === undefined) {
-      queue = new AddressQueue(this.link, address, this.newName(), () => this.addresses.delete(address));
-      this.addresses.set(address, queue);
+      queue = new AddressQueue(this.link, target, this.newName(), () => this.addresses.delete(name));
+      this.addresses.set(name, queue);
     }
     return queue;
   }
 }
 
-/** Pending and recently sent messages of one address. Dropped when nothing was sent for a while. */
+/** Pending and recently sent messages of one address and scope. Dropped when nothing was sent for a while. */
 class AddressQueue {
   private readonly waiting = new Set<StreamState>();
   private waitingEvents = 0;
@@ -86,8 +90,8 @@ class AddressQueue {
   private idle: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly link: ReplyLink,
-    private readonly address: string,
+    private readonly link: Pick<SealedReplyLink, 'send'>,
+    readonly target: ReplyTarget,
     private readonly sender: string,
     private readonly onIdle: () => void,
   ) {}
@@ -100,8 +104,8 @@ class AddressQueue {
     this.running ??= this.run();
   }
 
-  resend(next: Record<string, number>): void {
-    const from = next[this.sender] ?? 0;
+  resend(next: ResendRequest['next']): void {
+    const from = next[this.target.scope]?.[this.sender] ?? 0;
     const missing = this.sent.filter(({ number }) => number >= from);
     if (missing.length === 0) return;
     this.again = missing.map(({ message }) => message);
@@ -162,7 +166,7 @@ class AddressQueue {
     const giveUpAt = performance.now() + giveUpAfterMs;
     for (let failures = 1; ; failures += 1) {
       try {
-        await this.link.send(this.address, messages);
+        await this.link.send(this.target, messages);
         return true;
       } catch {
         // Sent again below: the reader drops what it has already seen.

@@ -21,6 +21,9 @@ const jobColumns = [
 /** What `append-job.ts` writes. */
 const resultColumns = ['queue', 'id', 'seq', 'name', 'state', 'data', 'opts', 'max_attempts', 'added_at_ms'];
 
+/** SQLSTATE of a missing privilege. */
+const notAllowed = '42501';
+
 type Action = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
 
 /** What a worker may do with the rows of its queues, by table; `columns` where not with all. */
@@ -85,17 +88,27 @@ export async function ensurePostgresPoolRole(
 ): Promise<{ url: string }> {
   await migrateQueue(url, role.namespace);
   const name = await connected(url, async (owner) => {
-    const { rows } = await owner.query<{ database: string; may: boolean }>(
-      `SELECT current_database() AS database, rolcreaterole OR rolsuper AS may FROM pg_roles WHERE rolname = current_user`,
+    const { rows } = await owner.query<{ database: string; owner: string; may: boolean; isSuper: boolean }>(
+      `SELECT current_database() AS database, rolname AS owner, rolcreaterole OR rolsuper AS may, rolsuper AS "isSuper"
+         FROM pg_roles WHERE rolname = current_user`,
     );
-    const [{ database, may } = { database: '', may: false }] = rows;
+    const [{ database, owner: ownerName, may, isSuper } = { database: '', owner: '', may: false, isSuper: false }] =
+      rows;
     const roleName = poolRoleName({ ...role, database });
-    if (may) await createRole(owner, roleName, role.password);
-    else await connected(withAdmin(url, adminUrl), (admin) => createRole(admin, roleName, role.password));
+    const wanted = { roleName, password: role.password, member: isSuper ? null : ownerName };
+    if (may) await createRole(owner, wanted);
+    else await connected(withAdmin(url, adminUrl), (admin) => createRole(admin, wanted));
     await replaceRights(owner, role, roleName);
     return roleName;
   });
   return { url: withUser(url, { user: name, password: role.password }) };
+}
+
+/** What `ensurePostgresPoolRole` resolves to, without a connection. */
+export function describePostgresPoolRole(url: string, role: PoolRole): { url: string } {
+  const { pathname, username } = new URL(url);
+  const database = decodeURIComponent(pathname.slice(1) || username);
+  return { url: withUser(url, { user: poolRoleName({ ...role, database }), password: role.password }) };
 }
 
 async function migrateQueue(url: string, namespace: string): Promise<void> {
@@ -108,10 +121,30 @@ async function migrateQueue(url: string, namespace: string): Promise<void> {
   }
 }
 
-async function createRole(admin: pg.Client, roleName: string, password: string): Promise<void> {
+interface WantedRole {
+  roleName: string;
+  password: string;
+  /** The owner of the queue, who may end sessions of the role then; null: it may end all. */
+  member: string | null;
+}
+
+/** A pool can take at most half of the connections of the server. */
+async function createRole(admin: pg.Client, { roleName, password, member }: WantedRole): Promise<void> {
   const { rowCount } = await admin.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [roleName]);
   const name = pg.escapeIdentifier(roleName);
-  await admin.query(`${rowCount ? 'ALTER' : 'CREATE'} ROLE ${name} LOGIN PASSWORD ${pg.escapeLiteral(password)}`);
+  const { rows } = await admin.query<{ max: number }>(`SELECT current_setting('max_connections')::int AS max`);
+  const limit = Math.max(1, Math.floor((rows[0]?.max ?? 2) / 2));
+  const options = `LOGIN PASSWORD ${pg.escapeLiteral(password)} CONNECTION LIMIT ${limit}`;
+  try {
+    await admin.query(`${rowCount ? 'ALTER' : 'CREATE'} ROLE ${name} ${options}`);
+    if (member !== null) await admin.query(`GRANT ${name} TO ${pg.escapeIdentifier(member)}`);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== notAllowed) throw error;
+    const message =
+      `The role ${admin.user} may not create or change the role ${roleName}: give it CREATEROLE (and the role, if another ` +
+      'created it), or set DATABASE_URL to a role that may.';
+    throw new PlatformError('UNAUTHORIZED', message, null, { cause: error });
+  }
 }
 
 async function replaceRights(owner: pg.Client, role: PoolRole, roleName: string): Promise<void> {

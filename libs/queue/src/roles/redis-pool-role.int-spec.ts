@@ -64,7 +64,7 @@ describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
       },
     });
     const envelope = envelopeFor(api, { payload: { text: 'hello', count: 1 } });
-    const reading = readAll(api.replies.open(envelope.requestId));
+    const reading = readAll(api.replies.open(envelope));
     await api.producer.enqueue(echoJob(), envelope);
     expect(await reading).toContainEqual(delta('hello'));
     await until(() => results.length > 0);

@@ -16,6 +16,11 @@ export function poolUserName({ namespace, pool }: Pick<PoolRole, 'namespace' | '
   return `${namespace}-pool-${pool}`;
 }
 
+/** Returns the URL of a pool's workers. */
+export function poolUserUrl(server: string, role: PoolRole): string {
+  return withUser(server, { user: poolUserName(role), password: role.password });
+}
+
 /** Returns the rules of `ACL SETUSER` for the workers of a pool, in the form of an ACL file. */
 export function poolUserRules(role: PoolRole): string[] {
   const { namespace, password } = role;
@@ -46,15 +51,21 @@ export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<
     if (Number(major) < minimumMajorVersion) {
       throw new PlatformError('SERVICE_UNAVAILABLE', `Redis ${major} has no users with limited keys: start version 7.`);
     }
-    await client.call('ACL', 'SETUSER', poolUserName(role), ...poolUserRules(role));
+    await client.call('ACL', 'SETUSER', poolUserName(role), ...poolUserRules(role)).catch(refuse);
     const isKept = await client.call('ACL', 'SAVE').then(
       () => true,
       () => false,
     );
-    return { url: withUser(url, { user: poolUserName(role), password: role.password }), isKept };
+    return { url: poolUserUrl(url, role), isKept };
   } finally {
     client.disconnect();
   }
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof Error) || !/^NOPERM/.test(error.message)) throw error;
+  const message = 'The Redis user of SLUICE_QUEUE_URL or REDIS_URL may not create users: name one with +acl|setuser.';
+  throw new PlatformError('UNAUTHORIZED', message, null, { cause: error });
 }
 
 /** Key patterns give a meaning to these. */

@@ -1,6 +1,12 @@
 import { deriveKey } from '#common';
 import { PayloadSeal } from './payload-seal.js';
 
+/** Names the key of what concerns no single model; no model has this id. */
+export const everyModel = '';
+
+/** Derived keys that are kept. */
+const maxSeals = 1_000;
+
 /**
  * The keys of a process. A key of the installation (64 hex digits) opens everything; `<model>:<key>` opens the jobs of one
  * model, and is all that the workers of a pool of their own get.
@@ -30,10 +36,21 @@ export class QueueKeys {
     return this.installation.length > 0 || this.isEmpty ? null : [...this.ofModels.keys()];
   }
 
+  /**
+   * Which replies this process can send for a model: those of every model (`everyModel`), those of this one, or none
+   * (null).
+   */
+  replyScopeOf(modelId: string): string | null {
+    if (this.models === null) return everyModel;
+    return this.ofModels.has(modelId) ? modelId : null;
+  }
+
   /** Null without a key for the model. */
   sealOf(modelId: string): PayloadSeal | null {
     const known = this.seals.get(modelId);
     if (known !== undefined) return known;
+    // Names may come from messages of others.
+    if (this.seals.size >= maxSeals) this.seals.clear();
     const derived = this.installation.map((key) => modelKeyOf(key, modelId));
     const [first, ...others] = [...derived, ...(this.ofModels.get(modelId) ?? [])];
     if (first === undefined) return null;

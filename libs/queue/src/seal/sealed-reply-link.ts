@@ -1,50 +1,62 @@
-import type { ReplyHandlers, ReplyLink } from '../backends/store.js';
+import type { ReplyLink } from '../backends/store.js';
 import { unreadable } from './payload-seal.js';
-import type { QueueKeys } from './queue-keys.js';
+import { everyModel, type QueueKeys } from './queue-keys.js';
+
+/** Where messages go, and the model whose requests they may answer; `everyModel`: any. */
+export interface ReplyTarget {
+  readonly address: string;
+  readonly scope: string;
+}
+
+export interface ScopedReplyHandlers {
+  /** Messages of other scopes are dropped unread. */
+  accepts(scope: string): boolean;
+  onMessage(text: string, scope: string): void;
+  onLost(): void;
+}
 
 /**
- * Seals the messages of reply channels, which hold what models answer, with the key of a model of the sender, whose name
- * comes first. Messages that cannot be opened are lost ones.
+ * Seals the messages of reply channels, which hold what models answer, with the key of their model, whose name comes first.
+ * Senders that have the key of the installation may answer for every model. Where the reader has keys, it drops what it
+ * cannot open: workers of a pool can answer the requests of their models and no others.
  */
-export class SealedReplyLink implements ReplyLink {
+export class SealedReplyLink {
   constructor(
     private readonly link: ReplyLink,
     private readonly keys: QueueKeys,
   ) {}
 
-  async send(address: string, messages: string[]): Promise<void> {
-    const [modelId = anyModel] = this.keys.models ?? [anyModel];
-    const seal = this.keys.sealOf(modelId) ?? unsealable();
-    const sealed = messages.map((message) => `${modelId}:${seal.seal(placeOf(address), message)}`);
+  /** Null: this process can send no replies for the model. */
+  scopeOf(modelId: string): string | null {
+    return this.keys.replyScopeOf(modelId);
+  }
+
+  async send({ address, scope }: ReplyTarget, messages: string[]): Promise<void> {
+    if (this.keys.isEmpty) return await this.link.send(address, messages);
+    const seal = this.keys.sealOf(scope);
+    if (seal === null) throw unreadable();
+    const sealed = messages.map((message) => `${scope}:${seal.seal(placeOf(address), message)}`);
     await this.link.send(address, sealed);
   }
 
-  async receive(address: string, handlers: ReplyHandlers): Promise<{ close(): Promise<void> }> {
+  async receive(address: string, handlers: ScopedReplyHandlers): Promise<{ close(): Promise<void> }> {
     const onMessage = (text: string): void => {
-      const message = this.open(address, text);
-      if (message === null) handlers.onLost();
-      else handlers.onMessage(message);
+      if (this.keys.isEmpty) return handlers.onMessage(text, everyModel);
+      const scope = text.slice(0, Math.max(0, text.indexOf(':')));
+      if (!handlers.accepts(scope)) return;
+      const message = this.open({ address, scope }, text.slice(scope.length + 1));
+      if (message !== null) handlers.onMessage(message, scope);
     };
-    return await this.link.receive(address, { ...handlers, onMessage });
+    return await this.link.receive(address, { onMessage, onLost: () => handlers.onLost() });
   }
 
-  /** A sender without a key sends plain JSON, which begins with a bracket. */
-  private open(address: string, text: string): string | null {
-    if (text.startsWith('[')) return text;
+  private open({ address, scope }: ReplyTarget, sealed: string): string | null {
     try {
-      const [modelId = '', sealed = ''] = text.split(':');
-      return this.keys.sealOf(modelId)?.open(placeOf(address), sealed) ?? null;
+      return this.keys.sealOf(scope)?.open(placeOf(address), sealed) ?? null;
     } catch {
       return null;
     }
   }
-}
-
-/** Names the key of senders that have the installation's; no model has this id. */
-const anyModel = '';
-
-function unsealable(): never {
-  throw unreadable();
 }
 
 function placeOf(address: string): string {

@@ -64,6 +64,20 @@ describe('PostgresBus', () => {
     bus.close();
   });
 
+  it('survives a message that a listener cannot read, and passes it to the others', async () => {
+    const client = Object.assign(new EventEmitter(), { query: async () => undefined });
+    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client });
+    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
+    const errors: string[] = [];
+    connection.on('error', ({ message }: Error) => void errors.push(message));
+    const seen: string[] = [];
+    await bus.subscribe('news', (text) => void JSON.parse(text));
+    await bus.subscribe('news', (text) => void seen.push(text));
+    client.emit('notification', { channel: 'ns_news', payload: 'x.1.0/1:no json' });
+    expect({ seen, warnings: errors.length }).toEqual({ seen: ['no json'], warnings: 1 });
+    bus.close();
+  });
+
   it('retries a channel that it could not listen to', async () => {
     const { bus, asked } = setUp(1);
     await expect(bus.subscribe('news', () => undefined)).rejects.toThrow('away');

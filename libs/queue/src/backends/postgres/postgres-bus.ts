@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../store-call.js';
+import { deliverMessage, unreadableMessage } from '../deliver-message.js';
 import type { MessageBus } from '../store.js';
 import type { ListenClient, SharedPostgresConnection } from './shared-connection.js';
 import { PartCollector, toParts } from './text-parts.js';
@@ -109,7 +110,9 @@ export class PostgresBus implements MessageBus {
     const channel = this.channels.get(name);
     const text = channel?.collector.add(payload) ?? null;
     if (text === null) return;
-    for (const listener of channel?.listeners ?? []) listener(text);
+    deliverMessage(text, channel?.listeners ?? [], (cause) => {
+      this.connection.emit('error', new Error(unreadableMessage, { cause }));
+    });
   }
 
   private async listenAgain(): Promise<void> {

@@ -135,7 +135,7 @@ async function requireMigrator(client: PoolClient, schema: string): Promise<void
   const sql = "SELECT has_schema_privilege(oid, 'CREATE') AS may FROM pg_namespace WHERE nspname = $1";
   const { rows } = await client.query(sql, [schema]);
   if ((rows as { may: boolean }[])[0]?.may !== false) return;
-  const then = 'then run `sluice pools credentials` again for the pool of this worker';
+  const then = 'then run `sluice migrate` with SLUICE_POOLS, or `sluice pools credentials` for the pool of this worker';
   const message = `The tables of the queue are older than this version: start api or ops of this version, ${then}.`;
   throw new PlatformError('SERVICE_UNAVAILABLE', message);
 }

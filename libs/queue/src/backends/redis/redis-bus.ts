@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { deliverMessage, unreadableMessage } from '../deliver-message.js';
 import type { MessageBus } from '../store.js';
 
 /** PUBLISH and SUBSCRIBE, one connection each way. */
@@ -10,9 +11,10 @@ export class RedisBus implements MessageBus {
     private readonly publisher: Redis,
     private readonly subscriber: Redis,
     private readonly namespace: string,
+    warn: (message: string, error?: unknown) => void,
   ) {
     subscriber.on('message', (channel: string, text: string) => {
-      for (const listener of this.listeners.get(channel) ?? []) listener(text);
+      deliverMessage(text, this.listeners.get(channel) ?? [], (error) => warn(unreadableMessage, error));
     });
     // ioredis restores subscriptions by itself before it emits `ready`.
     subscriber.on('ready', () => {

@@ -53,8 +53,9 @@ export class RedisStore implements Store {
     private readonly work: Redis,
     private readonly subscriber: Redis,
     openReader: () => Redis,
+    warn: StoreOptions['warn'],
   ) {
-    this.bus = new RedisBus(requests, subscriber, prefix);
+    this.bus = new RedisBus(requests, subscriber, prefix, warn);
     const reader = () => {
       const client = openReader();
       this.readers.push(client);
@@ -91,7 +92,7 @@ export class RedisStore implements Store {
       for (const client of Object.values(clients)) client.disconnect();
       throw error;
     }
-    return new RedisStore(namespace, requests, work, subscriber, openReader);
+    return new RedisStore(namespace, requests, work, subscriber, openReader, warn);
   }
 
   // Producers share the connection that fails fast; workers share the one that waits, besides a blocking one of their

@@ -1,0 +1,19 @@
+/**
+ * Passes a message of the bus to its listeners. Its sender may be a worker that does as it likes: what a listener cannot
+ * read must not end this process, nor keep the message from the other listeners.
+ */
+export function deliverMessage(
+  text: string,
+  listeners: Iterable<(text: string) => void>,
+  onUnreadable: (error: unknown) => void,
+): void {
+  for (const listener of listeners) {
+    try {
+      listener(text);
+    } catch (error) {
+      onUnreadable(error);
+    }
+  }
+}
+
+export const unreadableMessage = 'A message of another process could not be read and was dropped.';

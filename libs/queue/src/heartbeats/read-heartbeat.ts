@@ -1,0 +1,87 @@
+import type { Heartbeat } from './heartbeat.js';
+
+/**
+ * A heartbeat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL
+ * delivers concurrent messages of several connections in any order. It restarts with each run of a process.
+ */
+export type CountedHeartbeat = Heartbeat & { count?: number; run?: string };
+
+const roles = ['api', 'worker', 'ops'];
+const states = ['loading', 'ready', 'draining'];
+const maxIdLength = 200;
+
+/** Returns null for what no process of ours sends: listeners rely on these members. */
+export function readHeartbeat(text: string): CountedHeartbeat | null {
+  const value: unknown = JSON.parse(text);
+  return isHeartbeat(value) ? value : null;
+}
+
+function isHeartbeat(value: unknown): value is CountedHeartbeat {
+  if (!isObject(value)) return false;
+  const { processId, role, replyAddress, models, claims = [], worker, alive, count = 0, run = '' } = value;
+  return (
+    isId(processId) &&
+    isOneOf(role, roles) &&
+    (replyAddress === null || isId(replyAddress)) &&
+    isArrayOf(models, isServedModel) &&
+    isArrayOf(claims, isText) &&
+    (worker === undefined || isWorker(worker)) &&
+    typeof alive === 'boolean' &&
+    isCount(count) &&
+    isText(run)
+  );
+}
+
+function isServedModel(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { modelId, modalities, state, slots, running, provider, memory = {}, run } = value;
+  return (
+    isText(modelId) &&
+    isArrayOf(modalities, isText) &&
+    isOneOf(state, states) &&
+    isCount(slots) &&
+    isCount(running) &&
+    isText(provider) &&
+    isNumbers(memory) &&
+    (run === undefined || isNumbers(run))
+  );
+}
+
+function isWorker(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { pools, budgets, withoutReplica } = value;
+  return isArrayOf(pools, isText) && isNumbers(budgets) && isArrayOf(withoutReplica, isWithoutReplica);
+}
+
+function isWithoutReplica(value: unknown): boolean {
+  return isObject(value) && isText(value['modelId']) && isText(value['cause']) && isText(value['reason']);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isArrayOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isItem);
+}
+
+/** JSON writes what is not finite as null. */
+function isNumbers(value: unknown): boolean {
+  return isObject(value) && Object.values(value).every((each) => each === null || typeof each === 'number');
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
+function isId(value: unknown): boolean {
+  return isText(value) && value !== '' && (value as string).length <= maxIdLength;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isOneOf(value: unknown, all: readonly string[]): boolean {
+  return all.some((known) => known === value);
+}
