@@ -5,7 +5,7 @@ export interface ProgressReporterOptions {
   /** Output stream; a terminal gets bars. Default stderr, so that `--json` on stdout stays clean. */
   stream?: NodeJS.WriteStream;
   /**
-   * What is written where the stream is no terminal: `progress` is for a log that somebody watches, `sparse` for one that
+   * What is written where the stream is no terminal: `progress` is for a log that is watched, `sparse` for one that
    * is kept. Default `progress`.
    */
   lines?: keyof typeof lineSpacings;
