@@ -32,10 +32,9 @@ describe('an alert', () => {
     expect(['critical', 'warning']).toContain(labels.severity);
     expect(annotations.summary).toMatch(/\.$/);
     expect(repositoryFiles).toContain(annotations.runbook);
-    // The base is the operator's; promtool's tests render it.
-    expect(
-      `docs/${annotations.runbook_url?.replace(/^\{\{ or \$externalLabels\.sluice_docs_url "docs" \}\}\//, '')}`,
-    ).toBe(annotations.runbook);
+    // Absolute in any installation; promtool's tests render both.
+    const base = '{{ or $externalLabels.sluice_docs_url (printf "%s/user" $externalURL) }}';
+    expect(annotations.runbook_url?.replace(base, 'docs')).toBe(annotations.runbook);
     expect(readText(annotations.runbook ?? '')).toContain(`\`${alert}\``);
   });
 
@@ -50,5 +49,17 @@ describe('an alert', () => {
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
     const pages = repositoryFiles.filter((path) => /^docs\/runbooks\/.+\.md$/.test(path));
     expect(new Set(pages)).toEqual(new Set(alerts.map(({ annotations }) => annotations.runbook)));
+  });
+});
+
+it('has runbooks that the Prometheus of compose serves, or a published address', () => {
+  const { services } = parse(readText('docker/compose.yaml')) as { services: Record<string, Record<string, unknown>> };
+  const { command, volumes, environment } = services['prometheus'] ?? {};
+  // `/user` is the path of user assets.
+  expect(command).toContain('--web.user-assets=/etc/prometheus/docs');
+  expect(volumes).toContain('../docs:/etc/prometheus/docs:ro');
+  expect(environment).toMatchObject({ SLUICE_DOCS_URL: '${SLUICE_DOCS_URL:-}' });
+  expect(parse(readText('docker/compose/prometheus.yaml'))).toMatchObject({
+    global: { external_labels: { sluice_docs_url: '${SLUICE_DOCS_URL}' } },
   });
 });

@@ -22,6 +22,7 @@ import { installTinyModel } from '#test/tiny-models';
 import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { WeightsServer } from '#test/weights-server';
 import { CliContext } from './cli-context.js';
+import { createProgram } from './program.js';
 import { runCommand } from './run-command.js';
 
 let database: TestDatabase;
@@ -464,6 +465,43 @@ describe('sluice keys and accounts', () => {
     expect(await run(['usage', '--by', 'day', '--days', '2', ...of])).toMatch(/^\d{4}-\d\d-\d\d +0\.750000/m);
     expect(await runJson('usage', ...of)).toMatchObject({ byModel: [{ modelName: 'tiny', usdNano: '750000000' }] });
     await expect(run(['usage', '--days', '91', ...of])).rejects.toThrow('--days must be');
+  });
+
+  it('names the next command after each, and only commands that exist', async () => {
+    const { id } = await runJson('accounts', 'create', 'led on');
+    const account = String(id);
+    const { id: keyId } = await runJson('keys', 'create', '--account', account);
+    const commands = [
+      ['accounts', 'list'],
+      ['accounts', 'find', 'led on'],
+      ['accounts', 'show', account],
+      ['accounts', 'rename', account, 'led further'],
+      ['accounts', 'set-tier', account, 'partner'],
+      ['accounts', 'beta', account],
+      ['accounts', 'suspend', account],
+      ['accounts', 'resume', account],
+      ['credits', 'grant', '1', '--account', account],
+      ['credits', 'revoke', '1', '--account', account],
+      ['diem', 'set-stake', '0', '--account', account],
+      ['keys', 'create', '--account', account],
+      ['keys', 'list', '--account', account],
+      ['keys', 'set-limits', String(keyId), '--limit-usd', '1'],
+      ['keys', 'revoke', String(keyId)],
+      ['accounts', 'close', account],
+      ['accounts', 'delete', account],
+    ];
+    const program = createProgram(new CliContext(parseConfig(CliConfig, { SLUICE_HOME: home })));
+    for (const line of commands) {
+      const { code, stderr } = await runMain(line);
+      const named = [...stderr.matchAll(/sluice ([a-z]+) ([a-z-]+)/g)];
+      expect([code, /^next: /m.test(stderr), named.length > 0], line.join(' ')).toEqual([0, true, true]);
+      for (const [, group, name] of named) {
+        const found = program.commands.find((each) => each.name() === group);
+        const isKnown =
+          found !== undefined && (found.commands.length === 0 || found.commands.some((each) => each.name() === name));
+        expect(isKnown, `${line.join(' ')}: sluice ${group} ${name}`).toBe(true);
+      }
+    }
   });
 
   it('sets the tier of accounts', async () => {

@@ -30,7 +30,7 @@ export class MergedLog {
 
   /** Creates a reporter of pulls. From the first progress until it is closed, lines appear above its bars. */
   progress(): ProgressReporter {
-    const reporter = createProgressReporter({ stream: this.stream, lines: 'notes' });
+    const reporter = createProgressReporter({ stream: this.stream, lines: 'sparse' });
     return {
       update: (progress) => {
         this.reporter ??= reporter;

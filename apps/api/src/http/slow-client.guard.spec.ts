@@ -52,6 +52,18 @@ describe('the slow client guard', () => {
     expect(await connection.untilClosed()).toBe('');
   });
 
+  it('keeps a client whose bytes arrived while the event loop was blocked', async () => {
+    const connection = await connected();
+    const arrived = new Promise<void>((resolve) => server.server.once('request', () => resolve()));
+    connection.send('POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n');
+    await arrived;
+    connection.send('{"a": 12}');
+    const end = performance.now() + 2 * stalledMs;
+    while (performance.now() < end) continue;
+    expect(await connection.until(/taken/)).toContain('200 OK');
+    connection.leave();
+  });
+
   it('keeps a client that waits for a response', async () => {
     const connection = await connected();
     connection.send('GET /late HTTP/1.1\r\nHost: a\r\n\r\n');

@@ -52,6 +52,7 @@ async function setBetaAccess(
   await (await context.requireAccounts()).setBetaAccess(id, betaAccess);
   if (json) return context.output.json({ id, betaAccess });
   context.output.line(`${id}: ${betaAccess ? 'has' : 'has no'} access to models in closed beta`);
+  context.next(`sluice accounts show ${id}${betaAccess ? `, or sluice accounts beta ${id} --off` : ''}`);
 }
 
 async function createAccount(
@@ -85,4 +86,5 @@ async function setTier(
   await (await context.requireAccounts()).setTier(id, tier);
   if (json) return context.output.json({ id, tier });
   context.output.line(`${id}: ${tier}`);
+  context.next(`sluice accounts show ${id}, or sluice limits list`);
 }

@@ -63,6 +63,7 @@ async function renameAccount(
   await (await context.requireAccounts()).renameAccount(id, name);
   if (json) return context.output.json({ id, name });
   context.output.line(`${id}: ${name}`);
+  context.next(`sluice accounts show ${id}`);
 }
 
 async function setSuspended(
@@ -74,7 +75,9 @@ async function setSuspended(
   const state = suspended ? 'suspended' : 'active';
   if (json) return context.output.json({ id, state });
   context.output.line(`${id}: ${state}`);
-  if (suspended) context.next(`sluice accounts resume ${id}, or sluice accounts close ${id}`);
+  context.next(
+    suspended ? `sluice accounts resume ${id}, or sluice accounts close ${id}` : `sluice keys list --account ${id}`,
+  );
 }
 
 /** Refuses while requests of the account run: their charges would follow after its last statement. */
@@ -86,7 +89,8 @@ async function closeAccount(context: CliContext, id: string, { json }: JsonOptio
   const revokedKeys = await accounts.closeAccount(id);
   if (json) return context.output.json({ id, state: 'closed', revokedKeys, usdNano, bundledNano });
   context.output.line(`${id}: closed, ${revokedKeys} keys revoked, ${formatNanos(usdNano)} USD left`);
-  if (usdNano > 0n) context.next(`sluice credits revoke ${formatNanos(usdNano)} --account ${id}, after a refund`);
+  const refund = `sluice credits revoke ${formatNanos(usdNano)} --account ${id}, after a refund`;
+  context.next(usdNano > 0n ? refund : `sluice accounts delete ${id}, to forget its name and wallets`);
 }
 
 function refuseWhileHeld(id: string, heldNano: bigint, verb: 'close' | 'delete'): void {
@@ -109,4 +113,5 @@ async function deleteAccount(context: CliContext, id: string, { json }: JsonOpti
   const { revokedKeys, name } = await accounts.deleteAccount(id);
   if (json) return context.output.json({ id, state: 'closed', name, revokedKeys });
   context.output.line(`${id}: deleted, ${revokedKeys} keys revoked; its ledger stays as ${name}`);
+  context.next(`sluice ledger show --account ${id}`);
 }

@@ -9,4 +9,5 @@ export function accountTable(context: CliContext, accounts: Accounts): void {
     ['ID', 'STATE', 'TIER', 'CREATED', 'NAME'],
     accounts.map(({ id, state, tier, createdAt, name }) => [id, state, tier, createdAt.toISOString(), name]),
   );
+  context.next('sluice accounts show <id>, sluice keys list --account <id> or sluice usage --account <id>');
 }

@@ -102,6 +102,7 @@ async function listKeys(context: CliContext, options: { account?: string; json?:
       key.description,
     ]),
   );
+  context.next('sluice keys set-limits <id> --limit-usd <amount>, or sluice keys revoke <id>');
 }
 
 async function revokeKey(context: CliContext, id: string, { json }: { json?: boolean }): Promise<void> {
@@ -109,6 +110,7 @@ async function revokeKey(context: CliContext, id: string, { json }: { json?: boo
   if (!revoked) throw new PlatformError('NOT_FOUND', `There is no valid key with the id ${id}.`);
   if (json) return context.output.json({ id, revoked });
   context.output.line(`${id}: revoked`);
+  context.next('sluice keys create, or sluice keys list');
 }
 
 function stateOf({ revokedAt, expiresAt }: ApiKeyRecord): string {

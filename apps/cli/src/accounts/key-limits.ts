@@ -38,6 +38,7 @@ async function setLimits(
   const record = await (await context.requireAccounts()).changeKey(id, changes);
   if (json) return context.output.json(record);
   context.output.line(`${record.id}: ${limitsOf(record)}`);
+  context.next('sluice keys list, or sluice usage --by key');
 }
 
 async function changedLimit(option: string, text: string): Promise<NanoUsd | null> {

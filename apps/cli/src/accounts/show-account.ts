@@ -24,4 +24,5 @@ export async function showAccount(
     ],
   );
   context.output.line(`reserved by open requests: ${formatNanos(balance.heldNano)}`);
+  context.next(`sluice usage --account ${account.id}, or sluice keys list --account ${account.id}`);
 }

@@ -8,4 +8,5 @@ export async function setOffline(
   await (await context.requireRegistry()).setDisabled(id, !undo);
   if (json) return context.output.json({ id, disabled: !undo });
   context.output.line(undo ? `${id}: online again where a worker serves it` : `${id}: taken offline within 2 s`);
+  context.next(undo ? 'sluice models placement' : `sluice models offline ${id} --undo`);
 }

@@ -85,6 +85,7 @@ async function credit(context: CliContext, kind: CreditKind, amount: string, opt
   context.output.line(
     posted ? `${accountId}: ${amount} ${currency} ${verb}` : `${accountId}: unchanged, already applied`,
   );
+  context.next(`sluice accounts show ${accountId}, or sluice ledger show --account ${accountId}`);
 }
 
 async function setStake(
@@ -98,6 +99,7 @@ async function setStake(
   const allowanceNano = await ledger.setStake(accountId, stakeNano);
   if (options.json) return context.output.json({ accountId, stakeNano, allowanceNano });
   context.output.line(`${accountId}: ${allowanceNano > 0n ? `${amount} DIEM every day` : 'no allowance'}`);
+  context.next(`sluice accounts show ${accountId}`);
 }
 
 function amountOf(text: string, { zero = false } = {}): NanoUsd {

@@ -45,6 +45,7 @@ async function showUsage(context: CliContext, { account, days, by, json }: Usage
   const rows = rowsOf(usage, by);
   if (rows.length === 0) return context.output.line('nothing was used');
   context.output.table([by.toUpperCase(), 'UNITS', 'USD', 'DIEM'], rows);
+  context.next(by === 'model' ? `sluice usage --account ${id} --by key` : `sluice ledger show --account ${id}`);
 }
 
 function rowsOf({ byDate, byModel, byKey }: UsageAnalytics, by: Grouping): string[][] {

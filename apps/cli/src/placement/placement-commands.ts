@@ -45,6 +45,7 @@ async function placeModel(context: CliContext, modelId: string, options: PlaceOp
   const summary = [`${modelId}: placed in the pool ${pool}`, ...how.flat()].join(', ');
   const running = workers.length === 1 ? 'one worker is' : `${workers.length || 'no'} workers are`;
   context.output.line(`${summary}; ${running} there now`);
+  context.next('sluice models placement');
 }
 
 async function unplaceModel(
@@ -55,6 +56,7 @@ async function unplaceModel(
   const pools = await (await requirePlacements(context)).unplace(modelId, pool ?? null);
   if (json) return context.output.json({ modelId, pools });
   context.output.line(`${modelId}: no longer placed in ${pools.join(', ')}`);
+  context.next('sluice models placement');
 }
 
 /** Parses a whole number and rejects any other characters. */

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { ArgumentsHost } from '@nestjs/common';
 import { fastify } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
@@ -14,7 +17,7 @@ function caught(
   { readableAborted = false, url = chatPath, route = chatPath as string | null } = {},
 ) {
   const routeOptions = route === null ? {} : { url: route };
-  const request = { id: 'f00d', url, is404: route === null, routeOptions, raw: { readableAborted } };
+  const request = { id: 'f00d', url, is404: route === null, routeOptions, raw: { readableAborted, complete: true } };
   const reply = { raw: { headersSent: false }, header: vi.fn(), status: vi.fn(), headers: vi.fn(), send: vi.fn() };
   reply.status.mockReturnValue(reply);
   const http = { getRequest: () => request, getResponse: () => reply };
@@ -79,5 +82,47 @@ describe('ErrorFilter', () => {
     expect(caught(nothing, { url: chatPath, route: null }).status).toBe(405);
     expect(caught(nothing, { url: '/nowhere', route: null }).status).toBe(404);
     expect(caught(nothing, { url: chatPath, route: chatPath }).status).toBe(404);
+  });
+});
+
+describe('a client that sends its whole body before it reads', () => {
+  const megabytes = 32;
+
+  it.each([
+    ['closes its connection', 'AUTHENTICATION_FAILED', { connection: 'close' }, null],
+    ['meets a stopping process', 'SERVICE_UNAVAILABLE', {}, 'close'],
+  ] as const)('gets an error from before the body if it %s', async (_case, code, headers, connection) => {
+    const server = fastify({ bodyLimit: 64 * 2 ** 20 });
+    const filter = new ErrorFilter(
+      new RouteTable(),
+      { error: vi.fn(), warn: vi.fn(), debug: vi.fn() },
+      new Metrics('api', { processMetrics: false }),
+    );
+    server.addHook('onRequest', (_request, reply, done) => {
+      if (connection !== null) void reply.header('connection', connection);
+      done(new PlatformError(code, 'No.'));
+    });
+    server.setErrorHandler((error, request, reply) => {
+      const http = { getRequest: () => request, getResponse: () => reply };
+      filter.catch.call(filter, error, { switchToHttp: () => http } as unknown as ArgumentsHost);
+    });
+    server.post('/', () => 'x');
+    await server.listen({ port: 0, host: '127.0.0.1' });
+    const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1').pause();
+    try {
+      await once(socket, 'connect');
+      const lines = { host: 'a', 'content-length': megabytes * 2 ** 20, ...headers };
+      const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.write(`POST / HTTP/1.1\r\n${head.join('')}\r\n`);
+      for (let sent = 0; sent < megabytes; sent += 1) {
+        await new Promise<void>((resolve, reject) => {
+          socket.write(Buffer.alloc(2 ** 20), (error) => (error ? reject(error) : resolve()));
+        });
+      }
+      expect(await text(socket)).toContain(code);
+    } finally {
+      socket.destroy();
+      await server.close();
+    }
   });
 });

@@ -47,7 +47,7 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     }
     void reply.status(status).headers({ ...headers, 'x-service-host-name': hostname() });
-    if (error.code === 'PAYLOAD_TOO_LARGE') void readToEnd(request.raw).then(() => reply.send(body));
+    if (lingers(error.code, request.raw, reply)) void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
   }
 
@@ -89,6 +89,18 @@ export class ErrorFilter implements ExceptionFilter {
 
 function megabytesOf({ routeOptions }: FastifyRequest): number {
   return Math.floor((routeOptions.bodyLimit ?? bodyLimitBytes) / (1024 * 1024));
+}
+
+/**
+ * Whether the rest of a body must be read before the response: if it is too large, and if the connection ends with the
+ * response, because the client or a stopping process says so. A connection that stays open is read on by Node.
+ */
+function lingers(code: ErrorCode, { complete }: IncomingMessage, reply: FastifyReply): boolean {
+  if (complete) return false;
+  if (code === 'PAYLOAD_TOO_LARGE') return true;
+  // Set for a request whose end is unknown, and while the process stops.
+  if (reply.getHeader('connection') === 'close') return code === 'SERVICE_UNAVAILABLE';
+  return !reply.raw.shouldKeepAlive;
 }
 
 /** Bytes and time a client gets to finish sending a rejected body. */

@@ -86,17 +86,49 @@ describe('progress without a terminal', () => {
 });
 
 describe('progress in a log that is kept', () => {
-  it('is one line per model, however slow the line is', () => {
+  function kept() {
     const { texts, stream } = recorder(false);
-    let nowMs = 0;
-    const reporter = createProgressReporter({ stream, lines: 'notes', now: () => nowMs });
+    const clock = { nowMs: 0 };
+    const reporter = createProgressReporter({ stream, lines: 'sparse', now: () => clock.nowMs });
+    return { texts, clock, reporter };
+  }
+
+  it('has a few lines of a conversion that takes minutes', () => {
+    const { texts, clock, reporter } = kept();
     for (let done = 0; done <= 1_000; done += 10) {
-      reporter.update(progress(done));
-      nowMs += 10_000;
+      reporter.update({ ...progress(done), stage: 'convert', file: 'gguf' });
+      clock.nowMs += 2_000;
     }
-    reporter.note('story: installed in 16 m 50 s');
-    reporter.close();
-    expect(texts).toEqual(['story: installed in 16 m 50 s\n']);
+    reporter.note('story: installed in 3 m 22 s');
+    expect(texts).toEqual([
+      'story: converting gguf 5% 50 B of 1.0 kB 5 B/s, 3 m 10 s left\n',
+      'story: converting gguf 25% 250 B of 1.0 kB 5 B/s, 2 m 30 s left\n',
+      'story: converting gguf 45% 450 B of 1.0 kB 5 B/s, 1 m 50 s left\n',
+      'story: converting gguf 65% 650 B of 1.0 kB 5 B/s, 1 m 10 s left\n',
+      'story: converting gguf 85% 850 B of 1.0 kB 5 B/s, 30 s left\n',
+      'story: converting gguf 100% 1.0 kB of 1.0 kB 5 B/s\n',
+      'story: installed in 3 m 22 s\n',
+    ]);
+  });
+
+  it('has no more lines however slow the connection is', () => {
+    const { texts, clock, reporter } = kept();
+    for (let done = 0; done <= 1_000; done += 1) {
+      reporter.update(progress(done));
+      clock.nowMs += 60_000;
+    }
+    expect(texts.length).toBeLessThanOrEqual(7);
+  });
+
+  it('has no line of files that take a few seconds', () => {
+    const { texts, clock, reporter } = kept();
+    for (const file of ['a', 'b', 'c']) {
+      for (const done of [0, 500, 1_000]) {
+        reporter.update({ ...progress(done), file });
+        clock.nowMs += 3_000;
+      }
+    }
+    expect(texts).toEqual([]);
   });
 });
 

@@ -5,23 +5,40 @@ export interface ProgressReporterOptions {
   /** Output stream; a terminal gets bars. Default stderr, so that `--json` on stdout stays clean. */
   stream?: NodeJS.WriteStream;
   /**
-   * What is written where the stream is no terminal: a line every 10 % of a file, or none but the notes, which name each
-   * model once. Default `progress`.
+   * What is written where the stream is no terminal: `progress` is for a log that is watched, `sparse` for one that
+   * is kept. Default `progress`.
    */
-  lines?: 'progress' | 'notes';
+  lines?: keyof typeof lineSpacings;
   /** Monotonic clock in milliseconds; for tests. */
   now?: () => number;
 }
 
+/** When a file gets its next line. */
+interface LineSpacing {
+  /** Percent since its last line. */
+  percent: number;
+  /** Minimum interval, in ms, from its last line, or from its first update. */
+  gapMs: number;
+  /** Interval after which a line is written without further percents, in ms. */
+  silentMs: number;
+  /** Whether files that take less than `gapMs` have no line either. */
+  omitsShort: boolean;
+}
+
+const lineSpacings = {
+  progress: { percent: 10, gapMs: 2_000, silentMs: 5_000, omitsShort: false },
+  sparse: { percent: 20, gapMs: 10_000, silentMs: Infinity, omitsShort: true },
+} satisfies Record<string, LineSpacing>;
+
 /**
  * A terminal shows bars with bytes, rate and time left; elsewhere a line is written every 10 % or 5 s, at most one in 2
- * s, or only the notes.
+ * s. Sparse lines are at most six per file, each with at least 10 s before it.
  */
 export function createProgressReporter(options: ProgressReporterOptions = {}): ProgressReporter {
   const stream = options.stream ?? process.stderr;
   const now = options.now ?? (() => performance.now());
   if (stream.isTTY) return new BarReporter(stream, now);
-  return options.lines === 'notes' ? new NoteReporter(stream) : new LineReporter(stream, now);
+  return new LineReporter(stream, { now, spacing: lineSpacings[options.lines ?? 'progress'] });
 }
 
 const stageText = { download: 'downloading', verify: 'verifying', convert: 'converting' };
@@ -129,35 +146,42 @@ interface PlainLine {
   isOver: boolean;
 }
 
-/** Minimum interval between lines of one file. */
-const lineGapMs = 2_000;
-
 class LineReporter implements ProgressReporter {
   private readonly lines = new Map<string, PlainLine>();
 
   constructor(
     private readonly stream: NodeJS.WritableStream,
-    private readonly now: () => number,
+    private readonly options: { now: () => number; spacing: LineSpacing },
   ) {}
 
   update(progress: PullProgress): void {
     const key = `${progress.modelId}\n${progress.file}\n${progress.stage}`;
-    const nowMs = this.now();
+    const nowMs = this.options.now();
     const line = this.lines.get(key) ?? this.open(key, progress, nowMs);
     if (line.isOver) return;
     line.isOver = progress.done === progress.total;
     const percent = progress.total ? Math.floor((progress.done / progress.total) * 100) : 0;
-    // Most files are verified immediately.
-    if (line.isOver ? progress.stage === 'verify' && line.shownPercent < 0 : !isDue(line, percent, nowMs)) return;
+    if (line.isOver ? line.shownPercent < 0 && this.isOmitted(progress) : !this.isDue(line, percent, nowMs)) return;
     Object.assign(line, { shownPercent: percent, shownMs: nowMs });
     const { rate, left } = line.pace.describe(progress, nowMs);
     const pace = rate === '–' ? '' : ` ${rate}${line.isOver ? '' : `, ${left} left`}`;
     this.note(`${labelOf(progress)} ${percent}% ${amountOf(progress)}${pace}`);
   }
 
+  /** Whether a file that is complete before its first line has none. Most are verified immediately. */
+  private isOmitted({ stage }: PullProgress): boolean {
+    return stage === 'verify' || this.options.spacing.omitsShort;
+  }
+
+  private isDue({ shownMs, shownPercent }: PlainLine, percent: number, nowMs: number): boolean {
+    const { percent: step, gapMs, silentMs } = this.options.spacing;
+    const sinceMs = nowMs - shownMs;
+    return sinceMs >= gapMs && (percent >= shownPercent + step || sinceMs >= silentMs);
+  }
+
   private open(key: string, progress: PullProgress, nowMs: number): PlainLine {
-    const shownMs = progress.stage === 'verify' ? nowMs : Number.NEGATIVE_INFINITY;
-    const line = { pace: new Pace(progress, nowMs), shownPercent: -10, shownMs, isOver: false };
+    const shownMs = this.isOmitted(progress) ? nowMs : Number.NEGATIVE_INFINITY;
+    const line = { pace: new Pace(progress, nowMs), shownPercent: -100, shownMs, isOver: false };
     this.lines.set(key, line);
     return line;
   }
@@ -169,28 +193,6 @@ class LineReporter implements ProgressReporter {
   close(): void {
     this.lines.clear();
   }
-}
-
-/** For logs that are kept: progress is not news. */
-class NoteReporter implements ProgressReporter {
-  constructor(private readonly stream: NodeJS.WritableStream) {}
-
-  update(): void {
-    // The note of the installed model says how long it took.
-  }
-
-  note(text: string): void {
-    this.stream.write(`${text}\n`);
-  }
-
-  close(): void {
-    // Nothing is open.
-  }
-}
-
-function isDue({ shownMs, shownPercent }: PlainLine, percent: number, nowMs: number): boolean {
-  const silentMs = nowMs - shownMs;
-  return silentMs >= lineGapMs && (percent >= shownPercent + 10 || silentMs >= 5_000);
 }
 
 function labelOf({ modelId, file, stage }: PullProgress): string {

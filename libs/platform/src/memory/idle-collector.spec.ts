@@ -27,12 +27,30 @@ describe('a process without requests', () => {
     expect(state).toMatchObject({ garbage: 0, collections: 1 });
   });
 
-  it('does not collect again what it still uses', () => {
+  it('frees what was in use at the last collection, and collects ever less often while it is', () => {
     const { state, collector } = fakeProcess();
     collector.look();
     state.live = 200 * megabyte;
-    for (let look = 0; look < 5; look += 1) collector.look();
-    expect(state.collections).toBe(1);
+    // At looks 0, 2, 5 and 10; then every thirteenth.
+    for (let look = 0; look < 17; look += 1) collector.look();
+    expect(state.collections).toBe(4);
+    for (let look = 0; look < 13 * 10; look += 1) collector.look();
+    expect(state.collections).toBe(14);
+    // The body of a request that waited becomes garbage without a change of the memory in use.
+    Object.assign(state, { live: 50 * megabyte, garbage: 150 * megabyte });
+    for (let look = 0; look < 13; look += 1) collector.look();
+    expect(state.garbage).toBe(0);
+  });
+
+  it('collects at once when more has come', () => {
+    const { state, collector } = fakeProcess();
+    collector.look();
+    state.live = 200 * megabyte;
+    for (let look = 0; look < 12; look += 1) collector.look();
+    const before = state.collections;
+    state.garbage = 30 * megabyte;
+    collector.look();
+    expect(state).toMatchObject({ garbage: 0, collections: before + 1 });
   });
 
   it('does not collect for a little garbage', () => {
@@ -50,6 +68,12 @@ it('leaves a busy process alone', () => {
   Object.assign(state, { garbage: 100 * megabyte, busy: 0.5 });
   collector.look();
   expect(state.collections).toBe(0);
+});
+
+it('takes no process for busy that waits for a processor', () => {
+  const { busyShare } = thisProcess();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  expect(busyShare()).toBeLessThan(0.5);
 });
 
 it('frees the buffers of this process that nothing refers to', async () => {
