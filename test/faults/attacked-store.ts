@@ -19,6 +19,8 @@ export interface AttackedStore {
   publish(channel: string, text: string): Promise<void>;
   /** Runs one as the user of the pool. Resolves to whether it showed or changed anything; rejects when it was refused. */
   attack(command: string): Promise<boolean>;
+  /** Locks what all queues need and keeps it. Resolves when the session was ended; null where there are no such locks. */
+  holdUp: (() => Promise<void>) | null;
   /** A running job of the victim, as it is stored. */
   runningJob(): Promise<{ id: string; stored: string } | null>;
   close(): Promise<void>;
@@ -66,6 +68,7 @@ function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames):
       await client.call(name, ...rest);
       return true;
     },
+    holdUp: null,
     publish: async (channel, text) => {
       await client.publish(`${namespace}:bus:${channel}`, text);
     },
@@ -105,6 +108,14 @@ async function openPostgres(operatorUrl: string, url: string, { own, victim }: A
       `COPY migration TO PROGRAM 'true'`,
     ],
     attack: async (command) => ((await client.query(command)).rowCount ?? 0) > 0,
+    holdUp: async () => {
+      const holder = new pg.Client({ connectionString: url, options });
+      await holder.connect();
+      const ended = new Promise<void>((resolve) => holder.on('error', () => undefined).once('end', resolve));
+      await holder.query('BEGIN');
+      await holder.query('LOCK TABLE job IN ACCESS EXCLUSIVE MODE');
+      await ended;
+    },
     publish: async (channel, text) => {
       await client.query('SELECT pg_notify($1, $2)', [`${namespace}_${channel}`, `f33.1.0/1:${text}`]);
     },

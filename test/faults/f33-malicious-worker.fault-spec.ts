@@ -60,6 +60,7 @@ describeFault('F33', { transports, models, unnamed: [names.own] }, (running, tra
       await refused({ forged: 2 });
       await replaying.close();
 
+      await worker.holdUp();
       await worker.flood(flood);
       const after = await askWhole(platform, { directives: 'tokens=7', text: 'While the flood is handled' });
       const counts = await refused({ unsigned: 1 + flood / 2, malformed: flood / 2 });

@@ -66,6 +66,15 @@ export class MaliciousWorker {
     this.note('disturb', `${texts.length} malformed messages on each channel of the bus, and progress of ${requestId}`);
   }
 
+  /** Locks what all queues need, until it is stopped. */
+  async holdUp(): Promise<void> {
+    await this.store.holdUp?.();
+    this.note(
+      'hold up',
+      this.store.holdUp === null ? 'no locks here' : 'locked the table of jobs → its session was ended',
+    );
+  }
+
   /** Serves its own model; `handle` gets each job. */
   async serve(handle: (job: RunningJob<ChatJobPayload>) => Promise<JobReport>): Promise<{ close(): Promise<void> }> {
     const { own } = this.names;

@@ -54,6 +54,7 @@ export class OpsModule {
             namespace,
             sealKeys,
             clientName: 'ops',
+            guardsPools: true,
           }),
         }),
         BillingModule,

@@ -32,6 +32,8 @@ export interface TransportOptions {
   resultLockMs?: number;
   /** Bytes one reply stream buffers for a slow reader; default 4 MiB. */
   replyBufferBytes?: number;
+  /** Whether this process ends sessions of pools that hold up others, where the store cannot limit them. */
+  guardsPools?: boolean;
   /** For producers: jobs with equal route keys go to the same worker. No job is sticky when absent. */
   affinity?: AffinityOptions;
 }

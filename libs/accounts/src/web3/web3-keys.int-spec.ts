@@ -49,7 +49,7 @@ beforeEach(() => {
   stakes.stakers.add(address);
   const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
   const keys = new ApiKeysService(prisma, usage, accounts);
-  web3Keys = new Web3KeysService(prisma, keys, stakes, { secretKey }, clock);
+  web3Keys = new Web3KeysService(prisma, keys, stakes, { secretKeys: [secretKey] }, clock);
 });
 
 async function signedRequest(signer = wallet): Promise<Web3KeyRequest> {

@@ -22,22 +22,24 @@ export interface Web3KeyRequest {
 @Injectable()
 export class Web3KeysService {
   private readonly wallets: WalletsRepository;
-  private readonly tokenKey: Buffer;
+  /** The first one signs, all check. */
+  private readonly tokenKeys: readonly [Buffer, ...Buffer[]];
 
   constructor(
     prisma: PrismaService,
     private readonly keys: ApiKeysService,
     private readonly stakes: StakeVerifier,
-    /** Replicas check each other's tokens, so the key is the same on all of them. */
-    @Inject(DatabaseConfig) { secretKey }: Pick<DatabaseConfig, 'secretKey'>,
+    /** Replicas check each other's tokens, so the keys are the same on all of them. */
+    @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() private readonly clock: Clock = systemClock,
   ) {
     this.wallets = new WalletsRepository(prisma);
-    this.tokenKey = deriveKey(secretKey, 'web3 tokens');
+    const keyOf = (secretKey: string) => deriveKey(secretKey, 'web3 tokens');
+    this.tokenKeys = [keyOf(newest), ...older.map(keyOf)];
   }
 
   token(): string {
-    return issueWeb3Token(this.tokenKey, this.clock.nowMs());
+    return issueWeb3Token(this.tokenKeys[0], this.clock.nowMs());
   }
 
   /**
@@ -48,7 +50,7 @@ export class Web3KeysService {
   async create({ address, signature, token, kind, settings }: Web3KeyRequest): Promise<CreatedKey> {
     const { isAddress } = await import('viem');
     if (!isAddress(address)) throw refuse('address', 'The address is not an Ethereum address.');
-    const fresh = readWeb3Token(this.tokenKey, token, this.clock.nowMs());
+    const fresh = readWeb3Token(this.tokenKeys, token, this.clock.nowMs());
     if (!(await isSignedBy(address, token, signature))) {
       throw refuse('signature', 'The signature is not that of this address for this token.');
     }

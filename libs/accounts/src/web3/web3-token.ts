@@ -58,15 +58,18 @@ function readPart(part: string): Record<string, unknown> {
  * Rejects with `INVALID_REQUEST`, distinguishing malformed tokens, invalid signatures, invalid claims and expired
  * tokens.
  */
-export function readWeb3Token(key: Buffer, token: string, nowMs: number): Web3Token {
+export function readWeb3Token(keys: readonly Buffer[], token: string, nowMs: number): Web3Token {
   const parts = token.length <= longest && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token.split('.') : [];
   const [header = '', payload = '', signature = ''] = parts;
   if (parts.length === 0) throw refuse('The token is not a well-formed JWT.');
   const { alg } = readPart(header);
   const claims = readPart(payload);
   const given = Buffer.from(signature, 'base64url');
-  const expected = macOf(key, `${header}.${payload}`);
-  if (alg !== 'HS256' || given.length !== expected.length || !timingSafeEqual(given, expected)) {
+  const isOurs = keys.some((key) => {
+    const expected = macOf(key, `${header}.${payload}`);
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+  if (alg !== 'HS256' || !isOurs) {
     throw refuse('The signature of the token is not ours.');
   }
   return checkedToken(claims, nowMs);

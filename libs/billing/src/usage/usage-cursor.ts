@@ -51,14 +51,20 @@ export function writeCursor(key: Buffer, accountId: string, { filter, after }: U
   return Buffer.concat([macOf(key, accountId, payload), payload]).toString('base64url');
 }
 
-/** Returns null for a cursor that belongs to another account, was altered, or is older than 24 h. */
-export function readCursor(key: Buffer, accountId: string, text: string, nowMs: number): UsageCursor | null {
+/** Returns null for a cursor that no key wrote, that belongs to another account, was altered, or is older than 24 h. */
+export function readCursor(
+  keys: readonly Buffer[],
+  accountId: string,
+  text: string,
+  nowMs: number,
+): UsageCursor | null {
   if (!alphabet.test(text)) return null;
   const bytes = Buffer.from(text, 'base64url');
   // Different text that decodes to the same bytes is still invalid.
   if (bytes.length <= macBytes || bytes.toString('base64url') !== text) return null;
   const payload = bytes.subarray(macBytes);
-  if (!timingSafeEqual(bytes.subarray(0, macBytes), macOf(key, accountId, payload))) return null;
+  const mac = bytes.subarray(0, macBytes);
+  if (!keys.some((key) => timingSafeEqual(mac, macOf(key, accountId, payload)))) return null;
   const [expiresAtMs, createdAtMs, entryId, filter] = JSON.parse(payload.toString('utf8')) as Packed;
   if (expiresAtMs <= nowMs) return null;
   const [currencyIndex = null, startMs = null, endMs = null, pageSize] = filter;

@@ -15,16 +15,18 @@ export interface UsagePage {
 @Injectable()
 export class UsageHistoryService {
   private readonly repository: UsageHistoryRepository;
-  private readonly cursorKey: Buffer;
+  /** The first one writes, all read. */
+  private readonly cursorKeys: readonly [Buffer, ...Buffer[]];
 
   constructor(
     prisma: PrismaService,
     /** Replicas with the same key continue each other's pages. */
-    @Inject(DatabaseConfig) { secretKey }: Pick<DatabaseConfig, 'secretKey'>,
+    @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() private readonly clock: Clock = systemClock,
   ) {
     this.repository = new UsageHistoryRepository(prisma);
-    this.cursorKey = deriveKey(secretKey, 'usage cursors');
+    const keyOf = (secretKey: string) => deriveKey(secretKey, 'usage cursors');
+    this.cursorKeys = [keyOf(newest), ...older.map(keyOf)];
   }
 
   async first(accountId: string, filter: UsageFilter): Promise<UsagePage> {
@@ -36,7 +38,7 @@ export class UsageHistoryService {
    * `INVALID_REQUEST` when the cursor was altered, belongs to another account, or is older than 24 h.
    */
   async next(accountId: string, text: string): Promise<UsagePage> {
-    const cursor = readCursor(this.cursorKey, accountId, text, this.clock.nowMs());
+    const cursor = readCursor(this.cursorKeys, accountId, text, this.clock.nowMs());
     if (cursor === null) {
       const message = 'The cursor is not valid, or older than 24 h; start again without it.';
       const issues = [{ code: 'invalid_cursor', path: ['cursor'], message }];
@@ -53,6 +55,6 @@ export class UsageHistoryService {
     if (last === undefined) return { entries, nextCursor: null };
     const position = { createdAtMs: last.createdAt.getTime(), entryId: last.entryId };
     const cursor = { filter, after: position };
-    return { entries, nextCursor: writeCursor(this.cursorKey, accountId, cursor, this.clock.nowMs()) };
+    return { entries, nextCursor: writeCursor(this.cursorKeys[0], accountId, cursor, this.clock.nowMs()) };
   }
 }

@@ -72,6 +72,8 @@ export interface StoreOptions {
   readonly url: string;
   readonly namespace: string;
   readonly clientName: string;
+  /** As in `TransportOptions`. */
+  readonly guardsPools?: boolean;
   readonly warn: (message: string, error?: unknown) => void;
 }
 

@@ -5,7 +5,7 @@ import { migrate } from '#platform/migrations';
 import { startPostgres, type TestPostgres } from '#test/postgres';
 import { createTransport } from '../backends/create-transport.js';
 import { describeAffinity } from '../conformance/affinity.conformance.js';
-import { done, echoJob, membership, until } from '../conformance/echo-job.conformance.js';
+import { done, echoJob, membership, settled, until } from '../conformance/echo-job.conformance.js';
 import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
 import { describeJobs } from '../conformance/jobs.conformance.js';
 import { describeTransport } from '../transport.conformance.js';
@@ -193,6 +193,62 @@ describe('the PostgreSQL role of a pool', () => {
     expect(await api.results.pending()).toEqual({ postponed: [], underWay: [] });
   });
 
+  describe('that holds up others', () => {
+    /** A session that ignores its own end. */
+    const holding = async (url: string, statements: string[]) => {
+      const client = await connect(url);
+      const ended = new Promise<void>((resolve) => client.on('error', () => undefined).once('end', resolve));
+      for (const statement of statements) await client.query(statement);
+      return ended;
+    };
+    const guarded = async () => {
+      const warnings: string[] = [];
+      const ops = await open('ops', { guardsPools: true, warn: (message) => void warnings.push(message) });
+      return { ops, warnings };
+    };
+
+    it.each([
+      ['a lock of the table', ['BEGIN', 'LOCK TABLE job IN ACCESS EXCLUSIVE MODE']],
+      ['an advisory lock of BullMQ', ['BEGIN', `SELECT pg_advisory_xact_lock(hashtext('bullmq:finalization'))`]],
+      ['an advisory lock of its session', ['SELECT pg_advisory_lock(1)']],
+      ['a transaction', ['BEGIN', 'LISTEN pools_heartbeat', 'SELECT 1']],
+    ])('by %s loses its session', async (_name, statements) => {
+      const { url } = await ensurePostgresPoolRole(server, role(['tiny-1.5']));
+      const api = await open('api');
+      await guarded();
+      const ended = holding(url, statements);
+      const enqueued = until(async () =>
+        settled(api.producer.enqueue(echoJob(), envelopeFor(api, { modelId: 'victim', replyTo: null }))),
+      );
+      await Promise.all([ended.then((end) => end), enqueued]);
+    });
+
+    it('again and again may not connect any more, until its credentials are created again', async () => {
+      const wanted = role(['tiny-1.5']);
+      const { url } = await ensurePostgresPoolRole(server, wanted);
+      const { warnings } = await guarded();
+      const refusal = async () => {
+        for (;;) await holding(url, ['SELECT pg_advisory_lock(2)']);
+      };
+      await expect(refusal()).rejects.toThrow(/not permitted to log in|terminating|Connection terminated/);
+      await until(() => warnings.some((message) => message.includes('is locked out')));
+      await expect(connect(url)).rejects.toThrow('not permitted to log in');
+      await ensurePostgresPoolRole(server, wanted);
+      await connect(url);
+    }, 60_000);
+
+    it('takes at most half of the connections of the server', async () => {
+      const { url } = await ensurePostgresPoolRole(server, role(['tiny-1.5']));
+      const { rows } = await (
+        await connect(server.url)
+      ).query<{ limit: number; half: number }>(
+        `SELECT rolconnlimit AS "limit", current_setting('max_connections')::int / 2 AS half FROM pg_roles WHERE rolname = $1`,
+        [new URL(url).username],
+      );
+      expect(rows[0]?.limit).toBe(rows[0]?.half);
+    });
+  });
+
   it('loses a model when its credentials are created again without it', async () => {
     await scene();
     const twice = { ...role(['tiny-1.5']), pool: 'moves' };
@@ -226,7 +282,7 @@ describe('the PostgreSQL role of a pool', () => {
     await admin.query('DELETE FROM migration WHERE version > 1');
     const url = Object.assign(new URL(server.url), { username: user, password }).href;
     await expect(open('worker', { url }).then(() => 'opened')).rejects.toThrow(
-      'start api or ops of this version, then run `sluice pools',
+      'start api or ops of this version, then run `sluice migrate`',
     );
   });
 });

@@ -9,6 +9,8 @@ export interface DecoderLimits {
   memoryBytes: number;
   /** Processor time of one image. A process is replaced when it has less left. */
   cpuSeconds: number;
+  /** Images after which a process is replaced: what a file that has taken it over can see and change of others. */
+  maxImages: number;
 }
 
 /** The largest image that a route accepts, in 16 bits, interlaced and turned, takes 0.7 GB. */
@@ -17,6 +19,7 @@ export const defaultDecoderLimits: DecoderLimits = {
   maxResidentBytes: 1_024 * mebibyte,
   memoryBytes: 1_536 * mebibyte,
   cpuSeconds: 30,
+  maxImages: 64,
 };
 
 /** JavaScript objects in MB; images are outside. */

@@ -38,6 +38,7 @@ export class DecoderProcess {
   private hasEnded = false;
   private hasStarted = false;
   private usedSeconds = 0;
+  private images = 0;
   /** Why this side killed the child. */
   private killedFor: Error | null = null;
   private failure: Error | null = null;
@@ -73,9 +74,9 @@ export class DecoderProcess {
 
   /** Whether it can decode another image. */
   get isUsable(): boolean {
-    return (
-      !this.hasEnded && this.killedFor === null && this.usedSeconds < this.limits.cpuSeconds * (imagesPerProcess - 1)
-    );
+    const { cpuSeconds, maxImages } = this.limits;
+    const hasTime = this.usedSeconds < cpuSeconds * (imagesPerProcess - 1);
+    return !this.hasEnded && this.killedFor === null && hasTime && this.images < maxImages;
   }
 
   /**
@@ -84,6 +85,7 @@ export class DecoderProcess {
    */
   async run(order: DecodeOrder, file: Buffer, maxBodyBytes: number): Promise<Decoded> {
     if (this.hasEnded) throw new DecoderLost('the decoder was lost', { cause: this.failure });
+    this.images += 1;
     const timer = this.timer(this.hasStarted ? this.limits.timeoutMs : startTimeoutMs);
     const watch = setInterval(() => void this.checkMemory(), watchMs);
     this.setReferenced(true);

@@ -156,6 +156,17 @@ describe.runIf(process.platform === 'linux')('ImageDecoder', () => {
     expect(await waiting).toBe(3);
   });
 
+  it('replaces a process after its share of images, so that a file in control of it sees no more', async () => {
+    open({ limits: { maxImages: 2 } });
+    const processes = new Set<number>();
+    for (const colour of [1, 2, 3, 4, 5]) {
+      expect(await colourOf(colour)).toBe(colour);
+      for (const id of decoder.processIds) processes.add(id);
+    }
+    // The second image of a process is its last one, which leaves none behind.
+    expect(processes.size).toBe(3);
+  });
+
   it('replaces a process whose processor time is used up', async () => {
     open({ limits: { cpuSeconds: 0.001 } });
     await colourOf(1);

@@ -17,6 +17,7 @@ import { appendJob } from './append-job.js';
 import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
+import { PoolSessionGuard } from './pool-session-guard.js';
 import { isLostConnection, queueSchema, SharedPostgresConnection } from './shared-connection.js';
 
 /** Timeout of the first connection, in ms. */
@@ -32,13 +33,14 @@ export class PostgresStore implements Store {
   private constructor(
     readonly prefix: string,
     private readonly connection: SharedPostgresConnection,
+    private readonly guard: PoolSessionGuard | null,
   ) {
     this.notifications = new PostgresBus(connection, prefix);
     this.bus = this.notifications;
     this.replyLink = new PostgresReplyLink(this.notifications);
   }
 
-  static async open({ url, namespace, clientName, warn }: StoreOptions): Promise<PostgresStore> {
+  static async open({ url, namespace, clientName, warn, guardsPools = false }: StoreOptions): Promise<PostgresStore> {
     // Always qualified: a schema named like a role comes first in that role's search path, before our own tables.
     const connection = new SharedPostgresConnection({ url, schema: queueSchema(namespace), clientName });
     connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
@@ -49,7 +51,9 @@ export class PostgresStore implements Store {
       await connection.shutDown();
       throw error;
     }
-    return new PostgresStore(namespace, connection);
+    const guard = guardsPools ? new PoolSessionGuard({ url, schema: queueSchema(namespace), warn }) : null;
+    guard?.start();
+    return new PostgresStore(namespace, connection, guard);
   }
 
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options) =>
@@ -92,6 +96,7 @@ export class PostgresStore implements Store {
 
   async close(): Promise<void> {
     this.notifications.close();
+    await this.guard?.close();
     await this.connection.shutDown();
   }
 }

@@ -1,0 +1,135 @@
+import pg from 'pg';
+
+/** Pause between two looks, in ms: with pools, and without any. */
+const lookEveryMs = 1_000;
+const idleEveryMs = 30_000;
+
+/** How long a transaction of a pool may last, and one that others wait for, in s. Those of workers last milliseconds. */
+const maxTransactionSeconds = 10;
+const maxBlockingSeconds = 2;
+
+/** A pool whose sessions were ended this often within the period may not connect again. */
+const endingsBeforeLockOut = 10;
+const periodMs = 60_000;
+
+/**
+ * Roles may change their own time limits, so limits of a role stop nobody. Those who hold the lock of a table, an advisory lock
+ * or the queue of notifications stop all others: their session is ended.
+ */
+const endSessions = `
+WITH sessions AS (
+  SELECT pid, usename, state, wait_event_type, extract(epoch FROM clock_timestamp() - xact_start) AS open_seconds
+    FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
+), blocking AS (
+  SELECT holder.pid FROM sessions waiting, unnest(pg_blocking_pids(waiting.pid)) AS holder(pid)
+   WHERE waiting.wait_event_type = 'Lock' AND NOT waiting.usename = ANY ($1)
+), found AS (
+  SELECT pid, usename, CASE
+           WHEN open_seconds > $2 THEN 'its transaction lasted too long'
+           WHEN open_seconds > $3 AND pid IN (SELECT pid FROM blocking) THEN 'others waited for its transaction'
+           WHEN state = 'idle' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)
+             THEN 'it kept an advisory lock'
+         END AS reason
+    FROM sessions WHERE usename = ANY ($1)
+)
+SELECT usename AS role, reason FROM found WHERE reason IS NOT NULL AND pg_terminate_backend(pid)`;
+
+export interface PoolSessionGuardOptions {
+  /** Of the role that owns the queue and is a member of the roles of pools. */
+  url: string;
+  /** Of the queue: its policies name the roles of pools. */
+  schema: string;
+  warn: (message: string, error?: unknown) => void;
+}
+
+/**
+ * Ends the sessions of pools that hold up others, and locks out a pool that goes on. Has a connection of its own: those of the
+ * queue may all be waiting.
+ */
+export class PoolSessionGuard {
+  private readonly endings = new Map<string, number[]>();
+  private client: pg.Client | null = null;
+  private timer: NodeJS.Timeout | undefined;
+  private isClosed = false;
+
+  constructor(private readonly options: PoolSessionGuardOptions) {}
+
+  start(): void {
+    void this.look();
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    await this.client?.end().catch(() => undefined);
+  }
+
+  private async look(): Promise<void> {
+    let pauseMs = lookEveryMs;
+    try {
+      const client = await this.connected();
+      const roles = await this.poolRoles(client);
+      if (roles.length === 0) pauseMs = idleEveryMs;
+      else await this.endHarmful(client, roles);
+    } catch (error) {
+      this.options.warn('The sessions of pools cannot be watched.', error);
+      this.drop();
+    }
+    if (!this.isClosed) this.timer = setTimeout(() => void this.look(), pauseMs).unref();
+  }
+
+  private async connected(): Promise<pg.Client> {
+    if (this.client !== null) return this.client;
+    const client = new pg.Client({
+      connectionString: this.options.url,
+      application_name: 'sluice-pool-guard',
+      connectionTimeoutMillis: 2_000,
+      query_timeout: 5_000,
+    });
+    client.on('error', () => this.drop());
+    await client.connect();
+    this.client = client;
+    return client;
+  }
+
+  private drop(): void {
+    const { client } = this;
+    this.client = null;
+    client?.end().catch(() => undefined);
+  }
+
+  private async poolRoles(client: pg.Client): Promise<string[]> {
+    const sql = `SELECT DISTINCT unnest(roles)::text AS role FROM pg_policies WHERE schemaname = $1`;
+    const { rows } = await client.query<{ role: string }>(sql, [this.options.schema]);
+    return rows.map(({ role }) => role);
+  }
+
+  private async endHarmful(client: pg.Client, roles: string[]): Promise<void> {
+    const values = [roles, maxTransactionSeconds, maxBlockingSeconds];
+    const { rows } = await client.query<{ role: string; reason: string }>(endSessions, values);
+    for (const { role, reason } of rows) {
+      this.options.warn(`A session of the pool role ${role} was ended: ${reason}.`);
+      if (this.isRepeated(role)) await this.lockOut(client, role);
+    }
+  }
+
+  private isRepeated(role: string): boolean {
+    const now = performance.now();
+    const recent = [...(this.endings.get(role) ?? []).filter((atMs) => now - atMs < periodMs), now];
+    this.endings.set(role, recent);
+    return recent.length >= endingsBeforeLockOut;
+  }
+
+  private async lockOut(client: pg.Client, role: string): Promise<void> {
+    this.endings.delete(role);
+    try {
+      await client.query(`ALTER ROLE ${pg.escapeIdentifier(role)} NOLOGIN`);
+      await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
+      this.options.warn(
+        `The pool role ${role} held up others again and again and is locked out: see docs/security.md.`,
+      );
+    } catch (error) {
+      this.options.warn(`The pool role ${role} holds up others and cannot be locked out: ALTER ROLE … NOLOGIN.`, error);
+    }
+  }
+}
