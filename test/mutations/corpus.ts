@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,14 +7,17 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { create } from 'tar';
+import { convertModel } from '#model-store';
 import { exampleManifest } from '#test/example-manifest';
 import { pdfFile } from '#test/pdf-file';
 import { sourcePath } from '#test/source-program';
+import { tinyAdapterFolder } from '#test/tiny-adapters';
 import { tinyBertFolder } from '#test/tiny-encoder';
+import { copyTinyDecoder } from '#test/tiny-decoders';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { docxFile, pptxFile, zipFile } from '#test/zip-file';
-import { type Format, formats } from './formats.js';
+import { type Format, formats, loraBase } from './formats.js';
 import { writeTinyOnnx } from './tiny-onnx.js';
 
 const run = promisify(execFile);
@@ -21,7 +25,7 @@ const documents = 'libs/documents/src/extractor/../__fixtures__';
 
 /** Valid files of every format, made on first use in a folder that `remove` deletes. */
 export class Corpus {
-  private constructor(private readonly folder: string) {}
+  private constructor(readonly folder: string) {}
 
   static async open(): Promise<Corpus> {
     return new Corpus(await mkdtemp(join(tmpdir(), 'sluice-corpus-')));
@@ -65,6 +69,8 @@ const makers: Partial<Record<Format, (folder: string) => Buffer | Promise<Buffer
   gguf: () => ggufFile(tinyDecoder('llama', 1)),
   safetensors: () => readFile(join(fileURLToPath(tinyBertFolder), 'model.safetensors')),
   onnx: (folder: string) => writeTinyOnnx(folder),
+  'lora-weights': (folder) => loraFile(folder, 'adapter_model.safetensors'),
+  'lora-settings': (folder) => loraFile(folder, 'adapter_config.json'),
   tar: (folder: string) => tarFile(folder),
   tgz: async (folder: string) => gzipSync(await tarFile(folder)),
   yaml: () =>
@@ -72,6 +78,17 @@ const makers: Partial<Record<Format, (folder: string) => Buffer | Promise<Buffer
   json: () =>
     Buffer.from(JSON.stringify({ model: 'x', messages: [{ role: 'user', content: 'größer \u{1f600} \\u0001' }] })),
 };
+
+/** A file of an adapter; its base is installed in the folder. */
+async function loraFile(folder: string, name: string): Promise<Buffer> {
+  const [inputFolder, outputFolder] = [join(folder, 'lora-base-source'), join(folder, loraBase)];
+  if (!existsSync(outputFolder)) {
+    await Promise.all([mkdir(inputFolder), mkdir(outputFolder)]);
+    await copyTinyDecoder('llama', inputFolder);
+    await convertModel({ kind: 'safetensors', options: {}, inputFolder, outputFolder });
+  }
+  return await readFile(join(tinyAdapterFolder('llama', 'all'), name));
+}
 
 async function tarFile(folder: string): Promise<Buffer> {
   const content = join(folder, 'package', 'weights.bin');

@@ -52,6 +52,8 @@ const table = {
   gguf: model,
   safetensors: model,
   onnx: model,
+  'lora-weights': model,
+  'lora-settings': model,
   tar: archive,
   tgz: archive,
   yaml: { reader: 'manifest', maker: null },
@@ -61,3 +63,6 @@ const table = {
 export type Format = keyof typeof table;
 export const formats: Readonly<Record<Format, FormatEntry>> = table;
 export const formatNames = Object.keys(table) as Format[];
+
+/** Folder of the corpus with the installed base of its adapters. */
+export const loraBase = 'lora-base';

@@ -10,6 +10,8 @@ import { readFile } from './readers.js';
 export interface ReadOrder {
   format: Format;
   bytes: Uint8Array;
+  /** Folder of the corpus. */
+  corpus: string;
 }
 
 export interface ReadReport {
@@ -21,9 +23,9 @@ export interface ReadReport {
 /** Errors that blame the platform. */
 const ownFaults: readonly string[] = ['UNKNOWN_ERROR', 'INFERENCE_FAILED', 'SERVICE_UNAVAILABLE', 'DEVICE_LOST'];
 
-async function read({ format, bytes }: ReadOrder): Promise<ReadReport> {
+async function read({ format, bytes, corpus }: ReadOrder): Promise<ReadReport> {
   try {
-    await readFile(format, Buffer.from(bytes));
+    await readFile(format, Buffer.from(bytes), corpus);
     return { end: 'read', detail: '' };
   } catch (error) {
     const isPlain = error instanceof PlatformError && !ownFaults.includes(error.code);

@@ -1,15 +1,17 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DocumentExtractor } from '#documents';
 import { decodeImage, decodeWholeAudio, MediaTools, probeAudio, probeVideo, readFrames } from '#media';
 import { parseManifest } from '#model-registry/manifest';
 import { convertModel } from '#model-store';
+import { addAdapters } from '#model-store/adapter';
 import { parseJsonBody } from '#platform/json';
 import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
+import { tinyAdapterFolder } from '#test/tiny-adapters';
 import { tinyBertFolder } from '#test/tiny-encoder';
-import { type Format, formats, type ReaderKind } from './formats.js';
+import { type Format, formats, loraBase, type ReaderKind } from './formats.js';
 
 const extractorPath = sourcePath('libs/documents/src/extractor/extract.main.ts');
 const timeoutMs = 10_000;
@@ -19,12 +21,12 @@ const tools = MediaTools.find();
 let compiled: Promise<void> | null = null;
 const extractor = new DocumentExtractor({ program: { modulePath: extractorPath, nodeArguments: runSourceArguments } });
 
-/** Reads one file as the platform does. Rejects with the error that a caller gets. */
-export async function readFile(format: Format, bytes: Buffer): Promise<void> {
-  await readers[formats[format].reader](bytes, format);
+/** Reads one file as the platform does; `corpus` is the folder with what it needs beside it. Rejects with the error that a caller gets. */
+export async function readFile(format: Format, bytes: Buffer, corpus: string): Promise<void> {
+  await readers[formats[format].reader](bytes, format, corpus);
 }
 
-const readers: Record<ReaderKind, (bytes: Buffer, format: Format) => Promise<unknown>> = {
+const readers: Record<ReaderKind, (bytes: Buffer, format: Format, corpus: string) => Promise<unknown>> = {
   image: (bytes) => decodeImage(bytes, { channels: 3, maxPixels: 4_000_000 }),
   audio: async (bytes) => {
     const found = await tools;
@@ -40,27 +42,46 @@ const readers: Record<ReaderKind, (bytes: Buffer, format: Format) => Promise<unk
     await (compiled ??= compileProgram(extractorPath));
     await extractor.extract({ bytes, owner: 'account', param: 'file' });
   },
-  model: (bytes, format) => inFolder((folder) => convert(folder, format, bytes)),
+  model: (bytes, format, corpus) => inFolder((folder) => convert(folder, { format, bytes, corpus })),
   archive: (bytes) => inFolder((folder) => unpack(folder, bytes)),
   manifest: (bytes) => Promise.resolve().then(() => parseManifest(bytes.toString('utf8'), 'mutated.yaml')),
   body: (bytes) => Promise.resolve().then(() => parseJsonBody(bytes)),
 };
 
-const converters: Partial<Record<Format, { kind: 'gguf' | 'bert' | 'onnx'; name: string }>> = {
+interface ModelFile {
+  format: Format;
+  bytes: Buffer;
+  corpus: string;
+}
+
+const converters: Partial<Record<Format, { kind: 'gguf' | 'bert' | 'onnx' | 'lora'; name: string }>> = {
   gguf: { kind: 'gguf', name: 'model.gguf' },
   safetensors: { kind: 'bert', name: 'model.safetensors' },
   onnx: { kind: 'onnx', name: 'half.onnx' },
+  'lora-weights': { kind: 'lora', name: 'adapter_model.safetensors' },
+  'lora-settings': { kind: 'lora', name: 'adapter_config.json' },
 };
+/** Files beside the mutated one. */
+const besides = { bert: fileURLToPath(tinyBertFolder), lora: tinyAdapterFolder('llama', 'all') };
 
-async function convert(folder: string, format: Format, bytes: Buffer): Promise<void> {
+async function convert(folder: string, { format, bytes, corpus }: ModelFile): Promise<void> {
   const converter = converters[format];
   if (converter === undefined) throw new Error(`there is no converter of ${format}`);
   const [inputFolder, outputFolder] = [join(folder, 'in'), join(folder, 'out')];
   await Promise.all([mkdir(inputFolder), mkdir(outputFolder)]);
-  if (format === 'safetensors') await cp(tinyBertFolder, inputFolder, { recursive: true });
-  await writeFile(join(inputFolder, converter.name), bytes);
-  const options: Record<string, string> = converter.kind === 'bert' ? {} : { weights: 'float32' };
-  await convertModel({ kind: converter.kind, options, inputFolder, outputFolder });
+  const { kind, name } = converter;
+  if (kind === 'bert' || kind === 'lora') await cp(besides[kind], inputFolder, { recursive: true });
+  await writeFile(join(inputFolder, name), bytes);
+  if (kind === 'lora') return await addLora({ inputFolder, outputFolder, baseFolder: join(corpus, loraBase) });
+  await convertModel({ kind, options: kind === 'bert' ? {} : { weights: 'float32' }, inputFolder, outputFolder });
+}
+
+/** Installs an adapter, and adds it to the graph of its base as a host does. */
+async function addLora(folders: { inputFolder: string; outputFolder: string; baseFolder: string }): Promise<void> {
+  await convertModel({ kind: 'lora', options: {}, ...folders });
+  const base = { directory: folders.baseFolder, graphFile: 'model.onnx' };
+  const { refused } = await addAdapters(base, [{ modelId: 'mutated', directory: folders.outputFolder }]);
+  if (refused.length > 0) throw new Error(`an adapter was installed that its base refuses: ${refused[0]?.reason}`);
 }
 
 interface Unpacking {

@@ -43,7 +43,7 @@ export async function runMutations({
     longestMs: 0,
   };
   const original = await corpus.file(format);
-  const valid = await readers[0]?.read({ format, bytes: original });
+  const valid = await readers[0]?.read({ format, bytes: original, corpus: corpus.folder });
   if (valid?.end !== 'read') throw new Error(`the valid ${format} file cannot be read: ${valid?.detail}`);
   let next = 0;
   const readAll = async (reader: MutatedReader): Promise<void> => {
@@ -51,7 +51,7 @@ export async function runMutations({
       const own = seed + next;
       next += 1;
       const startedAt = performance.now();
-      const end = await reader.read({ format, bytes: mutated(format, original, own) });
+      const end = await reader.read({ format, bytes: mutated(format, original, own), corpus: corpus.folder });
       result.longestMs = Math.max(result.longestMs, performance.now() - startedAt);
       result.ends[end.end] += 1;
       if (end.end === 'broken' || end.end === 'crashed') result.failures.push({ ...end, seed: own });

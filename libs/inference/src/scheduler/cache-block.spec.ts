@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { CacheBlock, capacityFor } from './cache-block.js';
 import { FakeGraphSession } from './fake-graph-session.js';
 
@@ -29,6 +29,23 @@ function filled(lengths: number[]): CacheBlock {
     if (count > 0) block.write(fresh(row, count), { batchIndex: 0, row, position: 0, count });
   });
   return block;
+}
+
+afterEach(() => void vi.unstubAllGlobals());
+
+/** Lets the allocations of floats fail after some. */
+function exhaustMemoryAfter(allocations: number): void {
+  let left = allocations;
+  const Floats = Float32Array;
+  vi.stubGlobal(
+    'Float32Array',
+    new Proxy(Floats, {
+      construct: (target, [size]: [number]) => {
+        if (left-- <= 0) throw new RangeError('Array buffer allocation failed');
+        return new target(size);
+      },
+    }),
+  );
 }
 
 describe('CacheBlock', () => {
@@ -78,6 +95,45 @@ describe('CacheBlock', () => {
         ?.slice(4, 6)
         .fill(0),
     );
+  });
+
+  it('keeps its rows where memory is exhausted in the middle of a layout change', () => {
+    const block = filled([4, 6]);
+    const before = [seen(block, 0, 4), seen(block, 1, 6)];
+    exhaustMemoryAfter(1);
+    expect(() => block.resize({ rows: 3, capacity: 9, lengths: [4, 6] })).toThrow(RangeError);
+    vi.unstubAllGlobals();
+    expect([block.rows, block.capacity]).toEqual([2, 6]);
+    expect([seen(block, 0, 4), seen(block, 1, 6)]).toEqual(before);
+    block.resize({ rows: 3, capacity: 9, lengths: [4, 6] });
+    expect([seen(block, 0, 4), seen(block, 1, 6)]).toEqual(before);
+  });
+
+  it('holds one buffer beside its own while it grows, and gives memory back when it shrinks or is freed', () => {
+    const wide = { caches: Array.from({ length: 16 }, (_, index) => index), heads: 2, dimension: 256 };
+    const block = new CacheBlock(new FakeGraphSession(), wide);
+    const bytes = () => process.memoryUsage().arrayBuffers;
+    const start = bytes();
+    const bytesOfRow = 16 * 2 * 256 * 4 * 128;
+    block.resize({ rows: 4, capacity: 128, lengths: [] });
+    expect(bytes() - start).toBeGreaterThan(3.9 * bytesOfRow);
+    const old = block.tensors(0, 4).map(({ data }) => data as Float32Array);
+    block.resize({ rows: 8, capacity: 128, lengths: [1, 1, 1, 1] });
+    expect(old.every(({ length }) => length === 0)).toBe(true);
+    block.resize({ rows: 2, capacity: 128, lengths: [1, 1] });
+    expect(bytes() - start).toBeLessThan(3 * bytesOfRow);
+    block.free();
+    expect(bytes() - start).toBeLessThan(bytesOfRow);
+    expect([block.rows, block.capacity]).toEqual([0, 0]);
+  });
+
+  it('shrinks in place where memory is exhausted', () => {
+    const block = filled([4, 6, 5, 5]);
+    const before = seen(block, 0, 4);
+    exhaustMemoryAfter(0);
+    block.resize({ rows: 1, capacity: 4, lengths: [4] });
+    expect(block.tensors(0, 1)[0]?.dims).toEqual([1, 3, 4, 2]);
+    expect(seen(block, 0, 4)).toEqual(before);
   });
 
   it('zeroes everything that no row uses', () => {

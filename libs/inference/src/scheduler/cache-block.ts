@@ -1,4 +1,5 @@
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+import { freeOutput } from '../runtime/output-memory.js';
 
 /** Sizes that are fixed while a model is loaded. */
 export interface CacheShape {
@@ -34,25 +35,35 @@ export class CacheBlock {
 
   /**
    * Changes rows and capacity. `lengths` are the used positions of the rows to preserve, from row 0 on. Reuses buffers
-   * that are large enough. Throws `RangeError` without changes if memory is exhausted.
+   * unless they are too small, or twice as large as needed. One cache after the other gets its new buffer and loses the
+   * old one, so that a layout change takes little more memory than the block itself. Throws `RangeError` without changes
+   * if memory is exhausted. Tensors of the old layout must not be used any more.
    */
   resize(layout: { rows: number; capacity: number; lengths: readonly number[] }): void {
     const { rows, capacity, lengths } = layout;
     if (rows === this.rowsAllocated && capacity === this.capacity) return;
+    this.views.clear();
     const elements = rows * this.shape.heads * capacity * this.shape.dimension;
-    // Allocates first, so a failure leaves the block unchanged.
-    const targets = this.shape.caches.map((_, cache) => {
-      const source = this.buffers[cache];
-      return source && source.length >= elements ? source : new Float32Array(elements);
-    });
-    targets.forEach((target, cache) => {
-      const source = this.buffers[cache];
-      if (source) this.moveRows(source, target, capacity, lengths);
-    });
-    this.buffers = targets;
+    const change = { from: this.capacity, to: capacity };
+    let cache = 0;
+    try {
+      for (; cache < this.shape.caches.length; cache++) this.replaceBuffer(cache, elements, { change, lengths });
+    } catch (error) {
+      // Only a larger buffer can fail, so those that were replaced have room for the old layout.
+      while (cache-- > 0) this.moveWithin(cache, { from: capacity, to: this.capacity }, lengths);
+      throw error;
+    }
     this.rowsAllocated = rows;
     this.capacity = capacity;
+  }
+
+  /** Gives all memory back. */
+  free(): void {
     this.views.clear();
+    for (const buffer of this.buffers) freeOutput(buffer);
+    this.buffers = [];
+    this.rowsAllocated = 0;
+    this.capacity = 0;
   }
 
   get rows(): number {
@@ -147,22 +158,63 @@ export class CacheBlock {
     return buffer;
   }
 
+  private replaceBuffer(
+    cache: number,
+    elements: number,
+    { change, lengths }: { change: CapacityChange; lengths: readonly number[] },
+  ): void {
+    const source = this.buffers[cache];
+    const target = source ? newBuffer(source, elements) : new Float32Array(elements);
+    this.buffers[cache] = target;
+    if (!source) return;
+    this.moveRows({ source, target }, change, lengths);
+    if (source !== target) freeOutput(source);
+  }
+
+  private moveWithin(cache: number, change: CapacityChange, lengths: readonly number[]): void {
+    const buffer = this.buffers[cache];
+    // Empty before the first layout.
+    if (buffer && change.to > 0) this.moveRows({ source: buffer, target: buffer }, change, lengths);
+  }
+
   /**
    * Within one buffer, a growing layout moves from the back and a shrinking one from the front, so nothing is
    * overwritten.
    */
-  private moveRows(source: Float32Array, target: Float32Array, capacity: number, lengths: readonly number[]): void {
+  private moveRows(
+    { source, target }: { source: Float32Array; target: Float32Array },
+    change: CapacityChange,
+    lengths: readonly number[],
+  ): void {
     const { heads, dimension } = this.shape;
     const pieces = lengths.length * heads;
-    const fromBack = capacity > this.capacity;
+    const fromBack = change.to > change.from;
     for (let step = 0; step < pieces; step++) {
       const piece = fromBack ? pieces - 1 - step : step;
       const length = (lengths[Math.floor(piece / heads)] ?? 0) * dimension;
-      const from = piece * this.capacity * dimension;
-      const to = piece * capacity * dimension;
+      const from = piece * change.from * dimension;
+      const to = piece * change.to * dimension;
       if (source === target) target.copyWithin(to, from, from + length);
       else target.set(source.subarray(from, from + length), to);
     }
+  }
+}
+
+/** Positions of each row before and after a move. */
+interface CapacityChange {
+  from: number;
+  to: number;
+}
+
+/** Returns the buffer itself if it has room and is not much too large, or one of the wanted size. */
+function newBuffer(buffer: Float32Array, elements: number): Float32Array {
+  const hasRoom = buffer.length >= elements;
+  if (hasRoom && buffer.length < 2 * elements) return buffer;
+  try {
+    return new Float32Array(elements);
+  } catch (error) {
+    if (hasRoom) return buffer;
+    throw error;
   }
 }
 

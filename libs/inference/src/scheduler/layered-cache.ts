@@ -36,6 +36,12 @@ export class LayeredCache {
     this.windowed.resize({ rows, capacity: capacity.windowed, lengths: spans.map(heldInWindow) });
   }
 
+  /** Gives all memory back. */
+  free(): void {
+    this.whole.free();
+    this.windowed.free();
+  }
+
   /** Sizes both blocks for `rows` rows and the longest of the `needed` positions. */
   fit(rows: number, needed: readonly Span[], spans: readonly Span[]): void {
     const capacity = {

@@ -179,9 +179,7 @@ export class SplitDecoder implements Decoder {
     const source = ownRow(row);
     const kept = new SplitRow(this.window, source.adapter);
     if (source.cache && source.length > 0) {
-      const cache = this.newCache();
-      cache.resize(1, { whole: source.length, windowed: heldInWindow(source) }, []);
-      source.cache.copyRow(source.index, { cache, row: 0 }, source);
+      const cache = this.takeCache(source, source.cache);
       const { length, start, head, tail } = source;
       kept.hold({ cache, head, tail, length, start });
     }
@@ -192,6 +190,7 @@ export class SplitDecoder implements Decoder {
   release(row: CacheRow, tainted = false): void {
     const disconnected = ownRow(row);
     if (disconnected.cache === this.batch) this.leaveBatch(disconnected);
+    else disconnected.cache?.free();
     disconnected.hold({ cache: null, head: null, tail: null, length: 0, start: 0 });
     this.lastDecode = null;
     if (tainted && this.batch.rows > 0) this.batch.scrub(this.members);
@@ -200,6 +199,24 @@ export class SplitDecoder implements Decoder {
   async close(): Promise<void> {
     this.members.length = 0;
     await this.session.release();
+  }
+
+  /** Returns the positions of a row in a cache of their own: a copy, unless the row is the only one of its cache. */
+  private takeCache(row: SplitRow, from: LayeredCache): LayeredCache {
+    const capacity = { whole: row.length, windowed: heldInWindow(row) };
+    if (from === this.batch && this.members.length > 1) {
+      const cache = this.newCache();
+      cache.resize(1, capacity, []);
+      from.copyRow(row.index, { cache, row: 0 }, row);
+      return cache;
+    }
+    from.resize(1, capacity, [row]);
+    row.cache = null;
+    if (from === this.batch) {
+      this.members.length = 0;
+      this.batch = this.newCache();
+    }
+    return from;
   }
 
   private newCache(): LayeredCache {
@@ -231,28 +248,46 @@ export class SplitDecoder implements Decoder {
   }
 
   private joinBatch(row: SplitRow, more: number): void {
+    if (this.members.length === 0 && row.cache) return this.startBatch(row, row.cache, more);
     this.fitBatch(this.members.length + 1, grown(row, more));
     const target = { cache: this.batch, row: this.members.length };
-    if (row.cache) row.cache.copyRow(row.index, target, row);
+    if (row.cache) {
+      row.cache.copyRow(row.index, target, row);
+      row.cache.free();
+    }
     row.cache = this.batch;
     row.index = target.row;
     this.members.push(row);
   }
 
+  /** A lone row keeps its cache, which becomes that of the batch, so that its memory is not taken twice. */
+  private startBatch(row: SplitRow, cache: LayeredCache, more: number): void {
+    this.batch.free();
+    this.batch = cache;
+    row.index = 0;
+    this.members.push(row);
+    this.fitBatch(1, grown(row, more));
+  }
+
   private leaveBatch(row: SplitRow): void {
     const last = this.members.pop();
     // An empty batch frees its memory; the next row starts with a small one.
-    if (this.members.length === 0) this.batch = this.newCache();
-    if (!last || last === row) return;
-    this.batch.copyRow(last.index, { cache: this.batch, row: row.index }, last);
-    last.index = row.index;
-    this.members[row.index] = last;
+    if (this.members.length === 0) return this.batch.free();
+    if (last && last !== row) {
+      this.batch.copyRow(last.index, { cache: this.batch, row: row.index }, last);
+      last.index = row.index;
+      this.members[row.index] = last;
+    }
+    // Rows that end are kept for later prompts, and should not take their memory twice.
+    if (this.members.length * 2 <= this.batch.rows) this.batch.fit(this.members.length, this.members, this.members);
   }
 
   /** Sizes the batch for `rows` rows: those that it has, and what some of them are to have. */
   private fitBatch(rows: number, ...wanted: Span[]): void {
-    const allocated =
-      this.batch.rows >= rows ? this.batch.rows : Math.min(this.slots, Math.max(rows, this.batch.rows * 2));
+    // By halves, as rows that leave give the memory back once half of them are unused.
+    const larger = Math.max(rows, Math.ceil(this.batch.rows * 1.5));
+    const allocated = this.batch.rows >= rows ? this.batch.rows : Math.min(this.slots, larger);
+    this.lastDecode = null;
     this.batch.fit(Math.max(rows, allocated), [...this.members, ...wanted], this.members);
   }
 

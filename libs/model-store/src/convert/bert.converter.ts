@@ -1,5 +1,3 @@
-import { readdir } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
 import { emitBertEncoder } from './bert/bert-encoder.js';
 import { bertTypes, openBertFiles, readJson } from './bert/bert-files.js';
 import { configFile, type EncoderConfig, EncoderSettings } from './bert/encoder-config.js';
@@ -8,6 +6,7 @@ import { openRotaryFiles, rotaryTypes } from './bert/rotary-files.js';
 import { refuseUnknownOptions } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
+import { filesBelow } from '../files-below.js';
 import type { OnnxGraph } from '../onnx/index.js';
 import { OutputFolder } from './output-folder.js';
 
@@ -92,8 +91,6 @@ function tokenizerConfig({ normalizer, added_tokens: added = [] }: EncoderTokeni
 }
 
 async function otherJsonFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.json'));
-  const names = files.map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'));
-  return names.filter((name) => name !== tokenizerFile && name !== indexFile).toSorted();
+  const names = (await filesBelow(folder)).filter((name) => name.endsWith('.json'));
+  return names.filter((name) => name !== tokenizerFile && name !== indexFile);
 }

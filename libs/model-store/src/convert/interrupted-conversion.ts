@@ -1,6 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ManifestConverter } from '#model-registry/manifest';
+import { filesBelow } from '../files-below.js';
 import { journalSuffix } from '../onnx/index.js';
 import type { ConversionOptions } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
@@ -11,12 +12,10 @@ export async function conversionKey(
   options: ConversionOptions,
   folder: string,
 ): Promise<string> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const files = await Promise.all(
-    paths.sort().map(async (path) => {
-      const { size, mtimeMs } = await stat(path);
-      return [path.slice(folder.length), size, mtimeMs];
+    (await filesBelow(folder)).map(async (path) => {
+      const { size, mtimeMs } = await stat(join(folder, path));
+      return [path, size, mtimeMs];
     }),
   );
   const sorted = Object.entries(options).sort(([one], [other]) => (one < other ? -1 : 1));

@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import { decodeFloat16 } from '#common';
 import {
   onnxDataTypeBytes,
@@ -17,6 +16,7 @@ import {
 import { chooseOption, refuseUnknownOptions } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
+import { filesBelow } from '../files-below.js';
 import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
@@ -50,9 +50,7 @@ export async function convertOnnx(request: ConversionRequest): Promise<Conversio
   refuseUnknownOptions(request.options, ['weights']);
   const weights = chooseOption(request.options, 'weights', ['float32'], 'float32');
   const output = new OutputFolder(request);
-  const names = (await readdir(request.inputFolder, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile())
-    .map((entry) => `${entry.parentPath}/${entry.name}`.slice(request.inputFolder.length + 1));
+  const names = await filesBelow(request.inputFolder);
   const graphs = names.filter((name) => name.endsWith('.onnx'));
   const [graphName] = graphs;
   if (graphName === undefined || graphs.length > 1) throw invalidFile('*.onnx', 'there must be exactly one');

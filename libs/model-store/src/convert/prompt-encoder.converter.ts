@@ -1,9 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { openBertFiles, readJson } from './bert/bert-files.js';
 import { refuseUnknownOptions } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
+import { filesBelow } from '../files-below.js';
 import { invalidFile } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 import { buildClipVocabulary, clipFiles } from './prompt/clip-vocabulary.js';
@@ -69,8 +70,6 @@ async function readWords(folder: string): Promise<string[]> {
 }
 
 async function otherFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const names = files.map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'));
-  return names.filter((name) => name !== wordsFile && !name.startsWith(`${encoderFolder}/`)).toSorted();
+  const names = await filesBelow(folder);
+  return names.filter((name) => name !== wordsFile && !name.startsWith(`${encoderFolder}/`));
 }

@@ -1,8 +1,8 @@
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { refuseUnknownOptions } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
+import { filesBelow } from '../files-below.js';
 import { invalidFile } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 import { emitLayersGraph } from './tfjs/layers-graph.js';
@@ -29,9 +29,7 @@ export async function convertTfjs(request: ConversionRequest): Promise<Conversio
 }
 
 async function modelFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && /^model(\.json|\.min\.js)$/.test(entry.name));
-  return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).toSorted();
+  return (await filesBelow(folder)).filter((path) => /(?:^|\/)model(\.json|\.min\.js)$/.test(path));
 }
 
 function graphName(file: string): string {

@@ -14,8 +14,11 @@ export async function freeBytes(folder: string): Promise<number> {
  * long download that must fail, but does not replace the handling of a full disk.
  */
 export function assertFits(manifest: ModelManifest, free: number, alreadyThere: number): void {
-  const input = manifest.sources.flatMap(({ files }) => files).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0);
-  const converted = manifest.converter.kind === 'none' ? 0 : (manifest.installedBytes ?? 0);
+  const isConverted = manifest.converter.kind !== 'none';
+  // Local files are converted where they lie.
+  const sources = manifest.sources.filter(({ uri }) => !isConverted || !uri.startsWith('file:'));
+  const input = sources.flatMap(({ files }) => files).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0);
+  const converted = isConverted ? (manifest.installedBytes ?? 0) : 0;
   const needed = input + converted - alreadyThere;
   if (needed > free) throw storageFull(manifest.id, `it needs ${grouped(needed)} bytes, ${grouped(free)} are free`);
 }

@@ -151,6 +151,7 @@ async function fetchInto(installation: Installation, source: ModelManifest['sour
     source: { ...source, files },
     into: input,
     downloads: downloadsFolder(home),
+    mayLink: manifest.converter.kind !== 'none',
     settings: installation.sources ?? {},
     openWriter: installation.openWriter ?? openDiskWriter,
     onProgress: report,
@@ -171,16 +172,21 @@ async function makeOutput(installation: Installation): Promise<string> {
   await discardUnfinished(output);
   await mkdir(output, { recursive: true });
   const { runConversion } = await import('./run-conversion.js');
+  const resumeKey = await conversionKey(kind, options, input);
   const { converter } = await runConversion({
     kind,
     options,
-    resumeKey: await conversionKey(kind, options, input),
+    resumeKey,
     inputFolder: input,
     outputFolder: output,
     ...(manifest.adapterOf !== undefined && { baseFolder: modelFolder(home, manifest.adapterOf) }),
     onProgress: ({ done, total }) => report(kind, 'convert', done, total),
     signal,
   });
+  // Local files are read where they lie, and anyone may write to them meanwhile.
+  if ((await conversionKey(kind, options, input)) !== resumeKey) {
+    throw pullError(`${manifest.id}: its files changed while they were converted. Pull again.`);
+  }
   return converter;
 }
 

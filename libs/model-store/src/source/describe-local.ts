@@ -6,7 +6,7 @@ import { filesOfFolder } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf } from './choose-gguf.js';
 import { describeGguf } from './gguf-description.js';
-import { filesBelow } from './local.source.js';
+import { filesBelow } from '../files-below.js';
 import {
   convertedEncoder,
   holdsEncoderWeights,

@@ -46,6 +46,7 @@ async function fetchAs(uri: string, path: string, as: string): Promise<unknown> 
     source,
     into,
     downloads: join(into, 'downloads'),
+    mayLink: false,
     settings: { npm, hubEndpoint: server.url },
     openWriter: openDiskWriter,
     onProgress: () => undefined,

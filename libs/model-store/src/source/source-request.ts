@@ -9,6 +9,8 @@ export interface SourceRequest {
   into: string;
   /** Folder for files needed until the model is installed: packed archives, shared by the models that need them. */
   downloads: string;
+  /** The files are only read and then deleted, so that local ones may be linked instead of copied. */
+  mayLink: boolean;
   settings: SourceSettings;
   openWriter: FileWriterFactory;
   onProgress: (file: string, stage: 'download' | 'verify', done: number, total: number | null) => void;

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises';
+import { filesAmong } from '../../files-below.js';
 import type { ByteSource } from '../byte-source.js';
 import { InputFile } from '../input-file.js';
 import { invalidFile } from '../invalid-file.js';
@@ -11,8 +12,8 @@ export interface ModelFiles {
 }
 
 export async function filesOfFolder(folder: string): Promise<ModelFiles> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const names = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
+  const entries = await filesAmong(await readdir(folder, { withFileTypes: true }));
+  const names = new Set(entries.map(({ name }) => name));
   return { names, open: (name) => InputFile.open(folder, name) };
 }
 
