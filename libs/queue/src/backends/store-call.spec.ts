@@ -31,21 +31,21 @@ describe('a call of the store', () => {
     const activity = new StoreActivity();
     const first = storeCall(() => Promise.resolve(1), undefined, activity);
     const call = storeCall(() => new Promise(() => undefined), undefined, activity);
-    const outcome = call.catch((error: unknown) => error);
+    const failure = call.catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(2_000);
     await first;
-    expect(await outcome).toMatchObject(unavailable);
+    expect(await failure).toMatchObject(unavailable);
   });
 
   it('is given up at last, although the store responds to others', async () => {
     const activity = new StoreActivity();
     const call = storeCall(() => new Promise(() => undefined), undefined, activity);
-    const outcome = call.catch((error: unknown) => error);
+    const failure = call.catch((error: unknown) => error);
     for (let second = 0; second < 8; second += 1) {
       await storeCall(() => Promise.resolve(second), undefined, activity);
       await vi.advanceTimersByTimeAsync(1_000);
     }
-    expect(await outcome).toMatchObject(unavailable);
+    expect(await failure).toMatchObject(unavailable);
   });
 
   it('takes a response that arrived while the event loop was busy', async () => {
