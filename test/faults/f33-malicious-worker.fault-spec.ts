@@ -8,7 +8,7 @@ import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
 import { countRefusals, forgedText, MaliciousWorker } from './malicious-worker.js';
 
-/* F33: a worker with the credentials of its pool reads, forges, replays and floods. */
+/* F33: a worker with the credentials of its pool reads, answers for others, disturbs, forges, replays, locks and floods. */
 
 const flood = amount({ full: 50_000, quick: 4_000 });
 const names = { own: 'other', victim: 'tiny-llama' };

@@ -63,7 +63,7 @@ export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<
 }
 
 function refuse(error: unknown): never {
-  if (!(error instanceof Error) || !/^NOPERM/.test(error.message)) throw error;
+  if (!(error instanceof Error) || !error.message.startsWith('NOPERM')) throw error;
   const message = 'The Redis user of SLUICE_QUEUE_URL or REDIS_URL may not create users: name one with +acl|setuser.';
   throw new PlatformError('UNAUTHORIZED', message, null, { cause: error });
 }
