@@ -6,17 +6,16 @@ import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 
 /*
- * The conversation of a coding agent, replayed against the product's engine. The fixture holds the requests that a
- * widespread agent sent to a recording server: its fields, items and tools, with shorter texts. The model has random
- * weights, so the rounds name the tool to call; what the agent echoes is what the service sent.
+ * The conversation of a coding agent, replayed. The fixture holds the requests that a widespread agent sent while it
+ * worked with this service: its fields, items and tools, with shorter texts. What it read, ran and edited told the
+ * deterministic engine what to write next.
  */
 
 interface Session {
+  /** The fields of all requests. */
   request: OpenAI.Responses.ResponseCreateParamsStreaming;
-  /** Members of the items that the agent sends back. */
-  echoed: Record<'reasoning' | 'function_call' | 'function_call_output', string[]>;
-  /** Results of its commands. */
-  outputs: string[];
+  /** The items that each request adds to those before, and the fields that it changes. */
+  turns: { added: Item[]; changes?: object }[];
 }
 
 type StreamEvent = OpenAI.Responses.ResponseStreamEvent;
@@ -26,38 +25,29 @@ const session = JSON.parse(
   readFileSync(new URL('__fixtures__/coding-agent-session.json', import.meta.url), 'utf8'),
 ) as Session;
 
+const isOutput = ({ type, role }: Item) =>
+  type === 'reasoning' || type === 'function_call' || type === 'custom_tool_call' || role === 'assistant';
+
 let platform: Platform;
 let client: OpenAI;
 
-beforeAll(async () => {
-  const capabilities = {
-    ...noCapabilities,
-    supportsReasoning: true,
-    supportsReasoningEffort: true,
-    reasoningEffortOptions: ['none', 'low', 'high'],
-  };
-  const chatTemplate =
-    "{% for m in messages %}{{ m.reasoning_content | default('') }}{{ m.content }}{% endfor %}" +
-    '{% if enable_thinking is not defined or enable_thinking %}<think>\n{% endif %}';
-  const manifest = { capabilities, reasoning: { budgets: { low: 6, high: 12 } } };
-  const thinker = { id: 'tiny-thinker', contextLength: 16_384, chatTemplate, manifest };
-  platform = await startPlatform({ engine: 'text', models: [thinker] });
-  client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
-});
-afterAll(async () => {
-  await stopConsistently(platform);
-});
-
+/** The events of a request of the agent. */
 async function eventsOf(changes: object): Promise<StreamEvent[]> {
   const events: StreamEvent[] = [];
-  const body = { ...session.request, reasoning: { ...session.request.reasoning, effort: 'low' as const }, ...changes };
+  const body = { ...session.request, input: start() as unknown as OpenAI.Responses.ResponseInput, ...changes };
   for await (const event of await client.responses.create(body)) events.push(event);
   return events;
 }
 
 /** The items of the first request. */
-function startOf({ request }: Session): Item[] {
-  return structuredClone(request.input) as unknown as Item[];
+function start(): Item[] {
+  return structuredClone(session.turns[0]?.added ?? []);
+}
+
+/** The members that the agent keeps of items of a type, or sends with them. */
+function membersOf(type: unknown): string[] {
+  const item = session.turns.flatMap(({ added }) => added).find((each) => each.type === type && 'id' in each);
+  return Object.keys(item ?? {});
 }
 
 /** Types without repeated deltas. */
@@ -78,9 +68,8 @@ function echo(response: OpenAI.Responses.Response, output: string): Item[] {
   const call = items.find(({ type }) => type === 'function_call');
   const result: Item = { type: 'function_call_output', id: `fco_${String(call?.id)}`, call_id: call?.call_id, output };
   return [...items, result].map((item) => {
-    const members = session.echoed[item.type as keyof Session['echoed']];
     // The agent keeps the summary and the encrypted reasoning, and drops its text.
-    return Object.fromEntries(members.map((name) => [name, name === 'content' ? null : item[name]]));
+    return Object.fromEntries(membersOf(item.type).map((name) => [name, name === 'content' ? null : item[name]]));
   });
 }
 
@@ -108,19 +97,120 @@ const message = [
   'output_item.done',
 ];
 
-describe('a coding agent', () => {
+describe('a recorded conversation of a coding agent', () => {
+  const model = 'tiny-llama';
+
+  beforeAll(async () => {
+    const capabilities = { ...noCapabilities, supportsReasoning: true };
+    const manifest = { capabilities };
+    platform = await startPlatform({ models: [{ contextLength: 16_384, manifest }] });
+    client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    await stopConsistently(platform);
+  });
+
+  /** Members whose values differ between two runs. */
+  const drawn = ['id', 'call_id', 'encrypted_content'];
+
+  /** An item that the agent sent back, as this service sent it now. */
+  function renew(recorded: Item, sent: Item | undefined): Item {
+    const renewed = Object.keys(recorded).map((name) => [name, name in (sent ?? {}) ? sent?.[name] : recorded[name]]);
+    return Object.fromEntries(renewed) as Item;
+  }
+
+  it('goes the same way: edits, commands, functions of namespaces, and a summary', async () => {
+    const input: Item[] = [];
+    const calls = new Map<unknown, unknown>();
+    let output: Item[] = [];
+    for (const { added, changes } of session.turns) {
+      // What the agent sends back is what the service sent last time.
+      const recorded = added.filter(isOutput);
+      expect(output.map(({ type }) => type)).toEqual(recorded.map(({ type }) => type));
+      const sent = recorded.map((item, index) => renew(item, output[index]));
+      const fixed = (item: Item) => Object.fromEntries(Object.entries(item).filter(([name]) => !drawn.includes(name)));
+      expect(sent.map(fixed)).toEqual(recorded.map(fixed));
+      for (const [index, { call_id: id }] of recorded.entries()) if (id) calls.set(id, sent[index]?.call_id);
+      for (const item of added) {
+        const place = recorded.indexOf(item);
+        if (place >= 0) input.push(sent[place] ?? item);
+        else input.push('call_id' in item ? { ...item, call_id: calls.get(item.call_id) } : item);
+      }
+      const events = await eventsOf({ model, input, ...changes });
+      expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+      const response = finalOf(events);
+      output = response.output as unknown as Item[];
+      const done = events.flatMap((event) => (event.type === 'response.output_item.done' ? [event.item] : []));
+      expect(done).toEqual(response.output);
+    }
+    expect(output).toMatchObject([{ type: 'message', status: 'completed' }]);
+    const patch = input.find(({ type }) => type === 'custom_tool_call');
+    expect(patch).toMatchObject({
+      name: 'apply_patch',
+      input: expect.stringMatching(/^\*\*\* Begin Patch\n/) as string,
+    });
+    expect(input.find(({ namespace }) => namespace)).toMatchObject({
+      namespace: 'multi_agent_v1',
+      name: 'close_agent',
+    });
+  });
+
+  it('streams the input of a custom tool as text', async () => {
+    const written = '+a "b"\n';
+    const call = JSON.stringify({ name: 'apply_patch', arguments: { input: written } });
+    const message = { role: 'user', content: `[[echo]]<tool_call>${call}</tool_call>` };
+    const events = await eventsOf({ model, input: [...start(), message] });
+    expect(sequenceOf(events)).toEqual([
+      ...opened,
+      'output_item.added',
+      'custom_tool_call_input.delta',
+      'custom_tool_call_input.done',
+      'output_item.done',
+      'completed',
+    ]);
+    const deltas = events.flatMap((event) =>
+      event.type === 'response.custom_tool_call_input.delta' ? [event.delta] : [],
+    );
+    expect(deltas.join('')).toBe(written);
+  });
+});
+
+describe('a coding agent with a model that reasons', () => {
+  beforeAll(async () => {
+    const capabilities = {
+      ...noCapabilities,
+      supportsReasoning: true,
+      supportsReasoningEffort: true,
+      reasoningEffortOptions: ['none', 'low', 'high'],
+    };
+    const chatTemplate =
+      "{% for m in messages %}{{ m.reasoning_content | default('') }}{{ m.content }}{% endfor %}" +
+      '{% if enable_thinking is not defined or enable_thinking %}<think>\n{% endif %}';
+    const manifest = { capabilities, reasoning: { budgets: { low: 6, high: 12 } } };
+    const thinker = { id: 'tiny-thinker', contextLength: 16_384, chatTemplate, manifest };
+    platform = await startPlatform({ engine: 'text', models: [thinker] });
+    client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    await stopConsistently(platform);
+  });
+
+  const model = 'tiny-thinker';
+  const ask = (changes: object) =>
+    eventsOf({ model, reasoning: { ...session.request.reasoning, effort: 'low' }, ...changes });
+
   it('probes the service with an empty input', async () => {
     const { stream: _stream, tools: _tools, tool_choice: _choice, include: _include, ...rest } = session.request;
-    const probe = { ...rest, stream: false as const, input: [], max_output_tokens: 1, reasoning: null };
+    const probe = { ...rest, model, stream: false as const, input: [], max_output_tokens: 1, reasoning: null };
     const response = await client.responses.create(probe);
     expect([response.object, response.usage?.output_tokens]).toEqual(['response', 1]);
   });
 
   it('goes through rounds of reasoning, a call and its result, with an exact sequence of events', async () => {
-    const input = startOf(session);
+    const input = start();
     let sent = 0;
-    for (const output of session.outputs) {
-      const events = await eventsOf({
+    for (const output of ['Process exited with code 0\nOutput:\none\n', '']) {
+      const events = await ask({
         input,
         tool_choice: { type: 'function', name: 'get_goal' },
         parallel_tool_calls: false,
@@ -148,37 +238,40 @@ describe('a coding agent', () => {
       sent = response.usage?.input_tokens ?? 0;
       input.push(...echo(response, output));
     }
-    const events = await eventsOf({ input, tool_choice: 'none', max_output_tokens: 30 });
+    const events = await ask({ input, tool_choice: 'none', max_output_tokens: 30 });
     expect(sequenceOf(events)).toEqual([...opened, ...reasoning, ...message, 'incomplete']);
     expect(finalOf(events).incomplete_details).toEqual({ reason: 'max_output_tokens' });
     expect(finalOf(events).usage?.input_tokens).toBeGreaterThan(0);
   });
 
-  it('gets its functions back, and a warning for each tool that is skipped', async () => {
-    const response = finalOf(await eventsOf({ tool_choice: 'none', max_output_tokens: 12 }));
+  it('gets its tools back, and a warning for each that is skipped or not enforced', async () => {
+    const response = finalOf(await ask({ tool_choice: 'none', max_output_tokens: 12 }));
     const { warnings, tools } = response as unknown as { warnings: { param: string; code: string }[]; tools: Item[] };
-    const given = session.request.tools ?? [];
-    const isFunction = ({ type }: { type: string }) => type === 'function';
-    expect(tools).toEqual(given.filter(isFunction));
-    const skipped = given.flatMap((tool, index) => (isFunction(tool) ? [] : [`tools[${index}]`]));
-    expect(skipped.length).toBe(2);
-    expect(warnings.map(({ param }) => param)).toEqual(skipped);
+    const given = (session.request.tools ?? []) as unknown as Item[];
+    expect(tools).toEqual(given.filter(({ type }) => type !== 'web_search'));
+    expect(warnings.map(({ code, param }) => [code, param])).toEqual([
+      ['tool_format_not_enforced', 'tools[3].format'],
+      // No provider of searches is configured, and the agent names the tool in every request.
+      ['tool_skipped', 'tools[9]'],
+    ]);
+    const calls = ['apply_patch', 'multi_agent_v1'];
+    expect(tools.flatMap(({ name }) => (calls.includes(String(name)) ? [name] : []))).toEqual(calls);
     expect(response.instructions).toBeNull();
     expect(response.prompt_cache_key).toBe(session.request.prompt_cache_key);
   });
 
   it('may send its rules as instructions instead', async () => {
-    const input = startOf(session).slice(1);
+    const input = start().slice(1);
     const response = finalOf(
-      await eventsOf({ input, instructions: 'You are a coding agent.', tool_choice: 'none', max_output_tokens: 12 }),
+      await ask({ input, instructions: 'You are a coding agent.', tool_choice: 'none', max_output_tokens: 12 }),
     );
     expect(response.instructions).toBe('You are a coding agent.');
   });
 
   it('is refused the reasoning of another service by its field', async () => {
     const foreign = { type: 'reasoning', id: 'rs_1', summary: [], content: null, encrypted_content: 'gAAAAABo' };
-    const input = [...startOf(session), foreign];
-    await expect(eventsOf({ input })).rejects.toMatchObject({
+    const input = [...start(), foreign];
+    await expect(ask({ input })).rejects.toMatchObject({
       status: 400,
       param: `input[${input.length - 1}].encrypted_content`,
     });

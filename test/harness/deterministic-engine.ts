@@ -21,7 +21,7 @@ import type {
  * - `delay=MS`: pause between two tokens (default 0)
  * - `think=N`: the first N tokens are in a think block
  * - `cached=N`: prompt tokens reported as found in a cached prefix
- * - `echo`: the output is the message itself, without the directive
+ * - `echo`: the output is the message itself, without the directive; `<tool_call>{…}</tool_call>` in it is a call
  * - `crash=N`: the process dies by SIGKILL after N tokens (default 0)
  * - `abort=N`: the same by SIGABRT, like a native library that aborts
  * - `segv=N`: the same by SIGSEGV
@@ -192,7 +192,10 @@ export class DeterministicEngine implements TextGenerationEngine {
     this.promptTotal += promptTokens;
     const { prompt } = request;
     const reported = 'tokenIds' in prompt && prompt.reportsText === true ? { promptText: text } : {};
-    this.pendingEvents.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens, ...reported }]);
+    // The message may hold calls.
+    const called =
+      request.tools !== undefined && directives.echo !== undefined ? { toolStyle: 'generic' as const } : {};
+    this.pendingEvents.push([request.id, { type: 'prompt-ready', promptTokens, cachedTokens, ...reported, ...called }]);
   }
 
   private advance(active: ActiveRequest, now: number): void {
