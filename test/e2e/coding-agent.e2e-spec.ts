@@ -34,7 +34,7 @@ let client: OpenAI;
 /** The events of a request of the agent. */
 async function eventsOf(changes: object): Promise<StreamEvent[]> {
   const events: StreamEvent[] = [];
-  const body = { ...session.request, input: start(), ...changes } as typeof session.request;
+  const body = { ...session.request, input: start() as unknown as OpenAI.Responses.ResponseInput, ...changes };
   for await (const event of await client.responses.create(body)) events.push(event);
   return events;
 }
