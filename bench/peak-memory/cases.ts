@@ -1,4 +1,4 @@
-import type { HostSupervisor } from '#inference/host';
+import type { HostLoadOptions, HostSupervisor } from '#inference/host';
 import type { ModelManifest } from '#model-registry/manifest';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import {
@@ -36,6 +36,8 @@ export interface PeakCase {
   pixels: number;
   /** Images of a run; default: one. */
   frames?: number;
+  /** How the host of the model is loaded: given by its first case. */
+  use?: Pick<HostLoadOptions, 'slots' | 'contextLength' | 'cacheTokens'>;
   /** Most MB beside the weights, for a family without an estimate: the measured peak and about a fifth. */
   limit?: number;
 }
@@ -137,7 +139,12 @@ function music(seconds: number, limit: number): PeakCase {
 /** Conversations that are answered together. */
 function conversations(
   model: string,
-  { count, words, limit }: { count: number; words: number; limit: number },
+  {
+    count,
+    words,
+    answer = 8,
+    ...rest
+  }: { count: number; words: number; answer?: number } & Pick<PeakCase, 'limit' | 'use'>,
 ): PeakCase {
   const run: PeakCase['run'] = async (host) => {
     const ask = (index: number) =>
@@ -148,7 +155,7 @@ function conversations(
           prompt: { messages: [{ role: 'user', content: `${index} ${'word '.repeat(words)}` }] },
           n: 1,
           sampling: { temperature: 0, seed: index },
-          maxTokens: 8,
+          maxTokens: answer,
           stop: [],
           stopTokenIds: [],
           topLogprobs: null,
@@ -157,7 +164,12 @@ function conversations(
       );
     await Promise.all(Array.from({ length: count }, (_, index) => ask(index)));
   };
-  return { model, label: `${count} × ${words} words`, run, pixels: 0, limit };
+  return { model, label: `${count} × ${words} words`, run, pixels: 0, ...rest };
+}
+
+/** Requests of a text model, each as long as its context. */
+function rows(slots: number, contextLength: number): NonNullable<PeakCase['use']> {
+  return { slots, contextLength, cacheTokens: slots * contextLength };
 }
 
 /** Small and large inputs of every family, up to what the routes accept. */
@@ -193,6 +205,7 @@ export const peakCases: readonly PeakCase[] = [
   animation([32, 32], 100),
   animation([32, 32], 400),
   music(4, 100),
-  conversations('tinyllama-1.1b-chat', { count: 1, words: 1_900, limit: 630 }),
-  conversations('tinyllama-1.1b-chat', { count: 16, words: 900, limit: 630 }),
+  conversations('stories-15m', { count: 32, words: 110, answer: 120, use: rows(32, 256) }),
+  conversations('minimind2-small', { count: 4, words: 1_000, answer: 40, use: rows(4, 1_100) }),
+  conversations('tinyllama-1.1b-chat', { count: 4, words: 450, answer: 20, use: rows(4, 512) }),
 ];

@@ -52,8 +52,7 @@ export async function draftAdapter(
     facts: {
       summary: `LoRA of rank ${ranks.join(', ')} on ${projections.length} linear layers of ${base.id}`,
       weightsBytes: bytes,
-      cacheBytes: null,
-      cacheTokens: 0,
+      decoder: null,
     },
   };
 }

@@ -36,7 +36,10 @@ describe('draftManifest of a GGUF file', () => {
     });
     const { shape } = tinyDecoder('llama', 1);
     expect(facts.summary).toContain('llama, 0.1 M parameters, GGUF with F32');
-    expect(facts.cacheBytes).toBe(8 * shape.layers * shape.keyValueHeads * shape.headSize * facts.cacheTokens);
+    expect(facts.decoder).toMatchObject({
+      size: { cacheBytesPerToken: 8 * shape.layers * shape.keyValueHeads * shape.headSize, heads: shape.heads },
+      use: { slots: 8, cacheTokens: 8 * shape.contextLength },
+    });
   });
 
   it('takes another precision and context', async () => {

@@ -5,7 +5,7 @@ import type { WeightFormat } from './convert/conversion-options.js';
 import type { Draft, DraftFacts, DraftOptions } from './draft.js';
 import { draftAdapter } from './draft-adapter.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
-import { cacheBytes, convertedBytes, type GgufDescription } from './source/gguf-description.js';
+import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import { storedBytes } from './source/safetensors-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
 import type { SourceSettings } from './source/source-settings.js';
@@ -82,8 +82,7 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
     facts: {
       summary: `${type}${found.converts ? 'safetensors, served as float32' : `ONNX graph ${found.graphFile}`}`,
       weightsBytes: bytes,
-      cacheBytes: null,
-      cacheTokens: found.kind === 'decoder' ? draftSlots * contextLength : 0,
+      decoder: null,
     },
   };
 }
@@ -152,8 +151,10 @@ function decoderFacts(found: GgufDescription, { kind, weights, bytes, contextLen
   return {
     summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${weights}`,
     weightsBytes: bytes,
-    cacheBytes: cacheBytes(found, { slots: draftSlots, tokens: draftSlots * contextLength }),
-    cacheTokens: draftSlots * contextLength,
+    decoder: {
+      size: decoderSize(found, { weights, storedBytes: bytes, contextLength }),
+      use: { slots: draftSlots, contextLength, cacheTokens: draftSlots * contextLength },
+    },
   };
 }
 

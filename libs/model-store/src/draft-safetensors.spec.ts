@@ -55,7 +55,7 @@ describe('draftManifest of safetensors', () => {
     expect(facts.summary).toBe('llama, 0.0 M parameters, safetensors with BF16; served as float32');
     // Nothing is tied: all weights in float32, and the rotary tables.
     expect(facts.weightsBytes).toBe(4 * 34_720 + 4 * 8 * 256);
-    expect(facts.cacheBytes).toBe(8 * 2 * 2 * 8 * facts.cacheTokens);
+    expect(facts.decoder?.size.cacheBytesPerToken).toBe(8 * 2 * 2 * 8);
   });
 
   it('takes other weights and another context', async () => {

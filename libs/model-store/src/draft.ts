@@ -1,4 +1,5 @@
 import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
+import type { DecoderSize, DecoderUse } from '#platform/memory';
 import type { WeightFormat } from './convert/conversion-options.js';
 import type { InstalledModel } from './installed-models.js';
 
@@ -36,8 +37,6 @@ export interface DraftFacts {
   summary: string;
   /** Size of the files after installation. */
   weightsBytes: number;
-  /** Memory for the keys and values of all requests; null if the source does not say. */
-  cacheBytes: number | null;
-  /** Tokens that all requests together can keep. */
-  cacheTokens: number;
+  /** What the memory of a decoder depends on, and how the manifest uses it; null if the source does not say. */
+  decoder: { size: DecoderSize; use: DecoderUse } | null;
 }

@@ -1,9 +1,8 @@
 import { totalmem } from 'node:os';
 import { PlatformError } from '#common';
-import { type Draft, formatBytes } from '#model-store';
+import { decoderMemory, type DecoderMemory, peakBytes, runtimeBytes } from '#platform/memory';
+import { type Draft, type DraftFacts, formatBytes } from '#model-store';
 
-/** Of each model host, beside weights and cache. */
-export const hostBytes = 96 * 1024 * 1024;
 /** The default of `SLUICE_MEMORY_BUDGET`. */
 const usableShare = 0.9;
 
@@ -14,28 +13,44 @@ export function usableBytes(): number {
 
 /** What a source holds and what serving it takes, for the operator. */
 export function factsOf({ manifest, facts }: Draft): string[] {
-  const { cacheBytes, cacheTokens } = facts;
   if (manifest.adapterOf !== undefined) {
     const memory = `memory: ${formatBytes(facts.weightsBytes)} beside ${manifest.adapterOf}`;
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
-  const cache =
-    cacheBytes === null || cacheTokens === 0
-      ? ''
-      : `, up to ${formatBytes(cacheBytes)} for the ${cacheTokens} tokens of all requests`;
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
-  return [
-    `${manifest.id}: ${facts.summary}${context}`,
-    `memory: ${formatBytes(facts.weightsBytes + hostBytes)} for weights and process${cache}`,
+  return [`${manifest.id}: ${facts.summary}${context}`, `memory: ${describeMemory(facts)}`];
+}
+
+function describeMemory(facts: DraftFacts): string {
+  const { weightsBytes, decoder } = facts;
+  if (decoder === null) return `${formatBytes(weightsBytes + runtimeBytes)} for weights and process, beside requests`;
+  const { size, use } = decoder;
+  const memory = decoderMemory(size, use);
+  const parts: [keyof DecoderMemory, string][] = [
+    ['process', 'for the process'],
+    ['weights', 'for weights'],
+    ['cache', `for the ${use.cacheTokens} tokens of ${use.slots} requests`],
+    ['cacheCopies', 'for copies of those that end'],
+    ['prefill', 'while prompts are computed'],
+    ['logits', 'for scores of tokens'],
   ];
+  const terms = parts.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
+  return `${formatBytes(leastBytes(facts))} with one request, up to ${formatBytes(peakBytes(memory))}: ${terms}`;
 }
 
 /** A model is served by one device. Refuses what this machine can never hold. */
 export function assertFitsMachine({ manifest, facts }: Draft): void {
-  const needed = facts.weightsBytes + hostBytes;
+  const needed = leastBytes(facts);
   const usable = usableBytes();
   if (needed <= usable) return;
   const sizes = `it needs ${formatBytes(needed)}, and models may use ${formatBytes(usable)} of this machine's memory`;
-  const ways = 'choose smaller --weights, or add it with --register and install it on a larger worker';
+  const ways = 'choose smaller --weights or --context, or add it with --register and install it on a larger worker';
   throw new PlatformError('INVALID_REQUEST', `${manifest.id} does not fit one device: ${sizes}; ${ways}.`);
+}
+
+/** What one request of the whole context takes. */
+function leastBytes({ weightsBytes, decoder }: DraftFacts): number {
+  if (decoder === null) return weightsBytes + runtimeBytes;
+  const { size, use } = decoder;
+  return peakBytes(decoderMemory(size, { ...use, slots: 1, cacheTokens: use.contextLength }));
 }

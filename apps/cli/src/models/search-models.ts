@@ -1,8 +1,9 @@
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
+import { runtimeBytes } from '#platform/memory';
 import { type CatalogueEntry, catalogueMemory, cataloguePurposes, formatBytes, loadCatalogue } from '#model-store';
 import type { CliContext } from '../cli-context.js';
-import { hostBytes, usableBytes } from './draft-facts.js';
+import { usableBytes } from './draft-facts.js';
 import { findKnownModels, type KnownModel } from './known-models.js';
 
 export interface SearchOptions {
@@ -101,7 +102,7 @@ const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogueEntry['purp
 };
 
 function ofManifest({ manifest, installed }: KnownModel, usable: number): FoundModel {
-  const memoryBytes = (manifest.installedBytes ?? 0) + hostBytes;
+  const memoryBytes = (manifest.installedBytes ?? 0) + runtimeBytes;
   return {
     id: manifest.id,
     name: manifest.name,
@@ -125,7 +126,7 @@ function ofManifest({ manifest, installed }: KnownModel, usable: number): FoundM
 
 function ofEntry(entry: CatalogueEntry, { isInstalled, usable }: { isInstalled: boolean; usable: number }): FoundModel {
   const { weightsBytes, cacheBytesPerToken } = catalogueMemory(entry);
-  const memoryBytes = Math.round(weightsBytes) + hostBytes;
+  const memoryBytes = Math.round(weightsBytes) + runtimeBytes;
   return {
     id: entry.id,
     name: entry.name,

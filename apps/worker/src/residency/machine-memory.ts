@@ -1,6 +1,8 @@
 import type { MemoryBudgetSetting } from '#platform/config';
 import { mainMemoryBytes } from '#platform/devices';
+import { runtimeBytes } from '#platform/memory';
 import type { InstalledModel } from '../models-folder.js';
+import { textMemory } from './text-memory.js';
 import { weightsBytes } from './weights-size.js';
 import type { GraphicsMemory } from './graphics-memory.js';
 import type { DeviceBytes } from './residency-plan.js';
@@ -26,9 +28,6 @@ export interface MachineMemory {
 
 /** The rest is left for the worker, ffmpeg and temporary buffers. */
 const defaultShare = 0.9;
-
-/** Memory of a host besides its weights, in bytes: runtime libraries, tokenizer, buffers. */
-const hostBytes = 96 * 2 ** 20;
 
 /** Memory of this machine: main memory or its cgroup limit, and the first GPU or MIG slice if any. */
 export class LocalMachineMemory implements MachineMemory {
@@ -62,7 +61,15 @@ export class LocalMachineMemory implements MachineMemory {
     const bytes = await weightsBytes(model);
     const [first] = this.options.providers;
     const isOnGraphics = first === 'cuda' && (await this.devices()).cuda !== undefined;
-    return isOnGraphics ? { cpu: hostBytes, cuda: bytes } : { cpu: hostBytes + bytes };
+    if (isOnGraphics) return { cpu: runtimeBytes, cuda: bytes };
+    const text = await textMemory(model);
+    if (text === null) return { cpu: runtimeBytes + bytes };
+    const { adapters = [] } = model;
+    const beside = await Promise.all(adapters.map(weightsBytes));
+    const more = beside.reduce((sum, each) => sum + each, 0);
+    // A model whose cache could outgrow the budget has it to itself.
+    const { cpu: budget = Infinity } = await this.budgets();
+    return { cpu: Math.max(text.leastBytes, Math.min(text.fullBytes, budget)) + more };
   }
 
   async measure({ pid, provider, residentBytes }: LoadedHost): Promise<DeviceBytes | null> {

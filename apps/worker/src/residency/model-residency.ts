@@ -165,9 +165,17 @@ export class ModelResidency {
       const { provider, residentBytes } = host.report;
       const size = await this.options.machine.measure({ pid: host.pid, provider, residentBytes });
       if (size === null) continue;
-      this.sizes.set(keyOf(model), size);
+      this.sizes.set(keyOf(model), await this.withCache(model, size));
       this.idleSizes.set(keyOf(model), smaller(size, this.idleSizes.get(keyOf(model))));
     }
+  }
+
+  /** The cache of a text model grows with its requests, and is not there yet when it has just been loaded. */
+  private async withCache(model: InstalledModel, measured: DeviceBytes): Promise<DeviceBytes> {
+    if (model.manifest.type !== 'text') return measured;
+    const estimated = await this.options.machine.estimate(model).catch((): DeviceBytes => ({}));
+    const larger = ([device, bytes]: [string, number]) => [device, Math.max(bytes, estimated[device] ?? 0)] as const;
+    return Object.fromEntries(Object.entries(measured).map(larger));
   }
 
   private async modelOf({ model, pinned }: WantedModel, served: ServedModel | undefined): Promise<ResidencyModel> {

@@ -1,11 +1,4 @@
-import {
-  type StoredTensor,
-  readOnnxModel,
-  type WireField,
-  memoryAccess,
-  readFields,
-  varintsOf,
-} from '../onnx/index.js';
+import { decodeNode, type GraphNode, memoryAccess, readOnnxModel, type StoredTensor } from '../onnx/index.js';
 import { invalidFile } from '../convert/invalid-file.js';
 
 /** A linear layer of a base model that adapters may add to. */
@@ -43,14 +36,6 @@ const weightPattern = new RegExp(`^layers\\.\\d+\\.(?:${adaptedParts.join('|')})
 
 /** Graphs of our converters keep large weights in another file. */
 export const maxGraphBytes = 256 * 1024 * 1024;
-
-interface GraphNode {
-  operator: string;
-  inputs: string[];
-  outputs: string[];
-  /** Attributes that are whole numbers. */
-  integers: Record<string, number>;
-}
 
 /**
  * Finds the linear layers of a graph. Throws `INVALID_MODEL` for one that no converter of this project wrote in the
@@ -120,30 +105,4 @@ class SiteFinder {
     if (node === undefined || output === undefined || input === undefined) return null;
     return { ...site, input, output, node };
   }
-}
-
-const nodeFields = { input: 1, output: 2, operator: 4, attribute: 5 } as const;
-const attributeFields = { name: 1, integer: 3 } as const;
-
-async function decodeNode(encoded: Uint8Array): Promise<GraphNode> {
-  const node: GraphNode = { operator: '', inputs: [], outputs: [], integers: {} };
-  for await (const field of readFields(memoryAccess(encoded))) {
-    if (field.number === nodeFields.input) node.inputs.push(textOf(encoded, field));
-    if (field.number === nodeFields.output) node.outputs.push(textOf(encoded, field));
-    if (field.number === nodeFields.operator) node.operator = textOf(encoded, field);
-    if (field.number !== nodeFields.attribute) continue;
-    const attribute = encoded.subarray(field.start, field.start + field.length);
-    let name = '';
-    for await (const part of readFields(memoryAccess(attribute))) {
-      if (part.number === attributeFields.name) name = textOf(attribute, part);
-      if (part.number === attributeFields.integer && part.wire === 0) {
-        node.integers[name] = Number(varintsOf(part, attribute)[0]);
-      }
-    }
-  }
-  return node;
-}
-
-function textOf(bytes: Uint8Array, { start, length }: WireField): string {
-  return Buffer.from(bytes.subarray(start, start + length)).toString('utf8');
 }

@@ -1,3 +1,4 @@
+export { decodeNode, type GraphNode } from './graph-node.js';
 export { bytesOf, GraphBuilder, type ValueName } from './graph-builder.js';
 export { encodeInitializer, encodeInput, encodeNode } from './graph-encoder.js';
 export { writeOnnxModel, type WriteModelOptions } from './onnx-model.writer.js';

@@ -48,6 +48,7 @@ export async function* readFields(
     const cursor = new Cursor(window, position - windowStart);
     const key = Number(cursor.varint());
     const wire = key & 7;
+    if (key >>> 3 === 0) throw new RangeError('a field has no number');
     const value = wire === 0 ? cursor.varint() : 0n;
     const length = contentLength(wire, cursor);
     const content = windowStart + cursor.offset;

@@ -6,13 +6,14 @@ import { ggufInteger, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { linearFormat } from '../convert/conversion-options.js';
+import { cacheBytes } from '#platform/memory';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { emitSplitDecoder } from '../convert/decoder/split-decoder.js';
 import { readGgufHeader } from '../convert/gguf/gguf-reader.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
 import { InputFile } from '../convert/input-file.js';
 import { initializerBytes } from '../onnx/onnx-types.js';
-import { cacheBytes, convertedBytes, describeGguf } from './gguf-description.js';
+import { convertedBytes, describeGguf } from './gguf-description.js';
 
 let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'description-'))));

@@ -1,4 +1,4 @@
-import { windowCachePositions } from '#platform/memory';
+import { addedBlockBytes, type DecoderSize } from '#platform/memory';
 import type { ByteSource } from '../convert/byte-source.js';
 import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
@@ -29,6 +29,9 @@ export interface GgufDescription {
   cacheBytesPerToken: number;
   /** The same in layers with a window of `size` tokens; null without such layers. */
   windowCache: { size: number; bytesPerToken: number } | null;
+  /** Heads of the queries. */
+  heads: number;
+  vocabularySize: number;
   /** Values of the embeddings, and as many of the output layer, which is stored apart after the conversion. */
   vocabularyValues: number;
   /** The file stores embeddings and output layer as one. */
@@ -68,6 +71,8 @@ export function sizesOf(shape: DecoderShape) {
     contextLength: shape.contextLength,
     cacheBytesPerToken: (shape.layers - windowed) * bytesPerLayer,
     windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
+    heads: shape.heads,
+    vocabularySize: shape.vocabularySize,
     vocabularyValues: shape.hiddenSize * shape.vocabularySize,
     tiedHead: shape.tiedHead,
     rotaryBytesPerToken: rotaryBytes(shape),
@@ -83,25 +88,49 @@ export function rotaryBytes({ rotary, attention }: DecoderShape): number {
   return tables * rotary.dimensions * Float32Array.BYTES_PER_ELEMENT;
 }
 
-/** Size of the converted files. Embeddings are stored in half precision, except beside weights in float32. */
+/** Embeddings are stored in half precision, except beside weights in float32. */
+function embeddingBytes(weights: WeightFormat): number {
+  return weights === 'float32' ? 4 : 2;
+}
+
+/** Size of the converted files. */
 export function convertedBytes(
   { parameters, vocabularyValues, tiedHead, rotaryBytesPerToken }: GgufDescription,
   { weights, contextLength }: { weights: WeightFormat; contextLength: number },
 ): number {
   const head = weights === 'int4' ? 'int8' : weights;
   const body = parameters - vocabularyValues * (tiedHead ? 1 : 2);
-  const bytesPerEmbedding = weights === 'float32' ? 4 : 2;
-  const vocabulary = vocabularyValues * (bytesPerEmbedding + bytesPerValue[head]);
+  const vocabulary = vocabularyValues * (embeddingBytes(weights) + bytesPerValue[head]);
   return Math.round(vocabulary + body * bytesPerValue[weights] + rotaryBytesPerToken * contextLength);
 }
 
-/** Memory for the keys and values of all rows, which have `tokens` positions together. */
-export function cacheBytes(
-  { cacheBytesPerToken, windowCache }: Pick<GgufDescription, 'cacheBytesPerToken' | 'windowCache'>,
-  rows: { slots: number; tokens: number },
-): number {
-  const whole = cacheBytesPerToken * rows.tokens;
-  return windowCache ? whole + windowCache.bytesPerToken * windowCachePositions(windowCache.size, rows) : whole;
+/** Bytes that a weight takes in memory beside those of the file: blocks have 32. */
+const addedBytesPerValue: Record<WeightFormat, number> = {
+  int4: addedBlockBytes / 32,
+  int8: addedBlockBytes / 32,
+  'int8-channel': 0,
+  float32: 0,
+};
+
+/** What the memory of the converted model depends on; `storedBytes` are those of its files. */
+export function decoderSize(
+  found: GgufDescription,
+  { weights, storedBytes, contextLength }: { weights: WeightFormat; storedBytes: number; contextLength: number },
+): DecoderSize {
+  const { parameters, vocabularyValues, tiedHead, heads, vocabularySize, cacheBytesPerToken, windowCache } = found;
+  const head = weights === 'int4' ? 'int8' : weights;
+  const body = parameters - vocabularyValues * (tiedHead ? 1 : 2);
+  const added = body * addedBytesPerValue[weights] + vocabularyValues * addedBytesPerValue[head];
+  // Embeddings and the tables of rotations are mapped, and few of their rows are read.
+  const mapped = vocabularyValues * embeddingBytes(weights) + found.rotaryBytesPerToken * contextLength;
+  return {
+    weightsBytes: Math.round(storedBytes + added - mapped),
+    largestBytes: Math.round(vocabularyValues * bytesPerValue[head]),
+    heads,
+    vocabularySize,
+    cacheBytesPerToken,
+    windowCache,
+  };
 }
 
 function storedTypes(header: GgufHeader): string {

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ModelManifest } from '#model-registry/manifest';
+import { FakeGraphicsMemory } from '#test/fake-machine-memory';
+import { buildTinyModel } from '#test/tiny-models';
+import type { InstalledModel } from '../models-folder.js';
+import { LocalMachineMemory } from './machine-memory.js';
+
+const mebibyte = 2 ** 20;
+
+let directory: string;
+let manifest: ModelManifest;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'text-memory-'));
+  manifest = await buildTinyModel(directory);
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+/** Memory of the tiny model with a cache of `cacheTokens`, on a machine with a budget. */
+async function estimate(cacheTokens: number, budgetBytes: number): Promise<number> {
+  const settings = [{ device: 'cpu', bytes: budgetBytes }];
+  const graphics = new FakeGraphicsMemory(null);
+  const machine = new LocalMachineMemory({ settings, providers: ['cpu'], graphics, mainBytes: 2 ** 40 });
+  const slots = cacheTokens / 256;
+  const model: InstalledModel = { manifest: { ...manifest, slots, cacheTokens }, directory, version: '1' };
+  return (await machine.estimate(model)).cpu ?? 0;
+}
+
+describe('the memory of a text model', () => {
+  it('has room for its whole cache before the first request', async () => {
+    const [small, large] = [await estimate(2_560, 2 ** 40), await estimate(2_560_000, 2 ** 40)];
+    expect(small).toBeGreaterThan(128 * mebibyte);
+    // Two layers of two heads of 16, keys and values of 4 bytes, and a third of them as copies.
+    const cacheBytes = 2_560_000 * 2 * 2 * 2 * 16 * 4;
+    expect(large - small).toBeGreaterThan(cacheBytes);
+  });
+
+  it('is at most the budget, unless one request does not fit', async () => {
+    expect(await estimate(2_560_000, 400 * mebibyte)).toBe(400 * mebibyte);
+    expect(await estimate(2_560_000, mebibyte)).toBeGreaterThan(128 * mebibyte);
+  });
+});

@@ -1,0 +1,1 @@
+export { readDecoderSize } from './read-decoder-size.js';

@@ -1,0 +1,80 @@
+import { addedBlockBytes, type DecoderSize } from '#platform/memory';
+import { InputFile } from '../convert/input-file.js';
+import { decodeNode, type GraphNode, readOnnxModel, type StoredModel, type StoredTensor } from '../onnx/index.js';
+
+/** Bytes of a value by `TensorProto.DataType`; 4-bit codes are packed in bytes. */
+const bytesByType: Readonly<Record<number, number>> = {
+  1: 4,
+  2: 1,
+  3: 1,
+  6: 4,
+  7: 8,
+  9: 1,
+  10: 2,
+  16: 2,
+  21: 0.5,
+  22: 0.5,
+};
+
+/** Smaller tables may be copied by the runtime. */
+const leastMappedBytes = 2 ** 20;
+
+/**
+ * Reads from the graph of an installed decoder what its memory depends on. Null for a graph that no converter of this
+ * project wrote in the layout `split`.
+ */
+export async function readDecoderSize(folder: string, graphFile: string): Promise<DecoderSize | null> {
+  const file = await InputFile.open(folder, graphFile);
+  try {
+    const model = await readOnnxModel(file, { allowsExternal: true });
+    return sizeOf(model, await Promise.all(model.nodes.map(decodeNode)));
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+const pastPattern = /^past(?:_key_values)?\.\d+\.(?:key|value)$/;
+
+function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly GraphNode[]): DecoderSize | null {
+  // Other layouts keep two or more caches of a row, as long as V8 does not collect them.
+  if (!inputs.some(({ name }) => name === 'past_lens')) return null;
+  const pasts = inputs.filter(({ name }) => pastPattern.test(name));
+  const vocabularySize = Number(outputs.find(({ name }) => name === 'logits')?.dimensions.at(-1));
+  if (pasts.length === 0 || !Number.isInteger(vocabularySize)) return null;
+  const size = { cacheBytesPerToken: 0, windowCache: null as DecoderSize['windowCache'] };
+  for (const { type, dimensions } of pasts) {
+    const [, heads, positions, headSize] = dimensions;
+    const bytes = Number(heads) * Number(headSize) * (bytesByType[type] ?? 4);
+    const window = Number(/^window_(\d+)$/.exec(String(positions))?.[1]);
+    if (Number.isNaN(window)) size.cacheBytesPerToken += bytes;
+    else size.windowCache = { size: window, bytesPerToken: (size.windowCache?.bytesPerToken ?? 0) + bytes };
+  }
+  const heads = Math.max(0, ...nodes.map(({ integers }) => integers['num_heads'] ?? 0));
+  return { ...size, ...weightsOf(initializers, nodes), heads, vocabularySize };
+}
+
+/** Tables of which only rows are gathered are mapped, and hardly read. */
+function weightsOf(
+  initializers: readonly StoredTensor[],
+  nodes: readonly GraphNode[],
+): Pick<DecoderSize, 'weightsBytes' | 'largestBytes'> {
+  const tables = new Set(nodes.filter(({ operator }) => operator === 'Gather').map(({ inputs }) => inputs[0]));
+  for (const { operator, inputs } of nodes) if (operator !== 'Gather') for (const name of inputs) tables.delete(name);
+  const bytes = initializers
+    .filter((tensor) => !tables.has(tensor.name) || bytesOf(tensor) < leastMappedBytes)
+    .map(bytesOf);
+  const added = nodes.map(addedBytesOf).reduce((sum, each) => sum + each, 0);
+  return { weightsBytes: bytes.reduce((sum, each) => sum + each, added), largestBytes: Math.max(0, ...bytes) };
+}
+
+function addedBytesOf({ operator, integers }: GraphNode): number {
+  const { K: inputs = 0, N: outputs = 0, block_size: blockSize = 32 } = integers;
+  return operator === 'MatMulNBits' ? addedBlockBytes * outputs * Math.ceil(inputs / blockSize) : 0;
+}
+
+function bytesOf({ type, dimensions }: StoredTensor): number {
+  return dimensions.reduce((product, size) => product * size, bytesByType[type] ?? 4);
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { cacheBytes, decoderMemory, type DecoderSize, peakBytes } from './decoder-memory.js';
+
+const mebibyte = 2 ** 20;
+
+/** TinyLlama in 4 bits: 22 layers, 32 heads of 64, 4 of keys and values, 32,000 tokens. */
+const tinyLlama: DecoderSize = {
+  weightsBytes: 934e6,
+  largestBytes: 65_536_000,
+  heads: 32,
+  vocabularySize: 32_000,
+  cacheBytesPerToken: 2 * 22 * 4 * 64 * 4,
+  windowCache: null,
+};
+
+describe('the memory of a decoder', () => {
+  it('is the sum of its terms', () => {
+    const memory = decoderMemory(tinyLlama, { slots: 4, contextLength: 1_024, cacheTokens: 4_096 });
+    expect(memory).toEqual({
+      process: 128 * mebibyte + 32_000 * 900,
+      weights: 934e6,
+      loading: 65_536_000,
+      cache: 45_056 * 4_096,
+      cacheCopies: (45_056 * 4_096) / 3,
+      prefill: 4 * 32 * 64 * 1_088 * 4,
+      logits: 4 * 4 * 32_000 * 4,
+    });
+    const used = memory.cache + memory.cacheCopies + memory.prefill + memory.logits;
+    expect(peakBytes(memory)).toBe(memory.process + memory.weights + used);
+  });
+
+  it('is highest while the model loads, if little is kept afterwards', () => {
+    const memory = decoderMemory(tinyLlama, { slots: 1, contextLength: 16, cacheTokens: 16 });
+    expect(memory.cacheCopies).toBe(0);
+    expect(peakBytes(memory)).toBe(memory.process + memory.weights + memory.loading);
+  });
+
+  it('counts no more tokens than all requests can have, and no more than the cache takes', () => {
+    const tokensOf = (slots: number, contextLength: number, cacheTokens: number) =>
+      decoderMemory(tinyLlama, { slots, contextLength, cacheTokens }).cache / tinyLlama.cacheBytesPerToken;
+    expect([tokensOf(2, 100, 1_000), tokensOf(20, 100, 1_000)]).toEqual([200, 1_000]);
+  });
+
+  it('follows the window of the layers that have one', () => {
+    const half = { cacheBytesPerToken: 100, windowCache: { size: 128, bytesPerToken: 100 } };
+    const rows = { slots: 1, tokens: 1e6 };
+    expect(cacheBytes(half, rows)).toBeGreaterThan(1e8);
+    expect(cacheBytes(half, rows)).toBeLessThan(1.2e8);
+  });
+});
