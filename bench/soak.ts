@@ -14,8 +14,8 @@ import { largeUploads } from './soak/uploads.js';
 const { minutes, parallel } = benchOptions(
   `node dist/bench/soak.js [options]
 
-Large uploads to the whole platform on tiny models of the real engine, one after another. Prints the memory of every
-process after a first round of each, every minute, and at the end. Fails when one has more than 1.3 times its memory.`,
+Large uploads to the whole platform on tiny models of the real engine, several at once. Prints the memory of every
+process after two minutes of them, every minute, and at the end. Fails when one has more than 1.3 times its memory.`,
   {
     minutes: { value: 'N', about: 'length of the load', default: 15 },
     parallel: { value: 'N', about: 'requests at once', default: 2 },
@@ -24,8 +24,13 @@ process after a first round of each, every minute, and at the end. Fails when on
 
 /** Maximum memory at the end over that at the start. */
 const maxGrowth = 1.3;
-/** Time without requests before a measurement, in ms. */
-const restMs = 15_000;
+/**
+ * Load before the first measurement, in ms, as heavy as the one that is measured: what a process takes once for so many
+ * requests at a time does not grow.
+ */
+const warmUpMs = 120_000;
+/** Time without requests before a measurement, in ms: image decoders end after 30 s, and idle processes collect. */
+const restMs = 45_000;
 
 const home = await mkdtemp(join(tmpdir(), 'sluice-soak-'));
 const manifests = [
@@ -41,6 +46,14 @@ async function sendNext(): Promise<void> {
   const upload = uploads[sent % uploads.length];
   sent += 1;
   await upload?.(platform);
+}
+
+/** Sends uploads, so many at a time. */
+async function sendUntil(endMs: number): Promise<void> {
+  const sendOneByOne = async (): Promise<void> => {
+    while (performance.now() < endMs) await sendNext();
+  };
+  await Promise.all(Array.from({ length: parallel }, sendOneByOne));
 }
 
 const samples: { label: string; memory: Map<string, number> }[] = [];
@@ -60,22 +73,19 @@ function inMegabytes(bytes: number): string {
 
 let exitCode = 0;
 try {
-  for (let round = 0; round < uploads.length * 2; round += 1) await sendNext();
+  await sendUntil(performance.now() + warmUpMs);
   await sleep(restMs);
   await sample('start');
   const startMs = performance.now();
   const endMs = startMs + minutes * 60_000;
   let nextMs = startMs + 60_000;
-  const sending = Array.from({ length: parallel }, async () => {
-    while (performance.now() < endMs) await sendNext();
-  });
   const sampling = (async () => {
     for (; nextMs < endMs; nextMs += 60_000) {
       await sleep(nextMs - performance.now());
       await sample(`minute ${Math.round((nextMs - startMs) / 60_000)}`);
     }
   })();
-  await Promise.all([...sending, sampling]);
+  await Promise.all([sendUntil(endMs), sampling]);
   await sleep(restMs);
   await sample('end');
   const [first, last] = [samples[0], samples.at(-1)];

@@ -107,10 +107,11 @@ function speech(model: string, voice: string, characters: number, limit: number)
   return taskCase({ model, label: `a sentence of ${characters} characters`, task: speakTask, input, pixels: 0, limit });
 }
 
-function embedding(texts: number, words: number, limit: number): PeakCase {
+/** Of an embedding model, or a classifier of texts, whose vector is the probability of each class. */
+function embedding(model: string, texts: number, words: number, limit: number): PeakCase {
   const input: EmbeddingInput = { texts: new Array<string>(texts).fill('word '.repeat(words)), dimensions: null };
   const label = `${texts} texts of ${words} words`;
-  return taskCase({ model: 'all-minilm-l6-v2', label, task: embeddingTask, input, pixels: 0, limit });
+  return taskCase({ model, label, task: embeddingTask, input, pixels: 0, limit });
 }
 
 /** A block of a recording; a longer one is more blocks, one after another. */
@@ -193,8 +194,9 @@ export const peakCases: readonly PeakCase[] = [
   onImage('pp-ocr-v4', 'read-text', [2_048, 2_048], 420),
   onImage('coco-ssd', 'detect-objects', [2_048, 2_048], 100),
   onImage('nsfw-mobilenet', 'classify', [2_048, 2_048], 100),
-  embedding(64, 100, 70),
-  embedding(512, 400, 70),
+  embedding('all-minilm-l6-v2', 64, 100, 70),
+  embedding('all-minilm-l6-v2', 512, 400, 70),
+  embedding('toxicity-bert-tiny', 64, 100, 20),
   speech('kokoro-82m', 'af_sky', 200, 320),
   speech('kokoro-82m', 'af_sky', 1_000, 320),
   speech('tiny-tts', 'male', 200, 640),

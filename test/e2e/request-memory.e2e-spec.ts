@@ -1,61 +1,39 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decodeImage, encodeImage } from '#media';
-import { type Platform, startPlatform } from '#test/platform';
-import { stopConsistently } from '#test/stop-consistently';
+import { ServedPlatform } from '#test/served-platform';
 import { installTinyTextToVideo } from '#test/tiny-generators';
 import { installTinyImages } from '#test/tiny-images';
 import { installTinyInterpolator } from '#test/tiny-video';
 
 /* Requests at the largest size that the memory of a small worker allows, and just above it. */
 
-let platform: Platform;
-let home: string;
-
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
-  const images = await installTinyImages(home);
-  const frames = await installTinyInterpolator(home, {
-    manifest: {
-      constraints: {
-        model_type: 'image-to-video',
-        aspect_ratios: [],
-        resolutions: ['256p', '4k'],
-        durations: ['1s'],
-        audio: true,
-        audio_configurable: true,
-      },
-    },
-  });
-  const manifests = [
-    ...images.filter(({ id }) => ['tiny-painter', 'tiny-redrawer', 'tiny-repair'].includes(id)),
+const served = new ServedPlatform({
+  install: async (home) => [
+    ...(await installTinyImages(home)).filter(({ id }) =>
+      ['tiny-painter', 'tiny-redrawer', 'tiny-repair'].includes(id),
+    ),
     await installTinyTextToVideo(home, { durations: ['1s', '30s'] }),
-    frames,
-  ];
-  platform = await startPlatform({ engine: 'text', home, manifests, env: { SLUICE_MEMORY_BUDGET: 'cpu=1GiB' } });
+    await installTinyInterpolator(home, {
+      manifest: {
+        constraints: {
+          model_type: 'image-to-video',
+          aspect_ratios: [],
+          resolutions: ['256p', '4k'],
+          durations: ['1s'],
+          audio: true,
+          audio_configurable: true,
+        },
+      },
+    }),
+  ],
+  env: { SLUICE_MEMORY_BUDGET: 'cpu=1GiB' },
 });
-afterAll(async () => {
-  try {
-    await stopConsistently(platform);
-  } finally {
-    await rm(home, { recursive: true, force: true });
-  }
-});
-
-async function post(path: string, body: object): Promise<Response> {
-  return await fetch(`${platform.baseUrl}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-}
+const post = served.post.bind(served);
 
 /** Largest number of pixels as clients see it, once the worker knows its memory. */
 async function maxPixels(model: string): Promise<number> {
   const read = async (): Promise<number | undefined> => {
-    const response = await fetch(`${platform.baseUrl}/models/${model}`);
+    const response = await fetch(`${served.platform.baseUrl}/models/${model}`);
     return ((await response.json()) as { model_spec: { maxPixels?: number } }).model_spec.maxPixels;
   };
   await expect.poll(read).toBeDefined();

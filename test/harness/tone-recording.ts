@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { tone, wavFile, type WavOptions } from './wav-file.js';
@@ -22,5 +22,18 @@ export async function recordTone(folder: string, name: string, args: string[]): 
   const path = join(folder, name);
   const audio = ['-f', 'lavfi', '-i', 'sine=frequency=300:duration=5'];
   await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...audio, ...args, path]);
+  return await readFile(path);
+}
+
+/** A recording as FLAC of a length: a WAV file, a number of times, then silence. */
+export async function paddedRecording(
+  folder: string,
+  wav: Buffer,
+  { seconds, times = 1 }: { seconds: number; times?: number },
+): Promise<Buffer> {
+  const [source, path] = [join(folder, 'start.wav'), join(folder, `${seconds}.flac`)];
+  await writeFile(source, wav);
+  const padding = ['-stream_loop', String(times - 1), '-i', source, '-af', `apad=whole_dur=${seconds}`];
+  await run('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-y', ...padding, path]);
   return await readFile(path);
 }
