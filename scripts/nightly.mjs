@@ -19,6 +19,7 @@ const steps = [
     env: { SLUICE_TEST_TOKENIZER_TEXTS: '5000' },
   },
   { name: 'conversions', command: program('test/conversions/main.ts') },
+  { name: 'models', command: script('test.mjs', 'models') },
   { name: 'peak-memory', command: ['npm', 'run', 'bench:peak-memory'] },
   { name: 'pictogram-training', command: script('train-pictogram.mjs') },
   { name: 'clients', command: script('test-clients.mjs', '--runs', '20') },
