@@ -1,6 +1,7 @@
 """Prints the figures of the model card as JSON, and writes the sheet of prompts.py.
 
-known_names: is the thing that was asked for among the nearest original drawings, at 32 x 32 pixels? nearest: how far is the
+known_names: is the thing that was asked for among the nearest original drawings, at 32 x 32 pixels? Near-twins (captions.py),
+which the training leaves out, are not asked for, but are among the drawings. nearest: how far is the
 nearest picture of the training, against how far these are from each other? free: is a drawing that other words may mean
 among the nearest five? colour: is the main colour the one asked for, in 100 pairs of colour and thing? held_out_colour: the
 same in pairs that no picture of the training shows. The prompts of `free` and `colour` are in figures.json, which a test of
@@ -54,11 +55,12 @@ def free_words(painter, icons, own, prompts, options):
     return {"count": len(hits), **{name: float(value) for name, value in figures.items()}}
 
 
-def known_names(painter, icons, own, *, count, options, with_style):
+def known_names(painter, icons, own, *, taught, count, options, with_style):
     rng = np.random.default_rng(7)
     by_code = {}
     for at, icon in enumerate(icons):
-        by_code.setdefault(icon["code"], []).append(at)
+        if taught[at]:
+            by_code.setdefault(icon["code"], []).append(at)
     wanted = rng.choice(sorted(by_code), min(count, len(by_code)), replace=False)
     asked = [icons[rng.choice(by_code[code])] for code in wanted]
     texts = [clean(icon["name"]) + (f", {icon['style']} style" if with_style else "") for icon in asked]
@@ -102,7 +104,8 @@ def main():
         options = {"guidance": args.guidance, "steps": args.steps}
         images = paint(painter, texts, options)
         sheet(images * 2 - 1, args.sheet, texts)
-        names = {"count": args.names, "options": options}
+        taught = [not twin for twin in cache["twins"]]
+        names = {"taught": taught, "count": args.names, "options": options}
         figures = {
             "step": painter.step,
             "guidance": args.guidance,
