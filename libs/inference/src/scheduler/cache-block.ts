@@ -1,5 +1,5 @@
+import { freeBytes } from '#platform/memory';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
-import { freeOutput } from '../runtime/output-memory.js';
 
 /** Sizes that are fixed while a model is loaded. */
 export interface CacheShape {
@@ -60,7 +60,7 @@ export class CacheBlock {
   /** Gives all memory back. */
   free(): void {
     this.views.clear();
-    for (const buffer of this.buffers) freeOutput(buffer);
+    for (const buffer of this.buffers) freeBytes(buffer);
     this.buffers = [];
     this.rowsAllocated = 0;
     this.capacity = 0;
@@ -168,7 +168,7 @@ export class CacheBlock {
     this.buffers[cache] = target;
     if (!source) return;
     this.moveRows({ source, target }, change, lengths);
-    if (source !== target) freeOutput(source);
+    if (source !== target) freeBytes(source);
   }
 
   private moveWithin(cache: number, change: CapacityChange, lengths: readonly number[]): void {
