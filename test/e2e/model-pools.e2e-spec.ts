@@ -68,7 +68,7 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
   it('are loaded by the workers of the pool, serve requests, and unload without breaking streams when removed', async () => {
     expect(await chat('placed')).toEqual(offline);
     const placed = await sluice('place', 'placed', '--pool', 'text', '--pin');
-    expect(placed.stderr).toBe('');
+    expect(placed.stderr).toBe('next: sluice models placement\n');
     expect(placed.stdout).toMatch(
       /^placed: placed in the pool text, pinned; (one worker is|no workers are) there now\n$/,
     );

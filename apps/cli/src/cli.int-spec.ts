@@ -606,7 +606,7 @@ describe('sluice migrate', () => {
       const url = { DATABASE_URL: empty.url };
       expect(await run(['migrate'], url)).toMatch(/^\d+_\w+: applied$/m);
       expect(await run(['migrate'], url)).toBe('The database is up to date.\n');
-      expect(JSON.parse(await run(['migrate', '--json'], url))).toEqual({ applied: [] });
+      expect(JSON.parse(await run(['migrate', '--json'], url))).toEqual({ applied: [], pools: [] });
     } finally {
       await empty.drop();
     }
