@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ArgumentsHost } from '@nestjs/common';
-import { fastify } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
-import { PlatformError } from '#common';
+import { type ErrorCode, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
+import { freeBytes } from '#platform/memory';
 import { Metrics } from '#platform/metrics';
 import { ErrorFilter } from './error.filter.js';
 import { RouteTable } from './route-table.js';
@@ -85,6 +86,41 @@ describe('ErrorFilter', () => {
   });
 });
 
+/** A server that refuses every request before its body. */
+async function refusingServer(code: ErrorCode, prepare: (request: FastifyRequest, reply: FastifyReply) => void) {
+  const server = fastify({ bodyLimit: 256 * 2 ** 20 });
+  const filter = new ErrorFilter(
+    new RouteTable(),
+    { error: vi.fn(), warn: vi.fn(), debug: vi.fn() },
+    new Metrics('api', { processMetrics: false }),
+  );
+  server.addHook('onRequest', (request, reply, done) => {
+    prepare(request, reply);
+    done(new PlatformError(code, 'No.'));
+  });
+  server.setErrorHandler((error, request, reply) => {
+    const http = { getRequest: () => request, getResponse: () => reply };
+    filter.catch.call(filter, error, { switchToHttp: () => http } as unknown as ArgumentsHost);
+  });
+  server.post('/', () => 'x');
+  await server.listen({ port: 0, host: '127.0.0.1' });
+  return server;
+}
+
+/** Sends the head of a request; `send` writes a megabyte of its body. */
+async function beginUpload(server: FastifyInstance, megabytes: number, headers: Record<string, string>) {
+  const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1').pause();
+  await once(socket, 'connect');
+  const lines = { host: 'a', 'content-length': megabytes * 2 ** 20, ...headers };
+  const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST / HTTP/1.1\r\n${head.join('')}\r\n`);
+  const send = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      socket.write(Buffer.alloc(2 ** 20), (error) => (error ? reject(error) : resolve()));
+    });
+  return { socket, send };
+}
+
 describe('a client that sends its whole body before it reads', () => {
   const megabytes = 32;
 
@@ -92,37 +128,35 @@ describe('a client that sends its whole body before it reads', () => {
     ['closes its connection', 'AUTHENTICATION_FAILED', { connection: 'close' }, null],
     ['meets a stopping process', 'SERVICE_UNAVAILABLE', {}, 'close'],
   ] as const)('gets an error from before the body if it %s', async (_case, code, headers, connection) => {
-    const server = fastify({ bodyLimit: 64 * 2 ** 20 });
-    const filter = new ErrorFilter(
-      new RouteTable(),
-      { error: vi.fn(), warn: vi.fn(), debug: vi.fn() },
-      new Metrics('api', { processMetrics: false }),
-    );
-    server.addHook('onRequest', (_request, reply, done) => {
+    const server = await refusingServer(code, (_request, reply) => {
       if (connection !== null) void reply.header('connection', connection);
-      done(new PlatformError(code, 'No.'));
     });
-    server.setErrorHandler((error, request, reply) => {
-      const http = { getRequest: () => request, getResponse: () => reply };
-      filter.catch.call(filter, error, { switchToHttp: () => http } as unknown as ArgumentsHost);
-    });
-    server.post('/', () => 'x');
-    await server.listen({ port: 0, host: '127.0.0.1' });
-    const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1').pause();
+    const { socket, send } = await beginUpload(server, megabytes, headers);
     try {
-      await once(socket, 'connect');
-      const lines = { host: 'a', 'content-length': megabytes * 2 ** 20, ...headers };
-      const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
-      socket.write(`POST / HTTP/1.1\r\n${head.join('')}\r\n`);
-      for (let sent = 0; sent < megabytes; sent += 1) {
-        await new Promise<void>((resolve, reject) => {
-          socket.write(Buffer.alloc(2 ** 20), (error) => (error ? reject(error) : resolve()));
-        });
-      }
+      for (let sent = 0; sent < megabytes; sent += 1) await send();
       expect(await text(socket)).toContain(code);
     } finally {
       socket.destroy();
       await server.close();
     }
   });
+});
+
+it('is answered after a bounded part of a body, also where its parts are freed as they are discarded', async () => {
+  const megabytes = 192;
+  const code = 'PAYLOAD_TOO_LARGE';
+  const server = await refusingServer(code, ({ raw }) => void raw.on('data', freeBytes));
+  const { socket, send } = await beginUpload(server, megabytes, {});
+  try {
+    const answered = once(socket.resume(), 'data').then(([part]) => String(part));
+    let isAnswered = false;
+    void answered.then(() => (isAnswered = true));
+    let sent = 0;
+    for (; sent < megabytes && !isAnswered; sent += 1) await send();
+    expect(await answered).toContain(code);
+    expect(sent).toBeLessThan(megabytes);
+  } finally {
+    socket.destroy();
+    await server.close();
+  }
 });
