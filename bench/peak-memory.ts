@@ -1,6 +1,7 @@
 import { runBytes } from '#platform/memory';
 import { forkHost, HostSupervisor } from '#inference/host';
 import { measurePeak, readPeak } from '#test/measure-peak';
+import { pidOf, whileReady } from '#test/running-host';
 import { bareLoad, installAll } from './models.js';
 import { estimateHost, limitOverPeak } from './peak-memory/estimate-host.js';
 import { generatedModels, type PeakCase, peakCases } from './peak-memory/cases.js';
@@ -35,11 +36,6 @@ interface Measured {
   estimatedBytes: number | null;
 }
 
-function pidOf({ pid }: HostSupervisor): number {
-  if (pid === null) throw new Error('the host is not running');
-  return pid;
-}
-
 async function measure(host: HostSupervisor, { run, pixels, frames }: PeakCase): Promise<Measured> {
   const peakBytes = await measurePeak(pidOf(host), () => run(host));
   const shape = host.report?.run ?? null;
@@ -48,22 +44,6 @@ async function measure(host: HostSupervisor, { run, pixels, frames }: PeakCase):
     hostBytes: await readPeak(pidOf(host)),
     estimatedBytes: shape === null ? null : runBytes(shape, { pixels, frames }),
   };
-}
-
-async function whileReady(host: HostSupervisor, work: () => Promise<void>): Promise<void> {
-  const ready = new Promise<void>((resolve, reject) => {
-    host.onChange(({ state, reason }) => {
-      if (state === 'ready') resolve();
-      else if (state === 'restarting') reject(new Error(reason ?? 'the host ended'));
-    });
-  });
-  host.start();
-  try {
-    await ready;
-    await work();
-  } finally {
-    await host.drain(0);
-  }
 }
 
 const rows: string[][] = [];

@@ -1,5 +1,6 @@
 import type { HostLoadOptions, HostSupervisor } from '#inference/host';
 import type { ModelManifest } from '#model-registry/manifest';
+import { converse } from '#test/running-host';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import {
   type AnimateInput,
@@ -147,24 +148,7 @@ function conversations(
     ...rest
   }: { count: number; words: number; answer?: number } & Pick<PeakCase, 'limit' | 'use'>,
 ): PeakCase {
-  const run: PeakCase['run'] = async (host) => {
-    const ask = (index: number) =>
-      host.run(
-        {
-          id: `peak-${index}`,
-          // Each begins differently, so that none reuses the prefix of another.
-          prompt: { messages: [{ role: 'user', content: `${index} ${'word '.repeat(words)}` }] },
-          n: 1,
-          sampling: { temperature: 0, seed: index },
-          maxTokens: answer,
-          stop: [],
-          stopTokenIds: [],
-          topLogprobs: null,
-        },
-        { signal: new AbortController().signal, onEvents: () => undefined },
-      );
-    await Promise.all(Array.from({ length: count }, (_, index) => ask(index)));
-  };
+  const run: PeakCase['run'] = (host) => converse(host, { count, words, answer });
   return { model, label: `${count} × ${words} words`, run, pixels: 0, ...rest };
 }
 

@@ -3,6 +3,7 @@ import { readDecoderSize } from '#model-store/memory';
 import { decoderMemory, type DecoderUse, peakBytes } from '#platform/memory';
 import { describe, expect, it } from 'vitest';
 import { readPeak } from '#test/measure-peak';
+import { converse, whileReady } from '#test/running-host';
 import { sourcePath } from '#test/source-program';
 import { installedWeights } from './starter-weights.js';
 
@@ -27,38 +28,6 @@ function filled(id: string, slots: number, contextLength: number, answer: number
   return { id, use, words: contextLength - answer - 16, answer };
 }
 
-async function whileReady(host: HostSupervisor, work: (pid: number) => Promise<void>): Promise<void> {
-  const ready = new Promise<void>((resolve, reject) => {
-    host.onChange(({ state, reason }) => {
-      if (state === 'ready') resolve();
-      else if (state === 'restarting') reject(new Error(reason ?? 'the host ended'));
-    });
-  });
-  host.start();
-  try {
-    await ready;
-    if (host.pid === null) throw new Error('the host is not running');
-    await work(host.pid);
-  } finally {
-    await host.drain(0);
-  }
-}
-
-function ask(host: HostSupervisor, { words, answer }: Case, index: number): Promise<unknown> {
-  const content = `${index} ${'word '.repeat(words)}`;
-  const request = {
-    id: `request-${index}`,
-    prompt: { messages: [{ role: 'user' as const, content }] },
-    n: 1,
-    sampling: { temperature: 0, seed: index },
-    maxTokens: answer,
-    stop: [],
-    stopTokenIds: [],
-    topLogprobs: null,
-  };
-  return host.run(request, { signal: new AbortController().signal, onEvents: () => undefined });
-}
-
 /** The peak does not depend on how busy the machine is. */
 const within = 0.1;
 
@@ -73,7 +42,7 @@ describe('the memory of a text model', () => {
       const options = hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads: 2 });
       const host = new HostSupervisor({ load: { ...options, ...each.use }, launch });
       await whileReady(host, async (pid) => {
-        await Promise.all(Array.from({ length: each.use.slots }, (_, index) => ask(host, each, index)));
+        await converse(host, { ...each, count: each.use.slots });
         const ratio = estimate / (await readPeak(pid));
         expect(ratio).toBeGreaterThan(1 - within);
         expect(ratio).toBeLessThan(1 + within);
