@@ -57,9 +57,9 @@ interface Serving {
 
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
-  // The last step that can fail, because the keys it creates are shown only once.
   if (config.pools !== undefined)
     log.note('SLUICE_POOLS is for `sluice migrate`: npm start creates no users of pools.');
+  // The last step that can fail, because the keys it creates are shown only once.
   const { keys, wanted } = await prepareDatabase(database.url, config, (text) => log.note(text));
   const keysFile = keys === null || log.isTerminal ? null : await writeFirstKeys(config.home, keys);
   const healthPort = await freePort();
