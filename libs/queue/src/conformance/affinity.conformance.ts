@@ -219,11 +219,13 @@ export function describeAffinity(world: () => World): void {
       const envelopes = await Promise.all(
         Array.from({ length: 120 }, (_value, index) => enqueue(api, `chat-${index}`)),
       );
-      await until(() => results.length >= envelopes.length);
+      // A result may be delivered twice when a busy machine keeps its handler from confirming it in time.
+      const finished = () => [...new Set(results.map(({ requestId }) => requestId))].toSorted();
+      await until(() => finished().length >= envelopes.length);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
       const ids = envelopes.map(({ requestId }) => requestId).toSorted();
       expect(log.runs.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
-      expect(results.map(({ requestId }) => requestId).toSorted()).toEqual(ids);
+      expect(finished()).toEqual(ids);
     });
 
     it('run once when they are released while a worker takes them', async () => {
