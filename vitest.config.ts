@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 /*
- * Seven projects, distinguished by file name:
+ * Eight projects, distinguished by file name:
  *
  * - `unit`: `*.spec.ts`, pure: no store, no child process
  * - `integration`: `*.int-spec.ts`, a real Postgres and a real Redis, started once per run by the harness
@@ -10,6 +10,7 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
  * - `faults`: `*.fault-spec.ts`, the same while processes are killed, stores are stopped and requests race for limits
  * - `hosts`: `*.hosts-spec.ts`, the same with every process and store in its own network namespace; needs root
  * - `models`: `*.models-spec.ts`, the same with the real starter weights
+ * - `nightly`: `*.nightly-spec.ts`, what takes too long for `.ci/run`, of any kind; `npm run nightly -- tests`
  * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm run k8s:check`
  */
 // Without `module`, the condition of bundlers: packages resolve as in Node.
@@ -84,6 +85,18 @@ export default defineConfig({
           include: [`${places}.hosts-spec.ts`],
           testTimeout: 120_000,
           hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'nightly',
+          setupFiles,
+          include: [`${places}.nightly-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
           fileParallelism: false,
         },
       },

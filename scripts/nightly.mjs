@@ -9,6 +9,7 @@ const program = (path, ...args) => [process.execPath, ...source, resolve(root, p
 
 const steps = [
   { name: 'node-versions', command: script('test-node-versions.mjs') },
+  { name: 'tests', command: script('test.mjs', 'nightly') },
   { name: 'faults', command: script('test.mjs', 'faults') },
   { name: 'simulation', command: program('test/simulation/main.ts', '--nightly', '--most-minutes', '60') },
   { name: 'schemas', command: program('test/schemas/main.ts') },

@@ -2,7 +2,7 @@
 // `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests. `npm run
 // test:faults [-- --quick] [f07 …]`: fault tests; a name runs only that fault. `npm run test:hosts`: every process and
 // store in a network namespace of its own; needs root and is not part of `.ci/run`. `npm run test:models`: tests on the
-// real starter weights, which SLUICE_TEST_HOME keeps between runs.
+// real starter weights, which SLUICE_TEST_HOME keeps between runs. `npm test -- nightly`: what is too long for `.ci/run`.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,7 +11,7 @@ import { root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
 const node = process.execPath;
 const usual = ['unit', 'integration', 'e2e'];
-const all = [...usual, 'models', 'faults', 'hosts'];
+const all = [...usual, 'models', 'faults', 'hosts', 'nightly'];
 
 const given = process.argv.slice(2);
 const isQuick = given.includes('--quick');
@@ -52,7 +52,7 @@ if (!hasRedis) {
 const hasSecondRun = process.env.SLUICE_TEST_SECOND_RUN === 'true';
 
 const env = isQuick ? { SLUICE_TEST_FAULTS: 'quick' } : {};
-if (projects.includes('models')) {
+if (projects.includes('models') || projects.includes('nightly')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
   mkdirSync(env.SLUICE_TEST_HOME, { recursive: true });
   console.log(`Weights are kept in ${env.SLUICE_TEST_HOME} (SLUICE_TEST_HOME).`);

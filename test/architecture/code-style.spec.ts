@@ -58,7 +58,9 @@ describe('production code', () => {
 });
 
 describe('tests', () => {
-  const tests = sources.filter((path) => /\.(spec|int-spec|e2e-spec|fault-spec|models-spec)\.ts$/.test(path));
+  const tests = sources.filter((path) =>
+    /\.(spec|int-spec|e2e-spec|fault-spec|models-spec|nightly-spec)\.ts$/.test(path),
+  );
 
   it('all run: none is focused, skipped or left for later', () => {
     const architectureTests = /^test\/architecture\//;

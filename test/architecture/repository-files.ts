@@ -15,7 +15,8 @@ export function readText(path: string): string {
 /** TypeScript of production code and tests. */
 export const sources = repositoryFiles.filter((path) => /^(apps|libs|test|bench)\/.*\.ts$/.test(path));
 
-const testFile = /(^(test|bench)\/|\.(spec|int-spec|e2e-spec|models-spec|conformance)\.ts$|\/__fixtures__\/)/;
+const testFile =
+  /(^(test|bench)\/|\.(spec|int-spec|e2e-spec|models-spec|nightly-spec|conformance)\.ts$|\/__fixtures__\/)/;
 
 /** TypeScript of production code. */
 export const productSources = sources.filter((path) => !testFile.test(path));

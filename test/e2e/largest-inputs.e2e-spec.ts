@@ -1,26 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe } from 'vitest';
-import { bodiesWithImages, chatAbout, type LargestInput, recordingForm, testLargestInputs } from '#test/largest-inputs';
+import { describe } from 'vitest';
+import { bodiesWithImages, chatAbout, type LargestInput, testLargestInputs } from '#test/largest-inputs';
 import { ServedPlatform } from '#test/served-platform';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyMusicgen } from '#test/tiny-generators';
 import { installTinyDetector, installTinyImages } from '#test/tiny-images';
 import { installTinyModel } from '#test/tiny-models';
 import { installTinyReranker } from '#test/tiny-reranker';
-import { installTinyWhisper } from '#test/tiny-speech';
 import { installTinyVision } from '#test/tiny-vision';
 import { installTinyKokoro } from '#test/tiny-voice';
-import { paddedRecording, toneWav } from '#test/tone-recording';
 
 /*
  * The largest input that the routes accept, one more, and the memory that the host of the model takes for the first.
  * Families whose limit depends on the memory of the worker are in request-memory.e2e-spec.ts, those without a tiny model
- * in test/models/largest-inputs.models-spec.ts.
+ * in test/models/largest-inputs.models-spec.ts, four hours of audio in largest-recording.nightly-spec.ts.
  */
-
-let scratch: string;
 
 const served = new ServedPlatform({
   install: async (home) => [
@@ -35,17 +28,11 @@ const served = new ServedPlatform({
     await installTinyEncoder(home),
     await installTinyReranker(home, 'tiny-bert-reranker'),
     await installTinyKokoro(home),
-    await installTinyWhisper(home),
     await installTinyMusicgen(home),
     await installTinyVision(home),
     await installTinyDetector(home),
   ],
 });
-
-beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'sluice-recordings-'));
-});
-afterAll(() => rm(scratch, { recursive: true, force: true }));
 
 /** One token a character for every tokenizer here. */
 const marks = (count: number): string => '! '.repeat(count).trim();
@@ -146,23 +133,6 @@ const inputs: LargestInput[] = [
     },
     refusal: { status: 400, message: /duration_seconds/ },
     maxPeak: 100,
-  },
-  {
-    // The host reads blocks of 30 s, so most may be silence, which is skipped; the worker decodes all of it.
-    family: 'whisper: four hours, of which one minute is speech',
-    model: 'tiny-whisper',
-    path: '/audio/transcriptions',
-    bodies: async () => {
-      const speech = toneWav(60);
-      const recording = (seconds: number) => paddedRecording(scratch, speech, { seconds });
-      return [
-        recordingForm('tiny-whisper', await recording(14_400)),
-        recordingForm('tiny-whisper', await recording(14_410)),
-      ];
-    },
-    refusal: { status: 413, message: /longer than 14400 seconds/ },
-    maxPeak: 100,
-    maxWorkerPeak: 300,
   },
   {
     family: 'coco-ssd: 33.2 megapixels in a chat',

@@ -8,7 +8,7 @@ import { installedWeights, weightsHome } from './starter-weights.js';
 
 /*
  * The largest input that the routes accept, one more, and the memory that the host of the model takes for the first, on
- * real weights. Other families: test/e2e/largest-inputs.e2e-spec.ts. Four hours of audio are a matter of its tiny Whisper:
+ * real weights. Other families: test/e2e/largest-inputs.e2e-spec.ts. Four hours of audio are a matter of a tiny Whisper:
  * detecting speech in them takes minutes with the real detector, and bench:peak-memory measures a block
  * of 30 s. Kokoro takes minutes for so many characters, and bench:peak-memory has a text of it too.
  */

@@ -4,10 +4,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '#platform/migrations';
 import { startPostgres, type TestPostgres } from '#test/postgres';
 import { createTransport } from '../backends/create-transport.js';
-import { describeAffinity } from '../conformance/affinity.conformance.js';
 import { done, echoJob, membership, settled, until } from '../conformance/echo-job.conformance.js';
 import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
 import { describeJobs } from '../conformance/jobs.conformance.js';
+import { startPoolStore } from '../conformance/pool-store.conformance.js';
 import { describeTransport } from '../transport.conformance.js';
 import type { QueueTransport, TransportOptions } from '../transport.js';
 import { ensurePostgresPoolRole } from './postgres-pool-role.js';
@@ -20,26 +20,8 @@ const role = (modelIds: string[], namespace = 'pools') => ({
   modalities: ['echo'],
 });
 
-describeTransport(
-  'postgres whose workers have the role of their pool',
-  async () => {
-    const server = await startPostgres();
-    const users = new Map<string, Promise<URL>>();
-    const create = async (namespace: string) =>
-      new URL((await ensurePostgresPoolRole(server, role(['tiny-1.5'], namespace))).url);
-    return {
-      ...server,
-      url: server.url,
-      workerUser: async (namespace: string) => {
-        const creating = users.get(namespace) ?? create(namespace);
-        users.set(namespace, creating);
-        const { username, password } = await creating;
-        return { username, password };
-      },
-    };
-  },
-  [describeJobs, describeAffinity],
-);
+// The other topics that workers take part in: postgres-pool-role.nightly-spec.ts.
+describeTransport('postgres whose workers have the role of their pool', startPoolStore, [describeJobs]);
 
 describe('the PostgreSQL role of a pool', () => {
   let server: TestPostgres;

@@ -1,0 +1,5 @@
+import { describeAffinity } from '../conformance/affinity.conformance.js';
+import { startPoolStore } from '../conformance/pool-store.conformance.js';
+import { describeTransport } from '../transport.conformance.js';
+
+describeTransport('postgres whose workers have the role of their pool', startPoolStore, [describeAffinity]);
