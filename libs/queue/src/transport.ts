@@ -64,6 +64,11 @@ export abstract class QueueTransport {
   abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
   abstract readonly failedCalls: number;
+  /**
+   * With `guardsPools`: how often sessions of a pool were ended since the start because they held up others, and how often it was
+   * locked out; by role. Empty where the store needs no guard.
+   */
+  abstract readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   abstract consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,

@@ -124,6 +124,10 @@ export class BullTransport implements QueueTransport {
     return this.queues.failedCalls;
   }
 
+  get poolSessions(): Store['poolSessions'] {
+    return this.store.poolSessions;
+  }
+
   ping(): Promise<void> {
     return this.store.ping();
   }
