@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JobsRepository, ResultBacklog } from '#jobs';
 import { Readiness, registerReadinessGauges } from '#platform/health';
-import { Metrics, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
+import { Metrics, registerQueueFailures, registerQueueGauges, registerRefusedMessages } from '#platform/metrics';
 import { QueueTransport } from '#queue';
 
 /** Registers the gauges that ops reads at each scrape. */
@@ -16,6 +16,7 @@ export class OpsMetrics {
   ) {
     registerReadinessGauges(metrics, readiness);
     registerQueueFailures(metrics, () => transport.failedCalls);
+    registerRefusedMessages(metrics, () => transport.refusedMessages);
     registerPoolSessions(metrics, transport);
     registerBacklogGauges(metrics, backlog);
     registerJobGauges(metrics, jobs);
