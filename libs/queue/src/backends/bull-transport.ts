@@ -69,7 +69,7 @@ export class BullTransport implements QueueTransport {
   }
 
   private openBus({ sealKeys = [], namespace }: Pick<TransportOptions, 'sealKeys' | 'namespace'>): SignedBus {
-    const keys = new BusKeys(sealKeys);
+    const keys = new BusKeys(sealKeys, this.clock);
     if (!keys.isEmpty && !keys.canVerifySignatures) this.warn(withoutBusKey);
     return new SignedBus(this.store.bus, { keys, namespace, clock: this.clock, warn: this.warn });
   }

@@ -104,10 +104,10 @@ export class SignedBus {
   private verify(channel: string, header: Header, text: string): { text: string; sender: BusSender } | null {
     const { keys, clock } = this.options;
     const [models, senderId, number, sentAtMs, proof] = header;
-    const verdict = keys.verify(models, this.bytesOf(channel, [models, senderId, number, sentAtMs], text), proof);
+    const verification = keys.verify(models, this.bytesOf(channel, [models, senderId, number, sentAtMs], text), proof);
     // Workers of other pools are no concern of this one.
-    if (verdict === 'foreign') return null;
-    if (verdict === 'forged') return this.count(channel, 'forged', null);
+    if (verification === 'foreign') return null;
+    if (verification === 'forged') return this.count(channel, 'forged', null);
     const id = `${senderId} ${models === null ? '' : JSON.stringify(models)}`;
     const owner = models?.[0] ?? null;
     const refusal = this.history.refusalOf({ senderId: id, owner, number, sentAtMs }, clock.nowMs());
