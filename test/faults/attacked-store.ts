@@ -9,6 +9,12 @@ export interface AttackedNames {
   victim: string;
 }
 
+/** As it was on the wire, and what its sender wrote. */
+export interface CapturedMessage {
+  wire: string;
+  text: string;
+}
+
 /** The store of a queue, as its operator sees it and as the user of a pool that serves the model `own`. */
 export interface AttackedStore {
   /** With the user of the pool. */
@@ -17,6 +23,9 @@ export interface AttackedStore {
   commands(requestId: string, replyAddress: string): string[];
   /** Sends a text on a channel of the bus, as the user of the pool. */
   publish(channel: string, text: string): Promise<void>;
+  /** Reads the next messages on a channel of the bus as the user of the pool, and how `republish` sends them again. */
+  capture(channel: string, count: number): Promise<CapturedMessage[]>;
+  republish(channel: string, message: CapturedMessage): Promise<void>;
   /** Runs one as the user of the pool. Resolves to whether it showed or changed anything; rejects when it was refused. */
   attack(command: string): Promise<boolean>;
   /** Locks what all queues need and keeps it. Resolves when the session was ended; null where there are no such locks. */
@@ -72,6 +81,19 @@ function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames):
     publish: async (channel, text) => {
       await client.publish(`${namespace}:bus:${channel}`, text);
     },
+    capture: async (channel, count) => {
+      const listener = client.duplicate();
+      const name = `${namespace}:bus:${channel}`;
+      const messages = await gather(count, async (add) => {
+        listener.on('message', (_name, wire) => add({ wire, text: wire }));
+        await listener.subscribe(name);
+      });
+      listener.disconnect();
+      return messages;
+    },
+    republish: async (channel, { wire }) => {
+      await client.publish(`${namespace}:bus:${channel}`, wire);
+    },
     runningJob: async () => {
       const [id] = await operator.lrange(`${queue}:active`, 0, -1);
       return id === undefined ? null : { id, stored: (await operator.hget(`${queue}:${id}`, 'data')) ?? '' };
@@ -119,6 +141,19 @@ async function openPostgres(operatorUrl: string, url: string, { own, victim }: A
     publish: async (channel, text) => {
       await client.query('SELECT pg_notify($1, $2)', [`${namespace}_${channel}`, `f33.1.0/1:${text}`]);
     },
+    capture: async (channel, count) => {
+      const listener = new pg.Client({ connectionString: url });
+      await listener.connect();
+      const messages = await gather(count, async (add) => {
+        listener.on('notification', ({ payload: wire = '' }) => add({ wire, text: wire.replace(/^[^:]*:/, '') }));
+        await listener.query(`LISTEN "${namespace}_${channel}"`);
+      });
+      await listener.end();
+      return messages;
+    },
+    republish: async (channel, { wire }) => {
+      await client.query('SELECT pg_notify($1, $2)', [`${namespace}_${channel}`, wire]);
+    },
     runningJob: async () => {
       const sql = `SELECT id, data::text AS stored FROM job WHERE queue = $1 AND state = 'active'`;
       return (await operator.query<{ id: string; stored: string }>(sql, [queue])).rows[0] ?? null;
@@ -127,4 +162,19 @@ async function openPostgres(operatorUrl: string, url: string, { own, victim }: A
       await Promise.all([operator.end(), client.end()]);
     },
   };
+}
+
+async function gather(
+  count: number,
+  listen: (add: (message: CapturedMessage) => void) => Promise<void>,
+): Promise<CapturedMessage[]> {
+  const messages: CapturedMessage[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const add = (message: CapturedMessage): void => {
+      messages.push(message);
+      if (messages.length === count) resolve();
+    };
+    listen(add).catch(reject);
+  });
+  return messages.slice(0, count);
 }

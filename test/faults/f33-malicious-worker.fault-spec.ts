@@ -1,14 +1,17 @@
 import { expect, it } from 'vitest';
 import { deriveKey, noTokens } from '#common';
 import { createTransport } from '#queue';
-import { keysOfModels } from '#queue/roles';
+import { poolKeys } from '#queue/roles';
 import { openAttackedStore } from './attacked-store.js';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
 import { countRefusals, forgedText, MaliciousWorker } from './malicious-worker.js';
 
-/* F33: a worker with the credentials of its pool reads, answers for others, disturbs, forges, replays, locks and floods. */
+/*
+ * F33: a worker with the credentials of its pool reads, answers and speaks for others, disturbs, forges, replays, locks and
+ * floods.
+ */
 
 const flood = amount({ full: 50_000, quick: 4_000 });
 const names = { own: 'other', victim: 'tiny-llama' };
@@ -23,7 +26,7 @@ describeFault('F33', { transports, models, unnamed: [names.own] }, (running, tra
     const queueKey = deriveKey(platform.secretKey, 'queue payloads').toString('hex');
     const store = await openAttackedStore(platform, transport, names);
     const common = { url: store.url, namespace: 'sluice', clientName: 'stolen', warn: () => undefined };
-    const stolen = await createTransport({ ...common, sealKeys: keysOfModels([queueKey], [names.own]) });
+    const stolen = await createTransport({ ...common, sealKeys: poolKeys([queueKey], [names.own]) });
     const worker = new MaliciousWorker(stolen, store, names);
     const refused = (expected: Record<string, number>) =>
       eventually(`refusals ${JSON.stringify(expected)}`, async () => {
@@ -39,6 +42,14 @@ describeFault('F33', { transports, models, unnamed: [names.own] }, (running, tra
       expect(await worker.read(victimId, replyTo)).toEqual([]);
       await worker.answer(victimId, replyTo);
       await worker.disturb(victimId);
+      await worker.impersonate(victimId);
+      const ignored = await eventually('the bus refuses what is forged', async () => {
+        const counts = await countRefusals(platform, 'bus_messages');
+        const isCounted = ['unsigned', 'forged', 'replayed', 'outside-scope'].every(
+          (reason) => (counts[reason] ?? 0) > 0,
+        );
+        return isCounted && counts;
+      });
       await worker.forge(victimId);
       await refused({ unsigned: 1, 'unknown-key': 1 });
 
@@ -82,6 +93,7 @@ describeFault('F33', { transports, models, unnamed: [names.own] }, (running, tra
         ['failed', 'INFERENCE_FAILED', 0, null],
       ]);
       worker.note('refused', JSON.stringify(counts));
+      worker.note('ignored', JSON.stringify(ignored));
       worker.note('ledger', 'two honest chats and one replayed result charged once each; the impossible one is free');
     } finally {
       process.stdout.write(`${worker.transcript.join('\n')}\n`);

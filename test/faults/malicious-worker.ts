@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { noTokens } from '#common';
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
-import type { JobReport, JobResult, QueueTransport, ReplyEvent, RunningJob } from '#queue';
+import type { Heartbeat, JobReport, JobResult, QueueTransport, ReplyEvent, RunningJob } from '#queue';
 import { signResult } from '#queue/signing';
 import type { Platform } from '#test/platform';
 import type { AttackedNames, AttackedStore } from './attacked-store.js';
@@ -64,6 +64,37 @@ export class MaliciousWorker {
     this.transport.progress.report({ ...done, modelId: this.names.victim });
     await this.store.publish('progress', JSON.stringify(done));
     this.note('disturb', `${texts.length} malformed messages on each channel of the bus, and progress of ${requestId}`);
+  }
+
+  /** Says on the bus what api, ops and workers of other pools say: that they leave, that models move, that jobs are cancelled. */
+  async impersonate(requestId: string): Promise<void> {
+    const { own, victim } = this.names;
+    const heard = await this.store.capture('heartbeat', 4);
+    const beats = heard.map(({ text }) => {
+      const start = text.indexOf('{"');
+      return { header: text.slice(0, start), body: JSON.parse(text.slice(start)) as Heartbeat };
+    });
+    const processes = new Map(beats.map((beat) => [beat.body.processId, beat]));
+    for (const { header, body } of processes.values()) {
+      const goodbye = JSON.stringify({ ...body, alive: false });
+      await this.store.publish('heartbeat', goodbye);
+      await this.store.publish('heartbeat', `${header}${goodbye}`);
+    }
+    const desired = {
+      revision: 1_000_000,
+      placements: [{ modelId: victim, pool: 'local', pinned: true, replicas: 1 }],
+    };
+    await this.store.publish('placement', JSON.stringify({ type: 'desired', desired }));
+    await this.store.publish('cancel', requestId);
+    for (const message of heard) await this.store.republish('heartbeat', message);
+    this.note(
+      'pretend',
+      `goodbyes of ${processes.size} processes, forged and under their headers; placements; a cancel`,
+    );
+    this.note('replay', `${heard.length} heartbeats of others`);
+    await this.transport.placements.announce(desired);
+    await this.transport.cancelBus.cancel(requestId);
+    this.note('pretend', `placements and a cancel, signed with the keys of ${own}`);
   }
 
   /** Locks what all queues need, until it is stopped. */
@@ -132,9 +163,13 @@ export class MaliciousWorker {
   }
 }
 
-/** Results that ops has refused, by reason. */
-export async function countRefusals(platform: Platform): Promise<Record<string, number>> {
+/** What ops has refused, by reason. */
+export async function countRefusals(
+  platform: Platform,
+  of: 'job_results' | 'bus_messages' = 'job_results',
+): Promise<Record<string, number>> {
   const text = await (await fetch(`${platform.operationsUrl('ops')}/metrics`)).text();
-  const lines = text.matchAll(/^sluice_job_results_refused_total\{[^}]*reason="([\w-]+)"[^}]*\} (\d+)/gm);
+  const metric = new RegExp(`^sluice_${of}_refused_total\\{[^}]*reason="([\\w-]+)"[^}]*\\} (\\d+)`, 'gm');
+  const lines = text.matchAll(metric);
   return Object.fromEntries([...lines].map(([, reason = '', count]) => [reason, Number(count)]));
 }

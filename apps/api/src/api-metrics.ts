@@ -2,7 +2,13 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
 import { Readiness, registerReadinessGauges } from '#platform/health';
-import { Metrics, registerBusLag, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
+import {
+  Metrics,
+  registerBusLag,
+  registerQueueFailures,
+  registerQueueGauges,
+  registerRefusedMessages,
+} from '#platform/metrics';
 import { type AffinityDecision, QueueTransport } from '#queue';
 
 /**
@@ -20,6 +26,7 @@ export class ApiMetrics {
     registerReadinessGauges(metrics, readiness);
     registerBusLag(metrics, () => transport.membership.lagMs);
     registerQueueFailures(metrics, () => transport.failedCalls);
+    registerRefusedMessages(metrics, () => transport.refusedMessages);
     registerQueueGauges(metrics, async () => {
       const models = await registry.inventory();
       const queues = models.flatMap(({ manifest }) =>

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JobsRepository, ResultBacklog } from '#jobs';
 import { Readiness, registerReadinessGauges } from '#platform/health';
-import { Metrics, registerQueueFailures, registerQueueGauges } from '#platform/metrics';
+import { Metrics, registerQueueFailures, registerQueueGauges, registerRefusedMessages } from '#platform/metrics';
 import { QueueTransport } from '#queue';
 
 /** Registers the gauges that ops reads at each scrape. */
@@ -16,9 +16,30 @@ export class OpsMetrics {
   ) {
     registerReadinessGauges(metrics, readiness);
     registerQueueFailures(metrics, () => transport.failedCalls);
+    registerRefusedMessages(metrics, () => transport.refusedMessages);
+    registerPoolSessions(metrics, transport);
     registerBacklogGauges(metrics, backlog);
     registerJobGauges(metrics, jobs);
     registerQueueGauges(metrics, () => readQueues(transport, jobs));
+  }
+}
+
+function registerPoolSessions(metrics: Metrics, transport: QueueTransport): void {
+  const counters = [
+    [
+      'sluice_pool_sessions_ended_total',
+      'Sessions of a pool role that were ended because they held up others.',
+      'ended',
+    ],
+    ['sluice_pool_lockouts_total', 'How often a pool role was locked out because its sessions went on.', 'lockedOut'],
+  ] as const;
+  for (const [name, help, count] of counters) {
+    metrics.observedCounter({
+      ...{ name, help, labelNames: ['role'] },
+      read: (observe) => {
+        for (const [role, counts] of transport.poolSessions) observe({ role }, counts[count]);
+      },
+    });
   }
 }
 

@@ -4,7 +4,7 @@ import { childEnvironment, type WorkerConfig } from '#platform/config';
 import { logReadiness, Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { IdleCollector } from '#platform/memory';
-import { Metrics, registerBusLag, registerQueueFailures } from '#platform/metrics';
+import { Metrics, registerBusLag, registerQueueFailures, registerRefusedMessages } from '#platform/metrics';
 import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
@@ -85,6 +85,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   registerReadinessGauges(metrics, readiness);
   registerBusLag(metrics, () => transport.membership.lagMs);
   registerQueueFailures(metrics, () => transport.failedCalls);
+  registerRefusedMessages(metrics, () => transport.refusedMessages);
   const isAlive = () => worker.isAlive;
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics, isAlive });
   logger.info({ port: http.port }, `worker ${worker.processId} serves health and metrics on port ${http.port}`);

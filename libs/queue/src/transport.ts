@@ -18,8 +18,8 @@ export interface TransportOptions {
   /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
   clientName: string;
   /**
-   * Keys of 64 hex digits for payloads and replies: the first seals, all open. `<model>:<key>` opens the jobs of one model
-   * alone. None: they are stored as they are.
+   * Keys of 64 hex digits for payloads, replies and messages on the bus: the first seals and signs, all open and verify.
+   * `<model>:<key>` opens the jobs of one model alone; `@bus:<key>` verifies what others sign. None: all is sent as it is.
    */
   sealKeys?: readonly string[];
   /** Receives warnings for operators: lost connections, a server set up to lose jobs. Default: the log. */
@@ -64,6 +64,13 @@ export abstract class QueueTransport {
   abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
   abstract readonly failedCalls: number;
+  /** Messages on the bus that were dropped since the start, by reason: forged, replayed, or beyond what their sender may say. */
+  abstract readonly refusedMessages: ReadonlyMap<string, number>;
+  /**
+   * With `guardsPools`: how often sessions of a pool were ended since the start because they held up others, and how often it was
+   * locked out; by role. Empty where the store needs no guard.
+   */
+  abstract readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   abstract consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,

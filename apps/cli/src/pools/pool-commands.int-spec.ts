@@ -24,7 +24,7 @@ describe.skipIf(!redisAvailable)('sluice pools credentials', () => {
       const printed = JSON.parse(await runCommandLine([...line, '--json'], environment)) as Printed;
       const text = await runCommandLine(line, environment);
       expect(text).toContain(`SLUICE_QUEUE_URL=${printed.queueUrl}\nSLUICE_QUEUE_KEY=${printed.queueKey}\n`);
-      expect(printed.queueKey).toMatch(/^a:[0-9a-f]{64},b:[0-9a-f]{64}$/);
+      expect(printed.queueKey).toMatch(/^a:[0-9a-f]{64},b:[0-9a-f]{64},@bus:[0-9a-f]{64}$/);
       expect(printed.aclLine).toMatch(/^user sluice-pool-text on >/);
       const client = new Redis(printed.queueUrl);
       expect(await client.get('sluice:chat.a:meta')).toBeNull();

@@ -16,11 +16,11 @@ interface PoolSecrets {
   installationKey: string;
 }
 
-/** Returns the keys of these models alone, as the value of `SLUICE_QUEUE_KEY`. */
+/** Returns the value of `SLUICE_QUEUE_KEY` for workers of these models alone. */
 export async function queueKeyOf(context: CliContext, { models }: PoolModels): Promise<string> {
   requireSecrets(context);
-  const { keysOfModels } = await import('#queue/roles');
-  return keysOfModels(context.config.sealKeys, models).join(',');
+  const { poolKeys } = await import('#queue/roles');
+  return poolKeys(context.config.sealKeys, models).join(',');
 }
 
 /**

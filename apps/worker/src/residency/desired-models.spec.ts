@@ -105,6 +105,13 @@ describe('isChosen', () => {
     expect(first && isChosen(two, { processId: 'w1', holds: false, canLoad: true }, elsewhere)).toBe(true);
   });
 
+  it('skips workers that have no key for the model, whatever pool they name', () => {
+    const honest = heartbeat('w1');
+    const foreign = ids.slice(1).map((id) => ({ ...heartbeat(id, { holds: true }), onlyModels: ['b'] }));
+    const peer = { ...heartbeat('w6'), onlyModels: ['a', 'b'] };
+    expect(chosenOf([...foreign, honest, peer]).filter((id) => !ids.slice(1).includes(id))).toEqual(['w1', 'w6']);
+  });
+
   it('spreads models over workers', () => {
     const heartbeats = ids.map((id) => heartbeat(id));
     const first = Array.from({ length: 40 }, (_, index) =>

@@ -76,6 +76,7 @@ export function isChosen(
   if (!self.canLoad) return false;
   const others = heartbeats
     .filter(({ processId, worker }) => processId !== self.processId && worker?.pools.includes(pool) === true)
+    .filter(({ onlyModels }) => onlyModels?.includes(modelId) !== false)
     .filter(({ worker }) => !worker?.withoutReplica.some((withoutReplica) => withoutReplica.modelId === modelId))
     .map(({ processId, models }) => ({
       processId,

@@ -30,6 +30,9 @@ export interface PlacementPublisherOptions {
   everyMs?: number;
 }
 
+/** Shortest pause between two polls, in ms: any number of workers may ask. */
+const pauseAtLeastMs = 50;
+
 /** Number of polls after which placements are published again, changed or not. */
 const repeatEvery = 5;
 
@@ -107,9 +110,11 @@ export class PlacementPublisher {
 
   private async recordHoldings(): Promise<void> {
     const { repository, heartbeats } = this.options;
-    const workers = heartbeats()
+    const states = heartbeats()
       .filter(({ role }) => role === 'worker')
       .map(workerStateOf);
+    // A worker may give itself the id of another: the one that came first counts.
+    const workers = [...new Map(states.toReversed().map((state) => [state.processId, state])).values()];
     const isTime = this.polls % recordEvery === 0;
     const changed = workers.filter(
       (worker) => isTime || this.recorded.get(worker.processId) !== JSON.stringify(worker),
@@ -121,10 +126,19 @@ export class PlacementPublisher {
   }
 
   private async pause(): Promise<void> {
-    if (this.isRequested || this.stopped.signal.aborted) return;
+    const { everyMs = 1_000 } = this.options;
+    const atLeastMs = Math.min(pauseAtLeastMs, everyMs);
+    await this.sleep(atLeastMs, () => this.stopped.signal.aborted);
+    await this.sleep(everyMs - atLeastMs, () => this.stopped.signal.aborted || this.isRequested);
+  }
+
+  /** Waits so long, or until something happened that ends it. */
+  private async sleep(ms: number, isOver: () => boolean): Promise<void> {
+    if (isOver()) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, this.options.everyMs ?? 1_000);
+      const timer = setTimeout(resolve, ms);
       this.wake = () => {
+        if (!isOver()) return;
         clearTimeout(timer);
         resolve();
       };

@@ -199,11 +199,14 @@ describe('PlacementPublisher', () => {
       withoutReplica: [{ modelId: 'b', cause: 'too-large', reason: 'why' }],
     };
     const held = { modelId: 'a', state: 'ready', provider: 'cpu', memory: { cpu: 3 } };
+    // One that gives itself the id of another, which came first.
+    const impostor = { processId: 'w1', role: 'worker', models: [] };
     heartbeats = [
       { processId: 'api-1', role: 'api', models: [] },
       // A worker of an earlier version reports no details.
       { processId: 'old', role: 'worker', models: [{ modelId: 'a', state: 'loading', provider: '' }] },
       { processId: 'w1', role: 'worker', models: [held], worker: details },
+      impostor,
     ];
     start(10);
     await until(async () => (await service.workers()).length === 2);

@@ -45,6 +45,18 @@ export function registerQueueFailures(metrics: Metrics, read: () => number): voi
   });
 }
 
+/** `sluice_bus_messages_refused_total{reason}`; `read` returns `refusedMessages` of `#queue`. */
+export function registerRefusedMessages(metrics: Metrics, read: () => ReadonlyMap<string, number>): void {
+  metrics.observedCounter({
+    name: 'sluice_bus_messages_refused_total',
+    help: 'Messages on the bus that were forged, replayed, too old, or beyond what their sender may say.',
+    labelNames: ['reason'],
+    read: (observe) => {
+      for (const [reason, count] of read()) observe({ reason }, count);
+    },
+  });
+}
+
 /** `sluice_bus_lag_seconds`; `read` returns ms, or null while unknown. */
 export function registerBusLag(metrics: Metrics, read: () => number | null): void {
   metrics.observedGauge({

@@ -35,9 +35,9 @@ export class ClaimBus {
     });
   }
 
-  /** Null: it cannot be opened here. An api without a key sends ids as they are, which hold no dots. */
+  /** Null: it cannot be opened here, or was not sealed although there are keys. */
   private open({ queue, requestId }: ClaimMessage): string | null {
-    if (!requestId.includes('.')) return requestId;
+    if (this.keys.isEmpty) return requestId;
     try {
       return this.keys.sealOf(modelOf(queue))?.open(placeOf(queue), requestId) ?? null;
     } catch {

@@ -10,6 +10,8 @@ import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-ch
 import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
+import { BusKeys } from '../bus/bus-keys.js';
+import { type RefusalReason, SignedBus } from '../bus/signed-bus.js';
 import { BusProgress } from '../replies/progress-bus.js';
 import { QueueKeys } from '../seal/queue-keys.js';
 import { SealedReplyLink } from '../seal/sealed-reply-link.js';
@@ -19,6 +21,10 @@ import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, Tra
 
 /** How long pending messages may take to send when the process stops, in ms. */
 const flushMs = 2_000;
+
+/** For operators of pools. */
+const withoutBusKey =
+  'SLUICE_QUEUE_KEY has no key for messages of api and ops, and takes them from any worker: make these credentials again.';
 
 /** The queue over one store: everything above connections is the same for Redis and Postgres. */
 export class BullTransport implements QueueTransport {
@@ -33,6 +39,7 @@ export class BullTransport implements QueueTransport {
   private readonly queues: BullQueues;
   private readonly claims: ClaimBus;
   private readonly keys: QueueKeys;
+  private readonly bus: SignedBus;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
   private closing: Promise<void> | null = null;
@@ -47,17 +54,24 @@ export class BullTransport implements QueueTransport {
     this.queues = new BullQueues(store, this.warn);
     this.keys = new QueueKeys(options.sealKeys ?? []);
     this.claims = new ClaimBus(store.bus, this.keys);
+    this.bus = this.openBus(options);
     const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
     const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
     const replyLink = new SealedReplyLink(store.replyLink, this.keys);
     this.producer = new BullProducer(this.queues, assigner, this.keys);
-    this.replies = new LinkedReplyChannel(replyLink, store.bus, replyBufferBytes, assigner);
-    this.cancelBus = new BusCancels(store.bus);
-    this.membership = new BusMembership(store.bus, clock, options.membership ?? defaultMembershipTiming);
+    this.replies = new LinkedReplyChannel(replyLink, this.bus, replyBufferBytes, assigner);
+    this.cancelBus = new BusCancels(this.bus);
+    this.membership = new BusMembership(this.bus, clock, options.membership ?? defaultMembershipTiming);
     if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
     this.progress = new BusProgress(store.bus, clock, this.keys);
-    this.placements = new BusPlacements(store.bus, clock);
+    this.placements = new BusPlacements(this.bus, clock);
     this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
+  }
+
+  private openBus({ sealKeys = [], namespace }: Pick<TransportOptions, 'sealKeys' | 'namespace'>): SignedBus {
+    const keys = new BusKeys(sealKeys, this.clock);
+    if (!keys.isEmpty && !keys.canVerifySignatures) this.warn(withoutBusKey);
+    return new SignedBus(this.store.bus, { keys, namespace, clock: this.clock, warn: this.warn });
   }
 
   private openStickyAssigner(affinity: AffinityOptions): StickyAssigner {
@@ -122,6 +136,14 @@ export class BullTransport implements QueueTransport {
 
   get failedCalls(): number {
     return this.queues.failedCalls;
+  }
+
+  get refusedMessages(): ReadonlyMap<RefusalReason, number> {
+    return this.bus.refused;
+  }
+
+  get poolSessions(): Store['poolSessions'] {
+    return this.store.poolSessions;
   }
 
   ping(): Promise<void> {

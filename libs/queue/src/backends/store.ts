@@ -94,6 +94,8 @@ export interface Store {
   release(queue: DelayedQueue, jobId: string): Promise<boolean>;
   /** Adds a job without reading its queue, as the roles of pools must; null: `add` of BullMQ reads nothing either. */
   readonly append: ((queue: string, job: AppendedJob) => Promise<void>) | null;
+  /** Sessions of pools that were ended because they held up others, by role; with `guardsPools` alone. */
+  readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
   /** Drops the connections over which workers take jobs; pending commands are sent again over the next ones. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobProgress } from '../transport.js';
 import { deferred, done, echoJob, until } from './echo-job.conformance.js';
-import { keysOfModels } from '../seal/queue-keys.js';
+import { poolKeys } from '../roles/pool-keys.js';
 import { collectResults, consume, envelopeFor, sealKey, type World } from './fixture.conformance.js';
 
 export function describeProgress(world: () => World): void {
@@ -46,7 +46,7 @@ export function describeProgress(world: () => World): void {
       const reported: JobProgress[] = [];
       api.progress.subscribe((progress) => reported.push(progress));
       const report = { requestId: 'r', attempt: 1, percent: 0 };
-      const ofAnother = await world().open('worker-2', { sealKeys: keysOfModels([sealKey], ['other']) });
+      const ofAnother = await world().open('worker-2', { sealKeys: poolKeys([sealKey], ['other']) });
       const plain = await world().open('worker-3', { sealKeys: [] });
       for (const forging of [ofAnother, plain]) forging.progress.report({ ...report, modelId: 'tiny-1.5' });
       ofAnother.progress.report({ ...report, modelId: 'other' });

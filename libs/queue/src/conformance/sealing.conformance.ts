@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { delta, done, echoJob, readAll, until } from './echo-job.conformance.js';
-import { keysOfModels } from '../seal/queue-keys.js';
+import { poolKeys } from '../roles/pool-keys.js';
 import { consume, envelopeFor, request, sealKey, type World } from './fixture.conformance.js';
 import { dumpStore } from './store-dump.conformance.js';
 
@@ -61,7 +61,7 @@ export function describeSealing(world: () => World): void {
     it('answer the requests of their model, and disturb none of another', async () => {
       const { api, worker } = await world().openPair();
       const models = ['other', 'third'];
-      const pool = await world().open('worker-2', { sealKeys: keysOfModels([sealKey], models) });
+      const pool = await world().open('worker-2', { sealKeys: poolKeys([sealKey], models) });
       const plain = await world().open('worker-3', { sealKeys: [] });
       const { address } = api.replies;
       const readings = models.map((modelId) => readAll(api.replies.open({ requestId: modelId, modelId })));

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BusMembership } from './cluster-membership.js';
 import type { MessageBus } from '../backends/store.js';
+import { BusKeys } from '../bus/bus-keys.js';
+import { SignedBus } from '../bus/signed-bus.js';
 import type { Heartbeat } from './heartbeat.js';
 
 const timing = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
@@ -40,7 +42,8 @@ beforeEach(async () => {
   vi.useFakeTimers();
   wire = new Wire();
   const clock = { nowMs: () => Date.now(), monotonicMs: () => Date.now() };
-  membership = new BusMembership(wire.bus, clock, timing);
+  const options = { keys: new BusKeys([]), namespace: 'test', clock, warn: () => undefined };
+  membership = new BusMembership(new SignedBus(wire.bus, options), clock, timing);
   await membership.start();
   await membership.join(() => heartbeatOf('us'));
   wire.others('them');

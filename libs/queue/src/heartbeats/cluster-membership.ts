@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common';
-import type { MessageBus } from '../backends/store.js';
+import type { BusSender, SignedBus } from '../bus/signed-bus.js';
 import type { Heartbeat, ClusterMembership } from './heartbeat.js';
+import { isWithinScope, restrictToScope } from './heartbeat-scope.js';
 import { type CountedHeartbeat, readHeartbeat } from './read-heartbeat.js';
 
 const channel = 'heartbeat';
@@ -16,7 +17,7 @@ const overdueAfterHeartbeats = 1.6;
 /** Shortest time between two heartbeats that greet newcomers, in ms: names may be made up, one per message. */
 const greetEveryMs = 100;
 
-/** Processes kept; more are made up. */
+/** Processes kept where nothing is verified; more are made up. The bus limits those that are. */
 const maxProcesses = 10_000;
 
 /**
@@ -45,6 +46,7 @@ interface KnownProcess {
 
 /** Heartbeats over the store's bus. The silence of others counts only while we could have received them. */
 export class BusMembership implements ClusterMembership {
+  /** By sender, or by process id where nothing is verified: nobody speaks for a process of others. */
   private readonly processes = new Map<string, KnownProcess>();
   private readonly listeners = new Set<(heartbeats: Heartbeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
@@ -66,7 +68,7 @@ export class BusMembership implements ClusterMembership {
   private lastLagMs: number | null = null;
 
   constructor(
-    private readonly bus: MessageBus,
+    private readonly bus: SignedBus,
     private readonly clock: Clock,
     private readonly timing: MembershipTiming,
   ) {
@@ -74,7 +76,7 @@ export class BusMembership implements ClusterMembership {
   }
 
   async start(): Promise<void> {
-    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
+    this.stops.push(await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender)));
     this.stops.push(
       this.bus.onReconnect(() => {
         // What was sent before is lost: nothing must wait for it.
@@ -166,18 +168,23 @@ export class BusMembership implements ClusterMembership {
 
   // A heartbeat that cannot be sent is not an error: the next one follows, and the others notice the silence.
   private async publish(heartbeat: CountedHeartbeat): Promise<void> {
-    await this.bus.publish(channel, JSON.stringify(heartbeat)).catch(() => undefined);
+    const text = JSON.stringify(restrictToScope(heartbeat, this.bus.models));
+    await this.bus.publish(channel, text).catch(() => undefined);
   }
 
-  private receive(message: string): void {
+  private receive(message: string, sender: BusSender): void {
     const received = readHeartbeat(message);
     if (received === null) return;
-    const { count = 0, run, ...heartbeat } = received;
+    if (!isWithinScope(received, sender.models)) return this.bus.refuse(channel, sender);
+    const { count = 0, run: givenRun, onlyModels: _claimed, ...stated } = received;
+    const heartbeat: Heartbeat = { ...stated, ...(sender.models !== null && { onlyModels: sender.models }) };
+    const key = sender.id ?? heartbeat.processId;
+    const run = givenRun === undefined ? undefined : `${sender.id ?? ''} ${givenRun}`;
     const text = JSON.stringify(heartbeat);
-    const known = this.processes.get(heartbeat.processId);
+    const known = this.processes.get(key);
     if (!heartbeat.alive) {
       if (run !== undefined) this.noteEnd(run);
-      if (known !== undefined && known.run === run) this.drop([heartbeat.processId]);
+      if (known !== undefined && known.run === run) this.drop([key]);
       return;
     }
     // A leave message has overtaken it.
@@ -188,11 +195,12 @@ export class BusMembership implements ClusterMembership {
       known.atMs = atMs;
       return;
     }
-    if (known === undefined && this.processes.size >= maxProcesses) return;
-    this.processes.set(heartbeat.processId, { heartbeat, atMs, text, count, run });
+    if (known === undefined && sender.id === null && this.processes.size >= maxProcesses) return;
+    this.processes.set(key, { heartbeat, atMs, text, count, run });
     this.onHeartbeat(heartbeat);
     if (heartbeat.replyAddress !== null) this.goneAddresses.delete(heartbeat.replyAddress);
-    if (heartbeat.processId === this.describe?.().processId) this.ownHeartbeatCame(count);
+    const isOwn = sender.id === null ? heartbeat.processId === this.describe?.().processId : sender.isSelf;
+    if (isOwn) this.ownHeartbeatCame(count);
     else if (!known) this.greet(atMs);
     if (known?.text !== text) this.notify();
   }

@@ -49,6 +49,8 @@ export interface Heartbeat {
   /** Names of the queues whose sticky jobs the process claims; `ClusterMembership` adds it. Absent: none. */
   claims?: readonly string[];
   worker?: WorkerHeartbeat;
+  /** The models whose keys the process has; `ClusterMembership` adds it when it has verified that. Absent: all. */
+  onlyModels?: readonly string[];
   /** False once: the process leaves. */
   alive: boolean;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '#common';
-import type { MessageBus } from '../backends/store.js';
+import type { BusSender, SignedBus } from '../bus/signed-bus.js';
 import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from './desired-placements.js';
 
 const channel = 'placement';
@@ -25,12 +25,12 @@ export class BusPlacements implements PlacementBus {
   private isClosed = false;
 
   constructor(
-    private readonly bus: MessageBus,
+    private readonly bus: SignedBus,
     private readonly clock: Clock,
   ) {}
 
   async start(): Promise<void> {
-    this.stops.push(await this.bus.subscribe(channel, (text) => this.receive(text)));
+    this.stops.push(await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender)));
     this.stops.push(this.bus.onReconnect(() => this.hasAsked && this.ask()));
   }
 
@@ -80,9 +80,11 @@ export class BusPlacements implements PlacementBus {
     await this.bus.publish(channel, JSON.stringify(message));
   }
 
-  private receive(text: string): void {
+  private receive(text: string, sender: BusSender): void {
     const message = readMessage(text);
     if (message === null) return;
+    // Workers of pools ask, and no more.
+    if (message.type !== 'ask' && sender.models !== null) return this.bus.refuse(channel, sender);
     for (const { onDesired, onAsk, onUnserved } of this.listeners) {
       if (message.type === 'desired') onDesired?.(message.desired);
       else if (message.type === 'ask') onAsk?.();

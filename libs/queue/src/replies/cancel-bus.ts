@@ -1,5 +1,5 @@
 import { storeCall } from '../backends/store-call.js';
-import type { MessageBus } from '../backends/store.js';
+import type { BusSender, SignedBus } from '../bus/signed-bus.js';
 import type { CancelBus } from '../transport.js';
 
 const channel = 'cancel';
@@ -13,10 +13,10 @@ export class BusCancels implements CancelBus {
   private readonly recent = new Set<string>();
   private unsubscribe: () => void = () => undefined;
 
-  constructor(private readonly bus: MessageBus) {}
+  constructor(private readonly bus: SignedBus) {}
 
   async start(): Promise<void> {
-    this.unsubscribe = await this.bus.subscribe(channel, (requestId) => this.receive(requestId));
+    this.unsubscribe = await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender));
   }
 
   async cancel(requestId: string): Promise<void> {
@@ -37,7 +37,8 @@ export class BusCancels implements CancelBus {
     this.listeners.clear();
   }
 
-  private receive(requestId: string): void {
+  private receive(requestId: string, sender: BusSender): void {
+    if (sender.models !== null) return this.bus.refuse(channel, sender);
     this.recent.add(requestId);
     if (this.recent.size > rememberedCancels) {
       const [oldest] = this.recent;

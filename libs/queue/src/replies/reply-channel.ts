@@ -5,7 +5,7 @@ import { ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
 import { BufferedReplyStream } from './reply-stream.js';
 import { pause } from '../backends/store-call.js';
-import type { MessageBus } from '../backends/store.js';
+import type { SignedBus } from '../bus/signed-bus.js';
 import { everyModel } from '../seal/queue-keys.js';
 import type { SealedReplyLink } from '../seal/sealed-reply-link.js';
 import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
@@ -42,7 +42,7 @@ export class LinkedReplyChannel implements ReplyChannel {
 
   constructor(
     private readonly link: SealedReplyLink,
-    private readonly bus: MessageBus,
+    private readonly bus: SignedBus,
     private readonly replyBufferBytes: number,
     private readonly follower: SlotFollower | null = null,
   ) {
@@ -52,7 +52,10 @@ export class LinkedReplyChannel implements ReplyChannel {
 
   /** Starts serving readers that lost messages; every sending process does. */
   async startSending(): Promise<void> {
-    await this.bus.subscribe(resendChannel, (text) => this.publisher.resend(JSON.parse(text) as ResendRequest));
+    await this.bus.subscribe(resendChannel, (text, sender) => {
+      if (sender.models !== null) return this.bus.refuse(resendChannel, sender);
+      this.publisher.resend(JSON.parse(text) as ResendRequest);
+    });
   }
 
   async start(): Promise<void> {

@@ -1,4 +1,4 @@
-export { keysOfModels } from '../seal/queue-keys.js';
+export { poolKeys } from './pool-keys.js';
 export type { PoolRole } from './pool-role.js';
 export {
   describePostgresPoolRole,

@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '#platform/migrations';
 import { startPostgres, type TestPostgres } from '#test/postgres';
 import { createTransport } from '../backends/create-transport.js';
+import { PoolSessionGuard } from '../backends/postgres/pool-session-guard.js';
+import { pause } from '../backends/store-call.js';
 import { done, echoJob, membership, settled, until } from '../conformance/echo-job.conformance.js';
 import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
 import { describeJobs } from '../conformance/jobs.conformance.js';
@@ -197,27 +199,38 @@ describe('the PostgreSQL role of a pool', () => {
     ])('by %s loses its session', async (_name, statements) => {
       const { url } = await ensurePostgresPoolRole(server, role(['tiny-1.5']));
       const api = await open('api');
-      await guarded();
+      const { ops } = await guarded();
       const ended = holding(url, statements);
       const enqueued = until(async () =>
         settled(api.producer.enqueue(echoJob(), envelopeFor(api, { modelId: 'victim', replyTo: null }))),
       );
       await Promise.all([ended.then((end) => end), enqueued]);
+      await until(() => ops.poolSessions.get(new URL(url).username)?.ended === 1);
     });
 
     it('again and again may not connect any more, until its credentials are created again', async () => {
       const wanted = role(['tiny-1.5']);
       const { url } = await ensurePostgresPoolRole(server, wanted);
-      const { warnings } = await guarded();
+      const { ops, warnings } = await guarded();
       const refusal = async () => {
         for (;;) await holding(url, ['SELECT pg_advisory_lock(2)']);
       };
       await expect(refusal()).rejects.toThrow(/not permitted to log in|terminating|Connection terminated/);
       await until(() => warnings.some((message) => message.includes('is locked out')));
+      expect(ops.poolSessions.get(new URL(url).username)).toEqual({ ended: 10, lockedOut: 1 });
       await expect(connect(url)).rejects.toThrow('not permitted to log in');
       await ensurePostgresPoolRole(server, wanted);
       await connect(url);
     }, 60_000);
+
+    it('is watched over no connection that outlives its process', async () => {
+      const guard = new PoolSessionGuard({ url: server.url, schema: 'pools_queue', warn: () => undefined });
+      guard.start();
+      await guard.close();
+      await pause(300);
+      const sql = `SELECT pid FROM pg_stat_activity WHERE application_name = 'sluice-pool-guard'`;
+      expect((await (await connect(server.url)).query(sql)).rows).toEqual([]);
+    });
 
     it('takes at most half of the connections of the server', async () => {
       const { url } = await ensurePostgresPoolRole(server, role(['tiny-1.5']));

@@ -5,8 +5,8 @@ import { redisAvailable, startRedis } from '#test/redis';
 import { createTransport } from '../backends/create-transport.js';
 import { done, echoJob, membership, readAll, until, delta } from '../conformance/echo-job.conformance.js';
 import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
-import { keysOfModels } from '../seal/queue-keys.js';
 import type { QueueTransport, TransportOptions } from '../transport.js';
+import { poolKeys } from './pool-keys.js';
 import { ensureRedisPoolRole } from './redis-pool-role.js';
 
 describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
@@ -52,7 +52,7 @@ describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
     const api = await open('api');
     await api.replies.start();
     const { url } = await ensureRedisPoolRole(server.url, role(['tiny-1.5']));
-    const worker = await open('worker', { url, sealKeys: keysOfModels([sealKey], ['tiny-1.5']) });
+    const worker = await open('worker', { url, sealKeys: poolKeys([sealKey], ['tiny-1.5']) });
     const results: string[] = [];
     await api.results.process(async ({ requestId, status }) => void results.push(`${requestId} ${status}`));
     await worker.consume({
@@ -109,7 +109,7 @@ describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
   it('cannot open a job of another model, even with its bytes', async () => {
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);
-    const worker = await open('worker', { sealKeys: keysOfModels([sealKey], ['other']), warn });
+    const worker = await open('worker', { sealKeys: poolKeys([sealKey], ['other']), warn });
     const api = await open('api');
     const results: string[] = [];
     const processing = await api.results.process(async ({ error }) => void results.push(error?.code ?? 'none'));

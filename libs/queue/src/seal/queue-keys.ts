@@ -4,21 +4,28 @@ import { PayloadSeal } from './payload-seal.js';
 /** Names the key of what concerns no single model; no model has this id. */
 export const everyModel = '';
 
+/** Stands where other keys name their model; no model has this id. */
+export const busKeyName = '@bus';
+
 /** Derived keys that are kept. */
 const maxSeals = 1_000;
 
 /**
  * The keys of a process. A key of the installation (64 hex digits) opens everything; `<model>:<key>` opens the jobs of one
- * model, and is all that the workers of a pool of their own get.
+ * model, and is all that the workers of a pool of their own get, beside `@bus:<key>`, by which they verify what api and ops send.
  */
 export class QueueKeys {
-  private readonly installation: readonly string[];
+  readonly installation: readonly string[];
+  /** Public keys of the bus, as 64 hex digits. */
+  readonly busKeys: readonly string[];
   private readonly ofModels: ReadonlyMap<string, readonly string[]>;
   private readonly seals = new Map<string, PayloadSeal>();
 
   constructor(keys: readonly string[]) {
     this.installation = keys.filter((key) => !key.includes(':'));
-    const named = keys.filter((key) => key.includes(':')).map((key) => key.split(':') as [string, string]);
+    const all = keys.filter((key) => key.includes(':')).map((key) => key.split(':') as [string, string]);
+    this.busKeys = all.filter(([name]) => name === busKeyName).map(([, key]) => key);
+    const named = all.filter(([name]) => name !== busKeyName);
     this.ofModels = new Map(
       [...new Set(named.map(([modelId]) => modelId))].map((modelId) => [
         modelId,
@@ -45,14 +52,18 @@ export class QueueKeys {
     return this.ofModels.has(modelId) ? modelId : null;
   }
 
+  /** The keys of a model, as hex digits: the first seals. */
+  keysOf(modelId: string): readonly string[] {
+    return [...this.installation.map((key) => modelKeyOf(key, modelId)), ...(this.ofModels.get(modelId) ?? [])];
+  }
+
   /** Null without a key for the model. */
   sealOf(modelId: string): PayloadSeal | null {
     const known = this.seals.get(modelId);
     if (known !== undefined) return known;
     // Names may come from messages of others.
     if (this.seals.size >= maxSeals) this.seals.clear();
-    const derived = this.installation.map((key) => modelKeyOf(key, modelId));
-    const [first, ...others] = [...derived, ...(this.ofModels.get(modelId) ?? [])];
+    const [first, ...others] = this.keysOf(modelId);
     if (first === undefined) return null;
     const seal = new PayloadSeal([first, ...others]);
     this.seals.set(modelId, seal);
@@ -60,11 +71,11 @@ export class QueueKeys {
   }
 }
 
-/** Returns the value of `SLUICE_QUEUE_KEY` for workers that serve these models alone. */
-export function keysOfModels(installationKeys: readonly string[], modelIds: readonly string[]): string[] {
-  return modelIds.flatMap((modelId) => installationKeys.map((key) => `${modelId}:${modelKeyOf(key, modelId)}`));
-}
-
 function modelKeyOf(installationKey: string, modelId: string): string {
   return deriveKey(installationKey, `queue of ${modelId}`).toString('hex');
+}
+
+/** Returns the keys of these models, without any of the installation. */
+export function keysOfModels(installationKeys: readonly string[], modelIds: readonly string[]): string[] {
+  return modelIds.flatMap((modelId) => installationKeys.map((key) => `${modelId}:${modelKeyOf(key, modelId)}`));
 }

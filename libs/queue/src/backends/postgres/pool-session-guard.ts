@@ -34,6 +34,12 @@ WITH sessions AS (
 )
 SELECT usename AS role, reason FROM found WHERE reason IS NOT NULL AND pg_terminate_backend(pid)`;
 
+/** Sessions of a role that were ended, and how often the role was locked out. */
+export interface PoolSessionCounts {
+  ended: number;
+  lockedOut: number;
+}
+
 export interface PoolSessionGuardOptions {
   /** Of the role that owns the queue and is a member of the roles of pools. */
   url: string;
@@ -48,19 +54,28 @@ export interface PoolSessionGuardOptions {
  */
 export class PoolSessionGuard {
   private readonly endings = new Map<string, number[]>();
+  private readonly counted = new Map<string, PoolSessionCounts>();
   private client: pg.Client | null = null;
   private timer: NodeJS.Timeout | undefined;
+  private looking: Promise<void> = Promise.resolve();
   private isClosed = false;
 
   constructor(private readonly options: PoolSessionGuardOptions) {}
 
   start(): void {
-    void this.look();
+    this.looking = this.look();
   }
 
+  /** What was done since the start, by role of a pool. */
+  get counts(): ReadonlyMap<string, PoolSessionCounts> {
+    return this.counted;
+  }
+
+  /** Resolves when the look in progress has ended, after at most one more statement. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
+    await this.looking;
     await this.client?.end().catch(() => undefined);
   }
 
@@ -68,14 +83,26 @@ export class PoolSessionGuard {
     let pauseMs = lookEveryMs;
     try {
       const client = await this.connected();
-      const roles = await this.poolRoles(client);
+      const roles = this.isStopping() ? [] : await this.poolRoles(client);
+      for (const role of roles) this.countsOf(role);
       if (roles.length === 0) pauseMs = idleEveryMs;
-      else await this.endHarmful(client, roles);
+      else if (!this.isStopping()) await this.endHarmful(client, roles);
     } catch (error) {
-      this.options.warn('The sessions of pools cannot be watched.', error);
+      if (!this.isStopping()) this.options.warn('The sessions of pools cannot be watched.', error);
       this.drop();
     }
-    if (!this.isClosed) this.timer = setTimeout(() => void this.look(), pauseMs).unref();
+    if (!this.isStopping()) this.timer = setTimeout(() => this.start(), pauseMs).unref();
+  }
+
+  /** It may be closed during any await. */
+  private isStopping(): boolean {
+    return this.isClosed;
+  }
+
+  private countsOf(role: string): PoolSessionCounts {
+    const counts = this.counted.get(role) ?? { ended: 0, lockedOut: 0 };
+    this.counted.set(role, counts);
+    return counts;
   }
 
   private async connected(): Promise<pg.Client> {
@@ -108,6 +135,7 @@ export class PoolSessionGuard {
     const values = [roles, maxTransactionSeconds, maxBlockingSeconds];
     const { rows } = await client.query<{ role: string; reason: string }>(endSessions, values);
     for (const { role, reason } of rows) {
+      this.countsOf(role).ended += 1;
       this.options.warn(`A session of the pool role ${role} was ended: ${reason}.`);
       if (this.isRepeated(role)) await this.lockOut(client, role);
     }
@@ -124,6 +152,7 @@ export class PoolSessionGuard {
     this.endings.delete(role);
     try {
       await client.query(`ALTER ROLE ${pg.escapeIdentifier(role)} NOLOGIN`);
+      this.countsOf(role).lockedOut += 1;
       await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
       this.options.warn(
         `The pool role ${role} held up others again and again and is locked out: see docs/security.md.`,

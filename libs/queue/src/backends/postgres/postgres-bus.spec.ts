@@ -96,4 +96,16 @@ describe('PostgresBus', () => {
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     bus.close();
   });
+
+  it('loses no long text because another process sends parts under its next name', async () => {
+    const names: string[] = [];
+    const pool = { query: async (_text: string, [, payloads]: [string, string[]]) => void names.push(...payloads) };
+    const connection = { on: () => undefined, pool };
+    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
+    for (const text of ['one', 'two', 'three']) await bus.publish('news', text);
+    const numbers = names.map((name) => Number(name.split('.')[1]));
+    const steps = numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
+    expect(steps.some((step) => Math.abs(step) > 1_000)).toBe(true);
+    bus.close();
+  });
 });

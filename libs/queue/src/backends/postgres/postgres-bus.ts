@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../store-call.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
@@ -9,6 +9,9 @@ import { PartCollector, toParts } from './text-parts.js';
 /** Interval between health checks of the listening connection, and their timeout, in ms. */
 const askEveryMs = 3_000;
 const answerWithinMs = 4_000;
+
+/** Numbers of texts are random: a process that knew the next one could send parts of it first, and the text would be lost. */
+const maxTextNumber = 2 ** 47;
 
 interface Channel {
   readonly collector: PartCollector;
@@ -22,7 +25,6 @@ export class PostgresBus implements MessageBus {
   private readonly channels = new Map<string, Channel>();
   private readonly reconnectListeners = new Set<() => void>();
   private readonly sender = randomBytes(6).toString('hex');
-  private sent = 0;
   private closed = false;
   private connected = true;
   private client: ListenClient | null = null;
@@ -45,7 +47,7 @@ export class PostgresBus implements MessageBus {
 
   /** Sends texts in order, in one statement. */
   async publishAll(channel: string, texts: string[]): Promise<void> {
-    const payloads = texts.flatMap((text) => toParts(this.sender, (this.sent += 1), text));
+    const payloads = texts.flatMap((text) => toParts(this.sender, randomInt(maxTextNumber), text));
     const statement = 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload';
     await this.connection.pool.query(statement, [this.name(channel), payloads]);
   }

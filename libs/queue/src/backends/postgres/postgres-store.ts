@@ -17,7 +17,7 @@ import { appendJob } from './append-job.js';
 import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
-import { PoolSessionGuard } from './pool-session-guard.js';
+import { type PoolSessionCounts, PoolSessionGuard } from './pool-session-guard.js';
 import { isLostConnection, queueSchema, SharedPostgresConnection } from './shared-connection.js';
 
 /** Timeout of the first connection, in ms. */
@@ -73,6 +73,10 @@ export class PostgresStore implements Store {
   }
 
   readonly append = (queue: string, job: AppendedJob): Promise<void> => appendJob(this.connection.pool, queue, job);
+
+  get poolSessions(): ReadonlyMap<string, PoolSessionCounts> {
+    return this.guard?.counts ?? new Map<string, PoolSessionCounts>();
+  }
 
   isReachable(): boolean {
     return this.bus.isConnected();

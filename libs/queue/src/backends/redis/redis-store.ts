@@ -119,6 +119,9 @@ export class RedisStore implements Store {
     );
   }
 
+  /** Nothing of a pool holds up others for long here. */
+  readonly poolSessions = new Map<never, never>();
+
   isReachable(): boolean {
     return this.requests.status === 'ready';
   }

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { maxAgeMs, MessageHistory } from './message-history.js';
+
+const message = { senderId: 's', owner: 'a', number: 1, sentAtMs: 0 };
+
+describe('MessageHistory', () => {
+  it('counts each message once, in any order', () => {
+    const history = new MessageHistory();
+    const numbers = [3, 1, 2, 3, 1, 500, 499, 2];
+    expect(numbers.map((number) => history.refusalOf({ ...message, number }, 0))).toEqual([
+      ...[null, null, null, 'replayed', 'replayed', null, null, 'replayed'],
+    ]);
+  });
+
+  it('refuses what it may have forgotten', () => {
+    const history = new MessageHistory();
+    for (let number = 1; number <= 5_000; number += 1) history.refusalOf({ ...message, number }, 0);
+    for (const number of [1, 2_000, 3_976, 4_500])
+      expect(history.refusalOf({ ...message, number }, 0)).toBe('replayed');
+  });
+
+  it('takes messages of hosts whose clocks differ, within bounds', () => {
+    const history = new MessageHistory();
+    const at = (number: number, sentAtMs: number) => history.refusalOf({ ...message, number, sentAtMs }, 0);
+    expect([at(1, -maxAgeMs), at(2, maxAgeMs), at(3, -maxAgeMs - 1), at(4, maxAgeMs + 1)]).toEqual([
+      ...[null, null, 'stale', 'stale'],
+    ]);
+  });
+
+  it('remembers a sender as long as its messages are not too old', () => {
+    const history = new MessageHistory();
+    history.refusalOf({ ...message, sentAtMs: maxAgeMs }, 0);
+    // Others come, which is when those of the past are forgotten.
+    for (const nowMs of [maxAgeMs, 2 * maxAgeMs]) {
+      history.refusalOf({ ...message, senderId: `other-${nowMs}`, sentAtMs: nowMs }, nowMs);
+    }
+    expect(history.refusalOf({ ...message, sentAtMs: maxAgeMs }, 2 * maxAgeMs)).toBe('replayed');
+  });
+
+  it('has room for everybody but one who makes up senders', () => {
+    const history = new MessageHistory();
+    const add = (owner: string | null, count: number, nowMs = 0) =>
+      Array.from({ length: count }, (_, index) =>
+        history.refusalOf({ senderId: `${owner} ${index} ${nowMs}`, owner, number: 1, sentAtMs: nowMs }, nowMs),
+      );
+    expect(add('a', 1_010).filter((refusal) => refusal === 'crowded')).toHaveLength(10);
+    expect(add('b', 1)).toEqual([null]);
+    expect(new Set(add(null, 1_010))).toEqual(new Set([null]));
+    expect(add('a', 1, 2 * maxAgeMs + 1)).toEqual([null]);
+  });
+});
