@@ -362,9 +362,9 @@ describe('responses of the product’s engine', () => {
       model,
       input: 'the river',
       tools: [edit],
-      tool_choice: 'required',
+      tool_choice: 'required' as const,
       parallel_tool_calls: false,
-    } as const;
+    };
     const inputs: string[] = [];
     for (const temperature of [0, 0.7, 1, 1.5, 2]) {
       const { output, ...response } = await client.responses.create({ ...body, temperature });
