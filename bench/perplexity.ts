@@ -1,7 +1,9 @@
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { cutWindows, openDecoder, OrtSession, tokenLosses } from '#inference';
+import { convertModel } from '#model-store';
 import { benchOptions } from './settings.js';
 
 interface Settings {
@@ -27,10 +29,29 @@ interface ModelResult {
 async function main(): Promise<void> {
   const settings = readSettings();
   const results: ModelResult[] = [];
-  for (const folder of settings.models) {
-    const windows = windowsOf(await tokenize(folder, settings.texts), settings);
-    results.push(await measure(folder, windows, settings));
+  for (const model of settings.models) {
+    await withFolder(model, async (folder) => {
+      const windows = windowsOf(await tokenize(folder, settings.texts), settings);
+      results.push({ ...(await measure(folder, windows, settings)), name: basename(model) });
+    });
     print(results, settings);
+  }
+}
+
+/** The folder itself, or a converted GGUF file: `<path>.gguf[:<weights>[:<block size>]]`. */
+async function withFolder(model: string, use: (folder: string) => Promise<void>): Promise<void> {
+  const [, path, weights, blockSize] = /^(.+\.gguf)(?::([a-z0-9-]+)(?::(\d+))?)?$/.exec(model) ?? [];
+  if (path === undefined) return use(model);
+  const root = await mkdtemp(join(tmpdir(), 'perplexity-'));
+  try {
+    const [inputFolder, outputFolder] = [join(root, 'file'), join(root, 'model')];
+    for (const folder of [inputFolder, outputFolder]) await mkdir(folder);
+    await symlink(resolve(path), join(inputFolder, 'model.gguf'));
+    const options = { ...(weights && { weights }), ...(blockSize && { blockSize: Number(blockSize) }) };
+    await convertModel({ kind: 'gguf', options, inputFolder, outputFolder });
+    await use(outputFolder);
+  } finally {
+    await rm(root, { recursive: true });
   }
 }
 
@@ -46,7 +67,11 @@ Perplexity of installed models on a text, teacher-forced through the engine's ow
 the number format costs. Every model reads the same tokens, so their losses are compared token by token. Differences are
 against the first model. The models need one tokenizer.`,
     {
-      model: { value: 'DIR', about: 'folder of an installed model', isRepeated: true },
+      model: {
+        value: 'DIR',
+        about: 'folder of an installed model, or FILE.gguf[:WEIGHTS[:BLOCKSIZE]], converted first',
+        isRepeated: true,
+      },
       text: { value: 'FILE', about: 'text file; of a .json file its member `text`', isRepeated: true },
       rows: { value: 'N', about: 'windows decoded in parallel', default: 16 },
       window: { value: 'N', about: 'tokens per window', default: 256 },
@@ -80,7 +105,7 @@ function windowsOf(tokens: Int32Array, { rows, window, batches }: Settings): Int
   throw new Error(`The text has ${tokens.length} tokens; ${1 + count * (window - 1)} are needed.`);
 }
 
-async function measure(folder: string, windows: Int32Array[], settings: Settings): Promise<ModelResult> {
+async function measure(folder: string, windows: Int32Array[], settings: Settings): Promise<Omit<ModelResult, 'name'>> {
   const session = await OrtSession.open({
     modelPath: join(folder, 'model.onnx'),
     providers: ['cpu'],
@@ -91,7 +116,7 @@ async function measure(folder: string, windows: Int32Array[], settings: Settings
   const losses = await tokenLosses(decoder, windows, settings);
   await decoder.close();
   const seconds = (performance.now() - started) / 1000;
-  return { name: folder, bytes: await weightBytes(folder), losses, seconds };
+  return { bytes: await weightBytes(folder), losses, seconds };
 }
 
 async function weightBytes(folder: string): Promise<number> {
@@ -116,7 +141,7 @@ function print(results: ModelResult[], settings: Settings): void {
   console.log('|---|---:|---:|---:|---:|');
   for (const result of results) {
     const cells = [
-      result.name.split('/').filter(Boolean).at(-1),
+      result.name,
       (result.bytes / 1e6).toFixed(0),
       Math.exp(mean(result.losses)).toFixed(3),
       reference && result !== reference ? difference(result.losses, reference.losses) : '–',

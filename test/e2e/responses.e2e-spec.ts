@@ -231,6 +231,11 @@ describe('responses on the deterministic engine', () => {
       400,
     ],
     ['tools[0].name', { tools: [{ type: 'custom', name: 'two words' }] }, 400],
+    [
+      'tools[0].format.syntax',
+      { tools: [{ type: 'custom', name: 'f', format: { type: 'grammar', syntax: 'bnf' } }] },
+      400,
+    ],
     ['input[0].input', { input: [{ type: 'custom_tool_call', call_id: 'x', name: 'f' }] }, 400],
     ['max_output_tokens', { max_output_tokens: 100_000 }, 400],
     ['reasoning.effort', { reasoning: { effort: 'high' } }, 400],
@@ -266,6 +271,11 @@ describe('responses on the deterministic engine', () => {
     expect(await balance()).toEqual(before);
   });
 });
+
+/** A custom tool whose input follows a grammar. */
+function formatted(syntax: 'regex' | 'lark', definition: string): OpenAI.Responses.CustomTool {
+  return { type: 'custom', name: 'edit', format: { type: 'grammar', syntax, definition } };
+}
 
 describe('responses of the product’s engine', () => {
   const schema = {
@@ -339,6 +349,57 @@ describe('responses of the product’s engine', () => {
       status: 400,
       param: 'input[2].call_id',
     });
+  });
+
+  it.each<[OpenAI.Responses.CustomTool, RegExp]>([
+    [formatted('regex', '[A-Z]{2,4} "[0-9]"\\n'), /^[A-Z]{2,4} "[0-9]"\n$/],
+    [
+      formatted('lark', 'start: line~1..3\nline: ("+" | "-") /[a-z"]{1,6}/ LF -> change\n%import common.LF'),
+      /^([+-][a-z"]{1,6}\n){1,3}$/,
+    ],
+  ])('write the input of a custom tool in its format: %j', async (edit, expected) => {
+    const body = {
+      model,
+      input: 'the river',
+      tools: [edit],
+      tool_choice: 'required' as const,
+      parallel_tool_calls: false,
+    };
+    const inputs: string[] = [];
+    for (const temperature of [0, 0.7, 1, 1.5, 2]) {
+      const { output, ...response } = await client.responses.create({ ...body, temperature });
+      expect((response as { warnings?: unknown[] }).warnings ?? []).toEqual([]);
+      expect(output.map(({ type }) => type)).toEqual(['custom_tool_call']);
+      for (const item of output) if (item.type === 'custom_tool_call') inputs.push(item.input);
+    }
+    const events = await eventsOf({ ...body, temperature: 0, stream: true });
+    const deltas = events.flatMap((event) =>
+      event.type === 'response.custom_tool_call_input.delta' ? event.delta : [],
+    );
+    expect(deltas.join('')).toBe(inputs[0]);
+    expect(new Set(inputs).size).toBeGreaterThan(2);
+    for (const input of inputs) expect(input).toMatch(expected);
+  });
+
+  it('name the line of a grammar that is not covered, whether or not the tool must be called', async () => {
+    const edit = formatted('lark', 'start: line+\nline: /(?<=a)b/');
+    for (const [stream, choice] of [
+      [false, 'auto'],
+      [true, 'required'],
+    ] as const) {
+      const refused = client.responses.create({
+        model,
+        input: 'the river',
+        tools: [edit],
+        tool_choice: choice,
+        stream,
+      });
+      await expect(refused).rejects.toMatchObject({
+        status: 400,
+        param: 'tools[0].format.definition',
+        message: expect.stringMatching(/The grammar is not supported at line 2: .*look-behind/) as string,
+      });
+    }
   });
 
   describe('by the AI SDK, whose default they are', () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { shardGguf } from '#test/tiny-models/gguf-parts';
+import { joinGguf, shardGguf, splitGguf } from '#test/tiny-models/gguf-parts';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { WeightsServer } from '#test/weights-server';
@@ -47,6 +47,25 @@ describe('draftManifest of a GGUF file', () => {
     const { manifest } = await draftManifest(`file:${folder}`, {}, { weights: 'int8', contextLength: 32 });
     expect(manifest).toMatchObject({ contextLength: 32, capabilities: { quantization: 'int8' } });
     expect(manifest.converter.options).toEqual({ weights: 'int8', contextLength: 32 });
+  });
+
+  it.each([
+    ['Q4_1', { type: 3, bytes: 20 }, 'int8'],
+    ['Q8_0', { type: 8, bytes: 34 }, 'int4'],
+  ] as const)('says where %s is rounded a second time', async (name, { type, bytes }, rounded) => {
+    const { metadata, tensors } = splitGguf(gguf);
+    const quantized = tensors.map((tensor) => {
+      const { dimensions } = tensor;
+      if (!tensor.name.startsWith('blk.') || dimensions.length === 1) return tensor;
+      const values = dimensions.reduce((product, size) => product * size, 1);
+      return { ...tensor, type, data: Buffer.alloc((values / 32) * bytes) };
+    });
+    await writeFile(join(folder, 'tiny.gguf'), joinGguf({ metadata, tensors: quantized }));
+    const rounding = async (weights: 'int4' | 'int8' | 'float32') =>
+      (await draftManifest(`file:${folder}`, {}, { weights })).facts.rounding ?? '';
+    expect(await rounding(rounded)).toContain(`rounded a second time, to ${rounded}: ${name}`);
+    expect(await rounding('float32')).toBe('');
+    if (name === 'Q8_0') expect(await rounding('int8')).toBe('');
   });
 
   it('reads only the header of a file on the hub', async () => {

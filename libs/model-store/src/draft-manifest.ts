@@ -5,6 +5,7 @@ import type { WeightFormat } from './convert/conversion-options.js';
 import type { Draft, DraftFacts, DraftOptions } from './draft.js';
 import { draftAdapter } from './draft-adapter.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
+import { isRoundedAgain } from './convert/gguf/gguf-precision.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import { storedBytes } from './source/safetensors-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
@@ -150,12 +151,22 @@ function decoderFacts(found: GgufDescription, { kind, weights, bytes, contextLen
   const template = found.hasChatTemplate ? '' : ', no chat template';
   return {
     summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${weights}`,
+    ...roundingOf(found, weights),
     weightsBytes: bytes,
     decoder: {
       size: decoderSize(found, { weights, storedBytes: bytes, contextLength }),
       use: { slots: draftSlots, contextLength, cacheTokens: draftSlots * contextLength },
     },
   };
+}
+
+/** Blocks of a type without a kernel of its own are rounded again, which the name of the file does not say. */
+function roundingOf({ layerTypes }: GgufDescription, weights: WeightFormat): { rounding?: string } {
+  const types = layerTypes.filter((type) => isRoundedAgain(type, weights));
+  if (types.length === 0) return {};
+  const names = types.map(({ name }) => name).join(', ');
+  const exact = weights === 'int8' ? '' : '; --weights int8 loses less and takes more memory';
+  return { rounding: `rounded a second time, to ${weights}: ${names}${exact}` };
 }
 
 function commonFields(

@@ -35,6 +35,8 @@ export interface Draft {
 export interface DraftFacts {
   /** Such as `llama, 1.1 B parameters, GGUF with Q4_K, Q6_K`. */
   summary: string;
+  /** What the model loses against its file; absent: nothing that the file does not say. */
+  rounding?: string;
   /** Size of the files after installation. */
   weightsBytes: number;
   /** What the memory of a decoder depends on, and how the manifest uses it; null if the source does not say. */

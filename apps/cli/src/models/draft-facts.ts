@@ -18,7 +18,8 @@ export function factsOf({ manifest, facts }: Draft): string[] {
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
-  return [`${manifest.id}: ${facts.summary}${context}`, `memory: ${describeMemory(facts)}`];
+  const rounding = facts.rounding === undefined ? [] : [facts.rounding];
+  return [`${manifest.id}: ${facts.summary}${context}`, ...rounding, `memory: ${describeMemory(facts)}`];
 }
 
 function describeMemory(facts: DraftFacts): string {

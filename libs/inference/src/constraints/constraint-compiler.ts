@@ -271,9 +271,9 @@ function refusalOf(error: unknown): ConstraintRefusal | null {
 
 function refusalFor(
   { type, param }: OutputConstraint,
-  { reason, pointer, param: own }: ConstraintRefusal,
+  { reason, pointer, param: own, subject }: ConstraintRefusal,
 ): PlatformError {
-  const what = type === 'regex' ? 'pattern' : type === 'grammar' ? 'grammar' : 'schema';
+  const what = subject ?? (type === 'regex' ? 'pattern' : type === 'grammar' ? 'grammar' : 'schema');
   const isPointer = pointer.startsWith('/');
   const place = pointer === '' ? '' : ` at ${isPointer ? '#' : ''}${pointer}`;
   return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, own ?? param);

@@ -131,8 +131,8 @@ export class Grammar {
   }
 
   /** Refuses a rule that begins with itself, among those from `first` on. */
-  checkRules(first: number): void {
-    refuseLeftRecursion(this.rules.slice(first), this.findNullable(), schemaReasons.cycle);
+  checkRules(first: number, reason = schemaReasons.cycle): void {
+    refuseLeftRecursion(this.rules.slice(first), this.findNullable(), reason);
   }
 
   /** Whether some finite text matches the node. Only behind `finish`. */

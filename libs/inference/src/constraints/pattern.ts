@@ -68,6 +68,11 @@ export function compileWholePattern(arena: RegexArena, pattern: string, write: C
   return writerFor(arena, write).found(parsed(pattern), arena.epsilon);
 }
 
+/** As `compileWholePattern`, for a pattern within a larger text: anchors and look-ahead are refused. */
+export function compileInnerPattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
+  return writerFor(arena, write).exact(parsed(pattern));
+}
+
 function parsed(pattern: string): PatternNode {
   if (pattern.length > maxPatternLength) {
     throw new ConstraintRefusal(`a pattern of more than ${maxPatternLength} characters is not supported`);
@@ -334,7 +339,7 @@ class PatternWriter {
     return isNegated ? this.arena.not(all) : all;
   }
 
-  private exact(node: PatternNode): Regex {
+  exact(node: PatternNode): Regex {
     const { arena } = this;
     switch (node.kind) {
       case 'characters':

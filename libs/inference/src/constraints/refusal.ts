@@ -1,3 +1,5 @@
+export type RefusedSubject = 'schema' | 'pattern' | 'grammar';
+
 /** Why a schema or pattern cannot be turned into a grammar. `pointer` is a JSON pointer into the schema. */
 export class ConstraintRefusal extends Error {
   constructor(
@@ -5,18 +7,20 @@ export class ConstraintRefusal extends Error {
     readonly pointer = '',
     /** Field of the request that holds the schema; null: the one of the whole constraint. */
     readonly param: string | null = null,
+    /** What is refused; null: what the whole constraint is. */
+    readonly subject: RefusedSubject | null = null,
   ) {
     super(pointer === '' ? reason : `${pointer}: ${reason}`);
   }
 
   /** The same reason, located at `pointer` unless it has a location already. */
   at(pointer: string): ConstraintRefusal {
-    return this.pointer === '' ? new ConstraintRefusal(this.reason, pointer, this.param) : this;
+    return this.pointer === '' ? new ConstraintRefusal(this.reason, pointer, this.param, this.subject) : this;
   }
 
   /** The same reason, in the field `param` unless it has a field already. */
-  in(param: string): ConstraintRefusal {
-    return this.param === null ? new ConstraintRefusal(this.reason, this.pointer, param) : this;
+  in(param: string, subject: RefusedSubject | null = null): ConstraintRefusal {
+    return this.param === null ? new ConstraintRefusal(this.reason, this.pointer, param, subject) : this;
   }
 }
 

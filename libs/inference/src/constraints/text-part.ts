@@ -1,9 +1,10 @@
-import type { TextPart } from '../contract/output-region.js';
-import { allCodePoints, utf8Of } from './code-points.js';
+import type { TextFormat, TextPart } from '../contract/output-region.js';
+import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
 import { Grammar, type GrammarNode } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
+import { compileLark } from './lark.js';
 import { compileWholePattern } from './pattern.js';
-import { ConstraintRefusal } from './refusal.js';
+import { ConstraintRefusal, type RefusedSubject } from './refusal.js';
 import { compileSchemaInto, type StartedGrammar } from './schema/schema-compiler.js';
 
 /**
@@ -15,7 +16,7 @@ export function* compilePart(part: TextPart): Generator<string, StartedGrammar> 
   const compiler = new PartCompiler(grammar);
   const start = yield* compiler.compile(part);
   grammar.finish(grammar.epsilon);
-  compiler.checkSchemas();
+  compiler.checkParts();
   if (!grammar.isProductive(start)) throw new ConstraintRefusal('no text is possible');
   return { grammar, start };
 }
@@ -23,17 +24,17 @@ export function* compilePart(part: TextPart): Generator<string, StartedGrammar> 
 class PartCompiler {
   private readonly json: JsonGrammar;
   /** Equal schemas of several places are compiled once: tools often share them. */
-  private readonly schemas = new Map<string, { node: GrammarNode; param: string }>();
+  private readonly schemas = new Map<string, GrammarNode>();
+  /** Those that must match some text, with the refusal of those that match none. */
+  private readonly checked: { node: GrammarNode; refusal: ConstraintRefusal }[] = [];
 
   constructor(private readonly grammar: Grammar) {
     this.json = new JsonGrammar(grammar);
   }
 
   /** A schema without values may hide among others. */
-  checkSchemas(): void {
-    for (const { node, param } of this.schemas.values()) {
-      if (!this.grammar.isProductive(node)) throw new ConstraintRefusal('no value satisfies the schema', '#', param);
-    }
+  checkParts(): void {
+    for (const { node, refusal } of this.checked) if (!this.grammar.isProductive(node)) throw refusal;
   }
 
   *compile(part: TextPart): Generator<string, GrammarNode> {
@@ -47,6 +48,8 @@ class PartCompiler {
         return this.json.anyObject();
       case 'json-schema':
         return yield* this.schema(part.schema, part.param);
+      case 'json-string':
+        return yield* this.formatted(part.format, part.param);
       case 'regex':
         return grammar.lexeme(compileWholePattern(grammar.arena, part.pattern, utf8Of));
       case 'up-to':
@@ -69,13 +72,29 @@ class PartCompiler {
   private *schema(schema: unknown, param: string): Generator<string, GrammarNode> {
     const key = JSON.stringify(schema) ?? '';
     const known = this.schemas.get(key);
-    if (known !== undefined) return known.node;
+    if (known !== undefined) return known;
     try {
       const node = yield* compileSchemaInto(this.grammar, schema);
-      this.schemas.set(key, { node, param });
+      this.schemas.set(key, node);
+      this.checked.push({ node, refusal: new ConstraintRefusal('no value satisfies the schema', '#', param) });
       return node;
     } catch (error) {
       throw error instanceof ConstraintRefusal ? error.in(param) : error;
+    }
+  }
+
+  private *formatted({ syntax, definition }: TextFormat, param: string): Generator<string, GrammarNode> {
+    const { grammar } = this;
+    const subject: RefusedSubject = syntax === 'lark' ? 'grammar' : 'pattern';
+    try {
+      const text =
+        syntax === 'lark'
+          ? yield* compileLark(grammar, definition, jsonCharacters)
+          : grammar.lexeme(compileWholePattern(grammar.arena, definition, jsonCharacters));
+      this.checked.push({ node: text, refusal: new ConstraintRefusal('no text matches it', '', param, subject) });
+      return grammar.sequence(grammar.text('"'), text, grammar.text('"'));
+    } catch (error) {
+      throw error instanceof ConstraintRefusal ? error.in(param, subject) : error;
     }
   }
 

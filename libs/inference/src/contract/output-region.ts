@@ -1,8 +1,16 @@
+/** The texts that a whole ECMA-262 pattern, or the rule `start` of a Lark grammar, matches. */
+export interface TextFormat {
+  syntax: 'regex' | 'lark';
+  definition: string;
+}
+
 /** A set of texts that some part of a choice must belong to. */
 export type TextPart =
   | { type: 'literal'; text: string }
   /** A JSON text that this JSON Schema (2020-12) accepts. `param` names the field that holds it, for refusals. */
   | { type: 'json-schema'; schema: unknown; param: string }
+  /** A JSON string whose text is of the format. `param` names the field that holds it, for refusals. */
+  | { type: 'json-string'; format: TextFormat; param: string }
   /** Any JSON object. */
   | { type: 'json-object' }
   /** A text that the whole ECMA-262 pattern matches. */

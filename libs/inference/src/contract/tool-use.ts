@@ -1,3 +1,4 @@
+import type { TextFormat } from './output-region.js';
 import { type ToolStyleName, toolStyleNames } from '#model-registry/manifest';
 
 export { type ToolStyleName, toolStyleNames };
@@ -8,8 +9,10 @@ export interface ToolDefinition {
   description?: string;
   /** JSON Schema of the arguments, which are an object. */
   parameters: object;
-  /** Field of the caller's request that holds the schema, for refusals. */
+  /** Field of the caller's request that holds the schema or the format, for refusals. */
   param: string;
+  /** Format of the one argument of the tool, a text. */
+  textFormat?: TextFormat & { argument: string };
 }
 
 /** A call of an earlier response. */

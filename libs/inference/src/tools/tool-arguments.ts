@@ -20,7 +20,11 @@ const annotations = new Set(['$schema', '$id', '$comment', 'title', 'description
  * The arguments of a tool in the order of its schema. Throws `INVALID_REQUEST`, naming the field, for keywords of the
  * object as a whole, which a style without an object cannot keep.
  */
-export function listArguments({ parameters, param }: ToolDefinition): ToolArgument[] {
+export function listArguments({ parameters, param, textFormat: format }: ToolDefinition): ToolArgument[] {
+  if (format !== undefined) {
+    const value: TextPart = { type: 'json-string', format, param };
+    return [{ name: format.argument, isRequired: true, value, texts: undefined }];
+  }
   const schema = objectSchema(parameters) as Record<string, unknown>;
   for (const keyword of Object.keys(schema)) {
     if (plainKeywords.has(keyword) || annotations.has(keyword)) continue;

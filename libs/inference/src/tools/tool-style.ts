@@ -98,7 +98,12 @@ export function jsonCall(tools: readonly ToolDefinition[], key: string, before =
   return sequence(literal(before), choice(tools.map(one)));
 }
 
-export function argumentsOf({ parameters, param }: ToolDefinition): TextPart {
+export function argumentsOf(tool: ToolDefinition): TextPart {
+  const { parameters, param, textFormat: format } = tool;
+  if (format !== undefined) {
+    const text: TextPart = { type: 'json-string', format, param };
+    return sequence(literal(`{${JSON.stringify(format.argument)}:`), space, text, literal('}'));
+  }
   return { type: 'json-schema', schema: objectSchema(parameters), param };
 }
 

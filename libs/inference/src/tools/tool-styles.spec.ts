@@ -158,6 +158,51 @@ describe.each(toolStyleNames)('the %s style', (name) => {
   });
 });
 
+describe.each(toolStyleNames)('a format of a text in the %s style', (name) => {
+  const style = toolStyles[name];
+  const formats = [
+    { syntax: 'regex', definition: '[a-z]+\\n"[0-9]"' },
+    {
+      syntax: 'lark',
+      definition: 'start: "a" start | WORD LF QUOTED\nQUOTED: "\\"" /[0-9]/ "\\""\n%import common (WORD, LF)',
+    },
+  ] as const;
+
+  it.each(formats)('is that of every call: $syntax', async (format) => {
+    const parameters = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] };
+    const patch = { name: 'patch', parameters, param: 'p', textFormat: { argument: 'input', ...format } };
+    const accepts = async (input: string, isRequired: boolean) => {
+      const text = style.write([{ id: 'call_1', name: 'patch', arguments: JSON.stringify({ input }) }], [patch]);
+      const regions = toolRegions(style, { tools: [patch], isRequired, isParallel: false }, null);
+      const matcher = (await compiler.compile({ type: 'regions', regions, param: 'tools' })).newMatcher([0]);
+      for (const byte of new TextEncoder().encode(text)) {
+        if (!isAllowed(matcher.allowed(), byte + 1)) return false;
+        matcher.accept(byte + 1);
+      }
+      const reader = new ToolCallReader((read) => style.read(read, [patch]));
+      const { calls } = joined([...reader.push(text), ...reader.finish()]);
+      expect(calls).toEqual([{ name: 'patch', values: { input } }]);
+      return matcher.isFinished() || matcher.allowed().endings.length > 0;
+    };
+    for (const isRequired of [true, false]) {
+      expect(await accepts('aab\n"7"', isRequired)).toBe(true);
+      for (const wrong of ['aab\n"x"', '\n"7"', 'aab'])
+        expect([wrong, await accepts(wrong, isRequired)]).toEqual([wrong, false]);
+    }
+  });
+
+  it('is refused by its field and line', async () => {
+    const textFormat = { argument: 'input', syntax: 'lark', definition: 'start: "a"\n  b' } as const;
+    const tools = [{ name: 'patch', parameters: {}, param: 'tools[0].format', textFormat }];
+    const regions = toolRegions(style, { tools, isRequired: true, isParallel: false }, null);
+    await expect(compiler.compile({ type: 'regions', regions, param: 'tools' })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      param: 'tools[0].format',
+      message: 'The grammar is not supported at line 2: b is not defined.',
+    });
+  });
+});
+
 describe('the style of a model', () => {
   it.each([
     ['{"name": <function-name>, "arguments": <args>}\n</tool_call> <tool_call>', 'hermes'],

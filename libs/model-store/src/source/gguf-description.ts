@@ -5,10 +5,10 @@ import type { WeightFormat } from '../convert/conversion-options.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
-import { matrices, samePrecision, valuesOf } from '../convert/gguf/gguf-precision.js';
+import { layerTypes, matrices, samePrecision, valuesOf } from '../convert/gguf/gguf-precision.js';
 import { openGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
-import type { GgufHeader } from '../convert/gguf/gguf-types.js';
+import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
 
 /** What a GGUF file holds, by its header. */
 export interface GgufDescription {
@@ -24,6 +24,8 @@ export interface GgufDescription {
   stored: string;
   /** The weights' format of the same precision. */
   weights: WeightFormat;
+  /** Types of the layers; empty: none of GGUF. */
+  layerTypes: GgufType[];
   hasChatTemplate: boolean;
   /** Keys and values of one token in the layers that see the whole context. */
   cacheBytesPerToken: number;
@@ -56,6 +58,7 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
     parameters: [...header.tensors.values()].reduce((sum, tensor) => sum + valuesOf(tensor), 0),
     stored: storedTypes(header),
     weights: samePrecision(header),
+    layerTypes: layerTypes(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
     ...sizesOf(shape),
     maxContextLength: stretchedContext(source) ?? shape.contextLength,

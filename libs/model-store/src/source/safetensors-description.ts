@@ -60,6 +60,7 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
     return {
       architecture: config.text('model_type', checkpoint.source.architecture),
       title: null,
+      layerTypes: [],
       license: null,
       parameters: sizes.parameters,
       stored: sizes.types.join(', '),

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { convertModel } from '#model-store';
+import { expectLogits, logitDistance, logitsOf } from '#test/expected-logits';
 import { type AdapterText as Known, expectedAdapterTexts, tinyAdapterFolder } from '#test/tiny-adapters';
 import { copyTinyDecoder } from '#test/tiny-decoders';
-import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import type { CacheRow, Decoder } from '../../scheduler/decoder.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import { type AdaptedSession, openWithAdapters } from './adapters.js';
@@ -17,7 +17,6 @@ import { type AdaptedSession, openWithAdapters } from './adapters.js';
  */
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const tolerance = 1e-4;
 const bases = ['llama', 'llama-gguf', 'qwen2', 'phi3', 'glm4', 'command-r', 'gemma2', 'gemma3-sees', 'qwen3-moe'];
 
 let folder = '';
@@ -62,20 +61,6 @@ async function openAdapted(base: string, weights?: string): Promise<Adapted> {
   const options = { directory, graphFile: 'model.onnx', providers: ['cpu'], intraOpThreads: 1, adapters: wanted };
   const opened = await openWithAdapters(options);
   return { ...opened, known, decoder: openDecoder(opened.session, { slots: 8 }) };
-}
-
-function logitsOf(batch: LogitsBatch, index: number): Float32Array {
-  const start = (batch.rowIndexes[index] ?? 0) * batch.vocabularySize;
-  return (batch.logits ?? new Float32Array()).slice(start, start + batch.vocabularySize);
-}
-
-function distance(actual: Float32Array, wanted: ArrayLike<number>): number {
-  return Array.from(wanted).reduce((far, value, id) => Math.max(far, Math.abs(value - (actual[id] ?? NaN))), 0);
-}
-
-function expectLogits(actual: Float32Array, wanted: ArrayLike<number>): void {
-  expect(actual.length).toBe(wanted.length);
-  expect(distance(actual, wanted)).toBeLessThan(tolerance);
 }
 
 async function expectContinuations(decoder: Decoder, rows: readonly CacheRow[], texts: readonly Known[]) {
@@ -187,7 +172,7 @@ describe('adapters of quantised weights', () => {
       decoder.release(row);
       expectLogits(together[index] ?? new Float32Array(), alone);
       // Nearer to its own reference than to those of the others: the product is added in this format too.
-      const distances = all.map((other) => distance(alone, other.text.first));
+      const distances = all.map((other) => logitDistance(alone, other.text.first));
       expect(distances.indexOf(Math.min(...distances))).toBe(index);
     }
     await decoder.close();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { convertModel } from '#model-store';
+import { expectLogits, logitsOf } from '#test/expected-logits';
 import { OrtSession } from '../../runtime/ort-session.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
@@ -37,7 +38,6 @@ interface KnownModel {
 
 const fixtures = new URL('./__fixtures__/architectures/', import.meta.url);
 const models = JSON.parse(readFileSync(new URL('expected.json', fixtures), 'utf8')) as Record<string, KnownModel>;
-const tolerance = 1e-4;
 
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'architectures-'))));
@@ -77,17 +77,6 @@ async function openTiny(
   const modelPath = join(await convert(name, layout, weights), 'model.onnx');
   const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
   return openDecoder(session, { slots: 4, windowLimits: limits });
-}
-
-function logitsOf(batch: LogitsBatch, index: number): Float32Array {
-  const start = (batch.rowIndexes[index] ?? 0) * batch.vocabularySize;
-  return (batch.logits ?? new Float32Array()).slice(start, start + batch.vocabularySize);
-}
-
-function expectLogits(actual: Float32Array, wanted: readonly number[]): void {
-  expect(actual.length).toBe(wanted.length);
-  const furthest = wanted.reduce((far, value, id) => Math.max(far, Math.abs(value - (actual[id] ?? NaN))), 0);
-  expect(furthest).toBeLessThan(tolerance);
 }
 
 /** Feeds the known tokens to rows that have read their prompts, and compares the last logits. */
@@ -187,7 +176,7 @@ describe('experts with quantised weights', () => {
       const alone = await decoder.prefill([{ row, tokenIds: Int32Array.from(promptIds), final: true }], 'full');
       const logits = logitsOf(alone, 0);
       decoder.release(row);
-      expectLogits(together[index] ?? new Float32Array(), [...logits]);
+      expectLogits(together[index] ?? new Float32Array(), logits);
       // Rounding is visible, and far smaller than the logits.
       const error = first.reduce((sum, value, id) => sum + (value - (logits[id] ?? NaN)) ** 2, 0);
       const power = first.reduce((sum, value) => sum + value ** 2, 0);

@@ -1,5 +1,6 @@
 import { invalidField } from '#gateway';
-import type { ChatJobTool } from '../contract/chat.job.js';
+import type { ChatJobTextFormat, ChatJobTool } from '../contract/chat.job.js';
+import { textFormatKey } from '../contract/chat.tools.js';
 
 const maxDescriptionLength = 100_000;
 
@@ -17,11 +18,17 @@ export interface GivenTools {
 
 /** A function as either form of tools gives it. */
 export function toolOf(
-  given: { name: string; description?: string | null; parameters?: object | null; strict?: boolean | null },
+  given: {
+    name: string;
+    description?: string | null;
+    parameters?: object | null;
+    strict?: boolean | null;
+    [textFormatKey]?: ChatJobTextFormat;
+  },
   place: string,
 ): GivenTool {
-  const { name, description, parameters, strict } = given;
-  const param = `${place}.parameters`;
+  const { name, description, parameters, strict, [textFormatKey]: textFormat } = given;
+  const param = `${place}.${textFormat ? 'textFormat.definition' : 'parameters'}`;
   checkParameters(parameters ?? {}, param);
   if ((description?.length ?? 0) > maxDescriptionLength) {
     const text = `${place}.description must not be longer than ${maxDescriptionLength} characters.`;
@@ -33,6 +40,7 @@ export function toolOf(
     parameters: parameters ?? {},
     strict: strict === true,
     param,
+    ...(textFormat && { textFormat }),
   };
   return { tool, nameField: `${place}.name` };
 }

@@ -43,6 +43,14 @@ export class ChatJobToolCall {
   @IsString() arguments!: string;
 }
 
+/** The texts that the one argument of a tool may be. */
+export class ChatJobTextFormat {
+  /** Name of the argument. */
+  @IsString() argument!: string;
+  @IsIn(['regex', 'lark']) syntax!: 'regex' | 'lark';
+  @IsString() definition!: string;
+}
+
 /** A function that the model may call. */
 export class ChatJobTool {
   @IsString() name!: string;
@@ -51,8 +59,10 @@ export class ChatJobTool {
   @IsObject() parameters!: object;
   /** Accepted without effect: arguments always follow the schema. */
   @IsBoolean() strict!: boolean;
-  /** Field of the caller's request that holds the schema, for refusals. */
+  /** Field of the caller's request that holds the schema or the format, for refusals. */
   @IsOptional() @IsString() param?: string;
+  /** Absent: the argument follows the schema alone. Optional for good. */
+  @IsOptional() @ValidateNested() @Type(() => ChatJobTextFormat) textFormat?: ChatJobTextFormat;
 }
 
 function IsToolChoice(): PropertyDecorator {

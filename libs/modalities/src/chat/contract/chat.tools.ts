@@ -1,5 +1,6 @@
 import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
+import type { ChatJobTextFormat } from './chat.job.js';
 
 /* Tools and response formats of the OpenAI wire format. */
 
@@ -9,6 +10,9 @@ const toolName = /^[A-Za-z0-9_-]{1,64}$/;
 export function toolNameProblem(value: unknown): string | null {
   return typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -';
 }
+
+/** No member of a JSON body: clients of this wire format have no such field. */
+export const textFormatKey = Symbol('textFormat');
 
 export class ChatFunction {
   @CheckedField({
@@ -29,6 +33,9 @@ export class ChatFunction {
 
   @BooleanField({ default: false, description: 'Accepted without effect: arguments always follow the schema.' })
   strict?: boolean;
+
+  /** Set where a request of another wire format is translated. */
+  [textFormatKey]?: ChatJobTextFormat;
 }
 
 /** A function that the client runs. */

@@ -11,11 +11,12 @@ export function toolUseOf({
   if (tools.length === 0 || toolChoice === 'none') return undefined;
   const isNamed = typeof toolChoice === 'object';
   return {
-    tools: tools.map(({ name, description, parameters, param }, index) => ({
+    tools: tools.map(({ name, description, parameters, param, textFormat }, index) => ({
       name,
       description,
       parameters,
       param: param ?? `tools[${index}].function.parameters`,
+      textFormat,
     })),
     allowed: isNamed ? [toolChoice.name] : allowedTools,
     isRequired: isNamed || toolChoice === 'required',

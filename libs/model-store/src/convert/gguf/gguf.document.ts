@@ -26,7 +26,8 @@ ${[...ggufTypes.values()].map(typeRow).join('\n')}
 The embedding table is stored in half precision, or in \`float32\` beside such weights. The output layer is \`int8\` where
 the others are \`int4\`. Tensors of other types are refused by name.
 
-What another precision loses is measured with the same file added twice:
+\`sluice models add\` names the types of a file that are rounded a second time. What that or another precision loses is
+measured with the same file added twice:
 
 \`\`\`sh
 sluice models add ./model.Q4_K_M.gguf --id whole --weights float32 --pull

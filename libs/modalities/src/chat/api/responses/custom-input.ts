@@ -1,3 +1,6 @@
+import { invalidField } from '#gateway';
+import type { ChatJobTextFormat } from '../../contract/chat.job.js';
+
 /** Name of the only argument of a function that stands for a custom tool. */
 const argument = 'input';
 
@@ -8,6 +11,24 @@ export const customParameters = {
   required: [argument],
   additionalProperties: false,
 };
+
+/** Longest definitions of a format, in characters. */
+const maxDefinitionLength = { regex: 4_000, lark: 64_000 };
+
+/** The format of a custom tool's input; null for any text. Throws `INVALID_REQUEST` naming the field below `field`. */
+export function customFormat(
+  { type = 'text', syntax, definition }: { type?: unknown; syntax?: unknown; definition?: unknown },
+  field: string,
+): ChatJobTextFormat | null {
+  const refused = (name: string, problem: string) => invalidField(`${field}.${name} ${problem}.`, `${field}.${name}`);
+  if (type === 'text') return null;
+  if (type !== 'grammar') throw refused('type', 'must be text or grammar');
+  if (syntax !== 'regex' && syntax !== 'lark') throw refused('syntax', 'must be regex or lark');
+  if (typeof definition !== 'string' || definition === '') throw refused('definition', 'must be a text');
+  const max = maxDefinitionLength[syntax];
+  if (definition.length > max) throw refused('definition', `must not be longer than ${max} characters`);
+  return { argument, syntax, definition };
+}
 
 export function customArguments(input: string): string {
   return JSON.stringify({ [argument]: input });

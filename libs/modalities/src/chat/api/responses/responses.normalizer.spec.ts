@@ -3,7 +3,9 @@ import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
+import { type ChatFunctionTool, textFormatKey } from '../../contract/chat.tools.js';
 import { formatOf } from '../chat.support.js';
+import { toolsOf } from '../chat.tools.js';
 import { translateResponses } from './responses.normalizer.js';
 
 const sealed = new AccountCipher('5c'.repeat(32), 'reasoning items');
@@ -330,11 +332,11 @@ describe('tools', () => {
     expect(chosen).toEqual({ type: 'function', function: { name: 'calendar__list' } });
   });
 
-  it('with free input are functions of one text, whose grammar the model is told', () => {
+  it('with free input are functions of one text, whose format the model is told and held to', () => {
     const format = { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' };
     const patch = { type: 'custom', name: 'patch', description: 'Edits files.', format };
     const choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'custom', name: 'patch' }] };
-    const { chat, tools, warnings } = translate({ input: 'hi', tools: [patch], tool_choice: choice });
+    const { chat, tools, warnings, names } = translate({ input: 'hi', tools: [patch], tool_choice: choice });
     expect(chat.tools).toMatchObject([
       {
         function: {
@@ -345,7 +347,17 @@ describe('tools', () => {
       },
     ]);
     expect(tools).toEqual([patch]);
-    expect(warnings).toMatchObject([{ code: 'tool_format_not_enforced', param: 'tools[0].format' }]);
+    const [tool] = (chat.tools ?? []) as ChatFunctionTool[];
+    expect(toolsOf(chat).tools).toMatchObject([
+      { textFormat: tool?.function[textFormatKey], param: 'tools[0].function.textFormat.definition' },
+    ]);
+    expect(tool?.function[textFormatKey]).toEqual({
+      argument: 'input',
+      syntax: 'lark',
+      definition: format.definition,
+    });
+    expect(warnings).toEqual([]);
+    expect(names.nameOf('tools[0].function.textFormat.definition')).toBe('tools[0].format.definition');
     expect(chat.tool_choice).toMatchObject({ allowed_tools: { tools: [{ function: { name: 'patch' } }] } });
   });
 
@@ -377,6 +389,10 @@ describe('a refusal', () => {
       'input[0].output[0].image_url',
       items({ type: 'function_call_output', call_id: '1', output: [{ type: 'input_image', image_url: {} }] }),
     ],
+    ...(['type', 'syntax', 'definition'] as const).map((name): [string, object] => {
+      const format = { type: 'grammar', syntax: 'regex', definition: 'a', [name]: 'x'.repeat(4_001) };
+      return [`tools[0].format.${name}`, { input: 'hi', tools: [{ type: 'custom', name: 'f', format }] }];
+    }),
     ['input[0].id', items({ type: 'item_reference', id: 'msg_1' })],
     ['input[0].id', items({ id: 'msg_1' })],
     ['max_output_tokens', { max_output_tokens: 0 }],

@@ -1,5 +1,5 @@
 import { invalidField } from '#gateway';
-import type { ChatTool } from '../../contract/chat.tools.js';
+import { type ChatTool, textFormatKey } from '../../contract/chat.tools.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
 import {
   isCustomTool,
@@ -14,7 +14,7 @@ import {
   type ResponsesServerTool,
   type ResponsesTool,
 } from '../../contract/responses/responses.tools.js';
-import { customParameters } from './custom-input.js';
+import { customFormat, customParameters } from './custom-input.js';
 import type { FieldNames } from './field-names.js';
 import { ToolNames } from './tool-names.js';
 
@@ -87,21 +87,25 @@ export class ToolTranslator {
     return flat;
   }
 
-  private addCustom({ name, description, format }: ResponsesCustomTool, field: string, namespace?: string): object {
+  private addCustom(
+    { name, description, format: asked }: ResponsesCustomTool,
+    field: string,
+    namespace?: string,
+  ): object {
     const chatName = this.known.add({ name, ...given({ namespace }), isCustom: true });
-    const { type = 'text', syntax, definition } = format ?? {};
     const texts = [description];
-    if (type !== 'text') {
-      if (typeof definition === 'string')
-        texts.push(`The input follows this grammar (${String(syntax)}):\n${definition}`);
-      const message = `The model is told the format of ${name.slice(0, 64)}, and not held to it.`;
-      this.warnings.push({ code: 'tool_format_not_enforced', param: `${field}.format`, message });
+    const textFormat = customFormat(asked ?? {}, `${field}.format`);
+    if (textFormat !== null) {
+      const { syntax, definition } = textFormat;
+      texts.push(`The input follows this ${syntax === 'lark' ? 'grammar (lark)' : 'pattern'}:\n${definition}`);
+      this.names.set(`tools[${this.chat.length}].function.textFormat`, `${field}.format`);
     }
     this.name(field, field);
     const text = texts.filter((each) => each).join('\n\n');
     const called = { name: chatName, ...(text !== '' && { description: text }), parameters: customParameters };
-    this.chat.push({ type: 'function', function: called });
-    return { type: 'custom', name, description: description ?? null, format: format ?? { type: 'text' } };
+    const format = textFormat === null ? {} : { [textFormatKey]: textFormat };
+    this.chat.push({ type: 'function', function: { ...called, ...format } });
+    return { type: 'custom', name, description: description ?? null, format: asked ?? { type: 'text' } };
   }
 
   private addServerTool(tool: ResponsesServerTool, field: string): void {

@@ -259,9 +259,9 @@ export class ResponsesIncompleteDetails {
 export class ResponsesWarning {
   @ApiProperty({
     type: 'string',
-    enum: ['tool_skipped', 'tool_format_not_enforced', 'not_stored', 'web_search_failed'],
+    enum: ['tool_skipped', 'not_stored', 'web_search_failed'],
   })
-  code!: 'tool_skipped' | 'tool_format_not_enforced' | 'not_stored' | 'web_search_failed';
+  code!: 'tool_skipped' | 'not_stored' | 'web_search_failed';
 
   @ApiProperty({ type: 'string', description: 'The field of the request.', example: 'tools[1]' })
   param!: string;

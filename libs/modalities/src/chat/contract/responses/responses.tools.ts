@@ -44,7 +44,8 @@ export class ResponsesCustomTool {
 
   @FreeObjectField({
     nullable: true,
-    description: 'Format of the input: `text`, or a `grammar`, which the model is told and not held to.',
+    description:
+      'Format of the input: `text`, or a `grammar` in the `syntax` `regex` or `lark`, which the input follows.',
   })
   format?: { type?: unknown; syntax?: unknown; definition?: unknown } | null;
 }
