@@ -22,6 +22,7 @@ const steps = [
   { name: 'conversions', command: program('test/conversions/main.ts') },
   { name: 'models', command: script('test.mjs', 'models') },
   { name: 'peak-memory', command: ['npm', 'run', 'bench:peak-memory'] },
+  { name: 'soak', command: ['npm', 'run', 'bench:soak'] },
   { name: 'pictogram-training', command: script('train-pictogram.mjs') },
   { name: 'clients', command: script('test-clients.mjs', '--runs', '20') },
 ];
