@@ -15,22 +15,29 @@ const { minutes, parallel } = benchOptions(
   `node dist/bench/soak.js [options]
 
 Large uploads to the whole platform on tiny models of the real engine, several at once. Prints the memory of every
-process after two minutes of them, every minute, and at the end. Fails when one has more than 1.3 times its memory.`,
+process in three rests at the start, every minute, and in three rests at the end. Fails when one has more than 1.3 times
+its memory then.`,
   {
-    minutes: { value: 'N', about: 'length of the load', default: 15 },
+    minutes: { value: 'N', about: 'length of the load after the start, at least 3', default: 15 },
     parallel: { value: 'N', about: 'requests at once', default: 2 },
   },
 );
 
 /** Maximum memory at the end over that at the start. */
 const maxGrowth = 1.3;
-/**
- * Load before the first measurement, in ms, as heavy as the one that is measured: what a process takes once for so many
- * requests at a time does not grow.
- */
-const warmUpMs = 120_000;
 /** Time without requests before a measurement, in ms: image decoders end after 30 s, and idle processes collect. */
 const restMs = 45_000;
+/**
+ * Rests at the start and at the end, each after a minute of load. What an allocator keeps of freed memory differs from
+ * rest to rest, so the highest of them is compared. Those at the start also warm up: what a process takes once for so
+ * many requests at a time does not grow.
+ */
+const rests = 3;
+
+if (minutes < rests) {
+  process.stderr.write(`--minutes must be at least ${rests}, for the rests at the end.\n`);
+  process.exit(2);
+}
 
 const home = await mkdtemp(join(tmpdir(), 'sluice-soak-'));
 const manifests = [
@@ -67,30 +74,32 @@ async function sample(label: string): Promise<void> {
   process.stderr.write(`${label}, ${sent} uploads: ${memory.join(', ')} MB\n`);
 }
 
+/** A minute of load and a rest, several times. */
+async function restAfterLoad(label: string): Promise<void> {
+  for (let rest = 1; rest <= rests; rest += 1) {
+    await sendUntil(performance.now() + 60_000);
+    await sleep(restMs);
+    await sample(`${label} ${rest}`);
+  }
+}
+
 function inMegabytes(bytes: number): string {
   return String(Math.round(bytes / 2 ** 20));
 }
 
 let exitCode = 0;
 try {
-  await sendUntil(performance.now() + warmUpMs);
-  await sleep(restMs);
-  await sample('start');
-  const startMs = performance.now();
-  const endMs = startMs + minutes * 60_000;
-  let nextMs = startMs + 60_000;
-  const sampling = (async () => {
-    for (; nextMs < endMs; nextMs += 60_000) {
-      await sleep(nextMs - performance.now());
-      await sample(`minute ${Math.round((nextMs - startMs) / 60_000)}`);
-    }
-  })();
-  await Promise.all([sendUntil(endMs), sampling]);
-  await sleep(restMs);
-  await sample('end');
-  const [first, last] = [samples[0], samples.at(-1)];
-  const names = [...(first?.memory.keys() ?? [])];
-  const growth = (name: string): number => (last?.memory.get(name) ?? 0) / (first?.memory.get(name) ?? 1);
+  await restAfterLoad('start');
+  for (let minute = 1; minute <= minutes - rests; minute += 1) {
+    await sendUntil(performance.now() + 60_000);
+    await sample(`minute ${minute}`);
+  }
+  await restAfterLoad('end');
+  const [atStart, atEnd] = [samples.slice(0, rests), samples.slice(-rests)];
+  const highest = (of: typeof samples, name: string): number =>
+    Math.max(...of.map(({ memory }) => memory.get(name) ?? 0));
+  const names = [...(samples[0]?.memory.keys() ?? [])];
+  const growth = (name: string): number => highest(atEnd, name) / highest(atStart, name);
   const rows = names.map((name) => [
     name,
     ...samples.map(({ memory }) => inMegabytes(memory.get(name) ?? 0)),

@@ -6,34 +6,18 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readCommandLine } from './command-line.mjs';
 import { dashboardPage } from './observability/page.mjs';
 import { root } from './steps.mjs';
 
-const help = `npm run dashboards:images -- [options]
-
-  --target APP=HOST:PORT  a process to watch, several times; default: those of \`npm start\`
-  --minutes N             how long to watch before drawing, default 6: rates are taken over 5
-  --out DIR               where images are written, default docs/images
-  --prometheus PATH       default PROMETHEUS, else \`prometheus\` (Debian: prometheus)
-  --browser PATH          default \`chromium\` (Debian: chromium)
-`;
-
 const usual = ['api=127.0.0.1:3000', 'worker=127.0.0.1:3001', 'ops=127.0.0.1:3002'];
-const { values } = parseArgs({
-  options: {
-    target: { type: 'string', multiple: true, default: usual },
-    minutes: { type: 'string', default: '6' },
-    out: { type: 'string', default: join(root, 'docs/images') },
-    prometheus: { type: 'string', default: process.env.PROMETHEUS ?? 'prometheus' },
-    browser: { type: 'string', default: 'chromium' },
-    help: { type: 'boolean', default: false },
-  },
+const { values } = readCommandLine('npm run dashboards:images [-- options]', {
+  target: { value: 'APP=HOST:PORT', about: 'a process to watch', isRepeated: true, default: usual },
+  minutes: { value: 'N', about: 'how long to watch before drawing; rates are taken over 5', default: 6 },
+  out: { value: 'DIR', about: 'where images are written', default: join(root, 'docs/images') },
+  prometheus: { value: 'PATH', about: 'Debian: prometheus', default: process.env.PROMETHEUS ?? 'prometheus' },
+  browser: { value: 'PATH', about: 'Debian: chromium', default: 'chromium' },
 });
-if (values.help) {
-  process.stdout.write(help);
-  process.exit(0);
-}
 for (const program of [values.prometheus, values.browser]) {
   if (spawnSync(program, ['--version']).status === 0) continue;
   console.error(`${program} does not run here: see --help for where it is looked up.`);
@@ -110,7 +94,7 @@ const prometheus = startPrometheus();
 try {
   const from = Date.now() / 1_000;
   console.log(`watching ${values.target.join(', ')} for ${values.minutes} min`);
-  await new Promise((done) => setTimeout(done, Number(values.minutes) * 60_000));
+  await new Promise((done) => setTimeout(done, values.minutes * 60_000));
   await draw(from);
 } finally {
   prometheus.kill();

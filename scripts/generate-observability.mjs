@@ -4,11 +4,16 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import prettier from 'prettier';
+import { readCommandLine } from './command-line.mjs';
 import { dashboards } from './observability/dashboards.mjs';
 import { root } from './steps.mjs';
 
 const folder = resolve(root, 'k8s/observability/dashboards');
-const isCheck = process.argv.includes('--check');
+const about = 'npm run dashboards [-- --check]\n\nWrites the dashboards of Grafana.';
+const { values } = readCommandLine(about, {
+  check: { about: 'writes nothing; exits with 1 if a file is out of date' },
+});
+const isCheck = values.check;
 const options = await prettier.resolveConfig(resolve(folder, 'overview.json'));
 const wanted = new Map();
 for (const [name, dashboard] of Object.entries(dashboards)) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // `npm run nightly [-- name …]`: what takes too long for `.ci/run`, one step after another, also after a failure.
 import { resolve } from 'node:path';
+import { readCommandLine } from './command-line.mjs';
 import { root, runSteps, tool } from './steps.mjs';
 
 const script = (name, ...args) => [process.execPath, resolve(root, 'scripts', name), ...args];
@@ -22,21 +23,14 @@ const steps = [
   { name: 'conversions', command: program('test/conversions/main.ts') },
   { name: 'models', command: script('test.mjs', 'models') },
   { name: 'peak-memory', command: ['npm', 'run', 'bench:peak-memory'] },
+  { name: 'soak', command: ['npm', 'run', 'bench:soak'] },
   { name: 'pictogram-training', command: script('train-pictogram.mjs') },
   { name: 'clients', command: script('test-clients.mjs', '--runs', '20') },
 ];
 
-const names = process.argv.slice(2);
 const known = steps.map(({ name }) => name);
-if (names.includes('--help')) {
-  console.log(`npm run nightly [-- name …]\n\nRuns what is too long for .ci/run. Names: ${known.join(', ')}.`);
-  process.exit(0);
-}
-const unknown = names.filter((name) => !known.includes(name));
-if (unknown.length > 0) {
-  console.error(`Unknown: ${unknown.join(', ')}. The steps are ${known.join(', ')}.`);
-  process.exit(2);
-}
+const about = `npm run nightly [-- step …]\n\nRuns what is too long for .ci/run. Steps: ${known.join(', ')}.`;
+const { words: names } = readCommandLine(about, {}, { name: 'step', known });
 
 const chosen = names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name));
 process.exit((await runSteps(chosen)) === 0 ? 0 : 1);

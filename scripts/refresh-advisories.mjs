@@ -3,15 +3,20 @@
 // database behind OSV_URL (default https://api.osv.dev). It needs a network; `npm run advisories:check` needs none.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readCommandLine } from './command-line.mjs';
 import { root } from './steps.mjs';
 
-const { values } = parseArgs({ options: { lock: { type: 'string' }, advisories: { type: 'string' } } });
+const about =
+  'npm run advisories:refresh [-- options]\n\nWrites the advisories of the packages in a lockfile, from the database behind OSV_URL.';
+const { values } = readCommandLine(about, {
+  lock: { value: 'FILE', about: 'lockfile', default: resolve(root, 'package-lock.json') },
+  advisories: { value: 'DIR', about: 'folder of the advisories', default: resolve(root, 'advisories') },
+});
 const address = process.env.OSV_URL ?? 'https://api.osv.dev';
-const folder = values.advisories ?? resolve(root, 'advisories');
+const folder = values.advisories;
 const perQuery = 500;
 
-const { packages } = JSON.parse(readFileSync(values.lock ?? resolve(root, 'package-lock.json'), 'utf8'));
+const { packages } = JSON.parse(readFileSync(values.lock, 'utf8'));
 const queries = Object.entries(packages)
   .filter(([path, { version, link }]) => path.includes('node_modules/') && version !== undefined && !link)
   .map(([path, { name, version }]) => ({

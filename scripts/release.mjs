@@ -6,19 +6,23 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { readCommandLine } from './command-line.mjs';
 import { root } from './steps.mjs';
 
-const options = process.argv.slice(2);
-const out = resolve(
-  options.includes('--out') ? (options[options.indexOf('--out') + 1] ?? '') : join(root, 'dist/release'),
-);
+const about = `npm run release [-- options]\n
+Builds the bill of materials, the sources and their checksums, after a check for known vulnerabilities.`;
+const { values } = readCommandLine(about, {
+  out: { value: 'DIR', about: 'where they are written', default: join(root, 'dist/release') },
+  sbom: { about: 'only the bill of materials' },
+});
+const out = resolve(values.out);
 const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
 
 mkdirSync(out, { recursive: true });
 const bill = `${name}-${version}.cdx.json`;
 writeFileSync(join(out, bill), billOfMaterials());
-if (!options.includes('--sbom')) {
+if (!values.sbom) {
   checkAdvisories();
   const archive = `${name}-${version}.tar.gz`;
   const prefix = `--prefix=${name}-${version}/`;

@@ -1,11 +1,13 @@
 #!/usr/bin/env node
-// `npm run test:clients [-- --runs N --parallel N --only name]`: real client libraries against the platform with
-// TinyLlama (test/clients); `--only` is how the names of checks begin. Every response must be valid. Meant for each
-// night: 100 runs of each check take an hour or more on two cores.
+// `npm run test:clients`: real client libraries against the platform with TinyLlama (test/clients).
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { about, options } from '../test/clients/options.mjs';
+import { readCommandLine } from './command-line.mjs';
 import { root, runCommand } from './steps.mjs';
+
+readCommandLine(about, options);
 
 const libraries = resolve(root, 'test/clients/libraries');
 const lockfile = readFileSync(join(libraries, 'package-lock.json'), 'utf8');

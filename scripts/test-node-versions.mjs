@@ -4,9 +4,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readCommandLine } from './command-line.mjs';
 import { runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
-const versions = process.argv.length > 2 ? process.argv.slice(2) : ['22', '24'];
+const about = `npm run test:node-versions [-- version …]\n\nRuns the unit tests on other versions of Node; default: 22 and 24.`;
+const { words } = readCommandLine(about, {}, {});
+const versions = words.length > 0 ? words : ['22', '24'];
 const platform = process.platform === 'win32' ? 'win' : process.platform;
 const name = `node-${platform}-${process.arch}`;
 const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];

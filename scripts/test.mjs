@@ -7,15 +7,19 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { readCommandLine } from './command-line.mjs';
 import { root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
 const node = process.execPath;
 const usual = ['unit', 'integration', 'e2e'];
 const all = [...usual, 'models', 'faults', 'hosts', 'nightly'];
 
-const given = process.argv.slice(2);
-const isQuick = given.includes('--quick');
-const names = given.filter((name) => name !== '--quick');
+const about = `npm test [-- project …]\nnpm run test:faults [-- --quick] [f07 …]\n
+Builds what is missing, then runs tests. Projects: ${all.join(', ')}; default: ${usual.join(', ')}.
+Parts of file names can follow one project.`;
+const options = { quick: { about: 'shorter fault tests' } };
+const { values, words: names } = readCommandLine(about, options, {});
+const isQuick = values.quick;
 const asked = names.filter((name) => all.includes(name));
 const files = names.filter((name) => !all.includes(name));
 if (files.length > 0 && asked.length !== 1) {

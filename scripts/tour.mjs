@@ -3,29 +3,21 @@
 // Uses SLUICE_API_KEY and SLUICE_BASE_URL if they are set, else the product that runs on this machine, else starts one.
 // Waits for models that are still being pulled; with `--quick` it does not. Exits with 1 if a call was refused or failed.
 import OpenAI from 'openai';
+import { readCommandLine } from './command-line.mjs';
 import { findProduct } from './tour/product.mjs';
 import { ModelList } from './tour/model-list.mjs';
 import { runStep } from './tour/run-step.mjs';
 import { steps } from './tour/steps.mjs';
 
-const given = process.argv.slice(2);
-const isQuick = given.includes('--quick');
-const names = given.filter((word) => word !== '--quick');
 const known = steps.map(({ name }) => name);
-if (names.includes('--help')) {
-  console.log(`npm run tour [-- --quick] [name …]
+const about = `npm run tour [-- --quick] [name …]
 
 Calls every modality once and prints one line each. Names: ${known.join(', ')}.
---quick           does not wait for models that are still being pulled
 SLUICE_API_KEY    an inference key; needed where the product runs already
-SLUICE_BASE_URL   its address; default: the product that runs for this SLUICE_HOME, else one is started`);
-  process.exit(0);
-}
-const unknown = names.filter((name) => !known.includes(name));
-if (unknown.length > 0) {
-  console.error(`Unknown: ${unknown.join(', ')}. The tour has: ${known.join(', ')}.`);
-  process.exit(2);
-}
+SLUICE_BASE_URL   its address; default: the product that runs for this SLUICE_HOME, else one is started`;
+const options = { quick: { about: 'does not wait for models that are still being pulled' } };
+const { values, words: names } = readCommandLine(about, options, { name: 'name', known });
+const isQuick = values.quick;
 
 const product = await findProduct();
 try {

@@ -4,7 +4,10 @@ import { readText } from './repository-files.js';
 
 type Imports = Record<string, { 'sluice-source': string; default: string }>;
 
-const { imports } = JSON.parse(readText('package.json')) as { imports: Imports };
+const { imports: all } = JSON.parse(readText('package.json')) as { imports: Imports };
+/** Plain JavaScript is not compiled, and a path would lead past the types beside it. */
+const isCompiled = ([, { 'sluice-source': source }]: [string, Imports[string]]): boolean => source.endsWith('.ts');
+const imports = Object.fromEntries(Object.entries(all).filter(isCompiled));
 
 function readCompilerOptions(path: string): { paths?: Record<string, string[]> } {
   const { config } = ts.parseConfigFileTextToJson(path, readText(path)) as {

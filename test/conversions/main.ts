@@ -1,16 +1,11 @@
 import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readCommandLine } from '#command-line';
 import { formatBytes } from '#model-store';
 import { convertInChild } from './convert-in-child.js';
 import { maxPeakBytes } from './limits.js';
 import { type SparseShape, writeSparseGguf, writeSparseSafetensors } from './sparse-models.js';
-
-/*
- * `npm run test:conversions [-- --folder PATH] [--only NAME]`: converts files of 70 GB, whose weights are holes, and
- * fails if a process takes more than 1.5 GB of memory. Needs 16 GB of disk.
- */
 
 /** The sizes of Llama 3 70B. */
 const large: SparseShape = {
@@ -45,13 +40,24 @@ const cases: Record<string, Case> = {
 
 const neededBytes = 16e9;
 
-const { values } = parseArgs({ options: { folder: { type: 'string' }, only: { type: 'string' } } });
-const folder = await mkdtemp(join(values.folder ?? tmpdir(), 'conversions-'));
+const about = `npm run test:conversions [-- options]
+
+Converts files of 70 GB, whose weights are holes, and fails if a process takes more than 1.5 GB of memory. Needs 16 GB of
+disk. Names: ${Object.keys(cases).join(', ')}.`;
+const { values } = readCommandLine(about, {
+  folder: { value: 'DIR', about: 'where the files are written', default: tmpdir() },
+  only: { value: 'NAME', about: 'only this conversion' },
+});
+if (values.only !== null && !Object.hasOwn(cases, values.only)) {
+  process.stderr.write(`Unknown conversion ${values.only}; expected ${Object.keys(cases).join(', ')}.\n`);
+  process.exit(2);
+}
+const folder = await mkdtemp(join(values.folder, 'conversions-'));
 try {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < neededBytes) throw new Error(`${folder} needs ${formatBytes(neededBytes)} of free disk.`);
   for (const [name, { kind, options, write }] of Object.entries(cases)) {
-    if (values.only !== undefined && values.only !== name) continue;
+    if (values.only !== null && values.only !== name) continue;
     const [inputFolder, outputFolder] = [join(folder, 'in'), join(folder, 'out')];
     for (const path of [inputFolder, outputFolder]) await mkdir(path);
     const bytes = await write(inputFolder);

@@ -12,7 +12,12 @@ const launch = forkHost({
   modulePath: sourcePath('dist/libs/inference/src/host/model-host.main.js'),
   execArgv: [],
   // As in the images.
-  env: { ...process.env, MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' },
+  env: () => ({
+    ...process.env,
+    MALLOC_ARENA_MAX: '2',
+    MALLOC_MMAP_THRESHOLD_: '65536',
+    MALLOC_TRIM_THRESHOLD_: '65536',
+  }),
 });
 
 interface Case {

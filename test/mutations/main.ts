@@ -1,28 +1,25 @@
-import { parseArgs } from 'node:util';
+import { readCommandLine } from '#command-line';
 import { Corpus } from './corpus.js';
 import { type Format, formatNames } from './formats.js';
 import { MutatedReader } from './mutated-reader.js';
 import { runMutations } from './run-mutations.js';
 
-/*
- * `npm run test:mutations [-- --files N] [--format png]… [--seed N] [--parallel N]`: 10,000 mutated files of every
- * format, others every day, through the decoders of the platform. A crash of the reading process, an error that blames
- * the platform and a reading without an end are failures; each is printed with its seed, and the command exits with 1.
- * `--format F --seed S --files 1` repeats one.
- */
 const dayMs = 86_400_000;
 const progressMs = 10_000;
 
-const { values } = parseArgs({
-  options: {
-    files: { type: 'string', default: '10000' },
-    format: { type: 'string', multiple: true, default: formatNames },
-    seed: { type: 'string' },
-    parallel: { type: 'string', default: '2' },
-  },
+const about = `npm run test:mutations [-- options]
+
+Mutated files of every format through the decoders of the platform. A crash of the reading process, an error that blames
+the platform and a reading without an end are failures; each is printed with its seed, and the command exits with 1.
+--format F --seed S --files 1 repeats one.`;
+const { values } = readCommandLine(about, {
+  files: { value: 'N', about: 'files of each format', default: 10_000 },
+  format: { value: 'NAME', about: 'only this format; may be repeated', isRepeated: true, default: formatNames },
+  seed: { value: 'N', about: 'first seed; default: another every day', isNumber: true },
+  parallel: { value: 'N', about: 'reading processes', default: 2 },
 });
-const files = Number(values.files);
-const seed = Number(values.seed ?? Math.floor(Date.now() / dayMs) * files);
+const { files } = values;
+const seed = values.seed ?? Math.floor(Date.now() / dayMs) * files;
 const unknown = values.format.filter((name) => !formatNames.includes(name as Format));
 if (unknown.length > 0) {
   process.stderr.write(`Unknown format ${unknown.join(', ')}; expected ${formatNames.join(', ')}.\n`);
@@ -47,7 +44,7 @@ async function report(format: Format, corpus: Corpus, readers: readonly MutatedR
 }
 
 const corpus = await Corpus.open();
-const readers = Array.from({ length: Number(values.parallel) }, () => new MutatedReader());
+const readers = Array.from({ length: values.parallel }, () => new MutatedReader());
 try {
   for (const format of values.format as Format[]) {
     if (!(await report(format, corpus, readers))) process.exitCode = 1;

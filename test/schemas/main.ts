@@ -1,19 +1,21 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readCommandLine } from '#command-line';
 import { runRandomSchemas } from '#test/random-schemas';
 
-/*
- * `npm run test:schemas [-- --schemas N] [--seed N]`: a tiny model of random weights writes a text for each of 2,000
- * random schemas, others every day, and an independent validator reads those that end. Prints each failure with the
- * seed, and exits with 1 if there is any.
- */
 const dayMs = 86_400_000;
 
-const { values } = parseArgs({ options: { schemas: { type: 'string' }, seed: { type: 'string' } } });
-const count = Number(values.schemas ?? 2_000);
-const seed = Number(values.seed ?? Math.floor(Date.now() / dayMs) * 10_000);
+const about = `npm run test:schemas [-- options]
+
+A tiny model of random weights writes a text for each random schema, and an independent validator reads those that end.
+Prints each failure with the seed, and exits with 1 if there is any.`;
+const { values } = readCommandLine(about, {
+  schemas: { value: 'N', about: 'number of schemas', default: 2_000 },
+  seed: { value: 'N', about: 'first seed; default: another every day', isNumber: true },
+});
+const count = values.schemas;
+const seed = values.seed ?? Math.floor(Date.now() / dayMs) * 10_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'schemas-'));
 try {

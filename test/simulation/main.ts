@@ -1,37 +1,33 @@
 import 'reflect-metadata';
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
+import { readCommandLine } from '#command-line';
 import { startPostgres } from '#test/postgres-server';
 import { ActorGroup, type ActorGroupCounters } from './actor-group.js';
 import { shrink } from './shrink.js';
 import { type Failure, SimulationServer, simulationSettings } from './simulation.js';
 
-/*
- * `npm run test:simulation [-- --seed N] [--stories N] [--nightly] [--processes N] [--lanes N] [--most-minutes N
- * [--at-least N]]`: runs one scenario per seed from the given one on; nightly a million, with other seeds every day.
- * Prints the first failure with its seed, reduced to the shortest scenario found that fails in the same way. Exits with
- * 1 on a failure, and when not all of them (or not `--at-least` many) ran within the time limit.
- */
 const nightlyScenarios = 1_000_000;
 const dayMs = 86_400_000;
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    stories: { type: 'string' },
-    nightly: { type: 'boolean', default: false },
-    processes: { type: 'string', default: String(Math.min(4, availableParallelism())) },
-    // A lane waits for the server half of the time.
-    lanes: { type: 'string', default: '6' },
-    'most-minutes': { type: 'string' },
-    'at-least': { type: 'string' },
-  },
+const about = `npm run test:simulation [-- options]
+
+Runs one scenario per seed. Prints the first failure with its seed, reduced to the shortest scenario found that fails in
+the same way. Exits with 1 on a failure, and when not all of them ran within the time limit.`;
+const { values } = readCommandLine(about, {
+  seed: { value: 'N', about: 'first seed; default 1, and with --nightly another every day', isNumber: true },
+  stories: { value: 'N', about: 'scenarios; default 50,000, and with --nightly a million', isNumber: true },
+  nightly: { about: 'as many as in a night, with other seeds every day' },
+  processes: { value: 'N', about: 'processes', default: Math.min(4, availableParallelism()) },
+  // A lane waits for the server half of the time.
+  lanes: { value: 'N', about: 'scenarios at once in a process', default: 6 },
+  'most-minutes': { value: 'N', about: 'time limit; default 30, and with --nightly 600', isNumber: true },
+  'at-least': { value: 'N', about: 'scenarios that suffice within the time limit; default: all', isNumber: true },
 });
 const defaultSeed = values.nightly ? Math.floor(Date.now() / dayMs) * nightlyScenarios : 1;
-const firstSeed = Number(values.seed ?? defaultSeed);
-const count = Number(values.stories ?? (values.nightly ? nightlyScenarios : 50_000));
-const enough = Number(values['at-least'] ?? count);
-const maxMs = Number(values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
+const firstSeed = values.seed ?? defaultSeed;
+const count = values.stories ?? (values.nightly ? nightlyScenarios : 50_000);
+const enough = values['at-least'] ?? count;
+const maxMs = (values['most-minutes'] ?? (values.nightly ? 600 : 30)) * 60_000;
 
 const postgres = await startPostgres(simulationSettings);
 try {
@@ -54,8 +50,8 @@ async function simulate(server: SimulationServer): Promise<boolean> {
     template,
     firstSeed,
     lastSeed: firstSeed + count - 1,
-    processes: Math.min(count, Number(values.processes)),
-    lanes: Number(values.lanes),
+    processes: Math.min(count, values.processes),
+    lanes: values.lanes,
     onProgress: (now) => void (histogram = now),
   });
   const report = () => {

@@ -467,6 +467,31 @@ describe('sluice keys and accounts', () => {
     await expect(run(['usage', '--days', '91', ...of])).rejects.toThrow('--days must be');
   });
 
+  it('takes the name of an account in place of its id, unless several have it', async () => {
+    const { id } = await runJson('accounts', 'create', 'Named Once');
+    await run(['credits', 'grant', '2', '--account', 'Named Once']);
+    const of = ['--account', 'Named Once'];
+    expect(await runJson('usage', ...of)).toMatchObject({ accountId: id });
+    expect(await runJson('ledger', 'show', ...of)).toMatchObject({ accountId: id });
+    expect(await runJson('keys', 'create', ...of)).toMatchObject({ accountId: id });
+    expect(await runJson('limits', 'set', '--rpm', '5', ...of)).toMatchObject({ accountId: id });
+    expect(await runJson('accounts', 'show', 'Named Once')).toMatchObject({ id });
+    for (const line of [['set-tier', 'partner'], ['beta'], ['suspend'], ['resume'], ['rename', 'Named Twice']]) {
+      const [command = '', ...rest] = line;
+      const name = 'Named Once';
+      expect(await runJson('accounts', command, name, ...rest)).toMatchObject({ id });
+    }
+    const { id: other } = await runJson('accounts', 'create', 'Named Twice');
+    const ids = `2 accounts have the name Named Twice. Give an id: ${String(id)}, ${String(other)}.`;
+    await expect(run(['usage', '--account', 'Named Twice'])).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: ids,
+    });
+    await expect(run(['accounts', 'close', 'Named Twice'])).rejects.toThrow(ids);
+    expect(await runJson('usage', '--account', String(other))).toMatchObject({ accountId: other });
+    await expect(run(['usage', '--account', 'named once'])).rejects.toThrow('There is no account named once');
+  });
+
   it('names the next command after each, and only commands that exist', async () => {
     const { id } = await runJson('accounts', 'create', 'led on');
     const account = String(id);

@@ -1,6 +1,6 @@
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
 import { MediaTools } from '#media';
-import { childEnvironment, type WorkerConfig } from '#platform/config';
+import type { WorkerConfig } from '#platform/config';
 import { logReadiness, Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { IdleCollector } from '#platform/memory';
@@ -8,6 +8,7 @@ import { Metrics, registerBusLag, registerQueueFailures, registerRefusedMessages
 import { openTracing } from '#platform/tracing';
 import { createTransport } from '#queue';
 import { createArtifactStore } from '#storage';
+import { hostEnvironment } from './host-environment.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
 import { LocalMachineMemory } from './residency/machine-memory.js';
 import { registerResidencyMetrics } from './residency/residency-metrics.js';
@@ -19,21 +20,6 @@ export interface WorkerOverrides {
   launch?: HostLauncher;
   timings?: Partial<HostTimings>;
 }
-
-/**
- * A host only computes; it gets no queue or storage credentials. Nor the allocator settings of the worker, by which every
- * large buffer is mapped anew: graphs allocate many per step.
- */
-const withheldFromHosts = {
-  MALLOC_ARENA_MAX: null,
-  MALLOC_MMAP_THRESHOLD_: null,
-  MALLOC_TRIM_THRESHOLD_: null,
-  SLUICE_QUEUE_URL: null,
-  SLUICE_QUEUE_KEY: null,
-  REDIS_URL: null,
-  SLUICE_S3_ACCESS_KEY_ID: null,
-  SLUICE_S3_SECRET_ACCESS_KEY: null,
-};
 
 /** Runs a worker until SIGTERM or SIGINT, then drains it and lets the process end. */
 export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides = {}): Promise<void> {
@@ -58,7 +44,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
       lostToolCode: 'DEVICE_LOST',
       warn: (message) => logger.warn(message),
     }),
-    launch: overrides.launch ?? forkHost({ env: childEnvironment(withheldFromHosts) }),
+    launch: overrides.launch ?? forkHost({ env: hostEnvironment }),
     timings: overrides.timings,
     silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
     pickupTimeoutMs: config.pickupTimeoutMs,

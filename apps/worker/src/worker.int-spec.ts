@@ -17,9 +17,9 @@ import { Worker } from './worker.js';
 const fork = forkHost({ modulePath: sourcePath('test/harness/deterministic-host.ts'), execArgv: runSourceArguments });
 /** A full machine cannot spawn a process. */
 const machine = { isFull: false };
-const launch: HostLauncher = () => {
+const launch: HostLauncher = (load) => {
   if (machine.isFull) throw new Error('no room for a process');
-  return fork();
+  return fork(load);
 };
 const logger = createLogger('worker', { level: 'silent' });
 

@@ -121,6 +121,11 @@ export class AccountsRepository {
     return this.prisma.account.findUnique({ where: { id }, select: accountColumns });
   }
 
+  /** Oldest first; several accounts may have one name. */
+  async findAccountsNamed(name: string): Promise<Account[]> {
+    return this.prisma.account.findMany({ where: { name }, select: accountColumns, orderBy: { createdAt: 'asc' } });
+  }
+
   /** Returns accounts whose name contains the text in any case, whose id begins with it, or that own a key that ends in it. */
   async searchAccounts(text: string): Promise<Account[]> {
     // SQL: Prisma cannot compare the beginning of a UUID.

@@ -1,4 +1,4 @@
-import { type Clock, PlatformError, systemClock } from '#common';
+import { type Clock, isUuid, PlatformError, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import { AccountsRepository, type KeyLookup } from './accounts.repository.js';
@@ -119,6 +119,17 @@ export class AccountsService {
     const account = await this.repository.findAccount(id);
     if (account === null) throw new PlatformError('NOT_FOUND', `There is no account ${id}.`);
     return account;
+  }
+
+  /** By its id or its whole name. Rejects with `NOT_FOUND`, and with `INVALID_REQUEST` for the name of several. */
+  async findAccountByIdOrName(text: string): Promise<Account> {
+    if (isUuid(text)) return this.findAccount(text);
+    const named = await this.repository.findAccountsNamed(text);
+    const [account] = named;
+    if (account === undefined) throw new PlatformError('NOT_FOUND', `There is no account ${text}.`);
+    if (named.length === 1) return account;
+    const ids = named.map(({ id }) => id).join(', ');
+    throw new PlatformError('INVALID_REQUEST', `${named.length} accounts have the name ${text}. Give an id: ${ids}.`);
   }
 
   /** By a part of the name, the beginning of the id, or the end of a key; oldest first. */

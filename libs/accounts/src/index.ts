@@ -1,5 +1,6 @@
 export { AccountsService, type BootstrapKeys, type Caller } from './accounts.service.js';
 export {
+  type Account,
   type AccountTier,
   type ApiKeyKind,
   type ApiKeyRecord,

@@ -1,4 +1,5 @@
-import { parseArgs } from 'node:util';
+import { readCommandLine } from '../../../scripts/command-line.mjs';
+import { about, options } from '../options.mjs';
 import { agentsChecks } from './agents.mjs';
 import { aiSdkChecks } from './ai-sdk.mjs';
 import { instructorChecks } from './instructor.mjs';
@@ -9,14 +10,8 @@ import { openaiChecks } from './openai.mjs';
  * Runs every check so many times against a running service, several at once, and prints a table. Exits with 1 unless
  * every response was valid. Reads the service from SLUICE_TEST_CLIENTS_SERVICE, as JSON: baseURL, apiKey, model.
  */
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '100' },
-    parallel: { type: 'string', default: '8' },
-    only: { type: 'string', default: '' },
-  },
-});
-const runs = Number(values.runs);
+const { values } = readCommandLine(about, options);
+const { runs } = values;
 const service = JSON.parse(process.env.SLUICE_TEST_CLIENTS_SERVICE);
 const checks = [openaiChecks, aiSdkChecks, langchainChecks, instructorChecks, agentsChecks]
   .flatMap((checksOf) => checksOf(service))
@@ -35,7 +30,7 @@ async function runCheck({ name, run }) {
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(runs, Number(values.parallel)) }, lane));
+  await Promise.all(Array.from({ length: Math.min(runs, values.parallel) }, lane));
   return { name, runs, valid: runs - failures.length, failures };
 }
 

@@ -4,6 +4,7 @@ import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { addAccountStateCommands } from './account-state-commands.js';
 import { accountTable } from './account-table.js';
+import { resolveAccount } from './resolve-account.js';
 import { showAccount } from './show-account.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
@@ -25,30 +26,33 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .option(...jsonFlag)
     .action((options: { tier?: AccountTier; json?: boolean }) => listAccounts(context, options));
   accounts
-    .command('show [id]')
-    .description('show an account and its balance; default: the first account')
+    .command('show [account]')
+    .description('show an account, by id or name, and its balance; default: the first account')
     .option(...jsonFlag)
-    .action((id: string | undefined, options: { json?: boolean }) => showAccount(context, id, options));
+    .action((account: string | undefined, options: { json?: boolean }) => showAccount(context, account, options));
   addAccountStateCommands(accounts, context);
   accounts
-    .command('set-tier <id> <tier>')
+    .command('set-tier <account> <tier>')
     .description(`set the rate-limit tier of an account (${tiers.join(', ')}); takes effect within 5 s`)
     .option(...jsonFlag)
-    .action((id: string, tier: string, options: { json?: boolean }) => setTier(context, { id, tier }, options));
+    .action((account: string, tier: string, options: { json?: boolean }) =>
+      setTier(context, { account, tier }, options),
+    );
   accounts
-    .command('beta <id>')
+    .command('beta <account>')
     .description('grant an account access to models in closed beta; takes effect within 5 s')
     .option('--off', 'withdraw the access')
     .option(...jsonFlag)
-    .action((id: string, options: { off?: boolean; json?: boolean }) => setBetaAccess(context, id, options));
+    .action((account: string, options: { off?: boolean; json?: boolean }) => setBetaAccess(context, account, options));
 }
 
 async function setBetaAccess(
   context: CliContext,
-  id: string,
+  account: string,
   { off = false, json }: { off?: boolean; json?: boolean },
 ): Promise<void> {
   const betaAccess = !off;
+  const { id } = await resolveAccount(context, account);
   await (await context.requireAccounts()).setBetaAccess(id, betaAccess);
   if (json) return context.output.json({ id, betaAccess });
   context.output.line(`${id}: ${betaAccess ? 'has' : 'has no'} access to models in closed beta`);
@@ -78,11 +82,12 @@ async function listAccounts(
 
 async function setTier(
   context: CliContext,
-  { id, tier: text }: { id: string; tier: string },
+  { account, tier: text }: { account: string; tier: string },
   { json }: { json?: boolean },
 ): Promise<void> {
   const tier = tiers.find((known) => known === text);
   if (tier === undefined) throw new PlatformError('INVALID_REQUEST', `The tier must be one of: ${tiers.join(', ')}.`);
+  const { id } = await resolveAccount(context, account);
   await (await context.requireAccounts()).setTier(id, tier);
   if (json) return context.output.json({ id, tier });
   context.output.line(`${id}: ${tier}`);

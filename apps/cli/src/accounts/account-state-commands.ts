@@ -3,6 +3,7 @@ import { formatNanos, PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { requireLedger } from '../money/require-ledger.js';
 import { accountTable } from './account-table.js';
+import { resolveAccount } from './resolve-account.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 const longestName = 200;
@@ -19,30 +20,30 @@ export function addAccountStateCommands(accounts: Command, context: CliContext):
     .option(...jsonFlag)
     .action((text: string, options: JsonOption) => findAccounts(context, text, options));
   accounts
-    .command('rename <id> <name>')
+    .command('rename <account> <name>')
     .description('rename an account')
     .option(...jsonFlag)
-    .action((id: string, name: string, options: JsonOption) => renameAccount(context, { id, name }, options));
+    .action((account: string, name: string, options: JsonOption) => renameAccount(context, { account, name }, options));
   accounts
-    .command('suspend <id>')
+    .command('suspend <account>')
     .description('refuse all keys of an account until it is resumed; takes effect within 5 s')
     .option(...jsonFlag)
-    .action((id: string, options: JsonOption) => setSuspended(context, { id, suspended: true }, options));
+    .action((account: string, options: JsonOption) => setSuspended(context, { account, suspended: true }, options));
   accounts
-    .command('resume <id>')
+    .command('resume <account>')
     .description('accept the keys of a suspended account again')
     .option(...jsonFlag)
-    .action((id: string, options: JsonOption) => setSuspended(context, { id, suspended: false }, options));
+    .action((account: string, options: JsonOption) => setSuspended(context, { account, suspended: false }, options));
   accounts
-    .command('close <id>')
+    .command('close <account>')
     .description('revoke all keys of an account for good; its ledger stays')
     .option(...jsonFlag)
-    .action((id: string, options: JsonOption) => closeAccount(context, id, options));
+    .action((account: string, options: JsonOption) => closeAccount(context, account, options));
   accounts
-    .command('delete <id>')
+    .command('delete <account>')
     .description('close an account and forget its name, wallets and stored data; its ledger stays under a pseudonym')
     .option(...jsonFlag)
-    .action((id: string, options: JsonOption) => deleteAccount(context, id, options));
+    .action((account: string, options: JsonOption) => deleteAccount(context, account, options));
 }
 
 async function findAccounts(context: CliContext, text: string, { json }: JsonOption): Promise<void> {
@@ -53,13 +54,14 @@ async function findAccounts(context: CliContext, text: string, { json }: JsonOpt
 
 async function renameAccount(
   context: CliContext,
-  { id, name: given }: { id: string; name: string },
+  { account, name: given }: { account: string; name: string },
   { json }: JsonOption,
 ): Promise<void> {
   const name = given.trim();
   if (name === '' || [...name].length > longestName) {
     throw new PlatformError('INVALID_REQUEST', `The name must have 1 to ${longestName} characters.`);
   }
+  const { id } = await resolveAccount(context, account);
   await (await context.requireAccounts()).renameAccount(id, name);
   if (json) return context.output.json({ id, name });
   context.output.line(`${id}: ${name}`);
@@ -68,9 +70,10 @@ async function renameAccount(
 
 async function setSuspended(
   context: CliContext,
-  { id, suspended }: { id: string; suspended: boolean },
+  { account, suspended }: { account: string; suspended: boolean },
   { json }: JsonOption,
 ): Promise<void> {
+  const { id } = await resolveAccount(context, account);
   await (await context.requireAccounts()).setSuspended(id, suspended);
   const state = suspended ? 'suspended' : 'active';
   if (json) return context.output.json({ id, state });
@@ -81,9 +84,9 @@ async function setSuspended(
 }
 
 /** Refuses while requests of the account run: their charges would follow after its last statement. */
-async function closeAccount(context: CliContext, id: string, { json }: JsonOption): Promise<void> {
+async function closeAccount(context: CliContext, account: string, { json }: JsonOption): Promise<void> {
   const accounts = await context.requireAccounts();
-  const { state } = await accounts.findAccount(id);
+  const { id, state } = await resolveAccount(context, account);
   const { heldNano, usdNano, bundledNano } = await (await requireLedger(context)).balance(id);
   if (state !== 'closed') refuseWhileHeld(id, heldNano, 'close');
   const revokedKeys = await accounts.closeAccount(id);
@@ -100,9 +103,9 @@ function refuseWhileHeld(id: string, heldNano: bigint, verb: 'close' | 'delete')
 }
 
 /** Refuses while requests of the account run, and while it has money: afterwards nobody knows whose it is. */
-async function deleteAccount(context: CliContext, id: string, { json }: JsonOption): Promise<void> {
+async function deleteAccount(context: CliContext, account: string, { json }: JsonOption): Promise<void> {
   const accounts = await context.requireAccounts();
-  await accounts.findAccount(id);
+  const { id } = await resolveAccount(context, account);
   const { heldNano, usdNano } = await (await requireLedger(context)).balance(id);
   refuseWhileHeld(id, heldNano, 'delete');
   if (usdNano > 0n) {

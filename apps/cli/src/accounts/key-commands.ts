@@ -3,6 +3,7 @@ import type { ApiKeyKind, ApiKeyRecord, LimitPeriod, ModelPrivacy } from '#accou
 import { PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { addKeyLimitCommand, limitOf, limitsOf } from './key-limits.js';
+import { resolveAccount } from './resolve-account.js';
 
 interface CreateKeyOptions {
   kind: string;
@@ -27,7 +28,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .command('create')
     .description('create a key; it is shown once')
     .option('--kind <kind>', 'INFERENCE or ADMIN', 'INFERENCE')
-    .option('--account <id>', 'account that owns the key; default: the first account')
+    .option('--account <account>', 'account that owns the key, by id or name; default: the first account')
     .option('--description <text>', `description of the key; at most ${longestDescription} characters`)
     .option('--expires <date>', 'ISO date at which the key expires; default: never')
     .option('--limit-usd <amount>', 'spending limit in USD and bundled credits; 0: nothing; default: no limit')
@@ -50,7 +51,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
   keys
     .command('list')
     .description('list all keys, including revoked ones; secrets are never shown')
-    .option('--account <id>', 'only keys of this account')
+    .option('--account <account>', 'only keys of this account, by id or name')
     .option(...jsonFlag)
     .action((options: { account?: string; json?: boolean }) => listKeys(context, options));
   addKeyLimitCommand(keys, context);
@@ -73,9 +74,7 @@ async function createKey(context: CliContext, options: CreateKeyOptions): Promis
     modelPrivacy,
   };
   const accounts = await context.requireAccounts();
-  const accountId = options.account ?? (await accounts.listAccounts())[0]?.id;
-  if (accountId === undefined) throw invalid('There is no account yet. Create one with: sluice accounts create <name>');
-  const account = await accounts.findAccount(accountId);
+  const account = await resolveAccount(context, options.account);
   if (account.state === 'closed') throw invalid(`The account ${account.id} is closed. Closing is final.`);
   const { key, record } = await accounts.createKey({ accountId: account.id, ...settings });
   if (options.json) return context.output.json({ key, ...record });
@@ -85,7 +84,7 @@ async function createKey(context: CliContext, options: CreateKeyOptions): Promis
 
 async function listKeys(context: CliContext, options: { account?: string; json?: boolean }): Promise<void> {
   const accounts = await context.requireAccounts();
-  const account = options.account === undefined ? undefined : await accounts.findAccount(options.account);
+  const account = options.account === undefined ? undefined : await resolveAccount(context, options.account);
   const keys = await accounts.listKeys(account?.id);
   if (options.json) return context.output.json({ keys });
   context.output.table(

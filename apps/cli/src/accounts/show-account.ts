@@ -1,14 +1,15 @@
 import { formatNanos } from '#common';
 import type { CliContext } from '../cli-context.js';
-import { requireLedger, resolveAccount } from '../money/require-ledger.js';
+import { requireLedger } from '../money/require-ledger.js';
+import { resolveAccount } from './resolve-account.js';
 
 /** `sluice accounts show`: prints the account and its balances. */
 export async function showAccount(
   context: CliContext,
-  id: string | undefined,
+  idOrName: string | undefined,
   { json }: { json?: boolean },
 ): Promise<void> {
-  const account = await (await context.requireAccounts()).findAccount(await resolveAccount(context, id));
+  const account = await resolveAccount(context, idOrName);
   const balance = await (await requireLedger(context)).balance(account.id);
   if (json) return context.output.json({ ...account, balance });
   context.output.line(`${account.id}  ${account.name}`);

@@ -62,7 +62,7 @@ export function addCharacterCommands(program: Command, context: CliContext): voi
     .requiredOption('--rating <stars>', '1 to 5')
     .option('--message <text>', 'what the reviewer says')
     .option('--username <name>', 'name of the reviewer', 'Operator')
-    .option('--account <id>', 'account of the reviewer; default: none')
+    .option('--account <account>', 'account of the reviewer, by id or name; default: none')
     .option('--locale <language>', 'language of the message: en, pt-BR')
     .option(...jsonFlag)
     .action((slug: string, options: JsonOption & ReviewOptions) => reviewCharacter(context, slug, options));

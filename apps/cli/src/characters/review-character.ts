@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
 
 export interface ReviewOptions {
@@ -29,8 +30,8 @@ export async function reviewCharacter(
   context.next(`sluice characters show ${slug}`);
 }
 
-async function accountOf(context: CliContext, id: string | undefined): Promise<string | null> {
-  return id === undefined ? null : (await (await context.requireAccounts()).findAccount(id)).id;
+async function accountOf(context: CliContext, account: string | undefined): Promise<string | null> {
+  return account === undefined ? null : (await resolveAccount(context, account)).id;
 }
 
 function ratingOf(text: string): number {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { PlatformError } from '#common';
 import type { LimitOverride, LimitOverridesRepository } from '#rate-limit';
+import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
-import { resolveAccount } from '../money/require-ledger.js';
 import { listLimits } from './list-limits.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
@@ -24,7 +24,7 @@ export function addLimitCommands(program: Command, context: CliContext): void {
     .helpCommand(false);
   const withTarget = (command: Command): Command =>
     command
-      .option('--account <id>', 'limits of an account; default: the first account')
+      .option('--account <account>', 'limits of an account, by id or name; default: the first account')
       .option('--key <id>', 'limits of one API key, over all models')
       .option('--global', 'limits of the whole installation')
       .option('--model <id>', 'with an account: for one model')
@@ -104,7 +104,7 @@ async function subjectOf(context: CliContext, options: TargetOptions): Promise<S
   const { everything, targetOfModel } = await import('#rate-limit');
   const target = model === undefined ? (limitClass ?? everything) : targetOfModel(model);
   if (key !== undefined) return { accountId: null, apiKeyId: key, target };
-  return { accountId: global ? null : await resolveAccount(context, account), apiKeyId: null, target };
+  return { accountId: global ? null : (await resolveAccount(context, account)).id, apiKeyId: null, target };
 }
 
 /** Parses a whole number and rejects any other characters. */

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { CreditKind } from '#billing';
 import { currencies, type Currency, type NanoUsd, parseNanos, PlatformError } from '#common';
+import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
-import { requireLedger, resolveAccount } from './require-ledger.js';
+import { requireLedger } from './require-ledger.js';
 import { showLedger } from './show-ledger.js';
 import { addUsageCommand } from './usage-command.js';
 import { verifyLedger } from './verify-ledger.js';
@@ -30,7 +31,7 @@ export function addMoneyCommands(program: Command, context: CliContext): void {
     .helpCommand(false)
     .command('set-stake <amount>')
     .description('set the staked DIEM of an account; changes its allowance of today at once')
-    .option('--account <id>', 'the account; default: the first account')
+    .option('--account <account>', 'id or name of the account; default: the first account')
     .option(...jsonFlag)
     .action((amount: string, options: { account?: string; json?: boolean }) => setStake(context, amount, options));
 }
@@ -45,7 +46,7 @@ function addLedgerCommands(program: Command, context: CliContext): void {
   ledger
     .command('show')
     .description('list the entries of an account, newest first')
-    .option('--account <id>', 'the account; default: the first account')
+    .option('--account <account>', 'id or name of the account; default: the first account')
     .option('--limit <count>', `number of entries, at most ${maxEntries}`, '20')
     .option(...jsonFlag)
     .action((options: { account?: string; limit: string; json?: boolean }) =>
@@ -59,7 +60,7 @@ function addCreditCommands(program: Command, context: CliContext): void {
     credits
       .command(`${name} <amount>`)
       .description(description)
-      .option('--account <id>', 'the account; default: the first account')
+      .option('--account <account>', 'id or name of the account; default: the first account')
       .addOption(new Option('--currency <currency>', 'which').choices(currencies).default('USD'))
       .option('--reference <text>', 'idempotency reference; the same reference counts once')
       .option('--note <text>', 'note shown with the entry')
@@ -78,7 +79,7 @@ async function credit(context: CliContext, kind: CreditKind, amount: string, opt
   const ledger = await requireLedger(context);
   const { currency, reference, note } = options;
   const amountNano = amountOf(amount);
-  const accountId = await resolveAccount(context, options.account);
+  const { id: accountId } = await resolveAccount(context, options.account);
   const posted = await ledger.credit(kind, { accountId, currency, amountNano, reference, note });
   if (options.json) return context.output.json({ accountId, kind, currency, amount, posted });
   const verb = kind === 'revoke' ? 'revoked' : 'granted';
@@ -95,7 +96,7 @@ async function setStake(
 ): Promise<void> {
   const ledger = await requireLedger(context);
   const stakeNano = amountOf(amount, { zero: true });
-  const accountId = await resolveAccount(context, options.account);
+  const { id: accountId } = await resolveAccount(context, options.account);
   const allowanceNano = await ledger.setStake(accountId, stakeNano);
   if (options.json) return context.output.json({ accountId, stakeNano, allowanceNano });
   context.output.line(`${accountId}: ${allowanceNano > 0n ? `${amount} DIEM every day` : 'no allowance'}`);

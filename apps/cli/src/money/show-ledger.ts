@@ -1,6 +1,7 @@
 import { formatNanos } from '#common';
+import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
-import { requireLedger, resolveAccount } from './require-ledger.js';
+import { requireLedger } from './require-ledger.js';
 
 interface ShowOptions {
   account?: string;
@@ -10,7 +11,7 @@ interface ShowOptions {
 
 /** `sluice ledger show`: the entries of one account. */
 export async function showLedger(context: CliContext, { account, limit, json }: ShowOptions): Promise<void> {
-  const accountId = await resolveAccount(context, account);
+  const { id: accountId } = await resolveAccount(context, account);
   const ledger = await requireLedger(context);
   // An existing account without entries gets an empty table; an unknown one an error.
   await ledger.balance(accountId);

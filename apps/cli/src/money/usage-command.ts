@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { UsageAnalyticsService } from '#billing';
 import { formatNanos, PlatformError } from '#common';
+import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
-import { resolveAccount } from './require-ledger.js';
 
 type UsageAnalytics = Awaited<ReturnType<UsageAnalyticsService['analyse']>>;
 type Grouping = 'model' | 'key' | 'day';
@@ -22,7 +22,7 @@ export function addUsageCommand(program: Command, context: CliContext): void {
   program
     .command('usage')
     .description('what an account used and spent')
-    .option('--account <id>', 'the account; default: the first account')
+    .option('--account <account>', 'id or name of the account; default: the first account')
     .option('--days <count>', `UTC days up to today, at most ${mostDays}`, '7')
     .addOption(new Option('--by <what>', 'one line per').choices(['model', 'key', 'day']).default('model'))
     .option('--json', 'print one JSON document to stdout')
@@ -34,7 +34,7 @@ async function showUsage(context: CliContext, { account, days, by, json }: Usage
   if (count < 1 || count > mostDays) {
     throw new PlatformError('INVALID_REQUEST', `--days must be a whole number from 1 to ${mostDays}.`);
   }
-  const { id } = await (await context.requireAccounts()).findAccount(await resolveAccount(context, account));
+  const { id } = await resolveAccount(context, account);
   const { UsageAnalyticsService } = await import('#billing');
   const endDate = dayOf(Date.now());
   const startDate = dayOf(Date.now() - (count - 1) * oneDayMs);

@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
 
 /** A running model host, from its supervisor's side. */
@@ -13,26 +14,27 @@ export interface HostProcess {
   kill(): void;
 }
 
-export type HostLauncher = () => HostProcess;
+/** Starts the process of a host that will be told to load this. */
+export type HostLauncher = (load: HostLoadOptions) => HostProcess;
 
 export interface ForkOptions {
   /** Entry file of the child; defaults to this library's host. */
   modulePath?: string;
   /** Node options of the child; default those of this process. */
   execArgv?: string[];
-  /** Environment of the child; default that of this process. */
-  env?: NodeJS.ProcessEnv;
+  /** Environment of the child, by what it loads; default that of this process. */
+  env?: (load: HostLoadOptions) => NodeJS.ProcessEnv;
 }
 
 const defaultModule = fileURLToPath(new URL('./model-host.main.js', import.meta.url));
 
 /** Forks a host. The channel uses structured clone; the child logs to this process's output. */
 export function forkHost({ modulePath = defaultModule, execArgv, env }: ForkOptions = {}): HostLauncher {
-  return () => {
+  return (load) => {
     const child = fork(modulePath, [], {
       serialization: 'advanced',
       execArgv,
-      env,
+      env: env?.(load),
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     return new ForkedHost(child);

@@ -156,7 +156,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   /** Returns null if no process could be created; a retry is then scheduled. */
   private launch(): HostProcess | null {
     try {
-      return this.options.launch();
+      return this.options.launch(this.options.load);
     } catch (error) {
       this.handleHostExit(`could not be started: ${error instanceof Error ? error.message : String(error)}`);
       return null;

@@ -23,7 +23,7 @@ export interface OrtSessionOptions {
   spinning?: boolean;
   /**
    * Whether memory of a run is given back after it; default false, which is faster for the many small tensors of text.
-   * Graphs of images enable it: the arena would keep the memory of the largest image, and take up to twice as much.
+   * Graphs that take whole images enable it: the arena would keep the memory of the largest image, and take up to twice as much.
    */
   returnsMemory?: boolean;
 }

@@ -22,10 +22,8 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   const sessions = new Map<Scale, OrtSession>();
   for (const [scale, file] of files) {
     const modelPath = join(directory, file);
-    sessions.set(
-      scale,
-      await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false, returnsMemory: true }),
-    );
+    // Tiles have one size, so the arena of onnxruntime takes what one of them needs, whatever the image.
+    sessions.set(scale, await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false }));
   }
 
   const upscale = async ({ image, scale }: UpscaleInput, context: TaskContext): Promise<ImageOutput> => {
