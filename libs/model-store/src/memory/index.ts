@@ -1,1 +1,2 @@
+export { keepOutputs } from './keep-outputs.js';
 export { readDecoderSize } from './read-decoder-size.js';
