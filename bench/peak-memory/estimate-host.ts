@@ -1,27 +1,24 @@
-import { join } from 'node:path';
-import { stat } from 'node:fs/promises';
-import { decoderMemory, peakBytes, runtimeBytes } from '#platform/memory';
+import { decoderMemory, familyMemory, peakBytes } from '#platform/memory';
 import type { HostLoadOptions } from '#inference/host';
 import type { InstalledModel } from '#model-store';
-import { readDecoderSize } from '#model-store/memory';
-
-/** The limits of the cases are a fifth above what was measured once. */
-export const limitOverPeak = 1.2;
+import { readDecoderSize, readFamilySize } from '#model-store/memory';
 
 export interface HostEstimate {
   bytes: number;
-  /** Computed from the graph; else files and largest run, which is only shown. */
-  isChecked: boolean;
+  /** Computed from the graph; else by family, which may be too high for one of its models, but not too low. */
+  isExact: boolean;
 }
 
-/** Memory of the host of a model: of a decoder by its graph, of another by its files and its largest run. */
+/** Memory of the host of a model whose largest run takes as much as the api lets it, if there is an estimate of that. */
 export async function estimateHost(
-  { manifest, record, folder }: InstalledModel,
+  { manifest, folder }: InstalledModel,
   use: Pick<HostLoadOptions, 'slots' | 'contextLength' | 'cacheTokens'>,
   largestRun: number,
 ): Promise<HostEstimate> {
-  const size = manifest.family === 'decoder' ? await readDecoderSize(folder, manifest.graphFile) : null;
-  if (size !== null) return { bytes: peakBytes(decoderMemory(size, use)), isChecked: true };
-  const sizes = await Promise.all(record.files.map(async ({ path }) => (await stat(join(folder, path))).size));
-  return { bytes: runtimeBytes + sizes.reduce((sum, bytes) => sum + bytes, 0) + largestRun, isChecked: false };
+  const isText = manifest.family === 'decoder';
+  const size = isText ? await readDecoderSize(folder, manifest.graphFile) : null;
+  if (size !== null) return { bytes: peakBytes(decoderMemory(size, use)), isExact: true };
+  const tokens = isText ? use.cacheTokens : use.contextLength;
+  const { process, weights, work } = familyMemory(await readFamilySize(folder, manifest, tokens));
+  return { bytes: process + weights + Math.max(work, largestRun), isExact: false };
 }

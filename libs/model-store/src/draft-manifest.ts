@@ -45,6 +45,7 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
     ? convertedEncoderBytes(found.source.files, found.config)
     : found.source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const quantization = quantizationOf(found.graphFile);
+  const tokenizerBytes = found.source.files.find(({ path }) => basename(path) === 'tokenizer.json')?.bytes ?? 0;
   const draft = {
     ...commonFields(uri, found.name, { bytes, license: found.license }, options),
     sources: [found.source],
@@ -84,6 +85,13 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
       summary: `${type}${found.converts ? 'safetensors, served as float32' : `ONNX graph ${found.graphFile}`}`,
       weightsBytes: bytes,
       decoder: null,
+      family: {
+        family: manifest.family,
+        weightsBytes: bytes - tokenizerBytes,
+        tokenizerBytes,
+        config: found.config,
+        maxTokens: found.kind === 'decoder' ? draftSlots * contextLength : contextLength,
+      },
     },
   };
 }

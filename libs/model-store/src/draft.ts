@@ -1,5 +1,5 @@
 import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
-import type { DecoderSize, DecoderUse } from '#platform/memory';
+import type { DecoderSize, DecoderUse, FamilySize } from '#platform/memory';
 import type { WeightFormat } from './convert/conversion-options.js';
 import type { InstalledModel } from './installed-models.js';
 
@@ -41,4 +41,6 @@ export interface DraftFacts {
   weightsBytes: number;
   /** What the memory of a decoder depends on, and how the manifest uses it; null if the source does not say. */
   decoder: { size: DecoderSize; use: DecoderUse } | null;
+  /** What the memory of another model depends on; absent for adapters. */
+  family?: FamilySize;
 }

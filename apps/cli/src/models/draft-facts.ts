@@ -1,6 +1,13 @@
 import { totalmem } from 'node:os';
 import { PlatformError } from '#common';
-import { decoderMemory, type DecoderMemory, peakBytes, runtimeBytes } from '#platform/memory';
+import {
+  decoderMemory,
+  type DecoderMemory,
+  familyMemory,
+  familyPeakBytes,
+  peakBytes,
+  runtimeBytes,
+} from '#platform/memory';
 import { type Draft, type DraftFacts, formatBytes } from '#model-store';
 
 /** The default of `SLUICE_MEMORY_BUDGET`. */
@@ -23,8 +30,11 @@ export function factsOf({ manifest, facts }: Draft): string[] {
 }
 
 function describeMemory(facts: DraftFacts): string {
-  const { weightsBytes, decoder } = facts;
-  if (decoder === null) return `${formatBytes(weightsBytes + runtimeBytes)} for weights and process, beside requests`;
+  const { decoder, family } = facts;
+  if (decoder === null) {
+    const parts = family === undefined ? '' : `, ${formatBytes(familyMemory(family).work)} of it for requests`;
+    return `${formatBytes(leastBytes(facts))} with weights and process${parts}`;
+  }
   const { size, use } = decoder;
   const memory = decoderMemory(size, use);
   const parts: [keyof DecoderMemory, string][] = [
@@ -50,8 +60,8 @@ export function assertFitsMachine({ manifest, facts }: Draft): void {
 }
 
 /** What one request of the whole context takes. */
-function leastBytes({ weightsBytes, decoder }: DraftFacts): number {
-  if (decoder === null) return weightsBytes + runtimeBytes;
+function leastBytes({ weightsBytes, decoder, family }: DraftFacts): number {
+  if (decoder === null) return family === undefined ? weightsBytes + runtimeBytes : familyPeakBytes(family);
   const { size, use } = decoder;
   return peakBytes(decoderMemory(size, { ...use, slots: 1, cacheTokens: use.contextLength }));
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { runtimeBytes } from '#platform/memory';
+import { familyPeakBytes, runtimeBytes } from '#platform/memory';
 import { type CatalogueEntry, catalogueMemory, cataloguePurposes, formatBytes, loadCatalogue } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { usableBytes } from './draft-facts.js';
@@ -101,8 +101,12 @@ const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogueEntry['purp
   music: 'music',
 };
 
+/** The files of a model that may not be installed. */
+const unreadFiles = { tokenizerBytes: 0, config: {}, maxTokens: 0 };
+
 function ofManifest({ manifest, installed }: KnownModel, usable: number): FoundModel {
-  const memoryBytes = (manifest.installedBytes ?? 0) + runtimeBytes;
+  const weightsBytes = manifest.installedBytes ?? 0;
+  const memoryBytes = familyPeakBytes({ ...unreadFiles, family: manifest.family, weightsBytes });
   return {
     id: manifest.id,
     name: manifest.name,

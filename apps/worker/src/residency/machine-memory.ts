@@ -2,7 +2,7 @@ import type { MemoryBudgetSetting } from '#platform/config';
 import { mainMemoryBytes } from '#platform/devices';
 import { runtimeBytes } from '#platform/memory';
 import type { InstalledModel } from '../models-folder.js';
-import { textMemory } from './text-memory.js';
+import { familyBytes, textMemory } from './text-memory.js';
 import { weightsBytes } from './weights-size.js';
 import type { GraphicsMemory } from './graphics-memory.js';
 import type { DeviceBytes } from './residency-plan.js';
@@ -63,7 +63,7 @@ export class LocalMachineMemory implements MachineMemory {
     const isOnGraphics = first === 'cuda' && (await this.devices()).cuda !== undefined;
     if (isOnGraphics) return { cpu: runtimeBytes, cuda: bytes };
     const text = await textMemory(model);
-    if (text === null) return { cpu: runtimeBytes + bytes };
+    if (text === null) return { cpu: await familyBytes(model) };
     const { adapters = [] } = model;
     const beside = await Promise.all(adapters.map(weightsBytes));
     const more = beside.reduce((sum, each) => sum + each, 0);

@@ -1,6 +1,6 @@
 import { hostLoadOptions } from '#inference/host';
-import { readDecoderSize } from '#model-store/memory';
-import { decoderMemory, type DecoderSize, peakBytes } from '#platform/memory';
+import { readDecoderSize, readFamilySize } from '#model-store/memory';
+import { decoderMemory, type DecoderSize, familyPeakBytes, peakBytes } from '#platform/memory';
 import type { InstalledModel } from '../models-folder.js';
 
 const known = new WeakMap<InstalledModel, Promise<DecoderSize | null>>();
@@ -33,4 +33,11 @@ function decoderSizeOf(model: InstalledModel): Promise<DecoderSize | null> {
   const size = readDecoderSize(model.directory, model.manifest.graphFile).catch(() => null);
   known.set(model, size);
   return size;
+}
+
+/** Memory of the host of any other model on a CPU, in bytes. */
+export async function familyBytes({ manifest, directory }: InstalledModel): Promise<number> {
+  const { contextLength, cacheTokens } = hostLoadOptions({ manifest, directory }, { providers: ['cpu'] });
+  const tokens = manifest.family === 'decoder' ? cacheTokens : contextLength;
+  return familyPeakBytes(await readFamilySize(directory, manifest, tokens));
 }

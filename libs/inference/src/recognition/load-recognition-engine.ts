@@ -39,7 +39,11 @@ export async function loadRecognitionEngine(
   }
   // The graphs run in turn; spinning threads of one would take CPU time from the other.
   const session = { providers, intraOpThreads, spinning: false };
-  const encoder = await OrtSession.open({ ...session, modelPath: join(directory, graphFile) });
+  const encoder = await OrtSession.open({
+    ...session,
+    modelPath: join(directory, graphFile),
+    outputs: ['last_hidden_state'],
+  });
   const decoder = new MergedDecoder(await OrtSession.open({ ...session, modelPath: join(directory, decoderFile) }));
   const voice = await loadVoiceActivity(options);
   const engine = new QueuedTaskEngine({

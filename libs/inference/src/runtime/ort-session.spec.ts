@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { buildTinyModel } from '#test/tiny-models';
+import type { GraphTensor } from './graph-session.js';
 import { OrtSession } from './ort-session.js';
 
 let folder = '';
@@ -14,6 +15,17 @@ beforeAll(async () => {
   modelPath = join(folder, (await buildTinyModel(folder)).graphFile);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function emptyFeeds(session: OrtSession): Record<string, GraphTensor> {
+  return Object.fromEntries(
+    session.inputs.map(({ name, type, shape }) => {
+      const dims = shape.map((size) => (typeof size === 'number' ? size : 1));
+      const count = dims.reduce((product, size) => product * size, 1);
+      const data = type === 'int64' ? new BigInt64Array(count) : new Float32Array(count);
+      return [name, session.tensor(type === 'int64' ? 'int64' : 'float32', data, dims)];
+    }),
+  );
+}
 
 describe('OrtSession', () => {
   it('describes inputs and outputs by name, type and shape', async () => {
@@ -61,15 +73,17 @@ describe('OrtSession', () => {
 
   it('returns only the fetched outputs', async () => {
     const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
-    const feeds = Object.fromEntries(
-      session.inputs.map(({ name, type, shape }) => {
-        const dims = shape.map((size) => (typeof size === 'number' ? size : 1));
-        const count = dims.reduce((product, size) => product * size, 1);
-        const data = type === 'int64' ? new BigInt64Array(count) : new Float32Array(count);
-        return [name, session.tensor(type === 'int64' ? 'int64' : 'float32', data, dims)];
-      }),
-    );
-    expect(Object.keys(await session.run(feeds, ['lse']))).toEqual(['lse']);
+    expect(Object.keys(await session.run(emptyFeeds(session), ['lse']))).toEqual(['lse']);
+    await session.release();
+  });
+
+  it('leaves outputs that are never fetched out of the graph, which would keep them', async () => {
+    const all = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1, outputs: ['lse'] });
+    expect(session.outputs.map(({ name }) => name)).toEqual(['lse']);
+    const [whole, reduced] = await Promise.all([all, session].map((each) => each.run(emptyFeeds(each), ['lse'])));
+    expect(reduced?.['lse']?.data).toEqual(whole?.['lse']?.data);
+    await all.release();
     await session.release();
   });
 });

@@ -1,6 +1,7 @@
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { env, InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
 import { PlatformError } from '#common';
+import { freeBytes } from '#platform/memory';
 import { float16Bits } from './float16.js';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
 
@@ -26,6 +27,11 @@ export interface OrtSessionOptions {
    * Graphs that take whole images enable it: the arena would keep the memory of the largest image, and take up to twice as much.
    */
   returnsMemory?: boolean;
+  /**
+   * Outputs that are fetched; default: any. Others are left out of the graph: the runtime would keep them during a run,
+   * such as the attention of every layer.
+   */
+  outputs?: readonly string[];
 }
 
 /**
@@ -55,6 +61,16 @@ export class OrtSession implements GraphSession {
    * `INFERENCE_FAILED` if none does.
    */
   static async open(options: OrtSessionOptions): Promise<OrtSession> {
+    const reduced = options.model === undefined ? await withFetchedOutputs(options) : null;
+    if (reduced === null) return await OrtSession.openGraph(options);
+    try {
+      return await OrtSession.openGraph({ ...options, model: reduced });
+    } finally {
+      freeBytes(reduced);
+    }
+  }
+
+  private static async openGraph(options: OrtSessionOptions): Promise<OrtSession> {
     const skipped: string[] = [];
     let lastError: unknown = null;
     // The library silently drops unknown names, so they are checked first.
@@ -108,6 +124,15 @@ export class OrtSession implements GraphSession {
   async release(): Promise<void> {
     await this.session.release();
   }
+}
+
+/** Returns null for a graph of which every output is fetched, and for one that the runtime has to refuse. */
+async function withFetchedOutputs({ modelPath, outputs }: OrtSessionOptions): Promise<Uint8Array | null> {
+  if (outputs === undefined) return null;
+  // Loaded on demand: most graphs return nothing else.
+  const { keepOutputs } = await import('#model-store/memory');
+  const graph = { folder: dirname(modelPath), graphFile: basename(modelPath) };
+  return await keepOutputs(graph, outputs).catch(() => null);
 }
 
 /**

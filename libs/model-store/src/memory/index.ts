@@ -1,1 +1,3 @@
+export { keepOutputs } from './keep-outputs.js';
 export { readDecoderSize } from './read-decoder-size.js';
+export { readFamilySize } from './read-family-size.js';

@@ -1,23 +1,7 @@
 import { addedBlockBytes, type DecoderSize } from '#platform/memory';
 import { InputFile } from '../convert/input-file.js';
 import { decodeNode, type GraphNode, readOnnxModel, type StoredModel, type StoredTensor } from '../onnx/index.js';
-
-/** Bytes of a value by `TensorProto.DataType`; 4-bit codes are packed in bytes. */
-const bytesByType: Readonly<Record<number, number>> = {
-  1: 4,
-  2: 1,
-  3: 1,
-  6: 4,
-  7: 8,
-  9: 1,
-  10: 2,
-  16: 2,
-  21: 0.5,
-  22: 0.5,
-};
-
-/** Smaller tables may be copied by the runtime. */
-const leastMappedBytes = 2 ** 20;
+import { bytesOfTensor, leastMappedBytes, tablesOf } from './graph-tables.js';
 
 /**
  * Reads from the graph of an installed decoder what its memory depends on. Null for a graph that no converter of this
@@ -47,7 +31,7 @@ function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly 
   const size = { cacheBytesPerToken: 0, windowCache: null as DecoderSize['windowCache'] };
   for (const { type, dimensions } of pasts) {
     const [, heads, positions, headSize] = dimensions;
-    const bytes = Number(heads) * Number(headSize) * (bytesByType[type] ?? 4);
+    const bytes = bytesOfTensor({ type, dimensions: [Number(heads), Number(headSize)] });
     const window = Number(/^window_(\d+)$/.exec(String(positions))?.[1]);
     if (Number.isNaN(window)) size.cacheBytesPerToken += bytes;
     else size.windowCache = { size: window, bytesPerToken: (size.windowCache?.bytesPerToken ?? 0) + bytes };
@@ -61,11 +45,10 @@ function weightsOf(
   initializers: readonly StoredTensor[],
   nodes: readonly GraphNode[],
 ): Pick<DecoderSize, 'weightsBytes' | 'largestBytes'> {
-  const tables = new Set(nodes.filter(({ operator }) => operator === 'Gather').map(({ inputs }) => inputs[0]));
-  for (const { operator, inputs } of nodes) if (operator !== 'Gather') for (const name of inputs) tables.delete(name);
+  const tables = tablesOf(nodes);
   const bytes = initializers
-    .filter((tensor) => !tables.has(tensor.name) || bytesOf(tensor) < leastMappedBytes)
-    .map(bytesOf);
+    .filter((tensor) => !tables.has(tensor.name) || bytesOfTensor(tensor) < leastMappedBytes)
+    .map(bytesOfTensor);
   const added = nodes.map(addedBytesOf).reduce((sum, each) => sum + each, 0);
   return { weightsBytes: bytes.reduce((sum, each) => sum + each, added), largestBytes: Math.max(0, ...bytes) };
 }
@@ -73,8 +56,4 @@ function weightsOf(
 function addedBytesOf({ operator, integers }: GraphNode): number {
   const { K: inputs = 0, N: outputs = 0, block_size: blockSize = 32 } = integers;
   return operator === 'MatMulNBits' ? addedBlockBytes * outputs * Math.ceil(inputs / blockSize) : 0;
-}
-
-function bytesOf({ type, dimensions }: StoredTensor): number {
-  return dimensions.reduce((product, size) => product * size, bytesByType[type] ?? 4);
 }

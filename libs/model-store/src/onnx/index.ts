@@ -6,5 +6,5 @@ export { onnxDataTypeBytes } from './onnx-types.js';
 export type { OnnxDataType, OnnxGraph, OnnxInitializer, OnnxNode, OnnxValue, TensorContent } from './onnx-types.js';
 export { readOnnxModel, type StoredModel, type StoredTensor, type StoredValue } from './onnx-model.reader.js';
 export { memoryAccess, type RandomAccess, readFields, varintsOf, type WireField } from './protobuf-reader.js';
-export { ProtobufEncoder } from './protobuf-encoder.js';
+export { encodeVarint, ProtobufEncoder } from './protobuf-encoder.js';
 export { journalSuffix } from './write-journal.js';

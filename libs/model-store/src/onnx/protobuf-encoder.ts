@@ -5,22 +5,22 @@ export class ProtobufEncoder {
 
   /** Appends a varint; negative values take ten bytes, as int32 and int64 fields require. */
   integer(field: number, value: number | bigint): this {
-    return this.put(varint((field << 3) | 0), varint(value));
+    return this.put(encodeVarint((field << 3) | 0), encodeVarint(value));
   }
 
   float(field: number, value: number): this {
     const bytes = Buffer.alloc(4);
     bytes.writeFloatLE(value);
-    return this.put(varint((field << 3) | 5), bytes);
+    return this.put(encodeVarint((field << 3) | 5), bytes);
   }
 
   /** Appends four bytes unchanged: a float that was read. */
   fixed32(field: number, value: Uint8Array): this {
-    return this.put(varint((field << 3) | 5), value);
+    return this.put(encodeVarint((field << 3) | 5), value);
   }
 
   bytes(field: number, value: Uint8Array): this {
-    return this.put(varint((field << 3) | 2), varint(value.length), value);
+    return this.put(encodeVarint((field << 3) | 2), encodeVarint(value.length), value);
   }
 
   text(field: number, value: string): this {
@@ -28,7 +28,7 @@ export class ProtobufEncoder {
   }
 
   message(field: number, value: ProtobufEncoder): this {
-    return this.put(varint((field << 3) | 2), varint(value.length)).append(value);
+    return this.put(encodeVarint((field << 3) | 2), encodeVarint(value.length)).append(value);
   }
 
   /** Appends all fields of another message. Its pieces are not joined, which would copy large tensors at every level. */
@@ -50,7 +50,7 @@ export class ProtobufEncoder {
   }
 }
 
-function varint(value: number | bigint): Uint8Array {
+export function encodeVarint(value: number | bigint): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(value));
   while (rest > 127n) {

@@ -12,4 +12,5 @@ export {
   peakBytes,
   runtimeBytes,
 } from './decoder-memory.js';
+export { type FamilyMemory, familyMemory, familyPeakBytes, type FamilySize } from './family-memory.js';
 export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

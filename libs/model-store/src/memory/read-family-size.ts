@@ -1,0 +1,65 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { ModelManifest } from '#model-registry/manifest';
+import type { FamilySize } from '#platform/memory';
+import { InputFile } from '../convert/input-file.js';
+import { filesBelow } from '../files-below.js';
+import { decodeNode, readOnnxModel, type StoredTensor } from '../onnx/index.js';
+import { bytesOfTensor, leastMappedBytes, tablesOf } from './graph-tables.js';
+
+/**
+ * A decoder in which a first and a later step are branches: each has its own copy of the matrices as the kernels take
+ * them, beside the stored ones.
+ */
+const mergedDecoderFactor = 3;
+
+type Fields = Pick<ModelManifest, 'family' | 'graphFile' | 'familyOptions'>;
+
+/** Reads from the files of an installed model what the memory of its host depends on. */
+export async function readFamilySize(
+  folder: string,
+  { family, graphFile, familyOptions = {} }: Fields,
+  maxTokens: number,
+): Promise<FamilySize> {
+  const paths = await filesBelow(folder);
+  // Weights may be links into a shared store; the loader says that one is broken.
+  const sizes = new Map(
+    await Promise.all(
+      paths.map(async (path) => [path, (await stat(join(folder, path)).catch(() => ({ size: 0 }))).size] as const),
+    ),
+  );
+  const tokenizerBytes = sizes.get('tokenizer.json') ?? 0;
+  const all = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const decoderBytes = sizes.get(String(familyOptions['decoderFile'])) ?? 0;
+  const mapped = paths.some((path) => basename(path).startsWith(`${basename(graphFile)}_data`))
+    ? await mappedBytes(folder, graphFile)
+    : 0;
+  const weightsBytes = all - tokenizerBytes - mapped + (mergedDecoderFactor - 1) * decoderBytes;
+  return { family, weightsBytes, tokenizerBytes, config: await readConfig(folder), maxTokens };
+}
+
+/** Tables in a file beside the graph of which only rows are gathered. */
+async function mappedBytes(folder: string, graphFile: string): Promise<number> {
+  const file = await InputFile.open(folder, graphFile);
+  try {
+    const { nodes, initializers } = await readOnnxModel(file, { allowsExternal: true });
+    const tables = tablesOf(await Promise.all(nodes.map(decodeNode)));
+    const isMapped = (tensor: StoredTensor) => tables.has(tensor.name) && bytesOfTensor(tensor) >= leastMappedBytes;
+    return initializers.filter(isMapped).reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0);
+  } catch (error) {
+    if (error instanceof RangeError) return 0;
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+async function readConfig(folder: string): Promise<Record<string, unknown>> {
+  const text = await readFile(join(folder, 'config.json'), 'utf8').catch(() => '{}');
+  try {
+    const config: unknown = JSON.parse(text);
+    return typeof config === 'object' && config !== null ? (config as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

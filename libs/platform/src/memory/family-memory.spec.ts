@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { familyMemory, familyPeakBytes, type FamilySize } from './family-memory.js';
+
+const mebibyte = 2 ** 20;
+
+const unknown: FamilySize = { family: 'new', weightsBytes: 1e8, tokenizerBytes: 1e6, config: {}, maxTokens: 0 };
+
+/** config.json of the tiny Whisper. */
+const whisper = {
+  d_model: 384,
+  decoder_layers: 4,
+  encoder_attention_heads: 6,
+  max_source_positions: 1_500,
+  vocab_size: 51_865,
+};
+const encoder = { hidden_size: 384, intermediate_size: 1_536, num_attention_heads: 12 };
+
+describe('the memory of a model that is no converted text model', () => {
+  it('is that of the process, its tokenizer and its weights', () => {
+    expect(familyMemory(unknown)).toEqual({ process: 128 * mebibyte + 20e6, weights: 1e8, work: 0 });
+    expect(familyPeakBytes(unknown)).toBe(128 * mebibyte + 20e6 + 1e8);
+  });
+
+  it('holds the work of a network that is the same in every model', () => {
+    expect(familyMemory({ ...unknown, family: 'u2net' }).work).toBe(337 * mebibyte);
+  });
+
+  it('holds a window of speech: scores, keys and values twice, and the table of tokens', () => {
+    const scores = 2 * 6 * 1_500 ** 2;
+    const keys = 2 * (2 * 4 * 1_500 * 384);
+    const { work } = familyMemory({ ...unknown, family: 'whisper', config: whisper });
+    expect(work).toBe((scores + keys + 51_865 * 384) * 4 * 1.5);
+  });
+
+  it('holds the caches of a text model whose graph returns a longer one at every step', () => {
+    const config = { num_hidden_layers: 8, num_attention_heads: 8, num_key_value_heads: 2, hidden_size: 512 };
+    const { work } = familyMemory({ ...unknown, family: 'decoder', config, maxTokens: 4_400 });
+    expect(work).toBe(3 * 4_400 * 2 * 8 * 2 * 64 * 4);
+  });
+
+  it('holds a batch of texts, and one text that is longer', () => {
+    const workOf = (maxTokens: number) =>
+      familyMemory({ ...unknown, family: 'text-embedding', config: encoder, maxTokens }).work;
+    expect(workOf(256)).toBe((512 * (4 * 384 + 2 * 1_536) + 2 * 12 * 512 * 256) * 4 * 1.5);
+    expect(workOf(8_192)).toBe((8_192 * (4 * 384 + 2 * 1_536) + 2 * 12 * 8_192 ** 2) * 4 * 1.5);
+  });
+});
