@@ -86,11 +86,14 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
       weightsBytes: bytes,
       decoder: null,
       family: {
-        family: manifest.family,
-        weightsBytes: bytes - tokenizerBytes,
-        tokenizerBytes,
-        config: found.config,
-        maxTokens: found.kind === 'decoder' ? draftSlots * contextLength : contextLength,
+        contextLength,
+        size: {
+          family: manifest.family,
+          weightsBytes: bytes - tokenizerBytes,
+          tokenizerBytes,
+          config: found.config,
+          maxTokens: found.kind === 'decoder' ? draftSlots * contextLength : contextLength,
+        },
       },
     },
   };

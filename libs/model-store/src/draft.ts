@@ -42,5 +42,5 @@ export interface DraftFacts {
   /** What the memory of a decoder depends on, and how the manifest uses it; null if the source does not say. */
   decoder: { size: DecoderSize; use: DecoderUse } | null;
   /** What the memory of another model depends on; absent for adapters. */
-  family?: FamilySize;
+  family?: { size: FamilySize; contextLength: number };
 }

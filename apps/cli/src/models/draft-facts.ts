@@ -1,13 +1,6 @@
 import { totalmem } from 'node:os';
 import { PlatformError } from '#common';
-import {
-  decoderMemory,
-  type DecoderMemory,
-  familyMemory,
-  familyPeakBytes,
-  peakBytes,
-  runtimeBytes,
-} from '#platform/memory';
+import { decoderMemory, type DecoderMemory, familyHostMemory, peakBytes, runtimeBytes } from '#platform/memory';
 import { type Draft, type DraftFacts, formatBytes } from '#model-store';
 
 /** The default of `SLUICE_MEMORY_BUDGET`. */
@@ -32,8 +25,9 @@ export function factsOf({ manifest, facts }: Draft): string[] {
 function describeMemory(facts: DraftFacts): string {
   const { decoder, family } = facts;
   if (decoder === null) {
-    const parts = family === undefined ? '' : `, ${formatBytes(familyMemory(family).work)} of it for requests`;
-    return `${formatBytes(leastBytes(facts))} with weights and process${parts}`;
+    const { fullBytes } = family === undefined ? { fullBytes: 0 } : familyHostMemory(family.size, family.contextLength);
+    const least = leastBytes(facts);
+    return `${formatBytes(least)}${fullBytes > least ? `, up to ${formatBytes(fullBytes)} for the largest requests` : ''}`;
   }
   const { size, use } = decoder;
   const memory = decoderMemory(size, use);
@@ -55,13 +49,17 @@ export function assertFitsMachine({ manifest, facts }: Draft): void {
   const usable = usableBytes();
   if (needed <= usable) return;
   const sizes = `it needs ${formatBytes(needed)}, and models may use ${formatBytes(usable)} of this machine's memory`;
-  const ways = 'choose smaller --weights or --context, or add it with --register and install it on a larger worker';
+  const elsewhere = 'add it with --register and install it on a larger worker';
+  const ways = facts.decoder === null ? elsewhere : `choose smaller --weights or --context, or ${elsewhere}`;
   throw new PlatformError('INVALID_REQUEST', `${manifest.id} does not fit one device: ${sizes}; ${ways}.`);
 }
 
-/** What one request of the whole context takes. */
+/** What the model needs at least: a text model, one request of the whole context. */
 function leastBytes({ weightsBytes, decoder, family }: DraftFacts): number {
-  if (decoder === null) return family === undefined ? weightsBytes + runtimeBytes : familyPeakBytes(family);
+  if (decoder === null) {
+    if (family === undefined) return weightsBytes + runtimeBytes;
+    return familyHostMemory(family.size, family.contextLength).leastBytes;
+  }
   const { size, use } = decoder;
   return peakBytes(decoderMemory(size, { ...use, slots: 1, cacheTokens: use.contextLength }));
 }

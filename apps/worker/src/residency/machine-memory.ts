@@ -2,7 +2,7 @@ import type { MemoryBudgetSetting } from '#platform/config';
 import { mainMemoryBytes } from '#platform/devices';
 import { runtimeBytes } from '#platform/memory';
 import type { InstalledModel } from '../models-folder.js';
-import { familyBytes, textMemory } from './text-memory.js';
+import { hostMemory } from './host-memory.js';
 import { weightsBytes } from './weights-size.js';
 import type { GraphicsMemory } from './graphics-memory.js';
 import type { DeviceBytes } from './residency-plan.js';
@@ -62,14 +62,14 @@ export class LocalMachineMemory implements MachineMemory {
     const [first] = this.options.providers;
     const isOnGraphics = first === 'cuda' && (await this.devices()).cuda !== undefined;
     if (isOnGraphics) return { cpu: runtimeBytes, cuda: bytes };
-    const text = await textMemory(model);
-    if (text === null) return { cpu: await familyBytes(model) };
+    const { leastBytes, fullBytes } = await hostMemory(model);
     const { adapters = [] } = model;
     const beside = await Promise.all(adapters.map(weightsBytes));
     const more = beside.reduce((sum, each) => sum + each, 0);
-    // A model whose cache could outgrow the budget has it to itself.
+    if (model.manifest.family !== 'decoder') return { cpu: leastBytes + more };
+    // A text model whose cache could outgrow the budget has it to itself.
     const { cpu: budget = Infinity } = await this.budgets();
-    return { cpu: Math.max(text.leastBytes, Math.min(text.fullBytes, budget)) + more };
+    return { cpu: Math.max(leastBytes, Math.min(fullBytes, budget)) + more };
   }
 
   async measure({ pid, provider, residentBytes }: LoadedHost): Promise<DeviceBytes | null> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { familyMemory, familyPeakBytes, type FamilySize } from './family-memory.js';
+import { familyHostMemory, familyMemory, familyPeakBytes, type FamilySize } from './family-memory.js';
 
 const mebibyte = 2 ** 20;
 
@@ -43,5 +43,26 @@ describe('the memory of a model that is no converted text model', () => {
       familyMemory({ ...unknown, family: 'text-embedding', config: encoder, maxTokens }).work;
     expect(workOf(256)).toBe((512 * (4 * 384 + 2 * 1_536) + 2 * 12 * 512 * 256) * 4 * 1.5);
     expect(workOf(8_192)).toBe((8_192 * (4 * 384 + 2 * 1_536) + 2 * 12 * 8_192 ** 2) * 4 * 1.5);
+  });
+
+  it('needs a batch of ordinary texts, not the longest text that the encoder takes', () => {
+    const size = { ...unknown, family: 'cross-encoder', config: encoder, maxTokens: 8_192 };
+    const { leastBytes, fullBytes } = familyHostMemory(size, 8_192);
+    expect(leastBytes).toBe(familyPeakBytes({ ...size, maxTokens: 512 }));
+    expect(fullBytes).toBe(familyPeakBytes(size));
+  });
+
+  it('needs one request of the whole context for a text model', () => {
+    const config = { num_hidden_layers: 8, num_attention_heads: 8, hidden_size: 512 };
+    const size = { ...unknown, family: 'decoder', config, maxTokens: 8 * 4_096 };
+    const { leastBytes, fullBytes } = familyHostMemory(size, 4_096);
+    const cacheOf = (bytes: number) => bytes - familyPeakBytes({ ...size, maxTokens: 0 });
+    expect(cacheOf(fullBytes)).toBe(8 * cacheOf(leastBytes));
+  });
+
+  it('is a number whatever the config holds', () => {
+    const config = { hidden_size: [384], dim: 384, intermediate_size: '1536', num_attention_heads: NaN, n_heads: 12 };
+    const size = { ...unknown, family: 'text-embedding', maxTokens: 256 };
+    expect(familyMemory({ ...size, config })).toEqual(familyMemory({ ...size, config: encoder }));
   });
 });

@@ -1,8 +1,8 @@
 import { runtimeBytes } from './decoder-memory.js';
 
 /*
- * Memory of the process that serves a model on a CPU whose graph no converter of text models wrote. docs/scaling.md explains the terms and
- * compares them with measurements.
+ * Memory of the process that serves a model on a CPU whose graph no converter of text models wrote. docs/scaling.md
+ * explains the terms and compares them with measurements.
  */
 
 /** What the memory depends on, from the files of a model. */
@@ -35,15 +35,15 @@ const floatBytes = Float32Array.BYTES_PER_ELEMENT;
 const tokenizerFactor = 20;
 
 /**
- * Memory beside the weights of families whose network and piece are the same in every model, in MiB. Measured with
- * `npm run bench:peak-memory`, images as large as its largest included. Families whose requests are estimated one by one
- * have none here: such a request gets what the models leave.
+ * Memory beside the weights of families whose piece is the same in every model, and whose networks differ little, in
+ * MiB. The most of any bundled model with `npm run bench:peak-memory`, images as large as its largest included. Families
+ * whose requests are estimated one by one have none here: such a request gets what the models leave.
  */
 const measuredWork: Readonly<Record<string, number>> = {
   'coco-ssd': 80,
-  esrgan: 475,
+  esrgan: 630,
   kokoro: 469,
-  modnet: 332,
+  modnet: 440,
   moonshine: 142,
   'nsfw-mobilenet': 75,
   'pp-ocr': 282,
@@ -60,6 +60,13 @@ const cacheCopies = 3;
 /** Tokens of a batch of texts, unless one of them is longer. */
 const batchTokens = 512;
 
+export interface HostMemory {
+  /** Less is of no use. */
+  leastBytes: number;
+  /** With the largest requests that the manifest allows. */
+  fullBytes: number;
+}
+
 export function familyMemory({ weightsBytes, tokenizerBytes, ...size }: FamilySize): FamilyMemory {
   return {
     process: runtimeBytes + tokenizerBytes * tokenizerFactor,
@@ -73,8 +80,18 @@ export function familyPeakBytes(size: FamilySize): number {
   return process + weights + work;
 }
 
+/**
+ * A text model needs one request of the whole context. Encoders of long texts need a batch of ordinary ones: scores grow
+ * with the square of a text, so the longest takes many times that, and gets what the models leave.
+ */
+export function familyHostMemory(size: FamilySize, contextLength: number): HostMemory {
+  const leastTokens = size.family === 'decoder' ? contextLength : batchTokens;
+  const leastBytes = familyPeakBytes({ ...size, maxTokens: Math.min(size.maxTokens, leastTokens) });
+  return { leastBytes, fullBytes: familyPeakBytes(size) };
+}
+
 function workBytes({ family, config, maxTokens }: Pick<FamilySize, 'family' | 'config' | 'maxTokens'>): number {
-  const numberOf = (...names: string[]): number => Number(names.map((name) => config[name]).find(Boolean) ?? 0);
+  const numberOf = (...names: string[]): number => names.map((name) => config[name]).find(isSize) ?? 0;
   if (family === 'text-embedding' || family === 'cross-encoder') {
     const heads = numberOf('num_attention_heads', 'n_heads', 'num_heads');
     const hidden = numberOf('hidden_size', 'dim', 'd_model');
@@ -103,6 +120,11 @@ function workBytes({ family, config, maxTokens }: Pick<FamilySize, 'family' | 'c
     });
   }
   return (measuredWork[family] ?? 0) * mebibyte;
+}
+
+/** Other values are the loader's to refuse. */
+function isSize(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0;
 }
 
 function keysPerToken({ layers, heads, size }: { layers: number; heads: number; size: number }): number {

@@ -12,5 +12,12 @@ export {
   peakBytes,
   runtimeBytes,
 } from './decoder-memory.js';
-export { type FamilyMemory, familyMemory, familyPeakBytes, type FamilySize } from './family-memory.js';
+export {
+  familyHostMemory,
+  type FamilyMemory,
+  familyMemory,
+  familyPeakBytes,
+  type FamilySize,
+  type HostMemory,
+} from './family-memory.js';
 export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

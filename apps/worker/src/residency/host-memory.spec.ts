@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import type { InstalledModel } from '../models-folder.js';
 import { LocalMachineMemory } from './machine-memory.js';
 
 const mebibyte = 2 ** 20;
+const gibibyte = 2 ** 30;
 
 let directory: string;
 let manifest: ModelManifest;
@@ -40,5 +41,21 @@ describe('the memory of a text model', () => {
   it('is at most the budget, unless one request does not fit', async () => {
     expect(await estimate(2_560_000, 400 * mebibyte)).toBe(400 * mebibyte);
     expect(await estimate(2_560_000, mebibyte)).toBeGreaterThan(128 * mebibyte);
+  });
+});
+
+describe('the memory of an encoder of long texts', () => {
+  const config = { hidden_size: 1_024, intermediate_size: 4_096, num_attention_heads: 16 };
+
+  it('fits a machine on which its longest text would not fit', async () => {
+    const folder = join(directory, 'reranker');
+    await mkdir(folder);
+    await writeFile(join(folder, 'config.json'), JSON.stringify(config));
+    const encoder = { ...manifest, family: 'cross-encoder', contextLength: 8_192 } as ModelManifest;
+    const graphics = new FakeGraphicsMemory(null);
+    const machine = new LocalMachineMemory({ settings: [], providers: ['cpu'], graphics, mainBytes: 14 * gibibyte });
+    const { cpu = 0 } = await machine.estimate({ manifest: encoder, directory: folder, version: '1' });
+    expect(cpu).toBeGreaterThan(128 * mebibyte);
+    expect(cpu).toBeLessThan(gibibyte);
   });
 });
