@@ -36,12 +36,12 @@ const tokenizerFactor = 20;
 
 /**
  * Memory beside the weights of families whose piece is the same in every model, and whose networks differ little, in
- * MiB. The most of any bundled model with `npm run bench:peak-memory`, images as large as its largest included. Families
+ * MiB. Within a tenth of each bundled model with `npm run bench:peak-memory`, images as large as its largest included. Families
  * whose requests are estimated one by one have none here: such a request gets what the models leave.
  */
 const measuredWork: Readonly<Record<string, number>> = {
   'coco-ssd': 80,
-  esrgan: 630,
+  esrgan: 575,
   kokoro: 469,
   modnet: 440,
   moonshine: 142,
