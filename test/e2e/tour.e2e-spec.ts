@@ -100,6 +100,6 @@ describe('npm run tour', () => {
     }
     const unknown = await tour('a song');
     expect(unknown.code).toBe(2);
-    expect(unknown.output).toContain('Unknown: a song. The tour has: chat, tools');
+    expect(unknown.output).toContain('Unknown name a song; expected chat, tools');
   });
 });
