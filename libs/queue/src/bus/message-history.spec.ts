@@ -62,6 +62,16 @@ describe('MessageHistory', () => {
     expect(add('a', 1, 2 * maxAgeMs + 1)).toEqual([null]);
   });
 
+  it('has room again after its clock was set back', () => {
+    const history = new MessageHistory();
+    const add = (senderId: string, nowMs: number) =>
+      history.refusalOf({ senderId, owner: 'a', number: 1, sentAtMs: nowMs }, nowMs);
+    const laterMs = 60 * 60_000;
+    for (let each = 0; each < 10_000; each += 1) add(`s${each}`, laterMs);
+    expect(add('another', laterMs)).toBe('crowded');
+    expect([add('another', 0), add('another', 0)]).toEqual([null, 'replayed']);
+  });
+
   it('has room for a pool of hundreds of workers that is restarted twice', () => {
     const history = new MessageHistory();
     const refusals = [0, 1, 2].flatMap((start) =>

@@ -59,10 +59,11 @@ export class MessageHistory {
   }
 
   private prune(nowMs: number): void {
-    if (nowMs - this.prunedAtMs < pruneEveryMs) return;
+    if (Math.abs(nowMs - this.prunedAtMs) < pruneEveryMs) return;
     this.prunedAtMs = nowMs;
     for (const [id, { owner, forgetAtMs }] of this.senders) {
-      if (forgetAtMs >= nowMs) continue;
+      // Later than any message could say: the clock was set back.
+      if (forgetAtMs >= nowMs && forgetAtMs <= nowMs + 2 * maxAgeMs) continue;
       this.senders.delete(id);
       this.counts.set(owner, (this.counts.get(owner) ?? 1) - 1);
     }
