@@ -239,7 +239,7 @@ describe('a worker of a pool', () => {
       expect(started.models.map(({ id }) => id).sort()).toEqual(['a', 'c']);
       expect(started.withoutReplica).toEqual([]);
       const lines = warn.mock.calls.map(([line]) => String(line)).filter((line) => line.includes('SLUICE_QUEUE_KEY'));
-      expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(['absent', 'b', 'd']);
+      expect(lines.map((line) => line.split(' ')[0] ?? '').sort()).toEqual(['absent', 'b', 'd']);
     } finally {
       warn.mockRestore();
       await worker?.stop(0);
