@@ -252,6 +252,8 @@ export class ServedModel {
   private async openOne(own: OneConsumer): Promise<void> {
     const key = `${own.manifest.id} ${own.modality}`;
     if (this.consumers.has(key)) return;
+    // A base that is loaded for its adapters alone.
+    if (!this.options.transport.hasKeyOf(own.manifest.id)) return;
     const consumer = await openConsumer({ ...this.options, ...own, timings: this.timings });
     this.consumers.set(key, consumer);
     // The host may have exited meanwhile and stayed down.

@@ -109,6 +109,7 @@ export class Worker {
       membership: transport.membership,
       processId,
       isLoaded,
+      hasKeyOf: (modelId) => this.hasKeyOf(modelId),
     });
   }
 
@@ -212,6 +213,16 @@ export class Worker {
     this.reportOnce(
       `${manifest.id}: ${manifest.type}`,
       `${manifest.id} is a model of type ${manifest.type}, which this worker does not run`,
+    );
+    return false;
+  }
+
+  /** Asked for models that are placed or selected here. */
+  private hasKeyOf(modelId: string): boolean {
+    if (this.options.transport.hasKeyOf(modelId)) return true;
+    this.reportOnce(
+      `${modelId}: no key`,
+      `${modelId} is not loaded: SLUICE_QUEUE_KEY has no key for it, so its jobs would fail here`,
     );
     return false;
   }

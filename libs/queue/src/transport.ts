@@ -71,6 +71,8 @@ export abstract class QueueTransport {
    * locked out; by role. Empty where the store needs no guard.
    */
   abstract readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
+  /** False: this process has keys, but none of this model. Its jobs cannot be opened here and fail. */
+  abstract hasKeyOf(modelId: string): boolean;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   abstract consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,

@@ -1,11 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { forkHost, type HostLauncher } from '#inference/host';
 import { MediaTools } from '#media';
 import { createLogger } from '#platform/logging';
 import { createTransport, type ReplyEvent, type Placement, type Heartbeat, type QueueTransport } from '#queue';
+import { poolKeys } from '#queue/roles';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import { FakeGraphicsMemory, FakeMachineMemory } from '#test/fake-machine-memory';
@@ -221,6 +222,30 @@ describe('a worker of a pool', () => {
     await held('b');
     await untilUnloaded('a');
     await held('c');
+  });
+
+  it('does not load a model whose key it does not have, and says so once', async () => {
+    const options = { url: database.url, namespace: `residency_${requests}`, clientName: 'keyed' };
+    // Without the key of the bus it takes placements of an api that has no keys.
+    const sealKeys = poolKeys(['ab'.repeat(32)], ['a', 'c']).filter((each) => !each.startsWith('@bus'));
+    const keyed = await createTransport({ ...options, sealKeys, warn: () => undefined });
+    const warn = vi.spyOn(logger, 'warn');
+    try {
+      await install('a', 'b', 'c', 'd');
+      const started = await startWorker({ transport: keyed, models: ['a', 'd'], pools: ['text'] });
+      await held('a');
+      await tell({ modelId: 'b', replicas: 1 }, { modelId: 'b' }, { modelId: 'c' }, { modelId: 'absent' });
+      await held('c');
+      expect(started.models.map(({ id }) => id).sort()).toEqual(['a', 'c']);
+      expect(started.withoutReplica).toEqual([]);
+      const lines = warn.mock.calls.map(([line]) => String(line)).filter((line) => line.includes('SLUICE_QUEUE_KEY'));
+      expect(lines.map((line) => line.split(' ')[0] ?? '').sort()).toEqual(['absent', 'b', 'd']);
+    } finally {
+      warn.mockRestore();
+      await worker?.stop(0);
+      worker = null;
+      await keyed.close();
+    }
   });
 
   it('lets running streams finish when their model is removed from the pool', async () => {

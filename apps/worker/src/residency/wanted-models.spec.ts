@@ -13,7 +13,7 @@ const model = {
 const tooLarge: ModelWithoutReplica = { modelId: 'placed', cause: 'too-large', reason: 'placed is not loaded' };
 
 /** Returns what a worker that is alone in its pool wants. */
-async function select(obstacle: ModelWithoutReplica | null, replicas: number | null) {
+async function select(obstacle: ModelWithoutReplica | null, replicas: number | null, hasKey = true) {
   const placement: Placement = { modelId: 'placed', pool: 'text', pinned: false, replicas };
   const wantedModels = new WantedModels({
     names: [],
@@ -22,6 +22,7 @@ async function select(obstacle: ModelWithoutReplica | null, replicas: number | n
     membership: { list: () => [] } as unknown as ClusterMembership,
     processId: 'w1',
     isLoaded: () => false,
+    hasKeyOf: () => hasKey,
   });
   const { wanted, missing } = await wantedModels.select([model]);
   return { wanted: wanted.map(({ model: { manifest } }) => manifest.id), missing };
@@ -39,6 +40,37 @@ describe('WantedModels', () => {
   it('keeps a model placed on every worker even if it cannot be loaded here', async () => {
     expect(await select(tooLarge, null)).toEqual({ wanted: ['placed'], missing: [] });
   });
+
+  it('leaves out, and does not report, a model whose key this worker does not have', async () => {
+    expect(await select(null, null, false)).toEqual({ wanted: [], missing: [] });
+    expect(await select(tooLarge, 1, false)).toEqual({ wanted: [], missing: [] });
+  });
+
+  it('asks for keys of placed and selected models alone, and needs none for helpers', async () => {
+    const ids = ['placed', 'selected', 'other', 'helper', 'absent'];
+    const asked: string[] = [];
+    const wantedModels = new WantedModels({
+      names: ['selected', 'helper'],
+      desired: {
+        placements: () =>
+          new Map([
+            ['placed', []],
+            ['absent', []],
+          ]),
+      } as unknown as DesiredModels,
+      residency: {} as unknown as ModelResidency,
+      membership: { list: () => [] } as unknown as ClusterMembership,
+      processId: 'w1',
+      isLoaded: () => false,
+      hasKeyOf: (modelId) => asked.push(modelId) === 0,
+    });
+    const installed = ids
+      .slice(0, -1)
+      .map((id) => ({ ...model, manifest: { ...model.manifest, id, internal: id === 'helper' } }));
+    const { wanted, missing } = await wantedModels.select(installed);
+    expect([wanted.map(({ model: { manifest } }) => manifest.id), missing]).toEqual([['helper'], []]);
+    expect(asked).toEqual(['placed', 'selected', 'absent']);
+  });
 });
 
 describe('adapters', () => {
@@ -47,7 +79,7 @@ describe('adapters', () => {
   const base = installed('base');
   const [first, second] = [installed('first', 'base'), installed('second', 'base')];
 
-  function wantedOf(names: string[], placed: string[] = []) {
+  function wantedOf(names: string[], placed: string[] = [], withoutKey: string[] = []) {
     const placement = (modelId: string): Placement => ({ modelId, pool: 'text', pinned: true, replicas: null });
     return new WantedModels({
       names,
@@ -56,6 +88,7 @@ describe('adapters', () => {
       membership: { list: () => [] } as unknown as ClusterMembership,
       processId: 'w1',
       isLoaded: () => false,
+      hasKeyOf: (modelId) => !withoutKey.includes(modelId),
     });
   }
 
@@ -64,6 +97,11 @@ describe('adapters', () => {
     expect(missing).toEqual([]);
     expect(wanted).toHaveLength(1);
     expect(wanted[0]).toMatchObject({ pinned: true, model: { manifest: { id: 'base' }, adapters: [first, second] } });
+  });
+
+  it('are loaded with a base whose key this worker does not have, unless theirs is missing too', async () => {
+    const { wanted } = await wantedOf(['base', 'first'], ['second'], ['base', 'second']).select([second, first, base]);
+    expect(wanted).toMatchObject([{ model: { manifest: { id: 'base' }, adapters: [first] } }]);
   });
 
   it('change the version of their base, and only when they change', async () => {

@@ -12,7 +12,7 @@ export interface WantedSelection {
   missing: ModelWithoutReplica[];
 }
 
-/** Models that a worker should load: those in `SLUICE_MODELS` and those placed in its pools. */
+/** Models that a worker should load: those in `SLUICE_MODELS` and those placed in its pools, if it has their keys. */
 export class WantedModels {
   constructor(
     private readonly options: {
@@ -23,6 +23,8 @@ export class WantedModels {
       membership: ClusterMembership;
       processId: string;
       isLoaded: (modelId: string) => boolean;
+      /** False for a model whose jobs would fail here. */
+      hasKeyOf: (modelId: string) => boolean;
     },
   ) {}
 
@@ -50,13 +52,15 @@ export class WantedModels {
     }
     missing.push(...this.orphans(installed, placements));
     const ids = new Set(installed.map(({ manifest }) => manifest.id));
-    missing.push(...[...placements.keys()].filter((id) => !ids.has(id)).map(notInstalled));
+    const { hasKeyOf } = this.options;
+    missing.push(...[...placements.keys()].filter((id) => !ids.has(id) && hasKeyOf(id)).map(notInstalled));
     return { wanted, missing };
   }
 
   /** Returns null for a model that this worker should not load. An adapter is carried by its base. */
   private async isWanted({ model, carrier, placements, missing }: Candidate): Promise<{ pinned: boolean } | null> {
     const { manifest } = model;
+    if (!this.isNamed(model, placements)) return null;
     const placed = placements.get(manifest.id) ?? [];
     const obstacle = placed.length === 0 ? null : await this.options.residency.obstacle(carrier);
     const chosen = this.chosen(manifest.id, placed, obstacle === null);
@@ -74,9 +78,14 @@ export class WantedModels {
   ): ModelWithoutReplica[] {
     const bases = new Set(installed.filter(isBase).map(({ manifest }) => manifest.id));
     const isMissing = ({ manifest: { adapterOf } }: InstalledModel) => adapterOf !== undefined && !bases.has(adapterOf);
-    const isNamed = ({ manifest }: InstalledModel) =>
-      placements.has(manifest.id) || isSelected(manifest, this.options.names);
-    return installed.filter((model) => isMissing(model) && isNamed(model)).map(withoutBase);
+    return installed.filter((model) => isMissing(model) && this.isNamed(model, placements)).map(withoutBase);
+  }
+
+  /** Placed or selected here. Helper models have no jobs, so they need no key. */
+  private isNamed({ manifest }: InstalledModel, placements: ReadonlyMap<string, Placement[]>): boolean {
+    const { names, hasKeyOf } = this.options;
+    if (!placements.has(manifest.id) && !isSelected(manifest, names)) return false;
+    return manifest.internal === true || hasKeyOf(manifest.id);
   }
 
   private chosen(modelId: string, placements: readonly Placement[], canLoad: boolean): Placement[] {

@@ -91,13 +91,16 @@ export class BullTransport implements QueueTransport {
     await this.placements.start();
   }
 
+  hasKeyOf(modelId: string): boolean {
+    return this.keys.models?.includes(modelId) !== false;
+  }
+
   async consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer> {
     const { store, results, cancelBus: cancels, membership, progress, claims, keys, clock, warn } = this;
     const { modelId } = options;
-    if (keys.models?.includes(modelId) === false)
-      warn(`SLUICE_QUEUE_KEY has no key for ${modelId}: its jobs fail here.`);
+    if (!this.hasKeyOf(modelId)) warn(`SLUICE_QUEUE_KEY has no key for ${modelId}: its jobs fail here.`);
     const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
     const consumer = new BullConsumer(
       {

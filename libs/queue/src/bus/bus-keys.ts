@@ -19,7 +19,7 @@ const maxNewSets = 20;
 const newSetsPeriodMs = 60_000;
 const maxIdLength = 200;
 
-/** Keys of combinations of models that are kept. */
+/** Sets of models whose keys are remembered. */
 const maxCombinations = 1_000;
 
 /** Everything before the 32 bytes of a key, in DER: Node reads no raw Ed25519 keys. */
@@ -44,6 +44,7 @@ export class BusKeys {
   private readonly keys: QueueKeys;
   private readonly signingKey: KeyObject | null;
   private readonly publicKeys: readonly KeyObject[];
+  /** By name of the set, the one used last at the end. */
   private readonly combined = new Map<string, readonly Buffer[]>();
   /** By first model. */
   private newSets = new Map<string, number>();
@@ -72,8 +73,11 @@ export class BusKeys {
   sign(bytes: Buffer): string {
     if (this.signingKey !== null) return sign(null, bytes, this.signingKey).toString('base64');
     const models = this.models ?? [];
-    const macs = [this.keysOf(models.slice(0, 1)), this.keysOf(models)].map(([key]) => {
+    const macs = [models.slice(0, 1), models].map((set) => {
+      const keys = this.known(set) ?? this.derive(set);
+      const [key] = keys;
       if (key === undefined) throw new RangeError('There is no key to sign with.');
+      this.remember(set, keys);
       return macOf(key, bytes);
     });
     return Buffer.concat(macs).toString('base64');
@@ -87,17 +91,19 @@ export class BusKeys {
       return isGenuine ? 'genuine' : 'forged';
     }
     if (!isScope(models)) return 'forged';
-    // Who has the key of the first model pays for the keys of the others: made-up names cost the pool of their sender.
-    const first = this.check(models.slice(0, 1), bytes, given.subarray(0, macBytes));
+    // Who has the key of the first model pays for the keys of the others: made-up names cost the pool of their sender, and
+    // are not remembered.
+    const firstModel = models.slice(0, 1);
+    const firstKeys = this.known(firstModel) ?? this.derive(firstModel);
+    const first = check(firstKeys, bytes, given.subarray(0, macBytes));
     if (first !== 'genuine') return first;
-    if (!this.combined.has(JSON.stringify(models)) && this.isCrowded(models[0] ?? '')) return 'forged';
-    return this.check(models, bytes, given.subarray(macBytes));
-  }
-
-  private check(models: readonly string[], bytes: Buffer, mac: Buffer): Verification {
-    const keys = this.keysOf(models);
-    if (keys.length === 0) return 'foreign';
-    return keys.some((key) => isEqual(macOf(key, bytes), mac)) ? 'genuine' : 'forged';
+    this.remember(firstModel, firstKeys);
+    const known = this.known(models);
+    if (known === undefined && this.isCrowded(models[0] ?? '')) return 'forged';
+    const keys = known ?? this.derive(models);
+    // Without keys too: peers that share the first model alone come again with every heartbeat.
+    this.remember(models, keys);
+    return check(keys, bytes, given.subarray(macBytes));
   }
 
   private isCrowded(firstModel: string): boolean {
@@ -111,20 +117,25 @@ export class BusKeys {
     return count >= maxNewSets;
   }
 
+  private known(models: readonly string[]): readonly Buffer[] | undefined {
+    return this.combined.get(nameOf(models));
+  }
+
+  private remember(models: readonly string[], keys: readonly Buffer[]): void {
+    const name = nameOf(models);
+    this.combined.delete(name);
+    const [oldest] = this.combined.keys();
+    if (oldest !== undefined && this.combined.size >= maxCombinations) this.combined.delete(oldest);
+    this.combined.set(name, keys);
+  }
+
   /** One key for each key of the installation that the keys of these models come from. */
-  private keysOf(models: readonly string[]): readonly Buffer[] {
-    const name = JSON.stringify(models);
-    const known = this.combined.get(name);
-    if (known !== undefined) return known;
+  private derive(models: readonly string[]): readonly Buffer[] {
     const ofEach = models.map((modelId) => this.keys.keysOf(modelId));
     const count = Math.min(...ofEach.map((keys) => keys.length));
-    const combined = Array.from({ length: Number.isFinite(count) ? count : 0 }, (_, index) =>
+    return Array.from({ length: Number.isFinite(count) ? count : 0 }, (_, index) =>
       combine(models.map((modelId, position) => [modelId, ofEach[position]?.[index] ?? ''])),
     );
-    // Names come from messages of others.
-    if (this.combined.size >= maxCombinations) this.combined.clear();
-    this.combined.set(name, combined);
-    return combined;
   }
 }
 
@@ -151,6 +162,16 @@ function publicKeyOf(hex: string): KeyObject {
 function combine(keys: readonly (readonly [modelId: string, key: string])[]): Buffer {
   const hash = createHash('sha256').update(JSON.stringify(keys)).digest('hex');
   return deriveKey(hash, 'bus of models');
+}
+
+function check(keys: readonly Buffer[], bytes: Buffer, mac: Buffer): Verification {
+  if (keys.length === 0) return 'foreign';
+  return keys.some((key) => isEqual(macOf(key, bytes), mac)) ? 'genuine' : 'forged';
+}
+
+/** As short for many models as for one: sets are remembered by it. */
+function nameOf(models: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(models)).digest('base64');
 }
 
 function macOf(key: Buffer, bytes: Buffer): Buffer {

@@ -4,15 +4,17 @@ export const maxAgeMs = 15 * 60_000;
 /** Numbers of a sender that are remembered below its highest: messages overtake each other on PostgreSQL. */
 const rememberedNumbers = 1_024;
 
-/** Processes with the same first model that are remembered; an attacker makes up more, and disturbs its own pool alone. */
-const maxSenders = 1_000;
+/**
+ * Processes with the same first model that are remembered, those that were restarted included; an attacker makes up more, and
+ * disturbs its own pool alone.
+ */
+const maxSenders = 10_000;
 
 const pruneEveryMs = 60_000;
 
 interface KnownSender {
   readonly owner: string;
-  readonly numbers: Set<number>;
-  highest: number;
+  readonly numbers: NumberWindow;
   /** Its messages are too old from then on. */
   forgetAtMs: number;
 }
@@ -40,10 +42,8 @@ export class MessageHistory {
     if (Math.abs(nowMs - sentAtMs) > maxAgeMs) return 'stale';
     const known = this.senders.get(senderId) ?? this.add(senderId, owner, nowMs);
     if (known === null) return 'crowded';
-    if (number <= known.highest - rememberedNumbers || known.numbers.has(number)) return 'replayed';
-    known.numbers.add(number);
+    if (!known.numbers.add(number)) return 'replayed';
     known.forgetAtMs = Math.max(known.forgetAtMs, sentAtMs + maxAgeMs);
-    if (number > known.highest) this.raise(known, number);
     return null;
   }
 
@@ -52,25 +52,50 @@ export class MessageHistory {
     const name = owner ?? '';
     const count = this.counts.get(name) ?? 0;
     if (owner !== null && count >= maxSenders) return null;
-    const sender = { owner: name, numbers: new Set<number>(), highest: 0, forgetAtMs: nowMs };
+    const sender = { owner: name, numbers: new NumberWindow(), forgetAtMs: nowMs };
     this.senders.set(senderId, sender);
     this.counts.set(name, count + 1);
     return sender;
   }
 
-  private raise(known: KnownSender, number: number): void {
-    known.highest = number;
-    if (known.numbers.size <= rememberedNumbers) return;
-    for (const old of known.numbers) if (old <= number - rememberedNumbers) known.numbers.delete(old);
-  }
-
   private prune(nowMs: number): void {
-    if (nowMs - this.prunedAtMs < pruneEveryMs) return;
+    if (Math.abs(nowMs - this.prunedAtMs) < pruneEveryMs) return;
     this.prunedAtMs = nowMs;
     for (const [id, { owner, forgetAtMs }] of this.senders) {
-      if (forgetAtMs >= nowMs) continue;
+      // Later than any message could say: the clock was set back.
+      if (forgetAtMs >= nowMs && forgetAtMs <= nowMs + 2 * maxAgeMs) continue;
       this.senders.delete(id);
       this.counts.set(owner, (this.counts.get(owner) ?? 1) - 1);
     }
+  }
+}
+
+/** The highest number of a sender, and which of those shortly below were received: one bit each. */
+class NumberWindow {
+  private readonly bits = new Uint32Array(rememberedNumbers / 32);
+  private highest = 0;
+
+  /** False when the number was added before, or is too low to tell. */
+  add(number: number): boolean {
+    if (number <= this.highest - rememberedNumbers) return false;
+    // Bits are used again for numbers that are higher by a whole window.
+    if (number >= this.highest + rememberedNumbers) this.bits.fill(0);
+    else for (let each = this.highest + 1; each <= number; each += 1) this.set(each, false);
+    this.highest = Math.max(this.highest, number);
+    if (this.has(number)) return false;
+    this.set(number, true);
+    return true;
+  }
+
+  private has(number: number): boolean {
+    const bit = number % rememberedNumbers;
+    return (((this.bits[bit >>> 5] ?? 0) >>> (bit & 31)) & 1) === 1;
+  }
+
+  private set(number: number, value: boolean): void {
+    const bit = number % rememberedNumbers;
+    const mask = 1 << (bit & 31);
+    const word = this.bits[bit >>> 5] ?? 0;
+    this.bits[bit >>> 5] = value ? word | mask : word & ~mask;
   }
 }

@@ -9,7 +9,7 @@ export function isWithinScope({ role, replyAddress, ...said }: Heartbeat, models
   return namesOf(restrictToScope({ role, replyAddress, ...said }, models)).length === length;
 }
 
-/** Returns the heartbeat without models whose keys the process does not have: their jobs would fail there. */
+/** Returns the heartbeat without models whose keys the process does not have: helper models, and bases of its adapters. */
 export function restrictToScope<Sent extends Heartbeat>(heartbeat: Sent, models: readonly string[] | null): Sent {
   if (models === null) return heartbeat;
   const isIn = ({ modelId }: { modelId: string }) => models.includes(modelId);

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { settlesWithin } from '../store-call.js';
 
 /** Pause between two looks, in ms: with pools, and without any. */
 const lookEveryMs = 1_000;
@@ -7,6 +8,9 @@ const idleEveryMs = 30_000;
 /** How long a transaction of a pool may last, and one that others wait for, in s. Those of workers last milliseconds. */
 const maxTransactionSeconds = 10;
 const maxBlockingSeconds = 2;
+
+/** How long `close` waits for the look in progress, in ms: one statement alone may take 5 s. */
+const closeWithinMs = 2_000;
 
 /** A pool whose sessions were ended this often within the period may not connect again. */
 const endingsBeforeLockOut = 10;
@@ -71,12 +75,12 @@ export class PoolSessionGuard {
     return this.counted;
   }
 
-  /** Resolves when the look in progress has ended, after at most one more statement. */
+  /** Resolves when the look in progress has ended. After 2 s its statement is left to the server. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
-    await this.looking;
-    await this.client?.end().catch(() => undefined);
+    const ended = this.looking.then(() => this.client?.end());
+    if (!(await settlesWithin(ended, closeWithinMs))) this.drop();
   }
 
   private async look(): Promise<void> {
@@ -135,6 +139,7 @@ export class PoolSessionGuard {
     const values = [roles, maxTransactionSeconds, maxBlockingSeconds];
     const { rows } = await client.query<{ role: string; reason: string }>(endSessions, values);
     for (const { role, reason } of rows) {
+      if (this.isStopping()) break;
       this.countsOf(role).ended += 1;
       this.options.warn(`A session of the pool role ${role} was ended: ${reason}.`);
       if (this.isRepeated(role)) await this.lockOut(client, role);
