@@ -31,9 +31,10 @@ export function withDeadline<Result>(
   }
 }
 
-/** Called by whatever a step may do thousands of times. */
-export function checkDeadline(): void {
-  if (--untilLook > 0) return;
+/** Called by whatever a step may do thousands of times; `work` is the number of things done since the last call. */
+export function checkDeadline(work = 1): void {
+  untilLook -= work;
+  if (untilLook > 0) return;
   untilLook = callsPerLook;
   if (current?.timer.exceeds(current.limitMs)) throw new ConstraintRefusal(reason);
 }

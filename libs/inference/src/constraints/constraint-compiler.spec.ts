@@ -1,14 +1,25 @@
 import { describe, expect, it, vi } from 'vitest';
 import { seededRandom } from '#test/seeded-random';
 import { isAllowed } from '../sampling/token-constraint.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
+import type { TextPart } from '../contract/output-region.js';
 import { ConstraintCompiler, type ConstraintLimits } from './constraint-compiler.js';
 import { buildTokenTrie } from './token-trie.js';
+import { WorkTimer } from './work-timer.js';
 
 const trie = buildTokenTrie(
   [new Uint8Array(0), ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte))],
   new Set([0]),
 );
 const compilerWith = (limits: Partial<ConstraintLimits> = {}) => new ConstraintCompiler(trie, limits);
+
+/** A tool whose input follows a Lark grammar. */
+const larkTool = (definition: string): OutputConstraint => {
+  const format = { syntax: 'lark', definition } as const;
+  const text: TextPart = { type: 'json-string', format, param: 'tools[0].format.definition' };
+  return { type: 'regions', regions: [{ type: 'bound', branches: [{ text, next: null }] }], param: 'tools' };
+};
+const repeated = (item: string, count: number): string => Array.from({ length: count }, () => item).join('|');
 
 /** The bytes that may come first, as text. */
 async function firstOf(compiler: ConstraintCompiler, constraint: Parameters<ConstraintCompiler['compile']>[0]) {
@@ -143,6 +154,17 @@ describe('ConstraintCompiler', () => {
         message: expect.stringMatching(/^The schema is not supported at #.*: compiling takes too long\.$/),
       });
     }
+  });
+
+  it.each([
+    ['a literal', `start: ${repeated('A"b"', 2_000)}\nA: "${'a'.repeat(1_000)}"`],
+    ['alternatives', `start: ${repeated('A', 4_000)}\nA: ${Array.from({ length: 1_000 }, (_, at) => `"${at}"`).join('|')}`],
+  ])('gives up at its budget while it joins %s that it has again and again', async (_name, definition) => {
+    let looks = 0;
+    // Enough for what is new in the grammar, a small part of all that it joins.
+    const exceeds = vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 200);
+    await expect(compilerWith().compile(larkTool(definition))).rejects.toThrow('compiling takes too long');
+    exceeds.mockRestore();
   });
 
   it('bounds the memory of all constraints and their masks, and shares those used last', async () => {
