@@ -1,5 +1,6 @@
-import { PlatformError } from '#common';
+import { checkDeadline } from './compile-deadline.js';
 import type { Grammar, GrammarNode } from './grammar.js';
+import { ConstraintRefusal } from './refusal.js';
 import { clipMax, type Regex } from './regex.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
 
@@ -137,6 +138,7 @@ export class Automaton implements TextAutomaton {
       else open.push([behind.node, behind.next]);
     };
     for (let item = open.pop(); item !== undefined; item = open.pop()) {
+      checkDeadline();
       const [at, behind] = item;
       const key = at.id * idRange + (behind === null ? 0 : behind.id + 1);
       if (found.seen.has(key) || !this.grammar.isProductive(at)) continue;
@@ -191,9 +193,7 @@ export class Automaton implements TextAutomaton {
   }
 
   private count(): number {
-    if (this.size >= maxObjects) {
-      throw new PlatformError('INVALID_REQUEST', 'The schema leads to too many states for this output.');
-    }
+    if (this.size >= maxObjects) throw new ConstraintRefusal('it leads to too many states');
     return this.objects++;
   }
 }

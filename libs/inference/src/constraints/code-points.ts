@@ -39,8 +39,16 @@ export function subtract(from: CodePointSet, set: CodePointSet): CodePointSet {
 /** First code point of each length in UTF-8. */
 const lengthStarts = [0, 0x80, 0x800, 0x10000, lastCodePoint + 1];
 
+/** How the characters of a pattern are written. */
+export type CharacterWriter = (arena: RegexArena, set: CodePointSet) => Regex;
+
+/** Asks `write` once for each set: long texts have few different characters. */
+function remembering(name: string, write: CharacterWriter): CharacterWriter {
+  return (arena, set) => arena.remembered(`${name} ${set.join()}`, () => write(arena, set));
+}
+
 /** The characters of a set as UTF-8. */
-export function utf8Of(arena: RegexArena, set: CodePointSet): Regex {
+export const utf8Of = remembering('utf8', (arena, set) => {
   const parts: Regex[] = [];
   for (const [first, last] of subtract(set, surrogates)) {
     for (let length = 1; length <= 4; length++) {
@@ -50,7 +58,7 @@ export function utf8Of(arena: RegexArena, set: CodePointSet): Regex {
     }
   }
   return arena.or(...parts);
-}
+});
 
 function encode(codePoint: number): Uint8Array {
   return new TextEncoder().encode(String.fromCodePoint(codePoint));
@@ -82,9 +90,6 @@ function range(arena: RegexArena, low: number, high: number): Regex {
   return arena.byteSet((byte) => byte >= low && byte <= high);
 }
 
-/** How the characters of a pattern are written. */
-export type CharacterWriter = (arena: RegexArena, set: CodePointSet) => Regex;
-
 const mustBeEscaped: CodePointSet = [
   [0, 0x1f],
   [0x22, 0x22],
@@ -92,7 +97,7 @@ const mustBeEscaped: CodePointSet = [
 ];
 
 /** The characters of a set inside a JSON string, each in the one form that `JSON.stringify` gives it. */
-export const jsonCharacters: CharacterWriter = (arena, set) => {
+export const jsonCharacters = remembering('json', (arena, set) => {
   const escaped: Regex[] = [];
   for (const [first, last] of mustBeEscaped) {
     for (let codePoint = first; codePoint <= last; codePoint++) {
@@ -101,4 +106,4 @@ export const jsonCharacters: CharacterWriter = (arena, set) => {
     }
   }
   return arena.or(utf8Of(arena, subtract(set, mustBeEscaped)), ...escaped);
-};
+});

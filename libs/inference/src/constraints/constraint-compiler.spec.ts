@@ -1,14 +1,29 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { seededRandom } from '#test/seeded-random';
 import { isAllowed } from '../sampling/token-constraint.js';
+import type { OutputConstraint } from '../contract/output-constraint.js';
+import type { TextPart } from '../contract/output-region.js';
+import { Automaton } from './automaton.js';
 import { ConstraintCompiler, type ConstraintLimits } from './constraint-compiler.js';
 import { buildTokenTrie } from './token-trie.js';
+import { WorkTimer } from './work-timer.js';
 
 const trie = buildTokenTrie(
   [new Uint8Array(0), ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte))],
   new Set([0]),
 );
 const compilerWith = (limits: Partial<ConstraintLimits> = {}) => new ConstraintCompiler(trie, limits);
+
+/** Tools whose inputs follow Lark grammars. */
+const larkTool = (...definitions: string[]): OutputConstraint => {
+  const parts = definitions.map((definition, index): TextPart => {
+    const format = { syntax: 'lark', definition } as const;
+    return { type: 'json-string', format, param: `tools[${index}].format.definition` };
+  });
+  const text: TextPart = { type: 'choice', parts };
+  return { type: 'regions', regions: [{ type: 'bound', branches: [{ text, next: null }] }], param: 'tools' };
+};
+const repeated = (item: string, count: number): string => Array.from({ length: count }, () => item).join('|');
 
 /** The bytes that may come first, as text. */
 async function firstOf(compiler: ConstraintCompiler, constraint: Parameters<ConstraintCompiler['compile']>[0]) {
@@ -20,6 +35,8 @@ async function firstOf(compiler: ConstraintCompiler, constraint: Parameters<Cons
 }
 
 describe('ConstraintCompiler', () => {
+  afterEach(() => vi.restoreAllMocks());
+
   it('compiles objects, schemas and patterns', async () => {
     const compiler = compilerWith();
     expect(await firstOf(compiler, { type: 'json-object', param: 'p' })).toBe('\n\r {');
@@ -143,6 +160,67 @@ describe('ConstraintCompiler', () => {
         message: expect.stringMatching(/^The schema is not supported at #.*: compiling takes too long\.$/),
       });
     }
+    const grammar = `start: A\nA: ${repeated('"a"', 2_000)}`;
+    await expect(compilerWith({ budgetMs: 0 }).compile(larkTool(grammar))).rejects.toMatchObject({
+      param: 'tools[0].format.definition',
+      message: expect.stringMatching(/^The grammar is not supported( at line \d)?: compiling takes too long\.$/),
+    });
+  });
+
+  it('names the tool whose definition it has reached at the end of its budget', async () => {
+    let looks = 0;
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 30);
+    const compiled = compilerWith().compile(larkTool('start: "a"\nA: "b"', `start: A\nA: "${'a'.repeat(20_000)}"`));
+    await expect(compiled).rejects.toMatchObject({
+      param: 'tools[1].format.definition',
+      message: expect.stringMatching(/^The grammar is not supported at line \d: compiling takes too long\.$/),
+    });
+  });
+
+  it('refuses too many states in the name of their field, and remembers it', async () => {
+    const size = vi.spyOn(Automaton.prototype, 'size', 'get').mockReturnValue(600_000);
+    const compiler = compilerWith();
+    const tool = larkTool('start: a~1000\na: b~1000\nb: "x"?');
+    const refusal = {
+      param: 'tools[0].format.definition',
+      message: 'The grammar is not supported: it leads to too many states.',
+    };
+    await expect(compiler.compile(tool)).rejects.toMatchObject(refusal);
+    size.mockRestore();
+    await expect(compiler.compile(tool)).rejects.toMatchObject(refusal);
+  });
+
+  it('gives up at its budget while it opens the first state', async () => {
+    let looks = 0;
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 100);
+    const tool = larkTool('start: a~1000\na: b~1000\nb: "x"?');
+    await expect(compilerWith().compile(tool)).rejects.toMatchObject({
+      param: 'tools[0].format.definition',
+      message: 'The grammar is not supported: compiling takes too long.',
+    });
+  });
+
+  it('fails the sequence whose next state takes too long to open', async () => {
+    const compiled = await compilerWith().compile(larkTool('start: "x" a~1000\na: b~1000\nb: "y"?'));
+    const matcher = compiled.newMatcher([0]);
+    const accept = (text: string): void => matcher.accept(text.charCodeAt(0) + 1);
+    accept('"');
+    let looks = 0;
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 100);
+    expect(() => accept('x')).toThrow('The schema is too large for this output: compiling takes too long.');
+  });
+
+  it.each([
+    ['a literal', `start: ${repeated('A"b"', 2_000)}\nA: "${'a'.repeat(1_000)}"`],
+    [
+      'alternatives',
+      `start: ${repeated('A', 4_000)}\nA: ${Array.from({ length: 1_000 }, (_, at) => `"${at}"`).join('|')}`,
+    ],
+  ])('gives up at its budget while it joins %s that it has again and again', async (_name, definition) => {
+    let looks = 0;
+    // Enough for what is new in the grammar, a small part of all that it joins.
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 200);
+    await expect(compilerWith().compile(larkTool(definition))).rejects.toThrow('compiling takes too long');
   });
 
   it('bounds the memory of all constraints and their masks, and shares those used last', async () => {

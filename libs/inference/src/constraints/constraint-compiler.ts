@@ -10,11 +10,11 @@ import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import { compileWholePattern } from './pattern.js';
-import { ConstraintRefusal } from './refusal.js';
+import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import { type CompiledRegion, RegionAutomaton } from './region-automaton.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
 import type { TextAutomaton } from './text-automaton.js';
-import { compilePart } from './text-part.js';
+import { compilePart, onlyField } from './text-part.js';
 import { MaskCache, TokenMatcher } from './token-matcher.js';
 import type { TokenTrie } from './token-trie.js';
 
@@ -106,9 +106,6 @@ export class ConstraintCompiler {
       const kept = this.keptOrNew(constraint);
       const { masks } = kept;
       const { automaton } = await kept.compiled;
-      if (new TokenMatcher(automaton, masks, []).isStuck()) {
-        throw new ConstraintRefusal('no token of this model begins such a text');
-      }
       return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings), use: () => this.use(kept) };
     } catch (error) {
       const refusal = refusalOf(error);
@@ -167,7 +164,7 @@ export class ConstraintCompiler {
   private start(constraint: OutputConstraint, key: string): Kept {
     // Texts reach new states, and need new masks, long after the constraint was compiled.
     const masks = new MaskCache(this.trie, { onGrowth: () => this.grown(kept) });
-    const kept: Kept = { automaton: null, compiled: this.run(constraint), masks, users: 0 };
+    const kept: Kept = { automaton: null, compiled: this.run(constraint, masks), masks, users: 0 };
     kept.compiled.then(
       ({ automaton }) => (kept.automaton = automaton),
       (error) => {
@@ -193,20 +190,20 @@ export class ConstraintCompiler {
     return this.turns;
   }
 
-  private async run(constraint: OutputConstraint): Promise<{ automaton: TextAutomaton }> {
+  private async run(constraint: OutputConstraint, masks: MaskCache): Promise<{ automaton: TextAutomaton }> {
     // Behind the return of `compile`: the request must not wait in the turn that brought it.
     await this.nextTurn();
-    const work = automatonFor(constraint);
-    let pointer = '';
+    const work = startedAutomaton(constraint, masks);
+    let place: CompilePlace = { pointer: '' };
     for (let usedMs = 0; ;) {
       const timer = new WorkTimer();
       const limitMs = this.limits.budgetMs - usedMs;
       do {
         // A single step may be long, and every other request waits for it.
-        const step = withDeadline({ timer, limitMs, pointer }, () => work.next());
+        const step = withDeadline({ timer, limitMs, place }, () => work.next());
         if (step.done) return { automaton: step.value };
-        pointer = step.value;
-        if (timer.exceeds(limitMs)) throw takesTooLong(pointer);
+        place = step.value;
+        if (timer.exceeds(limitMs)) throw takesTooLong(place);
       } while (timer.elapsedMs < this.limits.sliceMs);
       usedMs += timer.ms;
       await this.nextTurn();
@@ -224,8 +221,17 @@ function memoryOf({ automaton, masks }: Kept): number {
   return (automaton?.size ?? 0) * bytesPerObject + masks.bytes;
 }
 
+/** With the first mask, which may be as slow as all before it. */
+function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Generator<CompilePlace, TextAutomaton> {
+  const automaton = yield* automatonFor(constraint);
+  if (new TokenMatcher(automaton, masks, []).isStuck()) {
+    throw new ConstraintRefusal('no token of this model begins such a text');
+  }
+  return automaton;
+}
+
 /** Yields the place that it has reached. */
-function* automatonFor(constraint: OutputConstraint): Generator<string, TextAutomaton> {
+function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, TextAutomaton> {
   if (constraint.type !== 'regions') return automatonOf(yield* grammarOf(constraint));
   const regions: CompiledRegion[] = [];
   for (const region of constraint.regions) {
@@ -239,6 +245,8 @@ function* automatonFor(constraint: OutputConstraint): Generator<string, TextAuto
     }
     regions.push({ type: 'bound', branches });
   }
+  const texts = constraint.regions.flatMap((region) => (region.type === 'free' ? [] : region.branches));
+  yield { pointer: '', ...onlyField({ type: 'choice', parts: texts.map(({ text }) => text) }) };
   return new RegionAutomaton(regions);
 }
 
@@ -248,7 +256,7 @@ function automatonOf({ grammar, start }: StartedGrammar): Automaton {
 
 type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
 
-function* grammarOf(constraint: SimpleConstraint): Generator<string, StartedGrammar> {
+function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, StartedGrammar> {
   if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema);
   if (constraint.type === 'grammar') return yield* compileEbnf(constraint.grammar);
   const grammar = new Grammar();

@@ -1,6 +1,6 @@
 import { allCodePoints, type CodePointSet, complement, unite, utf8Of } from './code-points.js';
 import { Grammar, type GrammarNode, type GrammarRule } from './grammar.js';
-import { ConstraintRefusal } from './refusal.js';
+import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import type { Regex } from './regex.js';
 import type { StartedGrammar } from './schema/schema-compiler.js';
 
@@ -36,7 +36,7 @@ const hexadecimalEscapes: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 
  * `.`, groups, `|`, `?`, `*`, `+`, `{m,n}` and comments behind `#`. Texts begin at the rule `root`. Left recursion is
  * refused. Yields the rule that it has reached.
  */
-export function* compileEbnf(source: string): Generator<string, StartedGrammar> {
+export function* compileEbnf(source: string): Generator<CompilePlace, StartedGrammar> {
   return yield* new EbnfCompiler(source).run();
 }
 
@@ -48,15 +48,15 @@ class EbnfCompiler {
 
   constructor(private readonly source: string) {}
 
-  *run(): Generator<string, StartedGrammar> {
+  *run(): Generator<CompilePlace, StartedGrammar> {
     this.skipBlank();
     while (this.position < this.source.length) {
       const name = this.match(nameAt)?.[0];
       if (name === undefined || this.match(definitionAt) === null) throw this.refusal('expected a rule: name ::= …');
       const rule = this.rule(name);
       if (rule.body !== null) throw this.refusal(`the rule ${name} is defined twice`);
+      yield { pointer: `the rule ${name}` };
       rule.body = this.nodeOf(this.choice());
-      yield `the rule ${name}`;
       this.skipBlank();
     }
     const start = this.rules.get(startName);

@@ -1,15 +1,16 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
 import { Grammar } from './grammar.js';
 import { compileLark } from './lark.js';
 import { commonTerminals } from './lark-terminals.js';
-import { ConstraintRefusal } from './refusal.js';
+import { type CompilePlace, ConstraintRefusal } from './refusal.js';
+import { RegexArena } from './regex.js';
 import { accepts } from './schema-automaton.js';
 import { compilePart } from './text-part.js';
 
-function finished<Result>(work: Generator<string, Result>): Result {
+function finished<Result>(work: Generator<CompilePlace, Result>): Result {
   for (;;) {
     const step = work.next();
     if (step.done) return step.value;
@@ -81,6 +82,16 @@ describe('compileLark', () => {
     for (const text of others) expect([text, accepts(automaton, text)]).toEqual([text, false]);
   });
 
+  it('reads texts of tens of thousands of characters, each different one made once', () => {
+    const byteSet = vi.spyOn(RegexArena.prototype, 'byteSet');
+    const text = 'abcé'.repeat(5_000);
+    const automaton = automatonOf(`start: "${text}" "." ${'"x" '.repeat(5_000)}`);
+    expect(byteSet.mock.calls.length).toBeLessThan(100);
+    byteSet.mockRestore();
+    expect(accepts(automaton, `${text}.${'x'.repeat(5_000)}`)).toBe(true);
+    expect(accepts(automaton, `${text}${'x'.repeat(5_000)}`)).toBe(false);
+  });
+
   it.each<[string, string]>([
     ['root: "a"', 'there is no rule named start'],
     ['start: "a"\n  other', 'line 2: other is not defined'],
@@ -100,6 +111,11 @@ describe('compileLark', () => {
     ['start: "b".."a"', 'line 1: a range of characters is out of order'],
     ['start: /a/i', 'line 1: the flags i of a pattern are not supported'],
     ['start: "a"\n  /(?=b)c/', 'line 2: a pattern with look-ahead inside of a group is not supported'],
+    ['start: /[^]]+/', 'line 1: the pattern "[^]]+" has a ] at the start of a class: write \\]'],
+    ['start: "a"\n  /[]a]/', 'line 2: the pattern "[]a]" has a ] at the start of a class: write \\]'],
+    ['start: /[[:alpha:]]/', 'line 1: the pattern "[[:alpha:]]" has a [ in a class: write \\['],
+    ['start: /[a-z&&b]/', 'line 1: the pattern "[a-z&&b]" has && in a class: write \\& for the characte'],
+    ['start: /[+--]/', 'line 1: the pattern "[+--]" has -- in a class: write \\- for the characte'],
     ['start: /^a/', 'line 1: a pattern with ^ or $ inside is not supported'],
     ['start: /a', 'line 1: a pattern ends with / in its line'],
     ['start: ("a"', 'line 1: expected )'],
@@ -179,6 +195,9 @@ describe('a JSON string with a format', () => {
     const regex = partOf('regex', '^\\d{2}\\n"|é$');
     for (const text of ['12\n"', 'é']) expect([text, accepts(regex, JSON.stringify(text))]).toEqual([text, true]);
     for (const text of ['1\n"', '12\n"é', '']) expect(accepts(regex, JSON.stringify(text))).toBe(false);
+    const classes = partOf('regex', '[^\\]\\[]+[&\\-]');
+    for (const text of ['a&', '^-']) expect([text, accepts(classes, JSON.stringify(text))]).toEqual([text, true]);
+    for (const text of ['a]', '[&', 'a^']) expect(accepts(classes, JSON.stringify(text))).toBe(false);
   });
 
   it('is refused in the name of its field and as what it is', () => {
@@ -196,5 +215,8 @@ describe('a JSON string with a format', () => {
     });
     expect(refused('lark', 'start: a')).toMatchObject({ param: 'p', subject: 'grammar', pointer: 'line 1' });
     expect(refused('regex', '(a')).toMatchObject({ param: 'p', subject: 'pattern' });
+    const reason = expect.stringContaining('at the start of a class');
+    expect(refused('regex', '[^]]+')).toMatchObject({ param: 'p', subject: 'pattern', reason });
+    expect(refused('regex', '\\<a')).toMatchObject({ reason: expect.stringContaining('the edge of a word') });
   });
 });

@@ -8,7 +8,7 @@ import {
   parseLark,
 } from './lark-parser.js';
 import { compileInnerPattern } from './pattern.js';
-import { ConstraintRefusal, located } from './refusal.js';
+import { type CompilePlace, ConstraintRefusal, located } from './refusal.js';
 import type { Regex } from './regex.js';
 
 /** A part of a rule: a regular language as long as it refers to no rule. */
@@ -26,7 +26,11 @@ const startName = 'start';
  * longest. Rules that begin with themselves are repetitions; other left recursion is refused. Yields the place that it
  * has reached. Behind the `finish` of the grammar, the caller must check that some text matches the node.
  */
-export function* compileLark(grammar: Grammar, source: string, write: CharacterWriter): Generator<string, GrammarNode> {
+export function* compileLark(
+  grammar: Grammar,
+  source: string,
+  write: CharacterWriter,
+): Generator<CompilePlace, GrammarNode> {
   return yield* new LarkCompiler(grammar, parseLark(source), write).run();
 }
 
@@ -45,16 +49,16 @@ class LarkCompiler {
     this.behindTerminals = grammar.arena.epsilon;
   }
 
-  *run(): Generator<string, GrammarNode> {
+  *run(): Generator<CompilePlace, GrammarNode> {
     const { grammar, lark } = this;
     const { arena } = grammar;
     const firstRule = grammar.rules.length;
     if (!lark.definitions.has(startName)) throw new ConstraintRefusal(`there is no rule named ${startName}`);
     this.behindTerminals = arena.star(arena.or(...lark.ignored.map((expression) => this.regexOf(expression))));
     for (const definition of lark.definitions.values()) {
+      yield { pointer: `line ${definition.line}` };
       if (isTerminalName(definition.name)) this.terminal(definition);
       else this.rule(definition).body = this.nodeOf(this.bodyOf(definition));
-      yield `line ${definition.line}`;
     }
     grammar.checkRules(firstRule, 'begins with itself through other rules (left recursion)');
     const start = this.rules.get(startName) ?? grammar.nothing;
@@ -130,12 +134,20 @@ class LarkCompiler {
   /** Neighbours that are regular become one language. */
   private joined(parts: readonly Part[]): Part {
     const kept: Part[] = [];
+    let regular: Regex[] = [];
+    const join = (): void => {
+      // All at once: joining them one by one would copy the ones before each time.
+      if (regular.length > 0) kept.push({ regex: this.grammar.arena.concat(...regular) });
+      regular = [];
+    };
     for (const part of parts) {
-      const last = kept.at(-1);
-      if (last !== undefined && 'regex' in last && 'regex' in part) {
-        kept[kept.length - 1] = { regex: this.grammar.arena.concat(last.regex, part.regex) };
-      } else kept.push(part);
+      if ('regex' in part) regular.push(part.regex);
+      else {
+        join();
+        kept.push(part);
+      }
     }
+    join();
     const [only] = kept;
     if (only === undefined) return { regex: this.grammar.arena.epsilon };
     return kept.length === 1 ? only : { node: this.grammar.sequence(...kept.map((part) => this.nodeOf(part))) };

@@ -115,11 +115,14 @@ describe('a pattern of a schema', () => {
 
 describe('whatever is sent as a constraint', () => {
   const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strings') as string[];
-  const texts = [...naughtyStrings, ...parsing.map(({ input }) => String(input))].filter((text) => text !== '');
+  const texts = [...naughtyStrings, ...parsing.map(({ input }) => String(input))].filter(
+    // Every second one: each takes two compilations.
+    (text, index) => text !== '' && index % 2 === 0,
+  );
   const pieces = ['root ::= ', 'a ::= ', 'a', '"a"', '[^', ']', '(', ')', '|', '*', '{1,', '}', '\\u', '\\', '\n', '.'];
   const madeUp = fc.sample(
     fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join('')),
-    { numRuns: 200, seed: 14 },
+    { numRuns: 100, seed: 14 },
   );
 
   it('is compiled or refused in the name of its field', async () => {

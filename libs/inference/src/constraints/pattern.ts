@@ -59,31 +59,30 @@ const maxPatternLength = 4_000;
  * outside of groups. Look-behind, back references, word boundaries and `\p` are refused.
  */
 export function compilePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
-  const writer = writerFor(arena, write);
+  const writer = new PatternWriter(arena, write);
   return writer.found(parsed(pattern), writer.anyText);
 }
 
 /** As `compilePattern`, as the texts that it matches from start to end. */
 export function compileWholePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
-  return writerFor(arena, write).found(parsed(pattern), arena.epsilon);
+  return new PatternWriter(arena, write).found(parsed(pattern), arena.epsilon);
 }
 
-/** As `compileWholePattern`, for a pattern within a larger text: anchors and look-ahead are refused. */
+/** As `compileWholePattern`; refuses what Python or Rust reads as something else, such as `[^]]`. */
+export function compileForeignPattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
+  return new PatternWriter(arena, write).found(parsed(pattern, { isForeign: true }), arena.epsilon);
+}
+
+/** As `compileForeignPattern`, for a pattern within a larger text: anchors and look-ahead are refused. */
 export function compileInnerPattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
-  return writerFor(arena, write).exact(parsed(pattern));
+  return new PatternWriter(arena, write).exact(parsed(pattern, { isForeign: true }));
 }
 
-function parsed(pattern: string): PatternNode {
+function parsed(pattern: string, { isForeign } = { isForeign: false }): PatternNode {
   if (pattern.length > maxPatternLength) {
     throw new ConstraintRefusal(`a pattern of more than ${maxPatternLength} characters is not supported`);
   }
-  return new PatternParser(pattern).parse();
-}
-
-function writerFor(arena: RegexArena, write: CharacterWriter): PatternWriter {
-  return new PatternWriter(arena, (made, set) =>
-    made.remembered(`${write.name} ${set.join()}`, () => write(made, set)),
-  );
+  return new PatternParser(pattern, isForeign).parse();
 }
 
 class PatternParser {
@@ -91,7 +90,10 @@ class PatternParser {
   private position = 0;
   private depth = 0;
 
-  constructor(private readonly pattern: string) {
+  constructor(
+    private readonly pattern: string,
+    private readonly isForeign: boolean,
+  ) {
     this.characters = [...pattern];
   }
 
@@ -214,9 +216,12 @@ class PatternParser {
   private characterClass(): CodePointSet {
     const isNegated = this.take('^');
     const sets: CodePointSet[] = [];
+    if (this.isForeign && this.peek() === ']') throw this.refusal('has a ] at the start of a class: write \\]');
     for (;;) {
       if (this.take(']')) break;
+      this.refuseOperator();
       const from = this.classMember();
+      this.refuseOperator();
       if (this.peek() === '-' && this.characters[this.position + 1] !== ']') {
         this.position++;
         sets.push(this.rangeBetween(from, this.classMember()));
@@ -226,9 +231,17 @@ class PatternParser {
     return isNegated ? complement(set) : set;
   }
 
+  /** What is an operation on classes elsewhere. */
+  private refuseOperator(): void {
+    const operator = this.characters.slice(this.position, this.position + 2).join('');
+    if (!this.isForeign || !['&&', '--', '~~'].includes(operator)) return;
+    throw this.refusal(`has ${operator} in a class: write \\${operator[0]} for the character`);
+  }
+
   private classMember(): CodePointSet {
     const next = this.characters[this.position++];
     if (next === undefined) throw this.refusal('has an unmatched [');
+    if (next === '[' && this.isForeign) throw this.refusal('has a [ in a class: write \\[');
     if (next !== '\\') return single(next);
     if (this.take('b')) return [[8, 8]];
     if (this.take('-')) return single('-');
@@ -261,6 +274,7 @@ class PatternParser {
     if (next === 'p' || next === 'P') throw this.refusal(`uses \\${next}, which is not supported`);
     if (next === 'b' || next === 'B') throw this.refusal('uses a word boundary, which is not supported');
     if (/[1-9k]/.test(next)) throw this.refusal('uses a back reference, which is not supported');
+    if (this.isForeign && /[<>]/.test(next)) throw this.refusal(`has \\${next}, the edge of a word elsewhere`);
     if (/[A-Za-z0-9]/.test(next)) throw this.refusal(`has an unknown escape \\${next}`);
     return single(next);
   }

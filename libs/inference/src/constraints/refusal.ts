@@ -1,5 +1,13 @@
 export type RefusedSubject = 'schema' | 'pattern' | 'grammar';
 
+/** What a compilation has reached. Without a field it is that of the whole constraint. */
+export interface CompilePlace {
+  /** As of a refusal. */
+  pointer: string;
+  param?: string;
+  subject?: RefusedSubject;
+}
+
 /** Why a schema or pattern cannot be turned into a grammar. `pointer` is a JSON pointer into the schema. */
 export class ConstraintRefusal extends Error {
   constructor(

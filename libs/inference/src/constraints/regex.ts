@@ -108,7 +108,7 @@ export class RegexArena {
     const found = new Set<Regex>();
     for (const choice of choices) {
       if (choice === this.anything) return choice;
-      if (choice.kind === 'or') for (const child of choice.children) found.add(child);
+      if (choice.kind === 'or') addAll(choice.children, found);
       else if (choice !== this.empty) found.add(choice);
     }
     return this.combined('or', found, this.empty);
@@ -118,7 +118,7 @@ export class RegexArena {
     const found = new Set<Regex>();
     for (const part of parts) {
       if (part === this.empty) return part;
-      if (part.kind === 'and') for (const child of part.children) found.add(child);
+      if (part.kind === 'and') addAll(part.children, found);
       else if (part !== this.anything) found.add(part);
     }
     return this.combined('and', found, this.anything);
@@ -252,10 +252,16 @@ export class RegexArena {
     if (first === this.empty || second === this.empty) return this.empty;
     if (first === this.epsilon) return second;
     if (second === this.epsilon) return first;
-    if (first.kind === 'concat') {
-      const [head = this.empty, tail = this.epsilon] = first.children;
-      return this.concatTwo(head, this.concatTwo(tail, second));
-    }
+    // Without recursion along the chain, which is as long as a literal of a grammar.
+    const heads: Regex[] = [];
+    let tail = first;
+    for (; tail.kind === 'concat'; tail = tail.children[1] ?? this.epsilon) heads.push(tail.children[0] ?? this.empty);
+    let chain = this.pair(tail, second);
+    for (let head = heads.pop(); head !== undefined; head = heads.pop()) chain = this.pair(head, chain);
+    return chain;
+  }
+
+  private pair(first: Regex, second: Regex): Regex {
     return this.intern(`c${first.id},${second.id}`, () => ({
       kind: 'concat',
       nullable: first.nullable && second.nullable,
@@ -269,6 +275,7 @@ export class RegexArena {
     const [only] = children;
     if (only === undefined) return neutral;
     if (children.length === 1) return only;
+    checkDeadline(children.length);
     children.sort((left, right) => left.id - right.id);
     const isOr = kind === 'or';
     return this.intern(`${isOr ? 'o' : 'a'}${children.map(({ id }) => id).join(',')}`, () => ({
@@ -287,6 +294,8 @@ export class RegexArena {
   }
 
   private intern(key: string, members: () => Partial<Regex> & { kind: RegexKind }): Regex {
+    // For expressions that are known too: a short grammar may ask for them millions of times.
+    checkDeadline();
     const known = this.known.get(key);
     if (known !== undefined) return known;
     const { kind, ...rest } = members();
@@ -294,7 +303,6 @@ export class RegexArena {
   }
 
   private make(key: string, kind: RegexKind, members: Partial<Regex>): Regex {
-    checkDeadline();
     const regex: Regex = {
       id: this.size++,
       kind,
@@ -314,6 +322,11 @@ export class RegexArena {
     this.known.set(key, regex);
     return regex;
   }
+}
+
+function addAll(children: readonly Regex[], found: Set<Regex>): void {
+  checkDeadline(children.length);
+  for (const child of children) found.add(child);
 }
 
 /** A counter lowered to `limit`; no limit stays none. */

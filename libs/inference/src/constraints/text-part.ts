@@ -3,18 +3,21 @@ import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
 import { Grammar, type GrammarNode } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import { compileLark } from './lark.js';
-import { compileWholePattern } from './pattern.js';
-import { ConstraintRefusal, type RefusedSubject } from './refusal.js';
+import { compileForeignPattern, compileWholePattern } from './pattern.js';
+import { type CompilePlace, ConstraintRefusal, type RefusedSubject } from './refusal.js';
 import { compileSchemaInto, type StartedGrammar } from './schema/schema-compiler.js';
 
 /**
  * Compiles the texts of a part to a grammar. A generator that yields the place that it has reached, as `compileSchema`.
  * Throws `ConstraintRefusal`, with the field of the schema that it is about.
  */
-export function* compilePart(part: TextPart): Generator<string, StartedGrammar> {
+export function* compilePart(part: TextPart): Generator<CompilePlace, StartedGrammar> {
+  const place: CompilePlace = { pointer: '', ...onlyField(part) };
+  yield place;
   const grammar = new Grammar();
   const compiler = new PartCompiler(grammar);
   const start = yield* compiler.compile(part);
+  yield place;
   grammar.finish(grammar.epsilon);
   compiler.checkParts();
   if (!grammar.isProductive(start)) throw new ConstraintRefusal('no text is possible');
@@ -37,7 +40,7 @@ class PartCompiler {
     for (const { node, refusal } of this.checked) if (!this.grammar.isProductive(node)) throw refusal;
   }
 
-  *compile(part: TextPart): Generator<string, GrammarNode> {
+  *compile(part: TextPart): Generator<CompilePlace, GrammarNode> {
     const { grammar } = this;
     switch (part.type) {
       case 'literal':
@@ -63,18 +66,18 @@ class PartCompiler {
     }
   }
 
-  private *all(parts: readonly TextPart[]): Generator<string, GrammarNode[]> {
+  private *all(parts: readonly TextPart[]): Generator<CompilePlace, GrammarNode[]> {
     const nodes: GrammarNode[] = [];
     for (const part of parts) nodes.push(yield* this.compile(part));
     return nodes;
   }
 
-  private *schema(schema: unknown, param: string): Generator<string, GrammarNode> {
+  private *schema(schema: unknown, param: string): Generator<CompilePlace, GrammarNode> {
     const key = JSON.stringify(schema) ?? '';
     const known = this.schemas.get(key);
     if (known !== undefined) return known;
     try {
-      const node = yield* compileSchemaInto(this.grammar, schema);
+      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema));
       this.schemas.set(key, node);
       this.checked.push({ node, refusal: new ConstraintRefusal('no value satisfies the schema', '#', param) });
       return node;
@@ -83,14 +86,15 @@ class PartCompiler {
     }
   }
 
-  private *formatted({ syntax, definition }: TextFormat, param: string): Generator<string, GrammarNode> {
+  private *formatted({ syntax, definition }: TextFormat, param: string): Generator<CompilePlace, GrammarNode> {
     const { grammar } = this;
-    const subject: RefusedSubject = syntax === 'lark' ? 'grammar' : 'pattern';
+    const subject = subjectOf(syntax);
+    yield { pointer: '', param, subject };
     try {
       const text =
         syntax === 'lark'
-          ? yield* compileLark(grammar, definition, jsonCharacters)
-          : grammar.lexeme(compileWholePattern(grammar.arena, definition, jsonCharacters));
+          ? yield* inField({ param, subject }, compileLark(grammar, definition, jsonCharacters))
+          : grammar.lexeme(compileForeignPattern(grammar.arena, definition, jsonCharacters));
       this.checked.push({ node: text, refusal: new ConstraintRefusal('no text matches it', '', param, subject) });
       return grammar.sequence(grammar.text('"'), text, grammar.text('"'));
     } catch (error) {
@@ -105,4 +109,42 @@ class PartCompiler {
     const before = arena.and(arena.star(utf8Of(arena, allCodePoints)), arena.not(around));
     return this.grammar.lexeme(arena.concat(before, end));
   }
+}
+
+/** A field of the request, and what it holds. */
+type Field = Omit<CompilePlace, 'pointer'>;
+
+/** The same work, its places in this field. */
+function* inField<Result>(field: Field, work: Generator<CompilePlace, Result>): Generator<CompilePlace, Result> {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+    yield { ...step.value, ...field };
+  }
+}
+
+/** The field that all of the part comes from; none where there are several. */
+export function onlyField(part: TextPart): Field {
+  const fields = fieldsOf(part);
+  return new Set(fields.map(({ param }) => param)).size === 1 ? (fields[0] ?? {}) : {};
+}
+
+function fieldsOf(part: TextPart): Field[] {
+  switch (part.type) {
+    case 'json-schema':
+      return [{ param: part.param }];
+    case 'json-string':
+      return [{ param: part.param, subject: subjectOf(part.format.syntax) }];
+    case 'sequence':
+    case 'choice':
+      return part.parts.flatMap(fieldsOf);
+    case 'repeat':
+      return fieldsOf(part.part);
+    default:
+      return [];
+  }
+}
+
+function subjectOf(syntax: TextFormat['syntax']): RefusedSubject {
+  return syntax === 'lark' ? 'grammar' : 'pattern';
 }

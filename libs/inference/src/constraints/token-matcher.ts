@@ -6,6 +6,7 @@ import {
   newMaskHistory,
   type TokenConstraint,
 } from '../sampling/token-constraint.js';
+import { withDeadline } from './compile-deadline.js';
 import { ConstraintRefusal } from './refusal.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
 import { WorkTimer } from './work-timer.js';
@@ -59,7 +60,7 @@ export class MaskCache {
       this.known.set(key, known);
       return known;
     }
-    const made = withinLimits(() => this.compute(automaton, key));
+    const made = this.compute(automaton, key);
     this.known.set(key, made);
     this.bytes += bytesOf(made);
     this.shrink();
@@ -139,11 +140,11 @@ export class TokenMatcher implements TokenConstraint {
 
   isFree(): boolean {
     const { isComplete, isFree = false } = this.state;
-    return isFree && isComplete && this.masks.maskOf(this.automaton, this.state).isFull;
+    return isFree && isComplete && this.mask().isFull;
   }
 
   allowed(): AllowedTokens {
-    const { mask, isEmpty, few, excluded, history } = this.masks.maskOf(this.automaton, this.state);
+    const { mask, isEmpty, few, excluded, history } = this.mask();
     const endings = this.state.isComplete ? this.endings : [];
     if (isEmpty && endings.length === 0) {
       throw new PlatformError(
@@ -155,10 +156,13 @@ export class TokenMatcher implements TokenConstraint {
   }
 
   isFinished(): boolean {
-    return this.state.isComplete && this.masks.maskOf(this.automaton, this.state).isEmpty;
+    return this.state.isComplete && this.mask().isEmpty;
   }
 
-  /** Whether no token of this vocabulary goes on, and the text must not end: a tokenizer that lacks some bytes. */
+  /**
+   * Whether no token of this vocabulary goes on, and the text must not end: a tokenizer that lacks some bytes. Part of a
+   * compilation: throws its refusals.
+   */
   isStuck(): boolean {
     return !this.state.isComplete && this.masks.maskOf(this.automaton, this.state).isEmpty;
   }
@@ -172,6 +176,10 @@ export class TokenMatcher implements TokenConstraint {
     // Masks are shared by many states, so that a text may reach new states without any new mask.
     this.accepted++;
     if (this.accepted % acceptsPerCheck === 0) this.masks.checkGrowth();
+  }
+
+  private mask(): KnownMask {
+    return withinLimits(() => this.masks.maskOf(this.automaton, this.state));
   }
 }
 
@@ -197,7 +205,7 @@ function wordsOf({ vocabularySize }: TokenTrie): number {
 /** A state may turn out too large only when a text has reached it; then the request fails, and it alone. */
 function withinLimits<Result>(work: () => Result): Result {
   try {
-    return work();
+    return withDeadline({ timer: null, limitMs: maxMaskMs, place: { pointer: '' } }, work);
   } catch (error) {
     if (!(error instanceof ConstraintRefusal)) throw error;
     throw new PlatformError('INVALID_REQUEST', `The schema is too large for this output: ${error.reason}.`);

@@ -1,4 +1,4 @@
-/** The texts that a whole ECMA-262 pattern, or the rule `start` of a Lark grammar, matches. */
+/** The texts that a whole pattern, as ECMA-262 and Rust both read it, or the rule `start` of a Lark grammar, matches. */
 export interface TextFormat {
   syntax: 'regex' | 'lark';
   definition: string;

@@ -2,7 +2,7 @@ import { jsonCharacters } from '../code-points.js';
 import { Grammar, type GrammarNode, type GrammarRule } from '../grammar.js';
 import { JsonGrammar } from '../json-grammar.js';
 import { compilePattern } from '../pattern.js';
-import { ConstraintRefusal, located } from '../refusal.js';
+import { type CompilePlace, ConstraintRefusal, located } from '../refusal.js';
 import type { Regex } from '../regex.js';
 import { areDisjoint } from './disjoint-schemas.js';
 import { type FlatSchema, flatten, keyOf, type SchemaPart } from './flat-schema.js';
@@ -23,7 +23,8 @@ export interface StartedGrammar {
  * Compiles a JSON Schema to the grammar of the JSON texts that it accepts. A generator that yields often, with the place
  * that it has reached, so that whoever drives it decides how long it may run at a time and in all. Throws `ConstraintRefusal` for what it does not cover.
  */
-export function* compileSchema(schema: unknown): Generator<string, StartedGrammar> {
+export function* compileSchema(schema: unknown): Generator<CompilePlace, StartedGrammar> {
+  yield { pointer: '#' };
   const grammar = new Grammar();
   const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
   const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
@@ -35,7 +36,8 @@ export function* compileSchema(schema: unknown): Generator<string, StartedGramma
  * As `compileSchema`, as a part of a larger grammar, without white space before the value. Behind the `finish` of that,
  * the caller must check that some text matches the node.
  */
-export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator<string, GrammarNode> {
+export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator<CompilePlace, GrammarNode> {
+  yield { pointer: '#' };
   const firstRule = grammar.rules.length;
   const root = yield* new SchemaCompiler(new SchemaDocument(schema), grammar).run();
   grammar.checkRules(firstRule);
@@ -58,12 +60,13 @@ class SchemaCompiler implements SchemaContext {
     this.json = new JsonGrammar(grammar);
   }
 
-  *run(): Generator<string, GrammarNode> {
+  *run(): Generator<CompilePlace, GrammarNode> {
     const root = this.ruleFor([{ kind: 'whole', node: this.document.root }]);
     for (let item = this.open.shift(); item !== undefined; item = this.open.shift()) {
       const { rule, parts } = item;
-      rule.body = located(rule.pointer || '#', () => this.compile(parts));
-      yield rule.pointer;
+      const pointer = rule.pointer || '#';
+      yield { pointer };
+      rule.body = located(pointer, () => this.compile(parts));
     }
     return root;
   }
