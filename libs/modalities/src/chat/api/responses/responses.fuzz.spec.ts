@@ -201,7 +201,7 @@ function runs(body: object, work: (body: object) => ChatJobPayload, more: string
       const served = expectServed(() => work(changed(body, changes)), fields);
       counts[served] = (counts[served] ?? 0) + 1;
     }),
-    { numRuns: 3_000, seed: 14 },
+    { numRuns: 1_500, seed: 14 },
   );
   return counts;
 }
@@ -217,13 +217,13 @@ describe('an agent’s request with something wrong in it', () => {
         throw names.rename(error);
       }
     });
-    expect(counts.accepted).toBeGreaterThan(300);
-    expect(counts.refused).toBeGreaterThan(300);
+    expect(counts.accepted).toBeGreaterThan(150);
+    expect(counts.refused).toBeGreaterThan(150);
   });
 
   it('of chat completions', () => {
     const counts = runs(chatBody, (body) => normalizeChat(validateWire(ChatCompletionRequest, body), model).payload);
-    expect(counts.accepted).toBeGreaterThan(300);
-    expect(counts.refused).toBeGreaterThan(300);
+    expect(counts.accepted).toBeGreaterThan(150);
+    expect(counts.refused).toBeGreaterThan(150);
   });
 });
