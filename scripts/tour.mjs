@@ -19,7 +19,10 @@ const options = { quick: { about: 'does not wait for models that are still being
 const { values, words: names } = readCommandLine(about, options, { name: 'name', known });
 const isQuick = values.quick;
 
-const product = await findProduct();
+const product = await findProduct().catch(({ message }) => {
+  console.error(message);
+  process.exit(1);
+});
 try {
   const client = new OpenAI({ apiKey: product.apiKey, baseURL: product.baseUrl, maxRetries: 2, timeout: 600_000 });
   const context = { client, models: new ModelList(client), isQuick, results: new Map() };

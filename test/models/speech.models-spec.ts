@@ -96,8 +96,8 @@ async function wordErrorRate(texts: readonly string[], voice: { model: string; v
 
 describe('speech and back', () => {
   it.each([
-    ['kokoro-82m', 'af_sky', sentences, 0.15],
-    ['kokoro-82m', 'bf_emma', sentences.slice(0, 12), 0.2],
+    ['kokoro-82m', 'af_sky', sentences.filter((_, index) => index % 2 === 0), 0.15],
+    ['kokoro-82m', 'bf_emma', sentences.slice(0, 6), 0.2],
     ['tiny-tts', 'male', sentences, 0.25],
   ])(
     'is understood when %s speaks as %s',
