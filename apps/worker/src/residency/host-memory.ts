@@ -18,7 +18,8 @@ export async function hostMemory(model: InstalledModel): Promise<HostMemory> {
   const { manifest, directory } = model;
   const { slots, contextLength, cacheTokens } = hostLoadOptions({ manifest, directory }, { providers: ['cpu'] });
   const size = manifest.family === 'decoder' ? await decoderSizeOf(model) : null;
-  if (size === null) return familyHostMemory(await familySizeOf(model), contextLength);
+  const longest = manifest.family === 'decoder' ? cacheTokens : contextLength;
+  if (size === null) return familyHostMemory(await familySizeOf(model, longest), contextLength);
   const bytesOf = (requests: number, tokens: number) =>
     peakBytes(decoderMemory(size, { slots: requests, contextLength, cacheTokens: tokens }));
   return { leastBytes: bytesOf(1, Math.min(cacheTokens, contextLength)), fullBytes: bytesOf(slots, cacheTokens) };
@@ -35,12 +36,10 @@ function decoderSizeOf(model: InstalledModel): Promise<DecoderSize | null> {
 }
 
 /** Cached, as above; read again after a failure. */
-function familySizeOf(model: InstalledModel): Promise<FamilySize> {
+function familySizeOf(model: InstalledModel, maxTokens: number): Promise<FamilySize> {
   const before = knownFamilies.get(model);
   if (before !== undefined) return before;
-  const { manifest, directory } = model;
-  const { contextLength, cacheTokens } = hostLoadOptions({ manifest, directory }, { providers: ['cpu'] });
-  const size = readFamilySize(directory, manifest, manifest.family === 'decoder' ? cacheTokens : contextLength);
+  const size = readFamilySize(model.directory, model.manifest, maxTokens);
   knownFamilies.set(model, size);
   size.catch(() => knownFamilies.delete(model));
   return size;

@@ -1,13 +1,12 @@
 import { allCodePoints, type CodePointSet, complement, unite, utf8Of } from './code-points.js';
 import { Grammar, type GrammarNode, type GrammarRule } from './grammar.js';
+import { GrammarReader } from './grammar-reader.js';
 import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import type { Regex } from './regex.js';
 import type { StartedGrammar } from './schema/schema-compiler.js';
 
 /** A part of a rule: a regular language as long as it refers to no rule. */
 type Part = { regex: Regex } | { node: GrammarNode };
-
-const maxDepth = 200;
 
 /** Repetitions of a part that refers to rules; each one is a state of its own. */
 const maxRuleRepetition = 1_000;
@@ -29,7 +28,6 @@ const escapes: Readonly<Record<string, number>> = {
   '-': 45,
   '^': 94,
 };
-const hexadecimalEscapes: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
  * Compiles a grammar in the EBNF of GBNF (llama.cpp, `grammars/README.md`): rules `name ::= …` with literals, classes,
@@ -40,13 +38,13 @@ export function* compileEbnf(source: string): Generator<CompilePlace, StartedGra
   return yield* new EbnfCompiler(source).run();
 }
 
-class EbnfCompiler {
+class EbnfCompiler extends GrammarReader {
   private readonly grammar = new Grammar();
   private readonly rules = new Map<string, GrammarRule>();
-  private position = 0;
-  private depth = 0;
 
-  constructor(private readonly source: string) {}
+  constructor(source: string) {
+    super(source, { blank: blankAt, escapes });
+  }
 
   *run(): Generator<CompilePlace, StartedGrammar> {
     this.skipBlank();
@@ -68,28 +66,6 @@ class EbnfCompiler {
     return { grammar: this.grammar, start };
   }
 
-  private refusal(reason: string): ConstraintRefusal {
-    const line = this.source.slice(0, this.position).split('\n').length;
-    return new ConstraintRefusal(reason, `line ${line}`);
-  }
-
-  private match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.position;
-    const found = pattern.exec(this.source);
-    if (found !== null) this.position = pattern.lastIndex;
-    return found;
-  }
-
-  private skipBlank(): void {
-    this.match(blankAt);
-  }
-
-  private take(character: string): boolean {
-    if (this.source[this.position] !== character) return false;
-    this.position++;
-    return true;
-  }
-
   private rule(name: string): GrammarRule {
     const known = this.rules.get(name) ?? this.grammar.rule(`the rule ${name}`);
     this.rules.set(name, known);
@@ -101,10 +77,7 @@ class EbnfCompiler {
   }
 
   private choice(): Part {
-    if (++this.depth > maxDepth) throw this.refusal('is nested too deeply');
-    const parts = [this.sequence()];
-    for (this.skipBlank(); this.take('|'); this.skipBlank()) parts.push(this.sequence());
-    this.depth--;
+    const parts = this.alternatives(() => this.sequence());
     const regexes = parts.flatMap((part) => ('regex' in part ? part.regex : []));
     if (regexes.length === parts.length) return { regex: this.grammar.arena.or(...regexes) };
     return { node: this.grammar.choice(...parts.map((part) => this.nodeOf(part))) };
@@ -195,17 +168,6 @@ class EbnfCompiler {
     const code = this.source.codePointAt(this.position);
     if (code === undefined || code === 10) throw this.refusal(`expected ${closing} before the end of the line`);
     this.position += code > 0xffff ? 2 : 1;
-    if (code !== 92) return code;
-    const escape = this.source[this.position++] ?? '';
-    const known = escapes[escape];
-    if (known !== undefined) return known;
-    const digits = hexadecimalEscapes[escape];
-    const text = this.source.slice(this.position, this.position + (digits ?? 0));
-    const value = Number.parseInt(text, 16);
-    if (digits === undefined || text.length < digits || !/^[0-9A-Fa-f]+$/.test(text) || value > 0x10ffff) {
-      throw this.refusal(`unknown escape \\${escape}`);
-    }
-    this.position += digits;
-    return value;
+    return code === 92 ? this.escaped() : code;
   }
 }

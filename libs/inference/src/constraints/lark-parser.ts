@@ -1,3 +1,4 @@
+import { GrammarReader } from './grammar-reader.js';
 import { commonTerminals } from './lark-terminals.js';
 import { ConstraintRefusal } from './refusal.js';
 
@@ -24,8 +25,6 @@ export interface LarkGrammar {
   ignored: readonly LarkExpression[];
 }
 
-const maxDepth = 200;
-
 const blankAt = /(?:\s|\/\/[^\n]*|#[^\n]*)*/y;
 const blankInLineAt = /[ \t]*/y;
 const nameAt = /_?[A-Za-z][A-Za-z0-9_]*/y;
@@ -36,18 +35,17 @@ const importAt = /[ \t]+common[ \t]*(?:\.[ \t]*([A-Z_]+)(?:[ \t]*->[ \t]*([A-Z_]
 const patternAt = /\/((?:\\[^\n]|[^\\/\n])+)\/([a-z]*)/y;
 const timesAt = /~[ \t]*(\d{1,9})(?:[ \t]*\.\.[ \t]*(\d{1,9}))?/y;
 
-const escapes: Readonly<Record<string, string>> = {
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  f: '\f',
-  v: '\v',
-  '\\': '\\',
-  '"': '"',
-  "'": "'",
-  '/': '/',
+const escapes: Readonly<Record<string, number>> = {
+  n: 10,
+  r: 13,
+  t: 9,
+  f: 12,
+  v: 11,
+  '\\': 92,
+  '"': 34,
+  "'": 39,
+  '/': 47,
 };
-const hexadecimalEscapes: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
  * Reads a grammar of the Lark parser: rules and terminals with literals, patterns, ranges, groups, `|`, `?`, `*`, `+`,
@@ -62,14 +60,13 @@ export function isTerminalName(name: string): boolean {
   return /^_?[A-Z]/.test(name);
 }
 
-class LarkParser {
+class LarkParser extends GrammarReader {
   private readonly definitions = new Map<string, LarkDefinition>();
   private readonly ignored: LarkExpression[] = [];
-  private position = 0;
-  private depth = 0;
-  private readonly place = { position: 0, line: 1 };
 
-  constructor(private readonly source: string) {}
+  constructor(source: string) {
+    super(source, { blank: blankAt, escapes });
+  }
 
   parse(): LarkGrammar {
     for (this.skipBlank(); this.position < this.source.length; this.skipBlank()) {
@@ -79,35 +76,6 @@ class LarkParser {
       else this.define(line);
     }
     return { definitions: this.definitions, ignored: this.ignored };
-  }
-
-  /** Counted on from where it was last asked for: a long grammar asks often. */
-  private get line(): number {
-    const { place } = this;
-    if (this.position < place.position) Object.assign(place, { position: 0, line: 1 });
-    for (; place.position < this.position; place.position++) if (this.source[place.position] === '\n') place.line++;
-    return place.line;
-  }
-
-  private refusal(reason: string): ConstraintRefusal {
-    return new ConstraintRefusal(reason, `line ${this.line}`);
-  }
-
-  private match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.position;
-    const found = pattern.exec(this.source);
-    if (found !== null) this.position = pattern.lastIndex;
-    return found;
-  }
-
-  private skipBlank(): void {
-    this.match(blankAt);
-  }
-
-  private take(text: string): boolean {
-    if (!this.source.startsWith(text, this.position)) return false;
-    this.position += text.length;
-    return true;
   }
 
   private define(line: number): void {
@@ -142,11 +110,8 @@ class LarkParser {
   }
 
   private choice(): LarkExpression {
-    if (++this.depth > maxDepth) throw this.refusal('is nested too deeply');
     const { line } = this;
-    const items = [this.branch()];
-    for (this.skipBlank(); this.take('|'); this.skipBlank()) items.push(this.branch());
-    this.depth--;
+    const items = this.alternatives(() => this.branch());
     return items.length === 1 && items[0] !== undefined ? items[0] : { kind: 'choice', items, line };
   }
 
@@ -221,23 +186,9 @@ class LarkParser {
       const character = this.source[this.position];
       if (character === undefined || character === '\n') throw this.refusal('expected " before the end of the line');
       this.position++;
-      text += character === '\\' ? this.escaped() : character;
+      text += character === '\\' ? String.fromCodePoint(this.escaped()) : character;
     }
     return text;
-  }
-
-  private escaped(): string {
-    const escape = this.source[this.position++] ?? '';
-    const known = escapes[escape];
-    if (known !== undefined) return known;
-    const digits = hexadecimalEscapes[escape] ?? 0;
-    const written = this.source.slice(this.position, this.position + digits);
-    const code = Number.parseInt(written, 16);
-    if (digits === 0 || written.length < digits || !/^[0-9A-Fa-f]+$/.test(written) || code > 0x10ffff) {
-      throw this.refusal(`unknown escape \\${escape}`);
-    }
-    this.position += digits;
-    return String.fromCodePoint(code);
   }
 
   private pattern(): LarkExpression {

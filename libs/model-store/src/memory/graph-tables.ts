@@ -15,7 +15,7 @@ const bytesByType: Readonly<Record<number, number>> = {
 };
 
 /** Smaller tables may be copied by the runtime. */
-export const leastMappedBytes = 2 ** 20;
+const leastMappedBytes = 2 ** 20;
 
 /** Operators that read some rows of a table, and where among their inputs. */
 const gathered: Readonly<Record<string, readonly number[]>> = { Gather: [0], EmbedLayerNormalization: [2, 3, 4] };
@@ -30,6 +30,11 @@ export function tablesOf(nodes: readonly GraphNode[]): Set<string> {
   }
   for (const name of others) tables.delete(name);
   return tables;
+}
+
+/** Whether the runtime maps a tensor of a file of weights, and reads little of it. */
+export function isMapped(tensor: StoredTensor, tables: ReadonlySet<string>): boolean {
+  return tables.has(tensor.name) && bytesOfTensor(tensor) >= leastMappedBytes;
 }
 
 export function bytesOfTensor({ type, dimensions }: Pick<StoredTensor, 'type' | 'dimensions'>): number {

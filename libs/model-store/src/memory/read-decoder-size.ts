@@ -1,7 +1,7 @@
 import { addedBlockBytes, type DecoderSize } from '#platform/memory';
 import { InputFile } from '../convert/input-file.js';
 import { decodeNode, type GraphNode, readOnnxModel, type StoredModel, type StoredTensor } from '../onnx/index.js';
-import { bytesOfTensor, leastMappedBytes, tablesOf } from './graph-tables.js';
+import { bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
 
 /**
  * Reads from the graph of an installed decoder what its memory depends on. Null for a graph that no converter of this
@@ -46,9 +46,7 @@ function weightsOf(
   nodes: readonly GraphNode[],
 ): Pick<DecoderSize, 'weightsBytes' | 'largestBytes'> {
   const tables = tablesOf(nodes);
-  const bytes = initializers
-    .filter((tensor) => !tables.has(tensor.name) || bytesOfTensor(tensor) < leastMappedBytes)
-    .map(bytesOfTensor);
+  const bytes = initializers.filter((tensor) => !isMapped(tensor, tables)).map(bytesOfTensor);
   const added = nodes.map(addedBytesOf).reduce((sum, each) => sum + each, 0);
   return { weightsBytes: bytes.reduce((sum, each) => sum + each, added), largestBytes: Math.max(0, ...bytes) };
 }

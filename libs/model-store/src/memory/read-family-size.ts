@@ -4,8 +4,8 @@ import type { ModelManifest } from '#model-registry/manifest';
 import type { FamilySize } from '#platform/memory';
 import { InputFile } from '../convert/input-file.js';
 import { filesBelow } from '../files-below.js';
-import { decodeNode, readOnnxModel, type StoredTensor } from '../onnx/index.js';
-import { bytesOfTensor, leastMappedBytes, tablesOf } from './graph-tables.js';
+import { decodeNode, readOnnxModel } from '../onnx/index.js';
+import { bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
 
 /**
  * A decoder in which a first and a later step are branches: each has its own copy of the matrices as the kernels take
@@ -44,8 +44,8 @@ async function mappedBytes(folder: string, graphFile: string): Promise<number> {
   try {
     const { nodes, initializers } = await readOnnxModel(file, { allowsExternal: true });
     const tables = tablesOf(await Promise.all(nodes.map(decodeNode)));
-    const isMapped = (tensor: StoredTensor) => tables.has(tensor.name) && bytesOfTensor(tensor) >= leastMappedBytes;
-    return initializers.filter(isMapped).reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0);
+    const mapped = initializers.filter((tensor) => isMapped(tensor, tables));
+    return mapped.reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0);
   } catch (error) {
     if (error instanceof RangeError) return 0;
     throw error;
