@@ -16,6 +16,7 @@ import { installTinyModel } from '#test/tiny-models';
 import { installTinyWhisper } from '#test/tiny-speech';
 import { installTinyInterpolator, installTinyUpscaler } from '#test/tiny-video';
 import { installTinyKokoro } from '#test/tiny-voice';
+import { AnswerChecker, type AnsweringDocument } from '../conformance/answer-checker.js';
 import { recordTone, toneWav } from '#test/tone-recording';
 
 /* Every example of the published document, sent to the product. Tiny models have the names that the examples use. */
@@ -51,6 +52,7 @@ interface Document {
           example?: string;
           schema?: { example?: string };
         }[];
+        deprecated?: boolean;
         requestBody?: { content: Record<string, { examples?: Record<string, { value: Record<string, unknown> }> }> };
       }
     >
@@ -63,6 +65,7 @@ let platform: Platform;
 let site: Server;
 let siteUrl: string;
 let document: Document;
+let checker: AnswerChecker;
 /** Jobs that the examples have queued, for those that retrieve one. */
 const queued = new Map<string, string>();
 
@@ -132,6 +135,7 @@ beforeAll(async () => {
   const manifests = await installModels();
   platform = await startPlatform({ engine: 'text', home, manifests, env, processEnv: { api } });
   document = (await (await fetch(`${platform.baseUrl}/openapi.json`)).json()) as Document;
+  checker = new AnswerChecker(document as unknown as AnsweringDocument);
 });
 
 afterAll(async () => {
@@ -182,7 +186,7 @@ function imageFile(base64: string): Blob {
   return new Blob([new Uint8Array(Buffer.from(base64, 'base64'))], { type: 'image/png' });
 }
 
-async function send(example: Example): Promise<{ status: number; text: string }> {
+async function send(example: Example): Promise<{ status: number; text: string; isJson: boolean }> {
   const body = bodyOf(example);
   const key = example.path.startsWith('/api_keys') ? platform.adminKey : platform.inferenceKey;
   const response = await fetch(`${platform.baseUrl}${example.path}`, {
@@ -195,7 +199,17 @@ async function send(example: Example): Promise<{ status: number; text: string }>
   });
   const text = await response.text();
   if (response.ok) remember(example, text);
-  return { status: response.status, text };
+  return { status: response.status, text, isJson: isJsonAnswer(response) };
+}
+
+function isJsonAnswer({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('application/json') === true;
+}
+
+/** What the document does not say of an answer. */
+function untrueOf({ name, method, path }: Pick<Example, 'name' | 'method' | 'path'>, answer: unknown): string[] {
+  const problems = checker.problemsOf(method, path, 200, answer) ?? ['has no JSON in the document'];
+  return problems.map((problem) => `${name}: ${problem}`);
 }
 
 /** Keeps the ids that later examples name. */
@@ -208,22 +222,42 @@ function remember({ path, value, method }: Example, text: string): void {
 }
 
 describe('the examples of the published document', () => {
-  it('all work as they are', async () => {
+  it('all work as they are, and answer as the document says', async () => {
     const failed: string[] = [];
+    const untrue: string[] = [];
     const tried: string[] = [];
     for (const example of examplesOf(['post', 'patch'])) {
       if (example.name in left) continue;
       tried.push(example.name);
-      const { status, text } = await send(example);
+      const { status, text, isJson } = await send(example);
       if (status !== 200) failed.push(`${example.name} (${example.type}): ${status} ${text.slice(0, 300)}`);
+      else if (isJson) untrue.push(...untrueOf(example, JSON.parse(text)));
     }
     expect(failed).toEqual([]);
+    expect(untrue).toEqual([]);
     expect(tried.length).toBeGreaterThan(30);
   }, 300_000);
 
   it('leave out only what the document has', () => {
     const names = examplesOf(['post', 'patch']).map(({ name }) => name);
     expect(Object.keys(left).filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  it('have answers to questions without a body that are as the document says', async () => {
+    const untrue: string[] = [];
+    const paths = Object.keys(document.paths).filter((path) => {
+      const operation = document.paths[path]?.get;
+      return operation && operation.deprecated !== true && !path.includes('{');
+    });
+    for (const path of paths) {
+      const headers = { authorization: `Bearer ${platform.adminKey}` };
+      const response = await fetch(`${platform.baseUrl}${path}`, { headers });
+      const example = { name: `GET ${path}`, method: 'get', path };
+      if (!response.ok) untrue.push(`${example.name}: ${response.status} ${await response.text()}`);
+      else if (isJsonAnswer(response)) untrue.push(...untrueOf(example, await response.json()));
+    }
+    expect(untrue).toEqual([]);
+    expect(paths.length).toBeGreaterThan(10);
   });
 
   it('name a model that can be read', async () => {

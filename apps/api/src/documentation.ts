@@ -66,12 +66,24 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
   const paths = Object.entries(document.paths)
     .filter(([path]) => path.startsWith(basePath))
     .toSorted(byTag);
-  return {
+  return untypeReferences({
     ...document,
     tags: described,
     security: [{ BearerAuth: [] }],
     paths: Object.fromEntries(paths.map(([path, item]) => [path.slice(basePath.length), item])),
-  };
+  });
+}
+
+/**
+ * Leaves out the type that NestJS writes beside a nullable reference: generators of clients take such a schema for the
+ * referenced one alone, and their parsers fail on null.
+ */
+function untypeReferences<Value>(value: Value): Value {
+  if (Array.isArray(value)) return value.map(untypeReferences) as Value;
+  if (typeof value !== 'object' || value === null) return value;
+  const isNullableReference = 'nullable' in value && 'allOf' in value;
+  const members = Object.entries(value).filter(([name]) => !(isNullableReference && name === 'type'));
+  return Object.fromEntries(members.map(([name, member]) => [name, untypeReferences(member)])) as Value;
 }
 
 const assets = {

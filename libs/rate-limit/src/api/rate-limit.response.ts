@@ -23,7 +23,7 @@ export class LimitBalances {
   @ApiProperty({ type: 'number', required: false, example: 0 }) DIEM?: number;
 }
 
-export class RateLimits {
+export class KeyRateLimits {
   @ApiProperty({ type: 'boolean', description: 'Whether the account has any balance to spend.' })
   accessPermitted!: boolean;
   @ApiProperty({ type: () => LimitTierResponse }) apiTier!: LimitTierResponse;
@@ -35,7 +35,7 @@ export class RateLimits {
 }
 
 export class RateLimitsResponse {
-  @ApiProperty({ type: () => RateLimits }) data!: RateLimits;
+  @ApiProperty({ type: () => KeyRateLimits }) data!: KeyRateLimits;
 }
 
 export class RefusalLine {

@@ -29,7 +29,29 @@ export class TranscriptionTimestamps {
   char?: TranscribedCharacter[];
 }
 
-/** The response as `json`. */
+/** One segment of `verbose_json`, in OpenAI's words. */
+export class VerboseSegment {
+  @ApiProperty({ type: 'integer', example: 0 }) id!: number;
+  @ApiProperty({ type: 'integer', description: 'Where its window began, in hundredths of a second.', example: 0 })
+  seek!: number;
+  @ApiProperty({ type: 'number', description: 'Seconds.', example: 0 }) start!: number;
+  @ApiProperty({ type: 'number', description: 'Seconds.', example: 2.28 }) end!: number;
+  @ApiProperty({ type: 'string', description: 'With its leading space.', example: ' And so my fellow Americans.' })
+  text!: string;
+  @ApiProperty({ type: 'integer', isArray: true, description: 'Ids of its tokens.' }) tokens!: number[];
+  @ApiProperty({ type: 'number', example: 0 }) temperature!: number;
+  @ApiProperty({ type: 'number', description: 'Mean log probability of its tokens.' }) avg_logprob!: number;
+  @ApiProperty({ type: 'number', description: 'Length of the text over that of the compressed text.' })
+  compression_ratio!: number;
+  @ApiProperty({ type: 'number', description: 'Probability that nobody speaks.' }) no_speech_prob!: number;
+}
+
+export class TranscriptionUsage {
+  @ApiProperty({ type: 'string', enum: ['duration'] }) type!: 'duration';
+  @ApiProperty({ type: 'number', example: 3 }) seconds!: number;
+}
+
+/** The response as `json` and, with the optional members of OpenAI's form, as `verbose_json`. */
 export class TranscriptionResponse {
   @ApiProperty({ type: 'string', example: 'And so my fellow Americans.' })
   text!: string;
@@ -39,35 +61,33 @@ export class TranscriptionResponse {
 
   @ApiProperty({ type: () => TranscriptionTimestamps, required: false, description: 'With `timestamps`.' })
   timestamps?: TranscriptionTimestamps;
-}
 
-/** One segment of `verbose_json`, in OpenAI's words. */
-export interface VerboseSegment {
-  id: number;
-  /** Where its window began, in hundredths of a second. */
-  seek: number;
-  start: number;
-  end: number;
-  /** Includes the leading space. */
-  text: string;
-  tokens: number[];
-  temperature: number;
-  avg_logprob: number;
-  compression_ratio: number;
-  no_speech_prob: number;
-}
+  @ApiProperty({ enum: ['transcribe', 'translate'], required: false, description: 'With `verbose_json`.' })
+  task?: 'transcribe' | 'translate';
 
-/** The answer as `verbose_json`, in OpenAI's words. */
-export interface VerboseTranscription {
-  task: 'transcribe' | 'translate';
-  /** Language of the text, in English: `english`. */
-  language: string;
-  duration: number;
-  text: string;
+  @ApiProperty({
+    type: 'string',
+    required: false,
+    description: 'Language of the text, in English; with `verbose_json`.',
+    example: 'english',
+  })
+  language?: string;
+
+  @ApiProperty({ type: () => [VerboseSegment], required: false, description: 'With `verbose_json`.' })
   segments?: VerboseSegment[];
+
+  @ApiProperty({ type: () => [TranscribedWord], required: false, description: 'With `verbose_json` and word times.' })
   words?: TranscribedWord[];
-  usage: { type: 'duration'; seconds: number };
+
+  @ApiProperty({ type: () => TranscriptionUsage, required: false, description: 'With `verbose_json`.' })
+  usage?: TranscriptionUsage;
 }
+
+/** The answer as `verbose_json`. */
+export type VerboseTranscription = Required<
+  Pick<TranscriptionResponse, 'task' | 'language' | 'duration' | 'text' | 'usage'>
+> &
+  Pick<TranscriptionResponse, 'segments' | 'words'>;
 
 /** Response of `POST /video/transcriptions` as `json`. */
 export class VideoTranscriptionResponse {
