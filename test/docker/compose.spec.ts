@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ApiConfig, CliConfig, OpsConfig, variablesOf, WorkerConfig } from '#platform/config';
+import { runCommandLine } from '#test/command-line';
 import { redisAvailable } from '#test/redis';
 
 interface Service {
@@ -39,6 +40,7 @@ const own: Record<string, new () => object> = {
   register: CliConfig,
   models: CliConfig,
   characters: CliConfig,
+  'storage-users': CliConfig,
 };
 
 function serviceOf(name: string): Service {
@@ -165,6 +167,7 @@ describe('docker/compose.yaml', () => {
     expect(mounts('artifact-root-secrets')).toEqual(['secrets', 'artifacts']);
     expect(mounts('artifact-secrets')).toEqual(['secrets', 'artifacts', 'api', 'ops']);
     expect(mounts('worker-artifact-secrets')).toEqual(['secrets', 'artifacts', 'worker']);
+    expect(mounts('pool-artifact-secrets')).toEqual(['storage-users', 'artifacts']);
   });
 
   it('has the files of the object store that Kubernetes has', () => {
@@ -178,7 +181,7 @@ describe('docker/compose.yaml', () => {
     }
   });
 
-  it('creates the storage users with keys on no command line', async () => {
+  it('creates the storage users, one for each pool too, with keys on no command line', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-artifacts-'));
     try {
       for (const user of ['artifact-root', 'artifacts-api', 'artifacts-worker']) {
@@ -186,24 +189,46 @@ describe('docker/compose.yaml', () => {
         await writeFile(join(folder, user, 'access-key-id'), `id-of-${user}`);
         await writeFile(join(folder, user, 'secret-access-key'), `secret-of-${user}`);
       }
-      // Programs that note how they are called; the server ends when the last user is there.
-      const mc = `#!/bin/sh\necho "mc $*" >> ${folder}/calls\nif [ "$3" = add ]; then cat >> ${folder}/stdin; fi\n`;
-      const minio = `#!/bin/sh\nuntil [ "$(grep -c attach ${folder}/calls 2>/dev/null)" = 2 ]; do sleep 0.05; done\n`;
+      const key = 'ab'.repeat(32);
+      const { SLUICE_STORAGE_URL } = serviceOf('storage-users').environment ?? {};
+      const environment = { SLUICE_QUEUE_KEY: key, SLUICE_STORAGE_URL, SLUICE_POOLS: 'text=a;image=b' };
+      await runCommandLine(['pools', 'storage-users', join(folder, 'pool-users')], environment);
+      const secretOf = (pool: string) => readFile(join(folder, 'pool-users', pool, 'secret-access-key'), 'utf8');
+      // Programs that note how they are called; the server ends when a user was removed.
+      const list = ['sluice-pool-text', 'sluice-pool-gone', 'id-of-artifacts-api', 'of-an-operator']
+        .map((accessKey) => JSON.stringify({ status: 'success', accessKey, userStatus: 'enabled' }))
+        .join('\n');
+      const mc = [
+        '#!/bin/sh',
+        `if [ "$3" = add ]; then cat >> ${folder}/stdin; fi`,
+        `if [ "$3" = list ]; then echo '${list}'; fi`,
+        `echo "mc $*" >> ${folder}/calls\n`,
+      ].join('\n');
+      const minio = `#!/bin/sh\nuntil grep -q remove ${folder}/calls 2>/dev/null; do sleep 0.05; done\n`;
       await writeFile(join(folder, 'mc'), mc, { mode: 0o755 });
       await writeFile(join(folder, 'minio'), minio, { mode: 0o755 });
       const script = readFileSync(join(root, 'docker/compose/artifacts/start.sh'), 'utf8')
         .replaceAll('/run/secrets', folder)
+        .replaceAll('/run/pool-users', `${folder}/pool-users`)
         .replaceAll('/data', `${folder}/data`);
       const server = spawn('sh', ['-c', script], { env: { PATH: `${folder}:${process.env['PATH']}` } });
       await new Promise((resolve) => server.once('exit', resolve));
       const calls = await readFile(join(folder, 'calls'), 'utf8');
       expect(calls).not.toContain('secret-of');
+      expect(calls).not.toContain(await secretOf('text'));
       expect(calls.split('\n').filter((line) => line.includes('attach'))).toEqual([
         'mc admin policy attach store api --user id-of-artifacts-api',
         'mc admin policy attach store worker --user id-of-artifacts-worker',
+        'mc admin policy attach store sluice-pool-image --user sluice-pool-image',
+        'mc admin policy attach store sluice-pool-text --user sluice-pool-text',
+      ]);
+      expect(calls).toContain(`policy create store sluice-pool-text ${folder}/pool-users/text/policy.json\n`);
+      expect(calls.split('\n').filter((line) => line.includes('remove'))).toEqual([
+        'mc admin user remove store sluice-pool-gone',
       ]);
       expect(await readFile(join(folder, 'stdin'), 'utf8')).toBe(
-        'id-of-artifacts-api\nsecret-of-artifacts-api\nid-of-artifacts-worker\nsecret-of-artifacts-worker\n',
+        'id-of-artifacts-api\nsecret-of-artifacts-api\nid-of-artifacts-worker\nsecret-of-artifacts-worker\n' +
+          `sluice-pool-image\n${await secretOf('image')}\nsluice-pool-text\n${await secretOf('text')}\n`,
       );
     } finally {
       await rm(folder, { recursive: true, force: true });

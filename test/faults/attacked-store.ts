@@ -71,6 +71,8 @@ function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames):
       'CONFIG GET requirepass',
       'ACL LIST',
       'FLUSHALL',
+      'PUBLISH sluice:bus:heartbeat x',
+      'PUBLISH sluice:pool-bus:other:heartbeat x',
     ],
     attack: async (command) => {
       const [name = '', ...rest] = command.split(' ');
@@ -79,7 +81,7 @@ function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames):
     },
     holdUp: null,
     publish: async (channel, text) => {
-      await client.publish(`${namespace}:bus:${channel}`, text);
+      await client.publish(`${namespace}:pool-bus:stolen:${channel}`, text);
     },
     capture: async (channel, count) => {
       const listener = client.duplicate();
@@ -92,7 +94,7 @@ function openRedis(operatorUrl: string, url: string, { victim }: AttackedNames):
       return messages;
     },
     republish: async (channel, { wire }) => {
-      await client.publish(`${namespace}:bus:${channel}`, wire);
+      await client.publish(`${namespace}:pool-bus:stolen:${channel}`, wire);
     },
     runningJob: async () => {
       const [id] = await operator.lrange(`${queue}:active`, 0, -1);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { workloadsOf } from './manifest.js';
+import { type Container, workloadsOf } from './manifest.js';
 import type { Policy } from './policy.js';
 import { environmentPolicies } from './policies/environment.js';
 import { imagePolicies } from './policies/images.js';
@@ -12,7 +12,7 @@ import { privilegePolicies } from './policies/privileges.js';
 import { referencePolicies, secretKeysOf } from './policies/references.js';
 import { resourcePolicies } from './policies/resources.js';
 import { selectorPolicies } from './policies/selectors.js';
-import { overlays, renderOverlay, root } from './render-overlay.js';
+import { overlays, renderOverlay, renderWith, root } from './render-overlay.js';
 
 const everywhere: Policy[] = [
   ...imagePolicies,
@@ -51,6 +51,21 @@ describe('the overlay gpu', () => {
       'Deployment/sluice-worker-text': '1',
       'Deployment/sluice-worker-video': '1',
     });
+  });
+});
+
+describe('the component pool-credentials beside the bundled stores', () => {
+  it('lets the object store create a user for each pool of the job, from keys that it does not see', () => {
+    const workloads = workloadsOf(renderWith('dev', 'pool-credentials'));
+    const { pod } = workloads.find(({ id }) => id === 'StatefulSet/sluice-artifacts') ?? expect.fail('no store');
+    const job = workloads.find(({ component }) => component === 'migrate')?.pod.initContainers?.[0];
+    const [creator] = pod.initContainers ?? [];
+    const mapsOf = (container?: Container) => container?.envFrom?.map(({ configMapRef }) => configMapRef?.name);
+    expect(creator?.args).toEqual(['bin/sluice.mjs', 'pools', 'storage-users', '/run/pool-users']);
+    expect(mapsOf(creator)).toContain(mapsOf(job)?.[0]);
+    const mounts = pod.containers[0]?.volumeMounts?.map(({ name }) => name) ?? [];
+    expect(mounts).toContain('pool-users');
+    expect(mounts).not.toContain('queue-key');
   });
 });
 

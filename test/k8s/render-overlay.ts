@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import type { Manifest } from './manifest.js';
@@ -16,7 +17,29 @@ const [command = 'kubectl', ...words] = (process.env.SLUICE_TEST_KUSTOMIZE ?? 'k
 
 /** The objects of an overlay, as `kubectl apply -k` would send them. */
 export function renderOverlay(name: string): Manifest[] {
-  const text = execFileSync(command, [...words, join(folder, name)], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  return render(join(folder, name));
+}
+
+/** The same with one more component. */
+export function renderWith(name: string, component: string): Manifest[] {
+  const copy = mkdtempSync(join(tmpdir(), 'sluice-overlay-'));
+  try {
+    const place = (...parts: string[]) => relative(realpathSync(copy), join(root, 'k8s', ...parts));
+    const lines = [
+      'resources:',
+      `  - ${place('overlays', name)}`,
+      'components:',
+      `  - ${place('components', component)}`,
+    ];
+    writeFileSync(join(copy, 'kustomization.yaml'), `${lines.join('\n')}\n`);
+    return render(copy);
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+function render(path: string): Manifest[] {
+  const text = execFileSync(command, [...words, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   return parseManifests(text);
 }
 

@@ -2,10 +2,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { joinGguf, shardGguf, splitGguf } from '#test/tiny-models/gguf-parts';
+import { shardGguf } from '#test/tiny-models/gguf-parts';
+import { quantizedGguf } from '#test/tiny-models/quantized-gguf';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { WeightsServer } from '#test/weights-server';
+import { ggufTypes } from './convert/gguf/gguf-types.js';
 import { draftManifest } from './draft-manifest.js';
 
 let folder: string;
@@ -30,12 +32,12 @@ describe('draftManifest of a GGUF file', () => {
       id: 'my-tiny.q4',
       modelSource: 'file:My Tiny.Q4.gguf',
       sources: [{ uri: `file:${folder}/My Tiny.Q4.gguf`, files: [{ path: 'My Tiny.Q4.gguf', bytes: gguf.length }] }],
-      converter: { kind: 'gguf', options: { weights: 'float32' } },
+      converter: { kind: 'gguf', options: { weights: 'stored' } },
       capabilities: { quantization: 'not-available' },
       constraints: { temperature: { default: 1 }, top_p: { default: 1 } },
     });
     const { shape } = tinyDecoder('llama', 1);
-    expect(facts.summary).toContain('llama, 0.1 M parameters, GGUF with F32');
+    expect(facts.summary).toContain('llama, 0.1 M parameters, GGUF with F32; served as float32');
     expect(facts.decoder).toMatchObject({
       size: { cacheBytesPerToken: 8 * shape.layers * shape.keyValueHeads * shape.headSize, heads: shape.heads },
       use: { slots: 8, cacheTokens: 8 * shape.contextLength },
@@ -50,22 +52,33 @@ describe('draftManifest of a GGUF file', () => {
   });
 
   it.each([
-    ['Q4_1', { type: 3, bytes: 20 }, 'int8'],
-    ['Q8_0', { type: 8, bytes: 34 }, 'int4'],
-  ] as const)('says where %s is rounded a second time', async (name, { type, bytes }, rounded) => {
-    const { metadata, tensors } = splitGguf(gguf);
-    const quantized = tensors.map((tensor) => {
-      const { dimensions } = tensor;
-      if (!tensor.name.startsWith('blk.') || dimensions.length === 1) return tensor;
-      const values = dimensions.reduce((product, size) => product * size, 1);
-      return { ...tensor, type, data: Buffer.alloc((values / 32) * bytes) };
-    });
-    await writeFile(join(folder, 'tiny.gguf'), joinGguf({ metadata, tensors: quantized }));
+    ['Q4_1', 'int8'],
+    ['Q8_0', 'int4'],
+  ] as const)('says where %s is rounded a second time', async (name, rounded) => {
+    await writeFile(
+      join(folder, 'tiny.gguf'),
+      quantizedGguf(gguf, ggufTypes, (tensor) => (tensor.startsWith('blk.') ? name : undefined)),
+    );
     const rounding = async (weights: 'int4' | 'int8' | 'float32') =>
       (await draftManifest(`file:${folder}`, {}, { weights })).facts.rounding ?? '';
-    expect(await rounding(rounded)).toContain(`rounded a second time, to ${rounded}: ${name}`);
+    expect(await rounding(rounded)).toContain(`rounded a second time: ${name} to ${rounded}`);
     expect(await rounding('float32')).toBe('');
     if (name === 'Q8_0') expect(await rounding('int8')).toBe('');
+  });
+
+  it('serves each layer in the precision of its tensor', async () => {
+    const mixed = quantizedGguf(gguf, ggufTypes, (tensor) => {
+      if (!tensor.startsWith('blk.')) return undefined;
+      return tensor.includes('ffn_down') ? 'Q8_0' : 'Q4_0';
+    });
+    await writeFile(join(folder, 'tiny.gguf'), mixed);
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    expect(manifest.converter.options?.weights).toBe('stored');
+    expect(manifest.capabilities.quantization).toBe('int4');
+    expect(facts.summary).toContain('served as int4, int8, float32');
+    expect(facts.rounding).toBeUndefined();
+    const narrow = await draftManifest(`file:${folder}`, {}, { weights: 'int4' });
+    expect(narrow.facts.rounding).toContain('rounded a second time: Q8_0 to int4');
   });
 
   it('reads only the header of a file on the hub', async () => {

@@ -1,13 +1,13 @@
 import { basename } from 'node:path';
 import { instructionTrait, type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
 import { PlatformError } from '#common';
-import type { WeightFormat } from './convert/conversion-options.js';
+import { defaultBlockSize, linearFormat, stored, type WeightFormat } from './convert/conversion-options.js';
 import type { Draft, DraftFacts, DraftOptions } from './draft.js';
 import { draftAdapter } from './draft-adapter.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
-import { isRoundedAgain } from './convert/gguf/gguf-precision.js';
+import { isRoundedAgain, storedFormat } from './convert/gguf/gguf-precision.js';
+import { type ConvertedFormats, precisionName, precisionsOf, uniformFormats } from './source/converted-formats.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
-import { storedBytes } from './source/safetensors-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
 import type { SourceSettings } from './source/source-settings.js';
 
@@ -99,48 +99,47 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
   };
 }
 
-const quantizationOfWeights = { int4: 'int4', int8: 'int8', 'int8-channel': 'int8', float32: 'not-available' } as const;
-
 function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, options: DraftOptions): Draft {
   const contextLength = chooseContext(gguf, options);
-  const weights = options.weights ?? gguf.weights;
-  const bytes = convertedBytes(gguf, { weights, contextLength });
+  const formats = chooseFormats(gguf, options);
+  const bytes = convertedBytes(gguf, formats, contextLength);
   const manifest = validateManifest(
     {
       ...commonFields(uri, gguf.title ?? name, { bytes, license: gguf.license }, { id: toId(name), ...options }),
       sources: [source],
-      converter: { kind: 'gguf', options: { weights, contextLength } },
+      converter: { kind: 'gguf', options: { weights: options.weights ?? stored, contextLength } },
       graphFile: 'model.onnx',
       ...decoderFields(contextLength, `${name} ${gguf.title ?? ''}`),
-      capabilities: { supportsLogProbs: true, quantization: quantizationOfWeights[weights] },
+      capabilities: { supportsLogProbs: true, quantization: mainQuantization(formats) },
       constraints: options.constraints ?? constraintsOf({}),
     },
     uri,
   );
   const kind = `GGUF with ${gguf.stored}`;
-  return { manifest, facts: decoderFacts(gguf, { kind, weights, bytes, contextLength }) };
+  const facts = decoderFacts(gguf, { kind, formats, contextLength });
+  return { manifest, facts: { ...facts, ...roundingOf(gguf, options.weights) } };
 }
 
 /** Packed layers keep their 4 bits unless other weights are wanted, and nothing else is rounded. */
 function draftCheckpoint(uri: string, found: CheckpointDescription, options: DraftOptions): Draft {
   const { checkpoint, name, source } = found;
   const contextLength = chooseContext(checkpoint, options);
-  const weights = options.weights ?? checkpoint.weights;
-  const bytes = storedBytes(checkpoint, { weights: options.weights, contextLength });
+  const formats = chooseFormats(checkpoint, options);
+  const bytes = convertedBytes(checkpoint, formats, contextLength);
   const manifest = validateManifest(
     {
       ...commonFields(uri, name, { bytes, license: checkpoint.license }, options),
       sources: [source],
-      converter: { kind: 'safetensors', options: { weights: options.weights ?? 'stored', contextLength } },
+      converter: { kind: 'safetensors', options: { weights: options.weights ?? stored, contextLength } },
       graphFile: 'model.onnx',
       ...decoderFields(contextLength, name),
-      capabilities: { supportsLogProbs: true, quantization: quantizationOfWeights[weights] },
+      capabilities: { supportsLogProbs: true, quantization: mainQuantization(formats) },
       constraints: constraintsOf(checkpoint.generation),
     },
     uri,
   );
   const kind = `safetensors with ${checkpoint.stored}`;
-  return { manifest, facts: decoderFacts(checkpoint, { kind, weights, bytes, contextLength }) };
+  return { manifest, facts: decoderFacts(checkpoint, { kind, formats, contextLength }) };
 }
 
 /** A context beyond the model's own, where its rotation allows one, must be asked for: it changes short texts too. */
@@ -149,35 +148,47 @@ function chooseContext(found: GgufDescription, { contextLength }: DraftOptions):
   return Math.min(contextLength, found.maxContextLength);
 }
 
+function chooseFormats({ formats, layerValues }: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
+  return weights === undefined ? formats : uniformFormats(weights, layerValues);
+}
+
+/** That of most weights. */
+function mainQuantization(formats: ConvertedFormats): ModelManifest['capabilities']['quantization'] {
+  const [precision] = precisionsOf(formats);
+  if (precision === 'int4') return precision;
+  return precision?.startsWith('int8') ? 'int8' : 'not-available';
+}
+
 interface ServedAs {
   kind: string;
-  weights: WeightFormat;
-  bytes: number;
+  formats: ConvertedFormats;
   contextLength: number;
 }
 
-function decoderFacts(found: GgufDescription, { kind, weights, bytes, contextLength }: ServedAs): DraftFacts {
+function decoderFacts(found: GgufDescription, { kind, formats, contextLength }: ServedAs): DraftFacts {
   const { parameters: count } = found;
   const parameters = count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(1)} B`;
   const template = found.hasChatTemplate ? '' : ', no chat template';
   return {
-    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${weights}`,
-    ...roundingOf(found, weights),
-    weightsBytes: bytes,
+    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${precisionsOf(formats).join(', ')}`,
+    weightsBytes: convertedBytes(found, formats, contextLength),
     decoder: {
-      size: decoderSize(found, { weights, storedBytes: bytes, contextLength }),
+      size: decoderSize(found, formats, contextLength),
       use: { slots: draftSlots, contextLength, cacheTokens: draftSlots * contextLength },
     },
   };
 }
 
 /** Blocks of a type without a kernel of its own are rounded again, which the name of the file does not say. */
-function roundingOf({ layerTypes }: GgufDescription, weights: WeightFormat): { rounding?: string } {
-  const types = layerTypes.filter((type) => isRoundedAgain(type, weights));
-  if (types.length === 0) return {};
-  const names = types.map(({ name }) => name).join(', ');
+function roundingOf({ layerTypes }: GgufDescription, weights?: WeightFormat): { rounding?: string } {
+  const rounded = layerTypes.flatMap((type) => {
+    const format =
+      weights === undefined ? storedFormat(type, defaultBlockSize) : linearFormat(weights, defaultBlockSize);
+    return isRoundedAgain(type, format) ? [`${type.name} to ${precisionName(format)}`] : [];
+  });
+  if (rounded.length === 0) return {};
   const exact = weights === 'int8' ? '' : '; --weights int8 loses less and takes more memory';
-  return { rounding: `rounded a second time, to ${weights}: ${names}${exact}` };
+  return { rounding: `rounded a second time: ${rounded.join(', ')}${exact}` };
 }
 
 function commonFields(

@@ -86,7 +86,8 @@ function poolsWithUsers(manifests: readonly Manifest[]): string[] {
 function migratedPools(manifests: readonly Manifest[]): string[] {
   const job = workloadsOf(manifests).find(({ component }) => component === 'migrate');
   const containers = [...(job?.pod.initContainers ?? []), ...(job?.containers ?? [])];
-  const text = containers.flatMap(({ env = [] }) => env).find(({ name }) => name === 'SLUICE_POOLS')?.value ?? '';
+  const environments = containers.map((container) => environmentOf(container, manifests));
+  const text = environments.find(({ SLUICE_POOLS }) => SLUICE_POOLS !== undefined)?.SLUICE_POOLS ?? '';
   return text
     .split(';')
     .filter(Boolean)
@@ -102,9 +103,8 @@ export const poolPolicies: Policy[] = [
       return wanted.join(';') === created.join(';') ? [] : [`wanted ${wanted.join(';')}, created ${created.join(';')}`];
     },
     plant: (manifests) => {
-      const job = workloadsOf(manifests).find(({ component }) => component === 'migrate');
-      const pools = job?.pod.initContainers?.[0]?.env?.find(({ name }) => name === 'SLUICE_POOLS');
-      pools!.value = pools!.value!.replace('stories-15m,', '');
+      const pools = named(manifests, 'ConfigMap', /pools/).data!;
+      pools.SLUICE_POOLS = pools.SLUICE_POOLS!.replace('stories-15m,', '');
     },
   },
   {

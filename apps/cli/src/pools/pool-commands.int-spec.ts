@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
@@ -53,6 +56,32 @@ describe.skipIf(!redisAvailable)('sluice pools credentials', () => {
     expect(isAllowed(policy, request(`/media/sluice/${'0'.repeat(12)}-00000001/r1`))).toBe(false);
     expect(isAllowed(policy, request('/media?list-type=2'))).toBe(false);
     await expect(runCommandLine([...line, '--storage-policy'], {})).rejects.toThrow('SLUICE_STORAGE_URL');
+  });
+
+  it('prints the keys of this user, which are those that storage-users writes', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-pools-'));
+    const environment = { SLUICE_STORAGE_URL: 's3://media/sluice', SLUICE_QUEUE_KEY: key };
+    const write = (pools: string) =>
+      runCommandLine(['pools', 'storage-users', folder], { ...environment, SLUICE_POOLS: pools });
+    const read = (file: string) => readFile(join(folder, file), 'utf8');
+    try {
+      await mkdir(join(folder, 'of-others'));
+      await write('text=a,b;image=c');
+      const secret = await read('text/secret-access-key');
+      expect(secret).toMatch(/^[0-9a-f]{40}$/);
+      expect(await runCommandLine([...line, '--storage-user'], environment)).toBe(
+        `SLUICE_S3_ACCESS_KEY_ID=sluice-pool-text\nSLUICE_S3_SECRET_ACCESS_KEY=${secret}\n`,
+      );
+      expect(await read('image/secret-access-key')).not.toBe(secret);
+      expect(JSON.parse(await read('text/policy.json'))).toEqual(
+        JSON.parse(await runCommandLine([...line, '--storage-policy'], environment)),
+      );
+      expect(await write('text=a')).toBe('text: artifacts of a\n');
+      expect((await readdir(folder)).toSorted()).toEqual(['of-others', 'text']);
+      expect(await read('text/secret-access-key')).toBe(secret);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('creates a role of PostgreSQL where the queue is there, the same one each time', async () => {

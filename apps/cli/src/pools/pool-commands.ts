@@ -3,6 +3,7 @@ import type { StoragePolicy } from '#storage';
 import type { CliContext } from '../cli-context.js';
 import { invalid, type PoolModels, readPools } from './pool-list.js';
 import { ensureQueueUser, queueKeyOf } from './pool-roles.js';
+import { requireStoragePolicy, type StorageUser, storageUserOf, writeStorageUsers } from './storage-users.js';
 
 interface CredentialOptions {
   models?: string;
@@ -10,6 +11,7 @@ interface CredentialOptions {
   create: boolean;
   json?: boolean;
   storagePolicy?: boolean;
+  storageUser?: boolean;
 }
 
 /** What the workers of a pool need to reach their jobs and no others. */
@@ -22,6 +24,8 @@ interface PoolCredentials {
   aclLine: string | null;
   /** What the storage user of these workers may do; null: `SLUICE_STORAGE_URL` is no bucket. */
   storagePolicy: StoragePolicy | null;
+  /** Keys that the object stores of Docker Compose and of the trial cluster give this user; null: there is no bucket. */
+  storageUser: StorageUser | null;
 }
 
 /** `sluice pools …` */
@@ -35,21 +39,42 @@ export function addPoolCommands(program: Command, context: CliContext): void {
     .option('--models <ids>', 'the models whose jobs the pool may read, separated by commas; default: SLUICE_POOLS')
     .option('--no-create', 'print only, with no connection: `sluice migrate` creates the users of SLUICE_POOLS')
     .option('--storage-policy', 'print the policy of the S3 user of the pool instead; creates nothing')
+    .option('--storage-user', 'print the keys of this user instead, as `storage-users` writes them; creates nothing')
     .option('--json', 'print one JSON document to stdout')
     .action((pool: string, options: CredentialOptions) => createCredentials(context, pool, options));
+  pools
+    .command('storage-users <folder>')
+    .description(
+      'write the keys and the policy of the S3 user of each pool in SLUICE_POOLS to a folder, for the object store to create',
+    )
+    .action((folder: string) => writeUsers(context, folder));
 }
 
 async function createCredentials(context: CliContext, name: string, options: CredentialOptions): Promise<void> {
   const pool = findPool(context, name, options.models);
-  const { workerStoragePolicy } = await import('#storage');
-  const storagePolicy = workerStoragePolicy(context.config.storageUrl, pool.models);
-  if (options.storagePolicy === true) {
-    if (storagePolicy === null) throw invalid('Set SLUICE_STORAGE_URL to the bucket, as api and ops have it.');
-    return context.output.json(storagePolicy);
-  }
+  if (options.storagePolicy === true) return context.output.json(await requireStoragePolicy(context, pool));
+  if (options.storageUser === true) return printStorageUser(context, pool, options.json === true);
+  const hasBucket = context.config.storageUrl?.startsWith('s3:') === true;
+  const storagePolicy = hasBucket ? await requireStoragePolicy(context, pool) : null;
+  const storageUser = hasBucket ? await storageUserOf(context, pool) : null;
   const queueKey = await queueKeyOf(context, pool);
   const { url: queueUrl, aclLine } = await ensureQueueUser(context, pool, { isDescribed: !options.create });
-  print(context, { ...pool, queueUrl, aclLine, queueKey, storagePolicy }, options.json === true);
+  print(context, { ...pool, queueUrl, aclLine, queueKey, storagePolicy, storageUser }, options.json === true);
+}
+
+async function printStorageUser(context: CliContext, pool: PoolModels, json: boolean): Promise<void> {
+  const { output } = context;
+  const user = await storageUserOf(context, pool);
+  if (json) return output.json(user);
+  output.line(`SLUICE_S3_ACCESS_KEY_ID=${user.accessKeyId}`);
+  output.line(`SLUICE_S3_SECRET_ACCESS_KEY=${user.secretAccessKey}`);
+}
+
+async function writeUsers(context: CliContext, folder: string): Promise<void> {
+  const pools = readPools(context.config.pools);
+  await writeStorageUsers(context, folder, pools);
+  for (const { pool, models } of pools) context.output.line(`${pool}: artifacts of ${models.join(', ')}`);
+  if (pools.length === 0) context.output.line('SLUICE_POOLS names no pool.');
 }
 
 function findPool({ config }: CliContext, pool: string, ids: string | undefined): PoolModels {

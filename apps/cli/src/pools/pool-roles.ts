@@ -54,12 +54,18 @@ export async function ensureQueueUser(
   return user;
 }
 
-function requireSecrets({ config }: CliContext): PoolSecrets {
-  const { sealKeys, redisUrl, databaseUrl, queueUrl = redisUrl ?? databaseUrl } = config;
+/** Returns the key that everything of a pool is derived from. */
+export function installationKeyOf({ config: { sealKeys } }: CliContext): string {
   const [installationKey] = sealKeys;
   if (installationKey === undefined || sealKeys.some((key) => key.includes(':'))) {
     throw invalid('Set SLUICE_QUEUE_KEY to the key of api and ops: the keys of models are derived from it.');
   }
+  return installationKey;
+}
+
+function requireSecrets(context: CliContext): PoolSecrets {
+  const { redisUrl, databaseUrl, queueUrl = redisUrl ?? databaseUrl } = context.config;
+  const installationKey = installationKeyOf(context);
   if (queueUrl === undefined) {
     throw invalid('Set SLUICE_QUEUE_URL, REDIS_URL or DATABASE_URL to the queue, as api and ops have it.');
   }

@@ -6,8 +6,12 @@ import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decode
 export const weightFormats = ['float32', 'int8', 'int8-channel', 'int4'] as const;
 export type WeightFormat = (typeof weightFormats)[number];
 
+/** Instead of one of them: each layer has the format of its own weights. */
+export const stored = 'stored';
+
 export const blockSizes = [16, 32, 64, 128] as const;
 export type BlockSize = (typeof blockSizes)[number];
+export const defaultBlockSize = 32;
 
 /** Cache layout of the graph: `split` is the engine's fastest, `concat` is for other runtimes. */
 const emitters = { split: emitSplitDecoder, concat: emitConcatDecoder };
@@ -56,8 +60,8 @@ export function linearFormat(weights: WeightFormat, blockSize: BlockSize): Linea
 }
 
 /** Returns the name of a format in `installed.json`. */
-export function formatName(weights: WeightFormat, blockSize: BlockSize): string {
-  return weights === 'int8' || weights === 'int4' ? `${weights} blockSize=${blockSize}` : weights;
+export function formatName(weights: WeightFormat | typeof stored, blockSize: BlockSize): string {
+  return weights === 'int8' || weights === 'int4' || weights === stored ? `${weights} blockSize=${blockSize}` : weights;
 }
 
 function badOption(name: string, reason: string): PlatformError {

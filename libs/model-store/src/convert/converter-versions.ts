@@ -7,7 +7,7 @@ import type { ManifestConverter } from '#model-registry/manifest';
 export const converterVersions: Record<ManifestConverter['kind'], string> = {
   none: 'none',
   llama2c: 'llama2c/3',
-  gguf: 'gguf/4',
+  gguf: 'gguf/5',
   tfjs: 'tfjs/1',
   'tfjs-graph': 'tfjs-graph/1',
   ncnn: 'ncnn/1',

@@ -3,21 +3,25 @@ import {
   blockSizes,
   chooseLayout,
   chooseOption,
+  defaultBlockSize,
   formatName,
   integerOption,
   linearFormat,
   refuseUnknownOptions,
+  stored,
   weightFormats,
 } from './conversion-options.js';
-import type { ConversionRequest, ConversionResult } from './conversion.js';
+import type { ConversionOptions, ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
+import { type DecoderOptions, weightNames } from './decoder/index.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
-import { samePrecision } from './gguf/gguf-precision.js';
+import { storedEmbedding, storedFormat, storedHead } from './gguf/gguf-precision.js';
 import { openGguf, type OpenedGguf } from './gguf/gguf-shards.js';
 import { ggufSource } from './gguf/gguf-source.js';
+import type { GgufHeader } from './gguf/gguf-types.js';
 import { readGgufTokenizer, type GgufTokenizer } from './gguf/gguf-tokenizer.js';
 import { groupShards } from './gguf/shard-names.js';
 import { InputFile } from './input-file.js';
@@ -27,35 +31,54 @@ import { OutputFolder } from './output-folder.js';
 /**
  * GGUF → installed model. The input is the one `*.gguf` file of the folder, or the shards of one model.
  *
- * Options: `weights` `int4` or `int8`, in blocks, `int8-channel` or `float32`; default: the precision of the file.
- * `headWeights` is the same for the output layer, whose errors affect the probabilities directly; its default is `int8` if
- * the others are `int4`. `blockSize` is 16, 32 (default), 64 or 128. `layout` is `split` (default), or `concat` for other runtimes.
+ * Options: `weights` is `stored` (default: each layer in the precision of its own tensor), or one precision for all:
+ * `int4` or `int8`, in blocks, `int8-channel` or `float32`. `headWeights` is the same for the output layer, whose errors
+ * affect the probabilities directly; its default is `int8` if the others are `int4`. `blockSize` is 16, 32 (default), 64
+ * or 128; blocks that are stored are kept from this size on. `layout` is `split` (default), or `concat` for other runtimes.
  * `contextLength` shortens the rotary tables, for models that support a longer context than needed.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
   refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
-  const blockSize = chooseOption(options, 'blockSize', blockSizes, 32);
   const contextLength = integerOption(options, 'contextLength');
   const { emitDecoder, suffix } = chooseLayout(options);
   const output = new OutputFolder(request);
   return await withGguf(request.inputFolder, async ({ file, header }) => {
-    const weights = chooseOption(options, 'weights', weightFormats, samePrecision(header));
-    const headWeights = chooseOption(options, 'headWeights', weightFormats, weights === 'int4' ? 'int8' : weights);
-    const linear = linearFormat(weights, blockSize);
-    const head = linearFormat(headWeights, blockSize);
     const decoder = SourceDecoder.open(ggufSource(file, header), contextLength);
     checkContext(file.name, decoder.shape);
     const metadata = new GgufMetadata(file.name, header.metadata);
     const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
+    const { name, ...formats } = readFormats(options, header, decoder);
     await output.writing(async () => {
       await writeTextFiles(output, decoder, tokenizer);
-      const embedding = weights === 'float32' ? 'float32' : 'float16';
-      await output.writeGraph(emitDecoder({ shape: decoder.shape, weights: decoder, linear, head, embedding }));
+      await output.writeGraph(emitDecoder({ shape: decoder.shape, weights: decoder, ...formats }));
     });
-    const format = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
-    return { converter: `${converterVersions.gguf} ${format}${suffix}`, files: output.files };
+    return { converter: `${converterVersions.gguf} ${name}${suffix}`, files: output.files };
   });
+}
+
+type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding'> & { name: string };
+
+function readFormats(options: ConversionOptions, { tensors }: GgufHeader, decoder: SourceDecoder): Formats {
+  const choices = [stored, ...weightFormats] as const;
+  const blockSize = chooseOption(options, 'blockSize', blockSizes, defaultBlockSize);
+  const weights = chooseOption(options, 'weights', choices, stored);
+  const headWeights = chooseOption(options, 'headWeights', choices, weights === 'int4' ? 'int8' : weights);
+  const typeOf = (layer: string) => {
+    const { type } = tensors.get(decoder.tensorOf(layer)) ?? {};
+    if (!type) throw new Error(`There is no tensor of ${layer}.`);
+    return type;
+  };
+  const head =
+    headWeights === stored ? storedHead(typeOf(weightNames.head), blockSize) : linearFormat(headWeights, blockSize);
+  const name = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
+  if (weights !== stored) {
+    const embedding = weights === 'float32' ? 'float32' : 'float16';
+    return { linear: linearFormat(weights, blockSize), head, embedding, name };
+  }
+  const embedding = storedEmbedding(typeOf(weightNames.embedding));
+  const formatOf = (layer: string) => storedFormat(typeOf(layer), blockSize);
+  return { linear: { kind: 'float32' }, formatOf, head, embedding, name };
 }
 
 async function withGguf<Result>(folder: string, use: (opened: OpenedGguf) => Promise<Result>): Promise<Result> {

@@ -2,10 +2,12 @@ import {
   blockSizes,
   chooseLayout,
   chooseOption,
+  defaultBlockSize,
   formatName,
   integerOption,
   linearFormat,
   refuseUnknownOptions,
+  stored,
   type WeightFormat,
   weightFormats,
 } from './conversion-options.js';
@@ -21,10 +23,10 @@ import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
 import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
 import { readEndTokens } from './safetensors/end-tokens.js';
 
-const stored = 'stored';
 const tokenizerFile = 'tokenizer.json';
 /** Keeps every value of MXFP4. */
 const mxfp4Format: LinearFormat = { kind: 'blocks', bits: 8, blockSize: 32 };
+const expertPattern = /\.expert_(?:gate|up|down)$/;
 /** Copied as they are, if they exist. */
 const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_template.jinja', 'chat_template.json'];
 
@@ -53,9 +55,10 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
     await output.writing(async () => {
       await writeTextFiles({ files, output, checkpoint, decoder });
       const { linear, head, embedding } = formats;
-      const experts = formats.isStored && checkpoint.hasMxfp4 ? mxfp4Format : undefined;
+      const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
+      const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
       await output.writeGraph(
-        emitDecoder({ shape: decoder.shape, weights: decoder, linear, experts, head, embedding }),
+        emitDecoder({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }),
       );
     });
   } finally {
@@ -67,7 +70,7 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
 function readFormats(options: ConversionRequest['options']) {
   const chosen = chooseOption(options, 'weights', [stored, ...weightFormats], stored);
   const weights: WeightFormat = chosen === stored ? 'float32' : chosen;
-  const blockSize = chooseOption(options, 'blockSize', blockSizes, 32);
+  const blockSize = chooseOption(options, 'blockSize', blockSizes, defaultBlockSize);
   const headWeights = chooseOption(options, 'headWeights', weightFormats, weights === 'int4' ? 'int8' : weights);
   const format = formatName(weights, blockSize);
   return {

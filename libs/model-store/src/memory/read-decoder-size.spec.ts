@@ -5,8 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecoderSize } from '#platform/memory';
 import { buildTinyModel } from '#test/tiny-models';
 import { ggufInteger, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
+import { quantizedGguf } from '#test/tiny-models/quantized-gguf';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { ggufTypes } from '../convert/gguf/gguf-types.js';
 import { convertModel } from '../convert/index.js';
 import { draftManifest } from '../draft-manifest.js';
 import { readDecoderSize } from './read-decoder-size.js';
@@ -16,12 +18,12 @@ beforeAll(async () => void (root = await mkdtemp(join(tmpdir(), 'decoder-size-')
 afterAll(() => rm(root, { recursive: true }));
 
 /** What a GGUF file promises, and what its conversion has. */
-async function bothSizes(gguf: Buffer, weights: 'int4' | 'int8' | 'int8-channel' | 'float32') {
+async function bothSizes(gguf: Buffer, weights?: 'int4' | 'int8' | 'int8-channel' | 'float32') {
   const inputFolder = await mkdtemp(join(root, 'in-'));
   const outputFolder = await mkdtemp(join(root, 'out-'));
   await writeFile(join(inputFolder, 'model.gguf'), gguf);
   const { facts } = await draftManifest(`file:${inputFolder}`, {}, { weights });
-  await convertModel({ kind: 'gguf', options: { weights }, inputFolder, outputFolder });
+  await convertModel({ kind: 'gguf', options: { ...(weights && { weights }) }, inputFolder, outputFolder });
   return { promised: facts.decoder?.size as DecoderSize, found: await readDecoderSize(outputFolder, 'model.onnx') };
 }
 
@@ -42,6 +44,17 @@ describe('what the memory of a decoder depends on', () => {
       expect(weightsBytes / promised.weightsBytes).toBeGreaterThan(1);
     },
   );
+
+  it('is known of layers in several precisions', async () => {
+    const tiny = await ggufFile(tinyDecoder('llama', 1));
+    const typeOf = (name: string) => (name.includes('ffn_down') ? 'Q8_0' : 'Q4_0');
+    const sizes = await Promise.all(
+      [typeOf, () => 'Q4_0'].map((types) => bothSizes(quantizedGguf(tiny, ggufTypes, types))),
+    );
+    const added = (kind: 'promised' | 'found') => sizes[0]![kind]!.weightsBytes - sizes[1]![kind]!.weightsBytes;
+    expect(added('promised')).toBeGreaterThan(0);
+    expect(added('found')).toBe(added('promised'));
+  });
 
   it('knows the window of layers', async () => {
     const parts = splitGguf(await ggufFile(tinyDecoder('llama', 1)));

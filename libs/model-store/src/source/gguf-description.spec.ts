@@ -1,18 +1,19 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ggufInteger, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
+import { quantizedGguf } from '#test/tiny-models/quantized-gguf';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
-import { linearFormat } from '../convert/conversion-options.js';
 import { cacheBytes } from '#platform/memory';
-import { SourceDecoder } from '../convert/decoder/source-decoder.js';
-import { emitSplitDecoder } from '../convert/decoder/split-decoder.js';
-import { readGgufHeader } from '../convert/gguf/gguf-reader.js';
-import { ggufSource } from '../convert/gguf/gguf-source.js';
+import type { WeightFormat } from '../convert/conversion-options.js';
+import { ggufTypes } from '../convert/gguf/gguf-types.js';
+import { convertModel } from '../convert/index.js';
 import { InputFile } from '../convert/input-file.js';
-import { initializerBytes } from '../onnx/onnx-types.js';
+import { bytesOfTensor } from '../memory/graph-tables.js';
+import { memoryAccess, readOnnxModel } from '../onnx/index.js';
+import { uniformFormats } from './converted-formats.js';
 import { convertedBytes, describeGguf } from './gguf-description.js';
 
 let folder: string;
@@ -29,25 +30,33 @@ async function withFile<Result>(content: Buffer, use: (file: InputFile) => Promi
   }
 }
 
+/** Bytes of the weights of a conversion, and what the header of the file promises. */
+async function bothBytes(content: Buffer, weights?: WeightFormat): Promise<{ promised: number; actual: number }> {
+  const [inputFolder, outputFolder] = [await mkdtemp(join(folder, 'in-')), await mkdtemp(join(folder, 'out-'))];
+  await writeFile(join(inputFolder, 'tiny.gguf'), content);
+  await convertModel({ kind: 'gguf', options: { ...(weights && { weights }) }, inputFolder, outputFolder });
+  const { initializers } = await readOnnxModel(memoryAccess(await readFile(join(outputFolder, 'model.onnx'))));
+  const found = await withFile(content, (file) => describeGguf([file]));
+  const formats = weights === undefined ? found.formats : uniformFormats(weights, found.layerValues);
+  return {
+    promised: convertedBytes(found, formats, found.contextLength),
+    actual: initializers.reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0),
+  };
+}
+
 describe('convertedBytes', () => {
   it.each([
-    ['llama', 'int4', 'float16'],
-    ['llama', 'float32', 'float32'],
-    ['qwen', 'int4', 'float16'],
-    ['qwen', 'int8', 'float16'],
-  ] as const)('is within 3 %% of the weights of a %s in %s', async (name, weights, embedding) => {
-    const content = await ggufFile(tinyDecoder(name, 1));
-    await withFile(content, async (file) => {
-      const description = await describeGguf([file]);
-      const decoder = SourceDecoder.open(ggufSource(file, await readGgufHeader(file)));
-      const linear = linearFormat(weights, 32);
-      const head = linearFormat(weights === 'int4' ? 'int8' : weights, 32);
-      const graph = emitSplitDecoder({ shape: decoder.shape, weights: decoder, linear, head, embedding });
-      const actual = graph.initializers.reduce((sum, initializer) => sum + initializerBytes(initializer), 0);
-      const estimate = convertedBytes(description, { weights, contextLength: decoder.shape.contextLength });
-      expect(estimate / actual).toBeGreaterThan(0.97);
-      expect(estimate / actual).toBeLessThan(1.03);
-    });
+    ['llama', 'int4'],
+    ['llama', 'float32'],
+    ['qwen', 'int4'],
+    ['qwen', 'int8'],
+    ['llama', undefined],
+  ] as const)('is within 3 %% of the weights of a %s in %s', async (name, weights) => {
+    const file = await ggufFile(tinyDecoder(name, 1));
+    const mixed = quantizedGguf(file, ggufTypes, (tensor) => (tensor.includes('ffn_') ? 'Q8_0' : 'Q4_0'));
+    const { promised, actual } = await bothBytes(weights === undefined ? mixed : file, weights);
+    expect(promised / actual).toBeGreaterThan(0.97);
+    expect(promised / actual).toBeLessThan(1.03);
   });
 });
 

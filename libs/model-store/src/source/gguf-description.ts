@@ -1,14 +1,30 @@
-import { addedBlockBytes, type DecoderSize } from '#platform/memory';
+import type { DecoderSize } from '#platform/memory';
 import type { ByteSource } from '../convert/byte-source.js';
+import { defaultBlockSize } from '../convert/conversion-options.js';
 import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
-import type { WeightFormat } from '../convert/conversion-options.js';
+import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
-import { layerTypes, matrices, samePrecision, valuesOf } from '../convert/gguf/gguf-precision.js';
+import {
+  layerMatrices,
+  layerTypes,
+  matrices,
+  storedEmbedding,
+  storedFormat,
+  storedHead,
+  valuesOf,
+} from '../convert/gguf/gguf-precision.js';
 import { openGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
 import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
+import {
+  addedBytesPerValue,
+  bytesPerValue,
+  type ConvertedFormats,
+  countFormats,
+  embeddingBytesPerValue,
+} from './converted-formats.js';
 
 /** What a GGUF file holds, by its header. */
 export interface GgufDescription {
@@ -22,8 +38,8 @@ export interface GgufDescription {
   parameters: number;
   /** Types of the weights by share, the largest first: `Q4_K, Q6_K`. */
   stored: string;
-  /** The weights' format of the same precision. */
-  weights: WeightFormat;
+  /** Formats of the model in the precision of the file. */
+  formats: ConvertedFormats;
   /** Types of the layers; empty: none of GGUF. */
   layerTypes: GgufType[];
   hasChatTemplate: boolean;
@@ -36,8 +52,8 @@ export interface GgufDescription {
   vocabularySize: number;
   /** Values of the embeddings, and as many of the output layer, which is stored apart after the conversion. */
   vocabularyValues: number;
-  /** The file stores embeddings and output layer as one. */
-  tiedHead: boolean;
+  /** Values of the layers. */
+  layerValues: number;
   /** Cosines and sines of the rotation of one position. */
   rotaryBytesPerToken: number;
 }
@@ -51,38 +67,38 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
   const source = ggufSource(file, header);
   const { shape } = SourceDecoder.open(source);
   const metadata = new GgufMetadata(file.name, header.metadata);
+  const parameters = [...header.tensors.values()].reduce((sum, tensor) => sum + valuesOf(tensor), 0);
   return {
     architecture: metadata.text('general.architecture'),
     title: metadata.text('general.name', '') || null,
     license: metadata.text('general.license', '') || null,
-    parameters: [...header.tensors.values()].reduce((sum, tensor) => sum + valuesOf(tensor), 0),
     stored: storedTypes(header),
-    weights: samePrecision(header),
+    formats: storedFormats(header),
     layerTypes: layerTypes(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
-    ...sizesOf(shape),
+    ...sizesOf(shape, parameters),
     maxContextLength: stretchedContext(source) ?? shape.contextLength,
   };
 }
 
 /** What a decoder takes beside its weights, and which of them count twice. */
-export function sizesOf(shape: DecoderShape) {
+export function sizesOf(shape: DecoderShape, parameters: number) {
   const window = shape.attention?.window;
   const windowed = window?.layers.filter(Boolean).length ?? 0;
   const bytesPerLayer = 2 * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT;
+  const vocabularyValues = shape.hiddenSize * shape.vocabularySize;
   return {
+    parameters,
+    layerValues: parameters - vocabularyValues * (shape.tiedHead ? 1 : 2),
     contextLength: shape.contextLength,
     cacheBytesPerToken: (shape.layers - windowed) * bytesPerLayer,
     windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
     heads: shape.heads,
     vocabularySize: shape.vocabularySize,
-    vocabularyValues: shape.hiddenSize * shape.vocabularySize,
-    tiedHead: shape.tiedHead,
+    vocabularyValues,
     rotaryBytesPerToken: rotaryBytes(shape),
   };
 }
-
-const bytesPerValue: Record<WeightFormat, number> = { int4: 0.625, int8: 1.125, 'int8-channel': 1, float32: 4 };
 
 /** Cosines and sines of the rotation of one position. Layers with a window may rotate in their own way. */
 export function rotaryBytes({ rotary, attention }: DecoderShape): number {
@@ -91,48 +107,47 @@ export function rotaryBytes({ rotary, attention }: DecoderShape): number {
   return tables * rotary.dimensions * Float32Array.BYTES_PER_ELEMENT;
 }
 
-/** Embeddings are stored in half precision, except beside weights in float32. */
-function embeddingBytes(weights: WeightFormat): number {
-  return weights === 'float32' ? 4 : 2;
-}
-
 /** Size of the converted files. */
 export function convertedBytes(
-  { parameters, vocabularyValues, tiedHead, rotaryBytesPerToken }: GgufDescription,
-  { weights, contextLength }: { weights: WeightFormat; contextLength: number },
+  { vocabularyValues, rotaryBytesPerToken }: GgufDescription,
+  formats: ConvertedFormats,
+  contextLength: number,
 ): number {
-  const head = weights === 'int4' ? 'int8' : weights;
-  const body = parameters - vocabularyValues * (tiedHead ? 1 : 2);
-  const vocabulary = vocabularyValues * (embeddingBytes(weights) + bytesPerValue[head]);
-  return Math.round(vocabulary + body * bytesPerValue[weights] + rotaryBytesPerToken * contextLength);
+  const vocabulary = vocabularyValues * (embeddingBytesPerValue(formats) + bytesPerValue(formats.head));
+  return Math.round(vocabulary + layerBytes(formats, bytesPerValue) + rotaryBytesPerToken * contextLength);
 }
 
-/** Bytes that a weight takes in memory beside those of the file: blocks have 32. */
-const addedBytesPerValue: Record<WeightFormat, number> = {
-  int4: addedBlockBytes / 32,
-  int8: addedBlockBytes / 32,
-  'int8-channel': 0,
-  float32: 0,
-};
+function layerBytes({ layers }: ConvertedFormats, perValue: (format: LinearFormat) => number): number {
+  return layers.reduce((sum, { format, values }) => sum + values * perValue(format), 0);
+}
 
-/** What the memory of the converted model depends on; `storedBytes` are those of its files. */
-export function decoderSize(
-  found: GgufDescription,
-  { weights, storedBytes, contextLength }: { weights: WeightFormat; storedBytes: number; contextLength: number },
-): DecoderSize {
-  const { parameters, vocabularyValues, tiedHead, heads, vocabularySize, cacheBytesPerToken, windowCache } = found;
-  const head = weights === 'int4' ? 'int8' : weights;
-  const body = parameters - vocabularyValues * (tiedHead ? 1 : 2);
-  const added = body * addedBytesPerValue[weights] + vocabularyValues * addedBytesPerValue[head];
+/** What the memory of the converted model depends on. */
+export function decoderSize(found: GgufDescription, formats: ConvertedFormats, contextLength: number): DecoderSize {
+  const { vocabularyValues, heads, vocabularySize, cacheBytesPerToken, windowCache } = found;
+  const added = layerBytes(formats, addedBytesPerValue) + vocabularyValues * addedBytesPerValue(formats.head);
   // Embeddings and the tables of rotations are mapped, and few of their rows are read.
-  const mapped = vocabularyValues * embeddingBytes(weights) + found.rotaryBytesPerToken * contextLength;
+  const mapped = vocabularyValues * embeddingBytesPerValue(formats) + found.rotaryBytesPerToken * contextLength;
   return {
-    weightsBytes: Math.round(storedBytes + added - mapped),
-    largestBytes: Math.round(vocabularyValues * bytesPerValue[head]),
+    weightsBytes: Math.round(convertedBytes(found, formats, contextLength) + added - mapped),
+    largestBytes: Math.round(vocabularyValues * bytesPerValue(formats.head)),
     heads,
     vocabularySize,
     cacheBytesPerToken,
     windowCache,
+  };
+}
+
+function storedFormats(header: GgufHeader): ConvertedFormats {
+  const table = header.tensors.get('token_embd.weight');
+  const head = header.tensors.get('output.weight') ?? table;
+  if (!table || !head) throw new Error('The file has no embeddings.');
+  const layers = layerMatrices(header).map((tensor) => {
+    return { format: storedFormat(tensor.type, defaultBlockSize), values: valuesOf(tensor) };
+  });
+  return {
+    layers: countFormats(layers),
+    head: storedHead(head.type, defaultBlockSize),
+    embedding: storedEmbedding(table.type),
   };
 }
 

@@ -1,37 +1,18 @@
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
-import type { WeightFormat } from '../convert/conversion-options.js';
+import { defaultBlockSize, linearFormat } from '../convert/conversion-options.js';
 import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
-import { convertedBytes, type GgufDescription, sizesOf } from './gguf-description.js';
+import { countFormats } from './converted-formats.js';
+import { type GgufDescription, sizesOf } from './gguf-description.js';
 import { pullError } from './pull-error.js';
 
 /** What a checkpoint holds, by its configuration and headers. */
 export interface SafetensorsDescription extends GgufDescription {
-  /** How its 4-bit weights are packed: `AWQ`, `GPTQ`, `MXFP4`; null if all are floats. */
-  packed: string | null;
-  /** Number of those weights. */
-  packedParameters: number;
   /** `generation_config.json`, the authors' sampling; empty without one. */
   generation: Record<string, unknown>;
 }
 
-/** Bytes per weight of packed layers: the code, and scale and zero point of its group. MXFP4 becomes 8-bit blocks. */
-const packedBytes = 0.5 + 4.5 / 32;
-const mxfp4Bytes = 1.125;
-
-/** Size of the converted files; without `weights` they are those of the file. */
-export function storedBytes(
-  found: SafetensorsDescription,
-  { weights, contextLength }: { weights?: WeightFormat; contextLength: number },
-): number {
-  const floats = convertedBytes(found, { weights: weights ?? 'float32', contextLength });
-  if (weights !== undefined || found.packed === null) return floats;
-  const perWeight = found.packed === mxfp4 ? mxfp4Bytes : packedBytes;
-  return Math.round(floats - (Float32Array.BYTES_PER_ELEMENT - perWeight) * found.packedParameters);
-}
-
-const mxfp4 = 'MXFP4';
 const weightsPattern = /^model(?:-\d{5}-of-\d{5})?\.safetensors$/;
 const textPattern =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
@@ -54,21 +35,27 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
   requireWholeModel(files, where);
   const checkpoint = await HubCheckpoint.open(files);
   try {
-    const { config, packed, hasMxfp4 } = checkpoint;
+    const { config, hasMxfp4 } = checkpoint;
     const { shape } = SourceDecoder.open(checkpoint.source);
-    const sizes = checkpoint.stored();
+    const stored = checkpoint.stored();
+    const sizes = sizesOf(shape, stored.parameters);
     return {
       architecture: config.text('model_type', checkpoint.source.architecture),
       title: null,
       layerTypes: [],
       license: null,
-      parameters: sizes.parameters,
-      stored: sizes.types.join(', '),
-      packed: hasMxfp4 ? mxfp4 : (packed?.kind.toUpperCase() ?? null),
-      packedParameters: sizes.packed,
-      weights: hasMxfp4 ? 'int8' : packed === null ? 'float32' : 'int4',
+      stored: stored.types.join(', '),
+      formats: {
+        layers: countFormats([
+          { format: { kind: 'float32' }, values: sizes.layerValues - stored.packed },
+          // The values of MXFP4 need 8 bits.
+          { format: linearFormat(hasMxfp4 ? 'int8' : 'int4', defaultBlockSize), values: stored.packed },
+        ]),
+        head: { kind: 'float32' },
+        embedding: 'float32',
+      },
       hasChatTemplate: await hasTemplate(files),
-      ...sizesOf(shape),
+      ...sizes,
       maxContextLength: stretchedContext(checkpoint.source) ?? shape.contextLength,
       generation: files.names.has(generationFile) ? await readJsonObject(files, generationFile) : {},
     };

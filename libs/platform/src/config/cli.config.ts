@@ -48,8 +48,8 @@ export class CliConfig extends BaseConfig {
 
   @TextVariable('SLUICE_POOLS', {
     about:
-      'Pools whose workers have queue users of their own, and the models whose jobs they may read. `sluice migrate` ' +
-      'creates or refreshes these users, `sluice pools credentials` prints what the workers need.',
+      'Pools whose workers have users of their own, and the models whose jobs they may read. `sluice migrate` creates or ' +
+      'refreshes these users of the queue, `sluice pools credentials` prints what the workers need.',
     optional: true,
     pattern: poolList,
     expected: 'pools and their models, such as text=tinyllama-1.1b-chat,stories-15m;speech=kokoro-82m',

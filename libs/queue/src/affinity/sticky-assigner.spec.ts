@@ -25,6 +25,7 @@ function open(stickyMs = 400) {
     subscribe: async () => () => undefined,
     isConnected: () => true,
     onReconnect: () => () => undefined,
+    onDropped: () => undefined,
   };
   const assigner = new StickyAssigner({
     stickyMs,

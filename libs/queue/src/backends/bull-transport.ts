@@ -11,12 +11,13 @@ import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
 import { BusKeys } from '../bus/bus-keys.js';
+import { LimitedBus } from '../bus/limited-bus.js';
 import { type RefusalReason, SignedBus } from '../bus/signed-bus.js';
 import { BusProgress } from '../replies/progress-bus.js';
 import { QueueKeys } from '../seal/queue-keys.js';
 import { SealedReplyLink } from '../seal/sealed-reply-link.js';
 import { settlesWithin } from './store-call.js';
-import type { Store, StoreOptions } from './store.js';
+import type { MessageOrigin, Store, StoreOptions } from './store.js';
 import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from '../transport.js';
 
 /** How long pending messages may take to send when the process stops, in ms. */
@@ -53,8 +54,9 @@ export class BullTransport implements QueueTransport {
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
     this.keys = new QueueKeys(options.sealKeys ?? []);
-    this.claims = new ClaimBus(store.bus, this.keys);
-    this.bus = this.openBus(options);
+    const limited = new LimitedBus(store.bus, clock);
+    this.claims = new ClaimBus(limited, this.keys);
+    this.bus = this.openBus(limited, options);
     const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
     const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
     const replyLink = new SealedReplyLink(store.replyLink, this.keys);
@@ -63,15 +65,16 @@ export class BullTransport implements QueueTransport {
     this.cancelBus = new BusCancels(this.bus);
     this.membership = new BusMembership(this.bus, clock, options.membership ?? defaultMembershipTiming);
     if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
-    this.progress = new BusProgress(store.bus, clock, this.keys);
+    this.progress = new BusProgress(limited, clock, this.keys);
     this.placements = new BusPlacements(this.bus, clock);
     this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
   }
 
-  private openBus({ sealKeys = [], namespace }: Pick<TransportOptions, 'sealKeys' | 'namespace'>): SignedBus {
+  private openBus(bus: LimitedBus, { sealKeys = [], namespace }: StoreOptions & TransportOptions): SignedBus {
     const keys = new BusKeys(sealKeys, this.clock);
     if (!keys.isEmpty && !keys.canVerifySignatures) this.warn(withoutBusKey);
-    return new SignedBus(this.store.bus, { keys, namespace, clock: this.clock, warn: this.warn });
+    const onRefused = (channel: string, origin: MessageOrigin) => bus.noteRefusal(channel, origin);
+    return new SignedBus(bus, { keys, namespace, clock: this.clock, warn: this.warn, onRefused });
   }
 
   private openStickyAssigner(affinity: AffinityOptions): StickyAssigner {

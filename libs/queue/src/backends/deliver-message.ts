@@ -1,15 +1,17 @@
+import type { MessageListener, MessageOrigin } from './store.js';
+
 /**
  * Passes a message of the bus to its listeners. Its sender may be a worker that does as it likes: what a listener cannot
  * read must not end this process, nor keep the message from the other listeners.
  */
 export function deliverMessage(
-  text: string,
-  listeners: Iterable<(text: string) => void>,
+  { text, origin }: { text: string; origin: MessageOrigin },
+  listeners: Iterable<MessageListener>,
   onUnreadable: (error: unknown) => void,
 ): void {
   for (const listener of listeners) {
     try {
-      listener(text);
+      listener(text, origin);
     } catch (error) {
       onUnreadable(error);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MessageBus } from '../backends/store.js';
+import type { MessageBus, MessageListener } from '../backends/store.js';
 import { BusMembership } from '../heartbeats/cluster-membership.js';
 import type { Heartbeat } from '../heartbeats/heartbeat.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
@@ -16,7 +16,7 @@ const timing = { heartbeatMs: 60_000, lostAfterMs: 240_000 };
 /** A store whose messages reach every process; a test may read and send them as they are. */
 class Wire {
   readonly seen: { channel: string; message: string }[] = [];
-  private readonly listeners: { channel: string; listener: (message: string) => void }[] = [];
+  private readonly listeners: { channel: string; listener: MessageListener }[] = [];
 
   readonly bus: MessageBus = {
     publish: async (channel, message) => this.send(channel, message),
@@ -24,13 +24,14 @@ class Wire {
       this.listeners.push({ channel, listener });
       return () => undefined;
     },
+    onDropped: () => undefined,
     isConnected: () => true,
     onReconnect: () => () => undefined,
   };
 
   send(channel: string, message: string): void {
     this.seen.push({ channel, message });
-    for (const each of this.listeners) if (each.channel === channel) each.listener(message);
+    for (const each of this.listeners) if (each.channel === channel) each.listener(message, null);
   }
 
   last(channel: string): string {

@@ -1,15 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '#common';
-import type { MessageBus } from '../backends/store.js';
+import { type MessageBus, type MessageOrigin, unknownOrigin } from '../backends/store.js';
 import type { BusKeys } from './bus-keys.js';
 import { MessageHistory } from './message-history.js';
 
 const prefix = 's1 ';
 
+/** Of messages whose signature is one of the installation: the header names no models. */
+const installationPrefix = `${prefix}[null,`;
+
 /** Interval within which one kind of refusal is logged once, in ms. */
 const warnEveryMs = 60_000;
 
-export const refusalReasons = ['unsigned', 'forged', 'stale', 'replayed', 'crowded', 'outside-scope'] as const;
+export const refusalReasons = [
+  'unsigned',
+  'forged',
+  'stale',
+  'replayed',
+  'crowded',
+  'outside-scope',
+  'too-large',
+  'flood',
+] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
 /** Who sent a message. */
@@ -19,10 +31,16 @@ export interface BusSender {
   /** The models for which it may speak; null: for the installation. */
   readonly models: readonly string[] | null;
   readonly isSelf: boolean;
+  readonly origin: MessageOrigin;
 }
 
 /** The bus without signatures: keys are missing, here or everywhere. */
-const unverified: BusSender = { id: null, models: null, isSelf: false };
+const unverified = { id: null, models: null, isSelf: false } as const;
+
+interface ReadMessage {
+  text: string;
+  sender: BusSender;
+}
 
 /** Header of a message, as JSON: models, sender, number, time, proof. The text follows in the next line. */
 type Header = [models: readonly string[] | null, sender: string, number: number, sentAtMs: number, proof: string];
@@ -46,8 +64,12 @@ export class SignedBus {
       readonly namespace: string;
       readonly clock: Clock;
       readonly warn: (message: string) => void;
+      /** Called for each message that is refused. */
+      readonly onRefused?: (channel: string, origin: MessageOrigin) => void;
     },
-  ) {}
+  ) {
+    bus.onDropped((channel, reason, origin) => void this.count(channel, reason, { models: null, origin }));
+  }
 
   /** Messages that were dropped, by reason. */
   get refused(): ReadonlyMap<RefusalReason, number> {
@@ -65,8 +87,8 @@ export class SignedBus {
 
   /** Takes one listener for each channel: a message counts once. */
   async subscribe(channel: string, listener: (text: string, sender: BusSender) => void): Promise<() => void> {
-    return await this.bus.subscribe(channel, (message) => {
-      const read = this.read(channel, message);
+    return await this.bus.subscribe(channel, (message, origin) => {
+      const read = this.read(channel, message, origin);
       if (read !== null) listener(read.text, read.sender);
     });
   }
@@ -81,7 +103,7 @@ export class SignedBus {
 
   /** Counts a message that was dropped because its sender may not send it. */
   refuse(channel: string, sender: BusSender): void {
-    this.count(channel, 'outside-scope', sender.models);
+    this.count(channel, 'outside-scope', sender);
   }
 
   private sign(channel: string, text: string): string {
@@ -92,43 +114,60 @@ export class SignedBus {
     return `${prefix}${JSON.stringify(header)}\n${text}`;
   }
 
-  private read(channel: string, message: string): { text: string; sender: BusSender } | null {
+  private read(channel: string, message: string, origin: MessageOrigin): ReadMessage | null {
     const { keys } = this.options;
     const end = message.startsWith(prefix) ? message.indexOf('\n') : -1;
-    if (keys.isEmpty || !keys.canVerifySignatures) return { text: message.slice(end + 1), sender: unverified };
+    if (keys.isEmpty || !keys.canVerifySignatures)
+      return { text: message.slice(end + 1), sender: { ...unverified, origin } };
     const header = end < 0 ? null : readHeader(message.slice(prefix.length, end));
-    if (header === null) return this.count(channel, 'unsigned', null);
-    return this.verify(channel, header, message.slice(end + 1));
+    if (header === null) return this.count(channel, 'unsigned', { models: null, origin });
+    return this.verify(channel, header, { text: message.slice(end + 1), origin });
   }
 
-  private verify(channel: string, header: Header, text: string): { text: string; sender: BusSender } | null {
+  private verify(
+    channel: string,
+    header: Header,
+    { text, origin }: { text: string; origin: MessageOrigin },
+  ): ReadMessage | null {
     const { keys, clock } = this.options;
     const [models, senderId, number, sentAtMs, proof] = header;
     const verification = keys.verify(models, this.bytesOf(channel, [models, senderId, number, sentAtMs], text), proof);
     // Workers of other pools are no concern of this one.
     if (verification === 'foreign') return null;
-    if (verification === 'forged') return this.count(channel, 'forged', null);
+    if (verification === 'forged') return this.count(channel, 'forged', { models: null, origin });
     const id = `${senderId} ${models === null ? '' : JSON.stringify(models)}`;
     const owner = models?.[0] ?? null;
     const refusal = this.history.refusalOf({ senderId: id, owner, number, sentAtMs }, clock.nowMs());
-    if (refusal !== null) return this.count(channel, refusal, models);
-    return { text, sender: { id, models, isSelf: senderId === this.id && isSame(models, keys.models) } };
+    if (refusal !== null) return this.count(channel, refusal, { models, origin });
+    const isSelf = senderId === this.id && isSame(models, keys.models);
+    return { text, sender: { id, models, isSelf, origin } };
   }
 
   private bytesOf(channel: string, stamp: readonly unknown[], text: string): Buffer {
     return Buffer.from(JSON.stringify([this.options.namespace, channel, ...stamp, text]));
   }
 
-  private count(channel: string, reason: RefusalReason, models: readonly string[] | null): null {
+  private count(
+    channel: string,
+    reason: RefusalReason,
+    { models, origin }: Pick<BusSender, 'models' | 'origin'>,
+  ): null {
     this.counts.set(reason, (this.counts.get(reason) ?? 0) + 1);
+    if (reason !== 'flood') this.options.onRefused?.(channel, origin);
     const nowMs = this.options.clock.monotonicMs();
     const name = `${channel} ${reason}`;
     if (nowMs - (this.warnedAtMs.get(name) ?? -Infinity) < warnEveryMs) return null;
     this.warnedAtMs.set(name, nowMs);
-    const origin = models === null ? '' : `, from a process with the keys of ${models.join(', ').slice(0, 200)}`;
-    this.options.warn(`A message on the bus was refused (${channel}, ${reason}${origin}): see docs/security.md.`);
+    const pool = origin === null || origin === unknownOrigin ? '' : `, from the pool ${origin}`;
+    const keys = models === null ? '' : `, from a process with the keys of ${models.join(', ').slice(0, 200)}`;
+    this.options.warn(`A message on the bus was refused (${channel}, ${reason}${pool}${keys}): see docs/security.md.`);
     return null;
   }
+}
+
+/** How long a message may take to verify, in multiples of one of a worker of a pool. */
+export function verificationCost(message: string): number {
+  return message.startsWith(installationPrefix) ? 5 : 1;
 }
 
 /** Returns null for what no process of ours sends. */

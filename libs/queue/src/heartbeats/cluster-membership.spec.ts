@@ -19,6 +19,7 @@ class Wire {
       return () => undefined;
     },
     onReconnect: () => () => undefined,
+    onDropped: () => undefined,
     isConnected: () => true,
   } as unknown as MessageBus;
 

@@ -63,7 +63,7 @@ export class LinkedReplyChannel implements ReplyChannel {
       accepts: (scope) => this.subscribers.has(scope),
       onMessage: (text, scope) => {
         const frame = decodeFrame(text);
-        if (frame !== null) this.subscribers.get(scope)?.receive(frame);
+        if (frame !== null) this.subscribers.get(scope)?.receive(frame, text.length);
       },
       onLost: () => void this.askAgain(),
     });

@@ -18,6 +18,9 @@ export interface Frame {
   parts: FramePart[];
 }
 
+/** Ids of requests have some 40 characters, those of senders and streams fewer. */
+const maxNameLength = 200;
+
 type WirePart = [requestId: string, stream: string, first: number, events: ReplyEvent[]];
 type WireFrame = [sender: string, number: number, parts: WirePart[]];
 
@@ -31,7 +34,7 @@ export function decodeFrame(text: string): Frame | null {
   const value = parsed(text);
   if (!Array.isArray(value)) return null;
   const [sender, number, wire] = value as Partial<WireFrame>;
-  if (typeof sender !== 'string' || !isNumber(number) || !Array.isArray(wire) || !wire.every(isWirePart)) return null;
+  if (!isName(sender) || !isNumber(number) || !Array.isArray(wire) || !wire.every(isWirePart)) return null;
   const parts = wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
   return { sender, number, parts };
 }
@@ -48,12 +51,17 @@ function isWirePart(part: unknown): part is WirePart {
   if (!Array.isArray(part)) return false;
   const [requestId, stream, first, events] = part as Partial<WirePart>;
   return (
-    typeof requestId === 'string' &&
-    typeof stream === 'string' &&
+    isName(requestId) &&
+    isName(stream) &&
     isNumber(first) &&
     Array.isArray(events) &&
     events.every((event: ReplyEvent | null) => typeof event?.type === 'string')
   );
+}
+
+/** Names are remembered. */
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= maxNameLength;
 }
 
 function isNumber(value: unknown): value is number {

@@ -31,7 +31,7 @@ describe('reply subscriber', () => {
           (part) => seen.push(part.requestId),
           () => undefined,
         );
-        for (const each of frames) subscriber.receive(each);
+        for (const each of frames) subscriber.receive(each, 100);
         const ofSender = (sender: string) => seen.filter((requestId) => requestId.startsWith(sender));
         expect(ofSender('l')).toEqual(Array.from({ length: left }, (_value, number) => `l${number}`));
         expect(ofSender('r')).toEqual(Array.from({ length: right }, (_value, number) => `r${number}`));
@@ -50,11 +50,32 @@ describe('reply subscriber', () => {
         asked += 1;
       },
     );
-    for (const number of [0, 2, 3]) subscriber.receive(frame('s', number));
+    for (const number of [0, 2, 3]) subscriber.receive(frame('s', number), 100);
     expect({ seen, asked }).toEqual({ seen: ['s0'], asked: 1 });
     vi.runAllTimers();
-    subscriber.receive(frame('s', 1));
-    subscriber.receive(frame('s', 4));
+    subscriber.receive(frame('s', 1), 100);
+    subscriber.receive(frame('s', 4), 100);
     expect(seen).toEqual(['s0', 's2', 's3', 's4']);
+  });
+
+  it('keeps no more than 16 MiB of messages that wait, at the cost of who sent most', () => {
+    const [seen, million]: [string[], number] = [[], 1_000_000];
+    const subscriber = new ReplySubscriber(
+      (part) => seen.push(part.requestId),
+      () => undefined,
+    );
+    subscriber.receive(frame('honest', 1), million);
+    for (const name of ['a', 'b']) {
+      for (let number = 1; number <= 12; number += 1) subscriber.receive(frame(name, number), million);
+    }
+    const given = seen.length;
+    expect(given).toBeGreaterThanOrEqual(8);
+    expect(seen.filter((requestId) => requestId.startsWith('honest'))).toEqual([]);
+    subscriber.receive(frame('honest', 0), million);
+    expect(seen.slice(given)).toEqual(['honest0', 'honest1']);
+    // Small ones count for more than their text.
+    for (let number = 2; number <= 60_000; number += 1) subscriber.receive(frame('many', number), 1);
+    expect(seen.length).toBeGreaterThan(30_000);
+    subscriber.close();
   });
 });

@@ -6,12 +6,13 @@ import { startPostgres, type TestPostgres } from '#test/postgres';
 import { createTransport } from '../backends/create-transport.js';
 import { PoolSessionGuard } from '../backends/postgres/pool-session-guard.js';
 import { pause } from '../backends/store-call.js';
-import { done, echoJob, membership, settled, until } from '../conformance/echo-job.conformance.js';
+import { done, echoJob, heartbeat, membership, settled, until } from '../conformance/echo-job.conformance.js';
 import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
 import { describeJobs } from '../conformance/jobs.conformance.js';
 import { startPoolStore } from '../conformance/pool-store.conformance.js';
 import { describeTransport } from '../transport.conformance.js';
 import type { QueueTransport, TransportOptions } from '../transport.js';
+import { poolKeys } from './pool-keys.js';
 import { ensurePostgresPoolRole } from './postgres-pool-role.js';
 
 const role = (modelIds: string[], namespace = 'pools') => ({
@@ -177,13 +178,32 @@ describe('the PostgreSQL role of a pool', () => {
     expect(await api.results.pending()).toEqual({ postponed: [], underWay: [] });
   });
 
+  it('is heard as that pool alone, and keeps nobody from hearing the others', async () => {
+    const api = await open('api');
+    const [loud, quiet] = await Promise.all(
+      ['loud', 'quiet'].map(async (model) => ensurePostgresPoolRole(server, role([model]))),
+    );
+    const client = await connect(loud?.url ?? '');
+    const flood = () =>
+      client.query(`SELECT pg_notify('pools_heartbeat', 'x.' || n || '.0/1:s1 [null,"x",1,1,"AAAA"]' || chr(10) || n)
+        FROM generate_series(1, 8000) AS n`);
+    await flood();
+    const worker = await open('worker', { url: quiet?.url, sealKeys: poolKeys([sealKey], ['quiet']) });
+    await worker.membership.join(() => heartbeat('quiet-worker', null));
+    await until(async () => {
+      await flood();
+      return api.membership.list().some(({ processId }) => processId === 'quiet-worker');
+    });
+    expect(api.refusedMessages.get('flood')).toBeGreaterThan(1_000);
+  });
+
   describe('that holds up others', () => {
     /** A session that ignores its own end. */
     const holding = async (url: string, statements: string[]) => {
       const client = await connect(url);
       const ended = new Promise<void>((resolve) => client.on('error', () => undefined).once('end', resolve));
       for (const statement of statements) await client.query(statement);
-      return ended;
+      return { ended };
     };
     const guarded = async () => {
       const warnings: string[] = [];
@@ -200,11 +220,11 @@ describe('the PostgreSQL role of a pool', () => {
       const { url } = await ensurePostgresPoolRole(server, role(['tiny-1.5']));
       const api = await open('api');
       const { ops } = await guarded();
-      const ended = holding(url, statements);
+      const { ended } = await holding(url, statements);
       const enqueued = until(async () =>
         settled(api.producer.enqueue(echoJob(), envelopeFor(api, { modelId: 'victim', replyTo: null }))),
       );
-      await Promise.all([ended.then((end) => end), enqueued]);
+      await Promise.all([ended, enqueued]);
       await until(() => ops.poolSessions.get(new URL(url).username)?.ended === 1);
     });
 
@@ -213,11 +233,11 @@ describe('the PostgreSQL role of a pool', () => {
       const { url } = await ensurePostgresPoolRole(server, wanted);
       const { ops, warnings } = await guarded();
       const refusal = async () => {
-        for (;;) await holding(url, ['SELECT pg_advisory_lock(2)']);
+        for (;;) await (await holding(url, ['SELECT pg_advisory_lock(2)'])).ended;
       };
       await expect(refusal()).rejects.toThrow(/not permitted to log in|terminating|Connection terminated/);
       await until(() => warnings.some((message) => message.includes('is locked out')));
-      expect(ops.poolSessions.get(new URL(url).username)).toEqual({ ended: 10, lockedOut: 1 });
+      expect(ops.poolSessions.get(new URL(url).username)).toEqual({ ended: 5, lockedOut: 1 });
       await expect(connect(url)).rejects.toThrow('not permitted to log in');
       await ensurePostgresPoolRole(server, wanted);
       await connect(url);

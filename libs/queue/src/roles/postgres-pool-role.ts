@@ -3,7 +3,7 @@ import pg from 'pg';
 import { PlatformError } from '#common';
 import { queueSchema, SharedPostgresConnection } from '../backends/postgres/shared-connection.js';
 import { jobResultQueueName } from '../jobs/job-result-queue.js';
-import { type PoolRole, queuesOf, withUser } from './pool-role.js';
+import { poolRolePrefix, type PoolRole, queuesOf, withUser } from './pool-role.js';
 
 /** Identifiers are cut off at 63 bytes: a hash keeps pools apart whose names begin alike. */
 const poolNameLength = 16;
@@ -47,7 +47,7 @@ const ownQueues: readonly TableRight[] = [
 /** Roles belong to the whole server, whose databases may hold pools of the same name. */
 export function poolRoleName({ namespace, pool, database }: Record<'namespace' | 'pool' | 'database', string>): string {
   const hash = createHash('sha256').update(`${database}\0${pool}`).digest('hex').slice(0, 8);
-  return `${namespace}_pool_${pool.slice(0, poolNameLength)}_${hash}`;
+  return `${poolRolePrefix(namespace)}${pool.slice(0, poolNameLength)}_${hash}`;
 }
 
 /** Returns the statements that give a role the queues of its models, and take all others from it. */

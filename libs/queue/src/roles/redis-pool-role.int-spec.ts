@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { redisAvailable, startRedis } from '#test/redis';
 import { createTransport } from '../backends/create-transport.js';
-import { done, echoJob, membership, readAll, until, delta } from '../conformance/echo-job.conformance.js';
+import { done, echoJob, heartbeat, membership, readAll, until, delta } from '../conformance/echo-job.conformance.js';
 import { envelopeFor, sealKey } from '../conformance/fixture.conformance.js';
 import type { QueueTransport, TransportOptions } from '../transport.js';
 import { poolKeys } from './pool-keys.js';
@@ -104,6 +104,30 @@ describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
       );
     }
     expect(await connect(server.url).exists(job)).toBe(1);
+  });
+
+  it('sends on the bus under the name of its pool alone, and keeps nobody from hearing the others', async () => {
+    const api = await open('api');
+    const roles = { loud: role(['loud']), quiet: role(['quiet']) };
+    const { url } = await ensureRedisPoolRole(server.url, roles.loud);
+    const quiet = await ensureRedisPoolRole(server.url, roles.quiet);
+    const client = connect(url);
+    for (const channel of ['pools:bus:heartbeat', `pools:pool-bus:${roles.quiet.pool}:heartbeat`]) {
+      await expect(client.publish(channel, 'x'), channel).rejects.toThrow('NOPERM');
+    }
+    const listener = connect(url);
+    await expect(listener.psubscribe('pools:pool-bus:*:heartbeat')).rejects.toThrow('NOPERM');
+    const junk = `s1 ${JSON.stringify([null, 'x', 1, Date.now(), 'AAAA'])}\n{}`;
+    const flood = client.pipeline();
+    for (let count = 0; count < 8_000; count += 1) flood.publish(`pools:pool-bus:${roles.loud.pool}:heartbeat`, junk);
+    await flood.exec();
+    const worker = await open('worker', { url: quiet.url, sealKeys: poolKeys([sealKey], ['quiet']) });
+    await worker.membership.join(() => heartbeat('quiet-worker', null));
+    await api.membership.join(() => heartbeat('api', api.replies.address));
+    await until(() => api.membership.list().some(({ processId }) => processId === 'quiet-worker'));
+    await until(() => worker.membership.list().some(({ processId }) => processId === 'api'));
+    await until(() => (api.refusedMessages.get('flood') ?? 0) > 1_000);
+    expect(worker.refusedMessages.get('forged')).toBe(0);
   });
 
   it('cannot open a job of another model, even with its bytes', async () => {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { PlatformError } from '#common';
 import { jobResultQueueName } from '../jobs/job-result-queue.js';
-import { type PoolRole, queuesOf, withUser } from './pool-role.js';
+import { poolChannels, type PoolRole, poolUserPrefix, queuesOf, withUser } from './pool-role.js';
 
 /** Servers before 7 cannot allow commands for some keys only. */
 const minimumMajorVersion = 7;
@@ -13,7 +13,7 @@ const reportingCommands = [
 ];
 
 export function poolUserName({ namespace, pool }: Pick<PoolRole, 'namespace' | 'pool'>): string {
-  return `${namespace}-pool-${pool}`;
+  return `${poolUserPrefix(namespace)}${pool}`;
 }
 
 /** Returns the URL of a pool's workers. */
@@ -27,7 +27,7 @@ export function poolUserRules(role: PoolRole): string[] {
   const queues = queuesOf(role, escaped);
   const reporting = reportingCommands.map((command) => `+${command}`).join(' ');
   return [
-    ...['reset', 'on', `>${password}`, 'resetchannels', `&${namespace}:bus:*`],
+    ...['reset', 'on', `>${password}`, 'resetchannels', `&${poolChannels(namespace)}${role.pool}:*`],
     ...queues.map((queue) => `~${namespace}:${queue}:*`),
     // Without the commands that show keys or change the server; `info` says how much memory is left.
     ...['+@all', '-@admin', '-@dangerous', '-scan', '-randomkey', '-pubsub', '-function', '-fcall', '-fcall_ro'],
@@ -35,6 +35,8 @@ export function poolUserRules(role: PoolRole): string[] {
     // Results are added and never read; replies are sent and never read.
     `(${reporting} ~${namespace}:${jobResultQueueName}:*)`,
     `(+xadd %W~${namespace}:reply:*)`,
+    // What api and ops send is heard.
+    `(+subscribe +unsubscribe &${namespace}:bus:*)`,
   ];
 }
 

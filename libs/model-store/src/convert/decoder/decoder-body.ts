@@ -3,7 +3,14 @@ import { encodeFloat16Array } from '#common';
 import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/index.js';
 import { weightNames, type DecoderShape, type LayerPart, type RotaryShape } from './decoder-shape.js';
 import { emitExperts } from './expert-layers.js';
-import { embeddingContent, emitLinear, vectorContent, type LinearFormat, type LinearLayer } from './linear-layer.js';
+import {
+  embeddingContent,
+  emitLinear,
+  type LinearFormat,
+  type LinearLayer,
+  vectorContent,
+  widestFormat,
+} from './linear-layer.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -11,8 +18,8 @@ export interface DecoderOptions {
   shape: DecoderShape;
   weights: WeightSource;
   linear: LinearFormat;
-  /** Format of the experts; default: as the other layers. */
-  experts?: LinearFormat;
+  /** Format of a single layer by its name; default: `linear`. */
+  formatOf?: (layer: string) => LinearFormat;
   /** Format of the output layer; default: as the other layers. */
   head?: LinearFormat;
   /** Type of the embedding table; half precision if linear layers are quantised. */
@@ -276,8 +283,14 @@ export class DecoderBody {
     return this.builder.contribNode(kind.endsWith('gelu-tanh') ? 'FastGelu' : 'Gelu', [input]);
   }
 
+  /** Returns the format of layers that are computed as one. */
+  formatOf(names: readonly string[]): LinearFormat {
+    const { linear, formatOf } = this.options;
+    return formatOf ? widestFormat(names.map(formatOf)) : linear;
+  }
+
   /** Adds a linear layer of the weights, with its bias. */
-  linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.options.linear): ValueName {
+  linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.formatOf([layer.name])): ValueName {
     const product = emitLinear(this.builder, this.options.weights, format, input, layer);
     if (!hasBias) return product;
     return this.builder.node('Add', [product, this.vector(weightNames.bias(layer.name), layer.outputs)]);

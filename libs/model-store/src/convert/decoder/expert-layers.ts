@@ -8,9 +8,11 @@ import type { WeightSource } from './weight-source.js';
 /** What experts need of the decoder around them. */
 export interface ExpertBody {
   readonly builder: GraphBuilder;
-  readonly options: { shape: DecoderShape; weights: WeightSource; linear: LinearFormat; experts?: LinearFormat };
+  readonly options: { shape: DecoderShape; weights: WeightSource };
+  /** Returns the format of layers that are computed as one. */
+  formatOf(names: readonly string[]): LinearFormat;
   /** Adds a linear layer of the weights, with its bias. */
-  linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format: LinearFormat): ValueName;
+  linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format?: LinearFormat): ValueName;
   /** Adds the activation of the gate, times the other half. */
   gated(gate: ValueName, up: ValueName): ValueName;
 }
@@ -60,7 +62,7 @@ function emitSharedExpert(body: ExpertBody, layer: number, input: ValueName, { s
   const { builder, options } = body;
   const { hiddenSize } = options.shape;
   const linear = (part: LayerPart, source: ValueName, inputs: number, outputs: number) =>
-    body.linear(source, { name: weightNames.layer(layer, part), inputs, outputs }, false, options.linear);
+    body.linear(source, { name: weightNames.layer(layer, part), inputs, outputs }, false);
   const inner = body.gated(
     linear('shared_gate', input, hiddenSize, size),
     linear('shared_up', input, hiddenSize, size),
@@ -121,7 +123,7 @@ function emitExpertLayers(body: ExpertBody, layer: number, layers: ExpertLayers)
   const { routes, input, experts, parts, inputs, rows } = layers;
   const names = parts.map((part) => weightNames.layer(layer, part));
   const label = names.join('+');
-  const linear = options.experts ?? options.linear;
+  const linear = body.formatOf(names);
   // Tokens are quantised once for all experts: the runtime's maximum of an empty matrix has the wrong shape.
   const quantized = linear.kind === 'channels' ? quantizeTokens(builder, input) : null;
   const pieces = Array.from({ length: experts.count }, () => builder.freshName('expert_input'));

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { bytesOf, type GraphBuilder, type TensorContent, type ValueName } from '../../onnx/index.js';
 import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
@@ -15,6 +16,16 @@ const bandValues = 1 << 26;
 /** Storage of linear layers: floats, integers with a scale per output channel, or with one per block. */
 export type LinearFormat =
   { kind: 'float32' } | { kind: 'float16' } | { kind: 'channels' } | ({ kind: 'blocks' } & BlockFormat);
+
+/** Returns the narrowest format that holds the values of all: the same, or one that none of them needs alone. */
+export function widestFormat(formats: readonly LinearFormat[]): LinearFormat {
+  const [first, ...others] = formats;
+  if (first === undefined) throw new Error('There are no formats.');
+  if (others.every((other) => isDeepStrictEqual(other, first))) return first;
+  const blocks = formats.flatMap((format) => (format.kind === 'blocks' ? [format.blockSize] : []));
+  if (blocks.length < formats.length) return { kind: 'float32' };
+  return { kind: 'blocks', bits: 8, blockSize: Math.min(...blocks) as BlockFormat['blockSize'] };
+}
 
 /** Adds `input × weightᵀ` to the graph. */
 export function emitLinear(

@@ -60,6 +60,11 @@ export class SourceDecoder implements WeightSource {
     return halfSplitRows({ columns: 1, headSize, rotated: rotary.dimensions, read }, 0, values.length);
   }
 
+  /** Returns the name of the tensor of the source that a weight is part of. */
+  tensorOf(name: string): string {
+    return this.slices.find(name).tensor;
+  }
+
   packed(name: string): PackedLayer | null {
     const { tensor, from } = this.slices.find(name);
     const { packed } = this.tensor(tensor);

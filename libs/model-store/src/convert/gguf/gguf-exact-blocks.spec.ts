@@ -1,15 +1,16 @@
-import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { openSplitRunner } from '#test/tiny-models/graph-runner';
-import { type GgufPart, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
+import { quantizedGguf, randomBlocks } from '#test/tiny-models/quantized-gguf';
+import { type GgufPart, splitGguf } from '#test/tiny-models/gguf-parts';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
-import { memoryAccess, readOnnxModel } from '../../onnx/index.js';
+import { decodeNode, memoryAccess, readOnnxModel } from '../../onnx/index.js';
 import type { ConversionOptions } from '../conversion.js';
 import { convertGguf } from '../gguf.converter.js';
+import { widestFormat } from '../decoder/linear-layer.js';
 import { quantizeRows, type BlockFormat } from '../decoder/quantize-blocks.js';
 import { dequantize } from './gguf-dequantize.js';
 import { ggufTypes, type GgufType } from './gguf-types.js';
@@ -20,40 +21,12 @@ const tiny = tinyDecoder('llama', 1);
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'gguf-blocks-'))));
 afterAll(() => rm(folder, { recursive: true }));
 
-function typeNumber(name: string): number {
-  const [found] = [...ggufTypes].find(([, type]) => type.name === name) ?? [];
-  if (found === undefined) throw new Error(`${name} is not in the table.`);
-  return found;
-}
-
-/** Offset of the upper byte of the scale in a block; its exponent is bounded. */
-const scaleBytes: Record<string, number> = { Q6_K: 209, Q3_K: 109, IQ1_M: 55, TQ1_0: 53, TQ2_0: 65 };
-
-function randomBlocks(seed: string, type: GgufType, values: number): Buffer {
-  const bytes = Buffer.alloc((values / type.values) * type.bytes);
-  for (let from = 0; from < bytes.length; from += 32) {
-    createHash('sha256').update(`${seed} ${from}`).digest().copy(bytes, from);
-  }
-  for (let from = 0; from < bytes.length; from += type.bytes) {
-    const scale = from + (scaleBytes[type.name] ?? (type.name === 'MXFP4' ? 0 : 1));
-    bytes[scale] = type.name === 'MXFP4' ? 120 : ((bytes[scale] ?? 0) & 0x83) | 0x24;
-  }
-  return bytes;
-}
-
-/** The tiny model with random blocks of the type as its matrices; of 256 columns for types with long blocks. */
-async function quantizedFile(name: string): Promise<{ file: Buffer; matrices: GgufPart[] }> {
-  const number = typeNumber(name);
-  const type = ggufTypes.get(number) as GgufType;
-  const { metadata, tensors } = splitGguf(await ggufFile(tiny));
-  const matrices = tensors.filter(
-    ({ dimensions }) => dimensions.length === 2 && (dimensions[0] ?? 0) % type.values === 0,
-  );
-  for (const matrix of matrices) {
-    const values = matrix.dimensions.reduce((product, size) => product * size, 1);
-    Object.assign(matrix, { type: number, data: randomBlocks(matrix.name, type, values) });
-  }
-  return { file: joinGguf({ metadata, tensors }), matrices };
+/** The tiny model with random blocks of the types. */
+async function quantizedFile(
+  typeOf: (tensor: string) => string | undefined,
+): Promise<{ file: Buffer; tensors: GgufPart[] }> {
+  const file = quantizedGguf(await ggufFile(tiny), ggufTypes, typeOf);
+  return { file, tensors: splitGguf(file).tensors };
 }
 
 async function convert(file: Buffer, options: ConversionOptions): Promise<{ path: string; converter: string }> {
@@ -63,6 +36,15 @@ async function convert(file: Buffer, options: ConversionOptions): Promise<{ path
   await writeFile(join(inputFolder, 'tiny.gguf'), file);
   const { converter } = await convertGguf({ inputFolder, outputFolder, options });
   return { path: join(outputFolder, 'model.onnx'), converter };
+}
+
+/** Bits of the linear layers in a converted graph, or their floats, by name. */
+async function formatsOf(path: string): Promise<Map<string, number | string>> {
+  const { nodes } = await readOnnxModel(memoryAccess(await readFile(path)));
+  const products = (await Promise.all(nodes.map(decodeNode))).filter(({ operator }) => operator.startsWith('MatMul'));
+  return new Map(
+    products.map(({ inputs, integers }) => [(inputs[1] ?? '').replace('.codes', ''), integers['bits'] ?? 'float32']),
+  );
 }
 
 /** Values of a linear layer in a converted graph, as MatMulNBits computes them. */
@@ -100,10 +82,10 @@ describe('convertGguf', () => {
     ['MXFP4', 'int8', 32],
     ['Q4_0', 'int4', 16],
   ] as const)('keeps the blocks of %s in %s blocks of %i to the bit', async (name, weights, blockSize) => {
-    const { file, matrices } = await quantizedFile(name);
+    const { file, tensors } = await quantizedFile(() => name);
     const { path } = await convert(file, { weights, blockSize });
     for (const [graph, gguf] of layers) {
-      const { type, data } = matrices.find((matrix) => matrix.name === gguf) as GgufPart;
+      const { type, data } = tensors.find((tensor) => tensor.name === gguf) as GgufPart;
       const expected = dequantize(ggufTypes.get(type) as GgufType, Uint8Array.from(data));
       const values = await graphValues(path, graph, { bits: weights === 'int4' ? 4 : 8, blockSize });
       expect(Buffer.from(values.buffer).equals(Buffer.from(expected.map((value) => value + 0).buffer))).toBe(true);
@@ -112,6 +94,50 @@ describe('convertGguf', () => {
     const { logits } = await runner.append([300, 17, 400]);
     await runner.release();
     expect(logits.every(Number.isFinite)).toBe(true);
+  });
+
+  it('stores each layer in the precision of its own tensor', async () => {
+    const types: Record<string, string> = {
+      attn_v: 'Q8_0',
+      ffn_down: 'Q5_0',
+      ffn_gate: 'Q4_0',
+      attn_q: 'Q4_0',
+      output: 'Q4_0',
+    };
+    const { file } = await quantizedFile((name) => types[name.split('.').at(-2) ?? '']);
+    const { path, converter } = await convert(file, {});
+    expect(converter).toBe('gguf/5 stored blockSize=32 head=stored');
+    const formats = await formatsOf(path);
+    const layer = { query: 4, key: 'float32', value: 8, gate: 4, up: 'float32', down: 8 };
+    for (const index of [0, 1]) {
+      const found = Object.keys(layer).map((part) => [part, formats.get(`layers.${index}.${part}`)]);
+      expect(Object.fromEntries(found)).toEqual(layer);
+    }
+    expect(formats.get('head')).toBe(4);
+  });
+
+  it('gives the output layer 8 bits where 4 would round it', async () => {
+    const { file } = await quantizedFile((name) => (name === 'output.weight' ? 'IQ4_NL' : 'Q4_0'));
+    expect((await formatsOf((await convert(file, {})).path)).get('head')).toBe(8);
+    const { path } = await convert(file, { headWeights: 'int4' });
+    expect((await formatsOf(path)).get('head')).toBe(4);
+  });
+
+  it('stores all layers in one precision on request', async () => {
+    const { file } = await quantizedFile((name) => (name.includes('attn_v') ? 'Q8_0' : 'Q4_0'));
+    const formats = await formatsOf((await convert(file, { weights: 'int4' })).path);
+    expect(formats.get('layers.0.value')).toBe(4);
+  });
+});
+
+describe('widestFormat', () => {
+  const blocks = (bits: 4 | 8, blockSize: 16 | 32) => ({ kind: 'blocks', bits, blockSize }) as const;
+
+  it('is the format that layers share, and holds the values of those that share none', () => {
+    expect(widestFormat([blocks(4, 32), blocks(4, 32)])).toEqual(blocks(4, 32));
+    expect(widestFormat([blocks(4, 32), blocks(8, 32)])).toEqual(blocks(8, 32));
+    expect(widestFormat([blocks(8, 32), blocks(8, 16)])).toEqual(blocks(8, 16));
+    expect(widestFormat([blocks(4, 32), { kind: 'float32' }])).toEqual({ kind: 'float32' });
   });
 });
 

@@ -1,33 +1,58 @@
-import { linearFormat, type WeightFormat } from '../conversion-options.js';
+import { type BlockSize, linearFormat, type WeightFormat } from '../conversion-options.js';
+import type { LinearFormat } from '../decoder/linear-layer.js';
 import type { GgufHeader, GgufTensor, GgufType } from './gguf-types.js';
 
 /** Bits per weight up to which blocks of four and of eight bits lose next to nothing. */
-export const maxStoredBits = { int4: 5, int8: 9 } as const;
+const maxStoredBits = { int4: 5, int8: 9 } as const;
 
-/** The engine's format that has the precision of the file, on average over its matrices. */
-export function samePrecision(header: GgufHeader): WeightFormat {
-  const all = matrices(header);
-  const bytes = all.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  return formatOfBits((8 * bytes) / all.reduce((sum, tensor) => sum + valuesOf(tensor), 0));
+export function bitsPerWeight({ bytes, values }: GgufType): number {
+  return (8 * bytes) / values;
 }
 
-/** Returns the engine's format of the same precision as a type of `bits` bits per weight. */
-export function formatOfBits(bits: number): WeightFormat {
+/** Returns the engine's format of the same precision as a type. */
+export function precisionOf(type: GgufType): WeightFormat {
+  const bits = bitsPerWeight(type);
   if (bits <= maxStoredBits.int4) return 'int4';
   return bits <= maxStoredBits.int8 ? 'int8' : 'float32';
 }
 
-/** Whether layers of the format, in blocks of 32, hold values that the type does not have. */
-export function isRoundedAgain({ values, kept }: GgufType, weights: WeightFormat): boolean {
-  const format = linearFormat(weights, 32);
+/**
+ * Returns the format of a converted layer in the precision of its type: the type's own blocks if they have at least
+ * `blockSize` values.
+ */
+export function storedFormat(type: GgufType, blockSize: BlockSize): LinearFormat {
+  const format = linearFormat(precisionOf(type), blockSize);
+  if (format.kind !== 'blocks' || !type.kept) return format;
+  const { bits, blockSize: size } = type.kept;
+  return bits <= format.bits && size >= blockSize ? { kind: 'blocks', bits, blockSize: size } : format;
+}
+
+/** The same for the output layer, whose errors affect the probabilities directly: it has 8 bits if 4 would round. */
+export function storedHead(type: GgufType, blockSize: BlockSize): LinearFormat {
+  const format = storedFormat(type, blockSize);
+  const isNarrow = format.kind === 'blocks' && format.bits === 4;
+  return isNarrow && isRoundedAgain(type, format) ? linearFormat('int8', blockSize) : format;
+}
+
+/** The same for the embedding table, of which only rows are read. */
+export function storedEmbedding({ name }: GgufType): 'float32' | 'float16' {
+  return name === 'F32' || name === 'BF16' ? 'float32' : 'float16';
+}
+
+/** Whether layers of the format hold values that the type does not have. */
+export function isRoundedAgain({ values, kept }: GgufType, format: LinearFormat): boolean {
   if (values === 1 || format.kind === 'float32') return false;
   return format.kind !== 'blocks' || !kept || kept.bits > format.bits || kept.blockSize < format.blockSize;
 }
 
+/** The matrices of layers: all but embeddings and output layer. */
+export function layerMatrices(header: GgufHeader): GgufTensor[] {
+  return matrices(header).filter(({ name }) => name.startsWith('blk.'));
+}
+
 /** Types of the matrices of layers, by name. */
 export function layerTypes(header: GgufHeader): GgufType[] {
-  const layers = matrices(header).filter(({ name }) => name.startsWith('blk.'));
-  const types = new Set(layers.map(({ type }) => type));
+  const types = new Set(layerMatrices(header).map(({ type }) => type));
   return [...types].sort((left, right) => left.name.localeCompare(right.name));
 }
 

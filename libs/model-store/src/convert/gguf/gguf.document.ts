@@ -1,5 +1,5 @@
 import { wordRuleNames, wordRules } from '../tokenizer/word-rules.js';
-import { formatOfBits } from './gguf-precision.js';
+import { bitsPerWeight, precisionOf } from './gguf-precision.js';
 import { ggufTypes, type GgufType } from './gguf-types.js';
 
 /** Text of `docs/gguf.md`: the tables are those that the converter uses. */
@@ -11,9 +11,10 @@ architectures are on [their own page](model-architectures.md). Both tables are m
 
 ## Quantisations
 
-Every value is read to the bit as by the reference library of the format. The file's average decides the precision of a
-model, and so does a manifest whose converter has no \`weights\`: up to 5 bits per weight become \`int4\`, up to 9 \`int8\`,
-others \`float32\`.
+Every value is read to the bit as by the reference library of the format. Each layer has the precision of its own tensor:
+up to 5 bits per weight become \`int4\`, up to 9 \`int8\`, others \`float32\`. A Q4_K_M file, for example, has most layers in
+4 bits, and those that it stores as Q6_K in 8. \`--weights\` chooses one precision for all layers. In a manifest these are
+\`weights: stored\`, the default of the converter, and \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`.
 
 "Kept by" names the smallest format of a converted model that has every value of the type to the bit. Other formats of
 that row round a second time, as do all formats for types whose blocks have a minimum. \`blockSize: 16\` is an option of the
@@ -23,8 +24,9 @@ manifest's converter: exact for more types, but slower, in \`int4\` about four t
 | --- | --- | --- | --- |
 ${[...ggufTypes.values()].map(typeRow).join('\n')}
 
-The embedding table is stored in half precision, or in \`float32\` beside such weights. The output layer is \`int8\` where
-the others are \`int4\`. Tensors of other types are refused by name.
+The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is \`int8\` where
+\`int4\` would round it. Experts of a layer whose gate and up have different types are \`int8\`. Tensors of other types are
+refused by name.
 
 \`sluice models add\` names the types of a file that are rounded a second time. What that or another precision loses is
 measured with the same file added twice:
@@ -65,8 +67,8 @@ the reason; nothing is installed.
 }
 
 function typeRow(type: GgufType): string {
-  const bits = (8 * type.bytes) / type.values;
-  return `| ${type.name} | ${Number(bits.toFixed(4))} | \`${formatOfBits(bits)}\` | ${keptBy(type)} |`;
+  const bits = Number(bitsPerWeight(type).toFixed(4));
+  return `| ${type.name} | ${bits} | \`${precisionOf(type)}\` | ${keptBy(type)} |`;
 }
 
 function keptBy({ values, kept }: GgufType): string {

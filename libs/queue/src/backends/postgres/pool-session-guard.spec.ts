@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PoolSessionGuard } from './pool-session-guard.js';
 
 /** A guard that is connected already. */
@@ -12,6 +12,46 @@ function guardOf(query: (sql: string) => Promise<{ rows: object[] }>) {
   return { guard, end, warnings };
 }
 
+describe('a guard of sessions of pools', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** Each look finds what `find` returns; resolves to the times of the looks, and of the lock-out. */
+  const watch = async (find: () => object[], looks: number) => {
+    const [times, lockOuts]: [number[], number[]] = [[], []];
+    const { guard } = guardOf(async (sql) => {
+      if (sql.includes('pg_policies')) return { rows: [{ role: 'pool' }] };
+      if (sql.startsWith('ALTER ROLE')) lockOuts.push(performance.now());
+      if (!sql.includes('WITH sessions')) return { rows: [] };
+      times.push(performance.now());
+      return { rows: find() };
+    });
+    guard.start();
+    while (times.length < looks) await vi.advanceTimersByTimeAsync(50);
+    await guard.close();
+    return { pauses: times.slice(1).map((atMs, index) => Math.round(atMs - (times[index] ?? 0))), lockOuts };
+  };
+
+  it('looks again soon while a session keeps a transaction', async () => {
+    const found = [[], [{ role: 'pool', reason: null, ended: false }], []];
+    const { pauses, lockOuts } = await watch(() => found.shift() ?? [], 4);
+    expect({ pauses, lockOuts }).toEqual({ pauses: [1_000, 250, 1_000], lockOuts: [] });
+  });
+
+  it('counts the sessions that it ends at once as one time, and locks out at the fifth within a minute', async () => {
+    const sessions = Array.from({ length: 20 }, () => ({ role: 'pool', reason: 'others waited', ended: true }));
+    const { lockOuts } = await watch(() => sessions, 5);
+    expect(lockOuts).toHaveLength(1);
+  });
+
+  it('locks out a pool that stays below that and goes on for an hour', async () => {
+    let looks = 0;
+    const ended = [{ role: 'pool', reason: 'others waited', ended: true }];
+    const { lockOuts } = await watch(() => ((looks += 1) % 60 === 0 ? ended : []), 20 * 60 + 1);
+    expect(lockOuts).toHaveLength(1);
+  });
+});
+
 describe('a guard of sessions of pools that is closed', () => {
   afterEach(() => void vi.useRealTimers());
 
@@ -22,7 +62,7 @@ describe('a guard of sessions of pools that is closed', () => {
       statements.push(sql);
       if (statements.length === 1) return { rows: [{ role: 'pool' }] };
       closed = guard.close();
-      return { rows: Array.from({ length: 20 }, () => ({ role: 'pool', reason: 'others waited' })) };
+      return { rows: Array.from({ length: 20 }, () => ({ role: 'pool', reason: 'others waited', ended: true })) };
     });
     guard.start();
     await vi.waitUntil(() => closed !== undefined);

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { settlesWithin } from '../store-call.js';
 
-/** Pause between two looks, in ms: with pools, and without any. */
+/** Pause between two looks, in ms: with pools, while a session of one keeps a transaction, and without any. */
 const lookEveryMs = 1_000;
+const lookAgainMs = 250;
 const idleEveryMs = 30_000;
 
 /** How long a transaction of a pool may last, and one that others wait for, in s. Those of workers last milliseconds. */
@@ -12,9 +13,15 @@ const maxBlockingSeconds = 2;
 /** How long `close` waits for the look in progress, in ms: one statement alone may take 5 s. */
 const closeWithinMs = 2_000;
 
-/** A pool whose sessions were ended this often within the period may not connect again. */
-const endingsBeforeLockOut = 10;
-const periodMs = 60_000;
+/** A pool may not connect again when so many looks within a period found sessions to end: at once, or every now and then. */
+const lockOuts = [
+  { looks: 5, periodMs: 60_000 },
+  { looks: 20, periodMs: 3_600_000 },
+];
+const rememberedMs = Math.max(...lockOuts.map(({ periodMs }) => periodMs));
+
+/** A transaction that lasts as long may hold up others soon, in s. */
+const suspectSeconds = 0.2;
 
 /**
  * Roles may change their own time limits, so limits of a role stop nobody. Those who hold the lock of a table, an advisory lock
@@ -28,7 +35,7 @@ WITH sessions AS (
   SELECT holder.pid FROM sessions waiting, unnest(pg_blocking_pids(waiting.pid)) AS holder(pid)
    WHERE waiting.wait_event_type = 'Lock' AND NOT waiting.usename = ANY ($1)
 ), found AS (
-  SELECT pid, usename, CASE
+  SELECT pid, usename, open_seconds, CASE
            WHEN open_seconds > $2 THEN 'its transaction lasted too long'
            WHEN open_seconds > $3 AND pid IN (SELECT pid FROM blocking) THEN 'others waited for its transaction'
            WHEN state = 'idle' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)
@@ -36,7 +43,15 @@ WITH sessions AS (
          END AS reason
     FROM sessions WHERE usename = ANY ($1)
 )
-SELECT usename AS role, reason FROM found WHERE reason IS NOT NULL AND pg_terminate_backend(pid)`;
+SELECT usename AS role, reason, CASE WHEN reason IS NULL THEN false ELSE pg_terminate_backend(pid) END AS ended
+  FROM found WHERE reason IS NOT NULL OR open_seconds > $4`;
+
+interface FoundSession {
+  role: string;
+  /** Null: it is only looked at again soon. */
+  reason: string | null;
+  ended: boolean;
+}
 
 /** Sessions of a role that were ended, and how often the role was locked out. */
 export interface PoolSessionCounts {
@@ -90,7 +105,7 @@ export class PoolSessionGuard {
       const roles = this.isStopping() ? [] : await this.poolRoles(client);
       for (const role of roles) this.countsOf(role);
       if (roles.length === 0) pauseMs = idleEveryMs;
-      else if (!this.isStopping()) await this.endHarmful(client, roles);
+      else if (!this.isStopping() && (await this.endHarmful(client, roles))) pauseMs = lookAgainMs;
     } catch (error) {
       if (!this.isStopping()) this.options.warn('The sessions of pools cannot be watched.', error);
       this.drop();
@@ -135,22 +150,28 @@ export class PoolSessionGuard {
     return rows.map(({ role }) => role);
   }
 
-  private async endHarmful(client: pg.Client, roles: string[]): Promise<void> {
-    const values = [roles, maxTransactionSeconds, maxBlockingSeconds];
-    const { rows } = await client.query<{ role: string; reason: string }>(endSessions, values);
-    for (const { role, reason } of rows) {
-      if (this.isStopping()) break;
+  /** Resolves to whether to look again soon. */
+  private async endHarmful(client: pg.Client, roles: string[]): Promise<boolean> {
+    const values = [roles, maxTransactionSeconds, maxBlockingSeconds, suspectSeconds];
+    const { rows } = await client.query<FoundSession>(endSessions, values);
+    const ended = rows.filter((row) => row.ended);
+    for (const { role, reason } of this.isStopping() ? [] : ended) {
       this.countsOf(role).ended += 1;
       this.options.warn(`A session of the pool role ${role} was ended: ${reason}.`);
+    }
+    for (const role of new Set(ended.map((row) => row.role))) {
+      if (this.isStopping()) break;
       if (this.isRepeated(role)) await this.lockOut(client, role);
     }
+    return rows.length > 0;
   }
 
+  /** Counts looks: what makes the server slow for a moment may hold up many sessions at once. */
   private isRepeated(role: string): boolean {
     const now = performance.now();
-    const recent = [...(this.endings.get(role) ?? []).filter((atMs) => now - atMs < periodMs), now];
-    this.endings.set(role, recent);
-    return recent.length >= endingsBeforeLockOut;
+    const looks = [...(this.endings.get(role) ?? []).filter((atMs) => now - atMs < rememberedMs), now];
+    this.endings.set(role, looks);
+    return lockOuts.some((each) => looks.filter((atMs) => now - atMs < each.periodMs).length >= each.looks);
   }
 
   private async lockOut(client: pg.Client, role: string): Promise<void> {

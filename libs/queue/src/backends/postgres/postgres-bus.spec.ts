@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { PostgresBus } from './postgres-bus.js';
 import type { SharedPostgresConnection } from './shared-connection.js';
+import { toParts } from './text-parts.js';
 
 function setUp(failures: number) {
   const asked: string[] = [];
@@ -75,6 +76,49 @@ describe('PostgresBus', () => {
     await bus.subscribe('news', (text) => void seen.push(text));
     client.emit('notification', { channel: 'ns_news', payload: 'x.1.0/1:no json' });
     expect({ seen, warnings: errors.length }).toEqual({ seen: ['no json'], warnings: 1 });
+    bus.close();
+  });
+
+  it('collects no message that is too long, and reports it', async () => {
+    const client = Object.assign(new EventEmitter(), { query: async () => undefined });
+    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client });
+    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
+    const [dropped, seen]: [string[], number[]] = [[], []];
+    bus.onDropped((channel, reason) => void dropped.push(`${channel} ${reason}`));
+    await bus.subscribe('news', (text) => void seen.push(text.length));
+    await bus.subscribe('replies', (text) => void seen.push(text.length), 3_000_000);
+    const send = (channel: string, characters: number) => {
+      for (const payload of toParts('x', characters, 'a'.repeat(characters))) {
+        client.emit('notification', { channel: `ns_${channel}`, payload, processId: 1 });
+      }
+    };
+    for (const channel of ['news', 'replies'])
+      for (const length of [500_000, 2_000_000, 4_000_000]) send(channel, length);
+    expect({ dropped, seen }).toEqual({
+      dropped: ['news too-large', 'news too-large', 'replies too-large'],
+      seen: [500_000, 500_000, 2_000_000],
+    });
+    bus.close();
+  });
+
+  it('says whose session sent a message, as the server does', async () => {
+    const client = Object.assign(new EventEmitter(), { query: async () => undefined });
+    const rows = [
+      { pid: 1, role: 'sluice' },
+      { pid: 2, role: 'ns_pool_text_0a' },
+    ];
+    const pool = { query: async () => ({ rows }) };
+    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client, pool });
+    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
+    const seen: string[] = [];
+    await bus.subscribe('news', (text, origin) => void seen.push(`${text} ${origin}`));
+    const send = (processId: number) =>
+      client.emit('notification', { channel: 'ns_news', payload: `x.1.0/1:${processId}`, processId });
+    send(1);
+    await expect.poll(() => send(1) && seen.includes('1 null')).toBe(true);
+    send(2);
+    send(3);
+    expect(seen).toEqual(expect.arrayContaining(['1 ?', '2 ns_pool_text_0a', '3 ?']));
     bus.close();
   });
 

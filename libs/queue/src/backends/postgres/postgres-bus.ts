@@ -2,9 +2,11 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../store-call.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
-import type { MessageBus } from '../store.js';
+import type { DropListener, MessageBus, MessageListener } from '../store.js';
 import type { ListenClient, SharedPostgresConnection } from './shared-connection.js';
-import { PartCollector, toParts } from './text-parts.js';
+import { poolRolePrefix } from '../../roles/pool-role.js';
+import { SenderPools } from './sender-pools.js';
+import { PartCollector, tooLarge, toParts } from './text-parts.js';
 
 /** Interval between health checks of the listening connection, and their timeout, in ms. */
 const askEveryMs = 3_000;
@@ -13,9 +15,22 @@ const answerWithinMs = 4_000;
 /** Numbers of texts are random: a process that knew the next one could send parts of it first, and the text would be lost. */
 const maxTextNumber = 2 ** 47;
 
+/** Of one message. The largest are batches of vectors: 2,048 with 1,024 numbers each take some 45 MB. */
+const maxTextBytes = 1_024 * 1_024;
+export const maxReplyBytes = 128 * 1_024 * 1_024;
+
+interface Notification {
+  channel: string;
+  payload?: string;
+  /** Of the session that sent it. */
+  processId?: number;
+}
+
 interface Channel {
+  /** Without the namespace. */
+  readonly channel: string;
   readonly collector: PartCollector;
-  readonly listeners: Set<(text: string) => void>;
+  readonly listeners: Set<MessageListener>;
   /** Resolves when the server has confirmed the LISTEN; later callers must not assume it earlier. */
   readonly heard: Promise<unknown>;
 }
@@ -31,11 +46,14 @@ export class PostgresBus implements MessageBus {
   private readonly asking: NodeJS.Timeout;
   private isAsking = false;
   private isReturning = false;
+  private readonly senders: SenderPools;
+  private drop: DropListener = () => undefined;
 
   constructor(
     private readonly connection: SharedPostgresConnection,
     private readonly namespace: string,
   ) {
+    this.senders = new SenderPools((sql) => connection.pool.query(sql), poolRolePrefix(namespace));
     connection.on('listenerinvalidated', () => void this.listenAgain());
     this.asking = setInterval(() => void this.askForLife(), askEveryMs);
     this.asking.unref();
@@ -52,9 +70,10 @@ export class PostgresBus implements MessageBus {
     await this.connection.pool.query(statement, [this.name(channel), payloads]);
   }
 
-  async subscribe(channel: string, listener: (text: string) => void): Promise<() => void> {
+  /** `maxBytes` of a message: longer ones are not collected. */
+  async subscribe(channel: string, listener: MessageListener, maxBytes = maxTextBytes): Promise<() => void> {
     const name = this.name(channel);
-    const entry = this.channels.get(name) ?? this.open(name);
+    const entry = this.channels.get(name) ?? this.open(name, channel, maxBytes);
     entry.listeners.add(listener);
     try {
       await entry.heard;
@@ -66,11 +85,16 @@ export class PostgresBus implements MessageBus {
     return () => entry.listeners.delete(listener);
   }
 
-  private open(name: string): Channel {
+  private open(name: string, channel: string, maxBytes: number): Channel {
     const heard = this.listeningClient().then((client) => client.query(`LISTEN "${name}"`));
-    const entry = { collector: new PartCollector(), listeners: new Set<(text: string) => void>(), heard };
+    const collector = new PartCollector(maxBytes);
+    const entry = { channel, collector, listeners: new Set<MessageListener>(), heard };
     this.channels.set(name, entry);
     return entry;
+  }
+
+  onDropped(listener: DropListener): void {
+    this.drop = listener;
   }
 
   isConnected(): boolean {
@@ -103,16 +127,19 @@ export class PostgresBus implements MessageBus {
       this.client = client;
       // Every queue of this process listens here too; from the eleventh on Node would warn of a leak.
       setMaxListeners(0, client as unknown as EventEmitter);
-      client.on('notification', ({ channel, payload }) => this.receive(channel, payload ?? ''));
+      client.on('notification', (notification) => this.receive(notification));
     }
     return client;
   }
 
-  private receive(name: string, payload: string): void {
-    const channel = this.channels.get(name);
-    const text = channel?.collector.add(payload) ?? null;
+  private receive({ channel: name, payload = '', processId = 0 }: Notification): void {
+    const entry = this.channels.get(name);
+    if (entry === undefined) return;
+    const text = entry.collector.add(payload);
     if (text === null) return;
-    deliverMessage(text, channel?.listeners ?? [], (cause) => {
+    const origin = this.senders.originOf(processId);
+    if (text === tooLarge) return this.drop(entry.channel, 'too-large', origin);
+    deliverMessage({ text, origin }, entry.listeners, (cause) => {
       this.connection.emit('error', new Error(unreadableMessage, { cause }));
     });
   }

@@ -6,9 +6,6 @@
 /** Bytes of text in one part; leaves room for the prefix. */
 const partBytes = 7_800;
 
-/** Partially received texts kept per sender: parts of one text arrive together, so more than one means a loss. */
-const incompleteTexts = 64;
-
 /** Splits a text into payloads. `number` differs for each text of a sender. */
 export function toParts(sender: string, number: number, text: string): string[] {
   const bytes = Buffer.from(text);
@@ -23,34 +20,48 @@ export function toParts(sender: string, number: number, text: string): string[] 
   return pieces.map((piece, index) => `${sender}.${number}.${index}/${pieces.length}:${piece}`);
 }
 
-/** Joins the parts of texts again. One per channel. */
-export class PartCollector {
-  private readonly incomplete = new Map<string, string[]>();
+/** Instead of a text: it is not collected. */
+export const tooLarge = Symbol('too large');
 
-  /** Returns the complete text once its last part is here, else null. A text with a missing part is never returned. */
-  add(payload: string): string | null {
+interface IncompleteText {
+  readonly id: string;
+  readonly count: number;
+  readonly pieces: string[];
+}
+
+/**
+ * Joins the parts of texts again. One per channel. Parts of one text are notifications of one statement, so nothing of others
+ * comes between them: one text at a time is collected, and nobody keeps it from being completed.
+ */
+export class PartCollector {
+  private incomplete: IncompleteText | null = null;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /**
+   * Returns the complete text once its last part is here, else null. A text with a missing part is never returned. Returns
+   * `tooLarge` for the first part of a text that is not collected.
+   */
+  add(payload: string): string | typeof tooLarge | null {
     const match = /^([^.]+\.\d+)\.(\d+)\/(\d+):/.exec(payload);
     if (match === null) return null;
     const [prefix, id = '', index = '0', count = '1'] = match;
     const piece = payload.slice(prefix.length);
     if (count === '1') return piece;
-    const pieces = this.incomplete.get(id) ?? [];
-    if (pieces.length !== Number(index)) {
-      this.incomplete.delete(id);
+    if (index === '0') {
+      const isTooLarge = Number(count) * partBytes > this.maxBytes;
+      this.incomplete = isTooLarge ? null : { id, count: Number(count), pieces: [] };
+      if (isTooLarge) return tooLarge;
+    }
+    const text = this.incomplete;
+    if (text === null) return null;
+    if (text.id !== id || text.count !== Number(count) || text.pieces.length !== Number(index)) {
+      this.incomplete = null;
       return null;
     }
-    pieces.push(piece);
-    if (pieces.length === Number(count)) {
-      this.incomplete.delete(id);
-      return pieces.join('');
-    }
-    this.incomplete.set(id, pieces);
-    this.forgetOldest();
-    return null;
-  }
-
-  private forgetOldest(): void {
-    const [oldest] = this.incomplete.keys();
-    if (this.incomplete.size > incompleteTexts && oldest !== undefined) this.incomplete.delete(oldest);
+    text.pieces.push(piece);
+    if (text.pieces.length < text.count) return null;
+    this.incomplete = null;
+    return text.pieces.join('');
   }
 }

@@ -28,6 +28,7 @@ import {
   readServerFacts,
   type RedisServerFacts,
 } from './redis-clients.js';
+import { poolOfUrl } from '../../roles/pool-role.js';
 import { RedisReplyLink } from './redis-reply-link.js';
 import { RedisMemory } from './redis-memory.js';
 
@@ -53,9 +54,9 @@ export class RedisStore implements Store {
     private readonly work: Redis,
     private readonly subscriber: Redis,
     openReader: () => Redis,
-    warn: StoreOptions['warn'],
+    { url, warn }: Pick<StoreOptions, 'url' | 'warn'>,
   ) {
-    this.bus = new RedisBus(requests, subscriber, prefix, warn);
+    this.bus = new RedisBus(requests, subscriber, { namespace: prefix, pool: poolOfUrl(url, prefix), warn });
     const reader = () => {
       const client = openReader();
       this.readers.push(client);
@@ -92,7 +93,7 @@ export class RedisStore implements Store {
       for (const client of Object.values(clients)) client.disconnect();
       throw error;
     }
-    return new RedisStore(namespace, requests, work, subscriber, openReader, warn);
+    return new RedisStore(namespace, requests, work, subscriber, openReader, options);
   }
 
   // Producers share the connection that fails fast; workers share the one that waits, besides a blocking one of their
