@@ -8,6 +8,9 @@ Writes F32.gguf with the published weights, and a file for each type. The files 
 model have 288 values, and those of most types a multiple of 256: blocks run over the ends of rows here. Blocks with a
 scale of their own have 16 or 32 values and do not.
 
+Of types with minima, `Q4_K-kept` and `Q5_K-kept` write the same groups as Q4_1 and Q5_1, whose blocks have 32 values and
+which the converter keeps. Their scales and minima are rounded to half precision.
+
 Embeddings and output layer are Q8_0 in all files but F32.gguf: files of few bits keep them in more, and blocks of eight
 bits keep those to the bit.
 """
@@ -29,8 +32,8 @@ ggml.ggml_quantize_chunk.argtypes = [
 ROW = 256
 
 
-def through(name, values):
-    """The values after a round trip through the type. Without measured importance, as most published files."""
+def quantized(name, values):
+    """The blocks of the type. Without measured importance, as most published files."""
     kind = gguf.GGMLQuantizationType[name]
     flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1, ROW)
     block, size = gguf.GGML_QUANT_SIZES[kind]
@@ -41,7 +44,32 @@ def through(name, values):
         int(kind), flat.ctypes.data, stored.ctypes.data, 0, flat.shape[0], ROW, equal.ctypes.data
     )
     assert written == stored.size, (name, written, stored.size)
-    return gguf.quants.dequantize(stored, kind).reshape(values.shape)
+    return stored
+
+
+def through(name, values):
+    """The values after a round trip through the type."""
+    kind = gguf.GGMLQuantizationType[name]
+    return gguf.quants.dequantize(quantized(name, values), kind).reshape(values.shape)
+
+
+def kept(name, values):
+    """The groups of Q4_K as blocks of Q4_1, those of Q5_K as blocks of Q5_1."""
+    size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[name]][1]
+    stored = quantized(name, values).reshape(-1, size)
+    halves = stored[:, :4].copy().view(np.float16).astype(np.float32)
+    scales, minima = gguf.quants.Q4_K.get_scale_min(stored[:, 4:16])
+    scales = (halves[:, :1] * scales).reshape(-1, 1)
+    minima = (halves[:, 1:] * minima).reshape(-1, 1)
+    restored = through(name, values).reshape(-1, 32)
+    codes = np.rint((restored + minima) / np.where(scales == 0, 1, scales)).astype(np.uint32)
+    parts = [np.concatenate([scales, -minima], axis=1).astype(np.float16).view(np.uint8)]
+    if name == "Q5_K":
+        fifth = ((codes >> 4) << np.arange(32, dtype=np.uint32)).sum(axis=1, dtype=np.uint32)
+        parts.append(fifth.reshape(-1, 1).view(np.uint8))
+    low = codes & 15
+    parts.append((low[:, :16] | (low[:, 16:] << 4)).astype(np.uint8))
+    return np.concatenate(parts, axis=1).reshape(values.shape[0], -1)
 
 
 data = source.read_bytes()
@@ -110,8 +138,13 @@ def write(name):
     for part, values in stacked.items():
         for layer in range(layers):
             own = values[layer]
+            tensor = f"blk.{layer}.{part}.weight"
+            if name.endswith("-kept") and own.ndim > 1:
+                kind = gguf.GGMLQuantizationType[{"Q4_K": "Q4_1", "Q5_K": "Q5_1"}[name[:4]]]
+                writer.add_tensor(tensor, kept(name[:4], own), raw_dtype=kind)
+                continue
             converted = own if is_float or own.ndim == 1 else through(name, own)
-            writer.add_tensor(f"blk.{layer}.{part}.weight", converted.astype(np.float32))
+            writer.add_tensor(tensor, converted.astype(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

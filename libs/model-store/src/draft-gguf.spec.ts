@@ -59,10 +59,11 @@ describe('draftManifest of a GGUF file', () => {
       join(folder, 'tiny.gguf'),
       quantizedGguf(gguf, ggufTypes, (tensor) => (tensor.startsWith('blk.') ? name : undefined)),
     );
-    const rounding = async (weights: 'int4' | 'int8' | 'float32') =>
+    const rounding = async (weights?: 'int4' | 'int8' | 'float32') =>
       (await draftManifest(`file:${folder}`, {}, { weights })).facts.rounding ?? '';
     expect(await rounding(rounded)).toContain(`rounded a second time: ${name} to ${rounded}`);
     expect(await rounding('float32')).toBe('');
+    expect(await rounding()).toBe('');
     if (name === 'Q8_0') expect(await rounding('int8')).toBe('');
   });
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { joinGguf, splitGguf } from './gguf-parts.js';
+import { encodeFloat16Array, readFloat16 } from '#common';
+import { type GgufPart, joinGguf, splitGguf } from './gguf-parts.js';
 
 /* GGUF files whose matrices have random blocks of quantised types. */
 
@@ -84,4 +85,39 @@ export function quantizedGguf(
     return { ...tensor, type: number, data: randomBlocks(name, type, values) };
   });
   return joinGguf({ metadata, tensors: changed });
+}
+
+/** The file of floats with the matrices of its layers as Q4_1: 4 bits, and a minimum in each block of 32. */
+export function minimaGguf(file: Buffer): Buffer {
+  const { metadata, tensors } = splitGguf(file);
+  const changed = tensors.map((tensor) => {
+    const { name, dimensions } = tensor;
+    const isLayer = dimensions.length > 1 && name.startsWith('blk.') && !name.includes('ffn_gate_inp');
+    return isLayer && (dimensions[0] ?? 0) % 32 === 0
+      ? { ...tensor, type: 3, data: encodeQ41(floatsOf(tensor)) }
+      : tensor;
+  });
+  return joinGguf({ metadata, tensors: changed });
+}
+
+function floatsOf({ type, data, dimensions }: GgufPart): Float32Array {
+  const values = dimensions.reduce((product, size) => product * size, 1);
+  return Float32Array.from({ length: values }, (_, index) =>
+    type === 1 ? readFloat16(data, 2 * index) : data.readFloatLE(4 * index),
+  );
+}
+
+function encodeQ41(values: Float32Array): Buffer {
+  const bytes = Buffer.alloc((values.length / 32) * 20);
+  for (let block = 0; block < values.length / 32; block++) {
+    const own = values.subarray(block * 32, (block + 1) * 32);
+    const minimum = Math.min(...own);
+    const scale = (Math.max(...own) - minimum) / 15;
+    encodeFloat16Array(Float32Array.of(scale, minimum)).forEach((half, index) =>
+      bytes.writeUInt16LE(half, block * 20 + 2 * index),
+    );
+    const code = (index: number) => Math.round(((own[index] ?? 0) - minimum) / scale);
+    for (let index = 0; index < 16; index++) bytes[block * 20 + 4 + index] = code(index) | (code(index + 16) << 4);
+  }
+  return bytes;
 }

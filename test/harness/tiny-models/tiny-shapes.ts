@@ -2,7 +2,7 @@ import { weightNames, type DecoderShape, type LayerPart, type WeightSource } fro
 import { byteLevelTokenizer, sentencePieceTokenizer, type TinyTokenizer } from './tiny-tokenizer.js';
 import { gaussians, namedRandom } from './tiny-random.js';
 
-export type TinyShapeName = 'llama' | 'qwen' | 'phi';
+export type TinyShapeName = 'llama' | 'wide' | 'qwen' | 'phi';
 
 export const tinyContextLength = 256;
 
@@ -16,18 +16,22 @@ const common = {
 
 const noBias = { queryKeyValue: false, attentionOutput: false, feedForward: false, head: false };
 
+const llama: Omit<DecoderShape, 'vocabularySize'> = {
+  ...common,
+  keyValueHeads: 2,
+  norm: { kind: 'rms', epsilon: 1e-5 },
+  rotary: { base: 10000, dimensions: 16 },
+  feedForward: { kind: 'gated-silu', size: 128 },
+  queryKeyNorm: 'none',
+  bias: noBias,
+  parallelResidual: false,
+  tiedHead: false,
+};
+
 const shapes: Record<TinyShapeName, Omit<DecoderShape, 'vocabularySize'>> = {
-  llama: {
-    ...common,
-    keyValueHeads: 2,
-    norm: { kind: 'rms', epsilon: 1e-5 },
-    rotary: { base: 10000, dimensions: 16 },
-    feedForward: { kind: 'gated-silu', size: 128 },
-    queryKeyNorm: 'none',
-    bias: noBias,
-    parallelResidual: false,
-    tiedHead: false,
-  },
+  llama,
+  // Rows of whole blocks of the types with 256 values.
+  wide: { ...llama, hiddenSize: 256, heads: 16, feedForward: { kind: 'gated-silu', size: 256 } },
   // The bias of Qwen2 with the head norms of Qwen3, heads wider than the hidden size, tied head.
   qwen: {
     ...common,
@@ -56,6 +60,7 @@ const shapes: Record<TinyShapeName, Omit<DecoderShape, 'vocabularySize'>> = {
 
 const modelTypes: Record<TinyShapeName, { type: string; architecture: string; activation: string }> = {
   llama: { type: 'llama', architecture: 'LlamaForCausalLM', activation: 'silu' },
+  wide: { type: 'llama', architecture: 'LlamaForCausalLM', activation: 'silu' },
   qwen: { type: 'qwen3', architecture: 'Qwen3ForCausalLM', activation: 'silu' },
   phi: { type: 'phi', architecture: 'PhiForCausalLM', activation: 'gelu_new' },
 };
@@ -70,7 +75,7 @@ export interface TinyDecoder {
 
 /** The same name and seed give the same weights, whatever the layout and number format. */
 export function tinyDecoder(name: TinyShapeName, seed: number, contextLength = tinyContextLength): TinyDecoder {
-  const tokenizer = name === 'llama' ? sentencePieceTokenizer() : byteLevelTokenizer();
+  const tokenizer = name === 'llama' || name === 'wide' ? sentencePieceTokenizer() : byteLevelTokenizer();
   const shape: DecoderShape = { ...shapes[name], contextLength, vocabularySize: tokenizer.vocabularySize };
   return {
     shape,

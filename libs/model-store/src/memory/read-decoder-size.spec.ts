@@ -47,13 +47,14 @@ describe('what the memory of a decoder depends on', () => {
 
   it('is known of layers in several precisions', async () => {
     const tiny = await ggufFile(tinyDecoder('llama', 1));
-    const typeOf = (name: string) => (name.includes('ffn_down') ? 'Q8_0' : 'Q4_0');
+    const typeOf = (name: string) => (name.includes('ffn_down') ? 'Q8_0' : 'Q4_1');
     const sizes = await Promise.all(
       [typeOf, () => 'Q4_0'].map((types) => bothSizes(quantizedGguf(tiny, ggufTypes, types))),
     );
     const added = (kind: 'promised' | 'found') => sizes[0]![kind]!.weightsBytes - sizes[1]![kind]!.weightsBytes;
     expect(added('promised')).toBeGreaterThan(0);
-    expect(added('found')).toBe(added('promised'));
+    // But for the shapes of blocks, constants of the graph.
+    expect(Math.abs(added('found') - added('promised'))).toBeLessThan(100);
   });
 
   it('knows the window of layers', async () => {

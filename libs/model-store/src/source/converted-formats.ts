@@ -42,9 +42,12 @@ export function precisionName(format: LinearFormat): WeightFormat | 'float16' {
   return format.kind === 'channels' ? 'int8-channel' : format.kind;
 }
 
-/** Bytes of a value in the files, with its share of the scale. */
+/** Bytes of a value in the files, with its share of scale and offset. */
 export function bytesPerValue(format: LinearFormat): number {
-  if (format.kind === 'blocks') return format.bits / 8 + Float32Array.BYTES_PER_ELEMENT / format.blockSize;
+  if (format.kind === 'blocks') {
+    const numbers = format.hasOffset ? 2 : 1;
+    return format.bits / 8 + (numbers * Float32Array.BYTES_PER_ELEMENT) / format.blockSize;
+  }
   return { channels: 1, float16: 2, float32: 4 }[format.kind];
 }
 

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { convertModel } from '#model-store';
 import { expectLogits, logitDistance, logitsOf } from '#test/expected-logits';
 import { type AdapterText as Known, expectedAdapterTexts, tinyAdapterFolder } from '#test/tiny-adapters';
 import { copyTinyDecoder } from '#test/tiny-decoders';
+import { minimaGguf } from '#test/tiny-models/quantized-gguf';
 import type { CacheRow, Decoder } from '../../scheduler/decoder.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import { type AdaptedSession, openWithAdapters } from './adapters.js';
@@ -29,12 +30,13 @@ async function folderOf(name: string): Promise<string> {
 }
 
 async function convertBase(base: string, weights?: string): Promise<string> {
-  const name = `${base}-${weights ?? 'stored'}`;
+  const name = `${base}-${weights ?? 'own'}`;
   const [inputFolder, outputFolder] = [await folderOf(`${name}-source`), await folderOf(name)];
   const isGguf = base.endsWith('-gguf');
   if (isGguf) {
     const file = `${base.replace('-gguf', '')}.gguf`;
-    await copyFile(join(path('./__fixtures__/architectures/'), file), join(inputFolder, file));
+    const content = await readFile(join(path('./__fixtures__/architectures/'), file));
+    await writeFile(join(inputFolder, file), weights === 'stored' ? minimaGguf(content) : content);
   } else await copyTinyDecoder(base, inputFolder);
   const options: Record<string, string> = weights === undefined ? {} : { weights };
   await convertModel({ kind: isGguf ? 'gguf' : 'safetensors', options, inputFolder, outputFolder });
@@ -53,7 +55,7 @@ async function openAdapted(base: string, weights?: string): Promise<Adapted> {
   const adapters = Object.keys(known).filter((name) => name !== 'base');
   const wanted = [];
   for (const adapter of adapters) {
-    const outputFolder = await folderOf(`${base}-${weights ?? 'stored'}-${adapter}`);
+    const outputFolder = await folderOf(`${base}-${weights ?? 'own'}-${adapter}`);
     const inputFolder = tinyAdapterFolder(base, adapter);
     await convertModel({ kind: 'lora', options: {}, inputFolder, outputFolder, baseFolder: directory });
     wanted.push({ modelId: adapter, directory: outputFolder });
@@ -153,7 +155,8 @@ describe.each(bases)('adapters of a tiny %s', (base) => {
 });
 
 describe('adapters of quantised weights', () => {
-  it.each(['int8', 'int8-channel', 'int4'])('compute the same in a batch as alone: %s', async (weights) => {
+  // `stored`: 4 bits with minima.
+  it.each(['int8', 'int8-channel', 'int4', 'stored'])('compute the same in a batch as alone: %s', async (weights) => {
     const { decoder, adapters, known } = await openAdapted('llama-gguf', weights);
     const all = Object.entries(known).map(([name, [text]]) => ({
       adapter: adapters.get(name) ?? 0,

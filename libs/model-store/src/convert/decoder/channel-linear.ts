@@ -58,7 +58,7 @@ export async function* channelPieces(
   weights: WeightSource,
   layer: LinearLayer,
   maxValues = bandValues,
-): AsyncGenerator<Uint8Array, Float32Array> {
+): AsyncGenerator<Uint8Array, readonly Float32Array[]> {
   const { inputs, outputs } = layer;
   const scales = new Float32Array(outputs);
   for (const band of inputBands(layer, maxValues)) {
@@ -74,7 +74,7 @@ export async function* channelPieces(
     }
     yield bytesOf(codes);
   }
-  return scales;
+  return [scales];
 }
 
 /**

@@ -24,6 +24,8 @@ export interface SourceTensor {
   readonly dimensions: readonly number[];
   /** Returns rows `[from, to)` over all outer dimensions, in memory the caller may keep. A vector is one row. */
   rows(from: number, to: number): Promise<Float32Array>;
+  /** Its blocks with offsets, of `size` values, as `WeightSource.blockRows` has them. */
+  readonly offsetBlocks?: { readonly size: number; rows(from: number, to: number): Promise<Float32Array> };
   /** Where it is stored, for messages; absent: in the source, under its GGUF name. */
   readonly origin?: { fileName: string; name: string };
   /** A linear layer in 4 bits that the graph keeps as they are. */

@@ -2,7 +2,8 @@ import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js'
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { emitChannelProduct, quantizeTokens } from './channel-linear.js';
 import { type DecoderShape, type ExpertShape, type LayerPart, weightNames } from './decoder-shape.js';
-import { emitLinear, type LinearFormat, type LinearLayer } from './linear-layer.js';
+import { emitLinear, type LinearFormat, type LinearLayer, type StoredBlocks } from './linear-layer.js';
+import { emitRowBlockSums } from './offset-blocks.js';
 import type { WeightSource } from './weight-source.js';
 
 /** What experts need of the decoder around them. */
@@ -129,11 +130,12 @@ function emitExpertLayers(body: ExpertBody, layer: number, layers: ExpertLayers)
   const pieces = Array.from({ length: experts.count }, () => builder.freshName('expert_input'));
   const source = withoutShape(body, quantized?.codes ?? input);
   builder.nodeWithOutputs('Split', [source, routes.counts], pieces, { axis: 0 });
+  const sums = linear.kind === 'blocks' && linear.hasOffset ? splitSums(body, { routes, input, experts }, linear) : [];
   const results = pieces.map((piece, expert) => {
     const weights = new ExpertRows(options.weights, names, { expert, rows });
     const part = { name: `${label}.${expert}`, inputs, outputs: rows * parts.length };
     if (quantized) return emitChannelProduct(builder, weights, piece, part);
-    return emitLinear(builder, weights, linear, piece, part);
+    return emitLinear(builder, weights, linear, piece, part, sums[expert]);
   });
   const width = builder.integers([-1, rows * parts.length]);
   const product = builder.node('Reshape', [builder.node('Concat', results, { axis: 0 }), width]);
@@ -146,6 +148,19 @@ function emitExpertLayers(body: ExpertBody, layer: number, layers: ExpertLayers)
     }
   });
   return builder.node('Add', [joined, builder.node('Gather', [biases, routes.experts])]);
+}
+
+/** Adds the sums of blocks of each expert's rows, computed for all at once. */
+function splitSums(
+  body: ExpertBody,
+  { routes, input, experts }: Pick<ExpertLayers, 'routes' | 'input' | 'experts'>,
+  { blockSize }: StoredBlocks,
+): ValueName[] {
+  const { builder } = body;
+  const sums = Array.from({ length: experts.count }, () => builder.freshName('expert_sums'));
+  const source = withoutShape(body, emitRowBlockSums(builder, input, blockSize));
+  builder.nodeWithOutputs('Split', [source, routes.counts], sums, { axis: 0 });
+  return sums;
 }
 
 /**
@@ -177,13 +192,29 @@ class ExpertRows implements WeightSource {
     private readonly place: { expert: number; rows: number },
   ) {}
 
-  async rows(_name: string, from: number, to: number): Promise<Float32Array> {
+  rows(_name: string, from: number, to: number): Promise<Float32Array> {
+    return this.joined(from, to, (name, first, last) => this.weights.rows(name, first, last));
+  }
+
+  blockRows(_name: string, from: number, to: number): Promise<Float32Array> {
+    const { weights } = this;
+    return this.joined(from, to, async (name, first, last) => {
+      if (!weights.blockRows) throw new Error(`${name} has no blocks to keep.`);
+      return weights.blockRows(name, first, last);
+    });
+  }
+
+  private async joined(
+    from: number,
+    to: number,
+    read: (name: string, from: number, to: number) => Promise<Float32Array>,
+  ): Promise<Float32Array> {
     const { expert, rows } = this.place;
     const pieces: Float32Array[] = [];
     for (const [index, name] of this.names.entries()) {
       const first = Math.max(from - index * rows, 0);
       const last = Math.min(to - index * rows, rows);
-      if (first < last) pieces.push(await this.weights.rows(name, expert * rows + first, expert * rows + last));
+      if (first < last) pieces.push(await read(name, expert * rows + first, expert * rows + last));
     }
     const [only, ...more] = pieces;
     if (only && more.length === 0) return only;

@@ -4,6 +4,7 @@ import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
 import { emitChannels } from './channel-linear.js';
 import { CodesWithScales } from './codes-with-scales.js';
+import { emitBlockSums, offsetBlockPieces } from './offset-blocks.js';
 import { accuracyLevel, emitPacked } from './packed-linear.js';
 import { inputBands, type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
@@ -15,7 +16,12 @@ const bandValues = 1 << 26;
 
 /** Storage of linear layers: floats, integers with a scale per output channel, or with one per block. */
 export type LinearFormat =
-  { kind: 'float32' } | { kind: 'float16' } | { kind: 'channels' } | ({ kind: 'blocks' } & BlockFormat);
+  { kind: 'float32' } | { kind: 'float16' } | { kind: 'channels' } | ({ kind: 'blocks' } & StoredBlocks);
+
+export interface StoredBlocks extends BlockFormat {
+  /** Keeps the blocks of the source, which have an offset beside their scale. */
+  hasOffset?: true;
+}
 
 /** Returns the narrowest format that holds the values of all: the same, or one that none of them needs alone. */
 export function widestFormat(formats: readonly LinearFormat[]): LinearFormat {
@@ -27,17 +33,18 @@ export function widestFormat(formats: readonly LinearFormat[]): LinearFormat {
   return { kind: 'blocks', bits: 8, blockSize: Math.min(...blocks) as BlockFormat['blockSize'] };
 }
 
-/** Adds `input × weightᵀ` to the graph. */
+/** Adds `input × weightᵀ` to the graph. `sums` are those of the input's blocks; default: of a batch of sequences. */
 export function emitLinear(
   builder: GraphBuilder,
   weights: WeightSource,
   format: LinearFormat,
   input: ValueName,
   layer: LinearLayer,
+  sums?: ValueName,
 ): ValueName {
   const packed = weights.packed?.(layer.name);
   if (packed) return emitPacked(builder, packed, input, layer);
-  if (format.kind === 'blocks') return emitBlocks(builder, weights, format, input, layer);
+  if (format.kind === 'blocks') return emitBlocks(builder, weights, format, { input, sums }, layer);
   if (format.kind === 'channels') return emitChannels(builder, weights, input, layer);
   const dimensions = [layer.inputs, layer.outputs];
   const weight = builder.weight(layer.name, format.kind, dimensions, () => transposed(weights, format.kind, layer));
@@ -47,30 +54,36 @@ export function emitLinear(
 function emitBlocks(
   builder: GraphBuilder,
   weights: WeightSource,
-  format: BlockFormat,
-  input: ValueName,
+  format: StoredBlocks,
+  { input, sums }: { input: ValueName; sums?: ValueName },
   layer: LinearLayer,
 ): ValueName {
   const { name, inputs, outputs } = layer;
+  const { hasOffset, blockSize } = format;
   const blocks = blocksPerRow(inputs, format);
-  const content = new CodesWithScales(name, () => blockPieces(weights, format, layer));
-  const blockBytes = (format.blockSize * format.bits) / 8;
+  const pieces = hasOffset ? offsetBlockPieces : blockPieces;
+  const content = new CodesWithScales(name, () => pieces(weights, format, layer));
+  const blockBytes = (blockSize * format.bits) / 8;
   const codes = builder.weight(`${name}.codes`, 'uint8', [outputs, blocks, blockBytes], content.codes);
   const scales = builder.continuedWeight(`${name}.scales`, 'float32', [outputs * blocks], content.scales);
-  return builder.contribNode('MatMulNBits', [input, codes, scales], {
+  const product = builder.contribNode('MatMulNBits', [input, codes, scales], {
     K: inputs,
     N: outputs,
     bits: format.bits,
-    block_size: format.blockSize,
+    block_size: blockSize,
     accuracy_level: accuracyLevel,
   });
+  if (!hasOffset) return product;
+  const offsets = builder.continuedWeight(`${name}.offsets`, 'float32', [blocks, outputs], content.offsets);
+  const shift = builder.node('MatMul', [sums ?? emitBlockSums(builder, input, blockSize), offsets]);
+  return builder.node('Add', [product, shift]);
 }
 
 async function* blockPieces(
   weights: WeightSource,
   format: BlockFormat,
   layer: LinearLayer,
-): AsyncGenerator<Uint8Array, Float32Array> {
+): AsyncGenerator<Uint8Array, readonly Float32Array[]> {
   const blocks = blocksPerRow(layer.inputs, format);
   const scales = new Float32Array(layer.outputs * blocks);
   for await (const { from, values } of rowPieces(weights, layer)) {
@@ -78,7 +91,7 @@ async function* blockPieces(
     scales.set(piece.scales, from * blocks);
     yield piece.codes;
   }
-  return scales;
+  return [scales];
 }
 
 /** Yields a weight as `[inputs, outputs]`, `maxValues` at once. */

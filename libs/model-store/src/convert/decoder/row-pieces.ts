@@ -14,10 +14,11 @@ const pieceValues = 1 << 21;
 export async function* rowPieces(
   weights: WeightSource,
   layer: LinearLayer,
+  read = (from: number, to: number) => weights.rows(layer.name, from, to),
 ): AsyncGenerator<{ from: number; values: Float32Array }> {
   const step = Math.max(1, Math.floor(pieceValues / layer.inputs));
   for (let from = 0; from < layer.outputs; from += step) {
-    const values = await weights.rows(layer.name, from, Math.min(layer.outputs, from + step));
+    const values = await read(from, Math.min(layer.outputs, from + step));
     yield { from, values };
   }
 }

@@ -41,13 +41,29 @@ export class SourceDecoder implements WeightSource {
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
-  async rows(name: string, from: number, to: number): Promise<Float32Array> {
+  rows(name: string, from: number, to: number): Promise<Float32Array> {
+    const { tensor, columns } = this.slices.find(name);
+    return this.orderedRows(name, this.tensor(tensor), columns, [from, to]);
+  }
+
+  blockRows(name: string, from: number, to: number): Promise<Float32Array> {
+    const { tensor, columns } = this.slices.find(name);
+    const { offsetBlocks: blocks } = this.tensor(tensor);
+    if (!blocks) throw new Error(`${name} has no blocks with offsets.`);
+    return this.orderedRows(name, blocks, columns + (2 * columns) / blocks.size, [from, to]);
+  }
+
+  private async orderedRows(
+    name: string,
+    source: Pick<SourceTensor, 'rows'>,
+    columns: number,
+    [from, to]: readonly [number, number],
+  ): Promise<Float32Array> {
     const slice = this.slices.find(name);
-    const tensor = this.tensor(slice.tensor);
-    const read = (first: number, last: number) => tensor.rows(slice.from + first, slice.from + last);
+    const read = (first: number, last: number) => source.rows(slice.from + first, slice.from + last);
     if (!this.isAdjacent(name)) return read(from, to);
     const { headSize, rotary } = this.shape;
-    return halfSplitRows({ columns: slice.columns, headSize, rotated: rotary.dimensions, read }, from, to);
+    return halfSplitRows({ columns, headSize, rotated: rotary.dimensions, read }, from, to);
   }
 
   async vector(name: string): Promise<Float32Array> {

@@ -9,9 +9,11 @@ import {
   dequantizeIQ3S,
   dequantizeIQ3XXS,
 } from './iq-quants.js';
-import { dequantizeQ2K, dequantizeQ3K, dequantizeQ4K, dequantizeQ5K, dequantizeQ6K } from './k-quants.js';
+import { dequantizeQ3K, dequantizeQ6K } from './k-quants.js';
 import { dequantizeIQ4NL, dequantizeIQ4XS, dequantizeMXFP4, dequantizeTQ1, dequantizeTQ2 } from './level-quants.js';
-import { int8, uint32 } from './little-endian.js';
+import { int8 } from './little-endian.js';
+import { dequantizeMinima, hasMinima } from './minimum-blocks.js';
+import { readFiveBits, readFourBits } from './packed-codes.js';
 
 /** Writes the values of the block at `from` to `values` from `to` on. */
 export type BlockReader = (bytes: Uint8Array, from: number, values: Float32Array, to: number) => void;
@@ -23,17 +25,10 @@ const readers: Record<string, BlockReader> = {
   BF16: (bytes, from, values, to) => {
     values[to] = brainFloat(bytes, from);
   },
-  Q4_0: (bytes, from, values, to) => dequantizeFour({ bytes, from, values, to, offset: 2, shift: -8, minimum: -0 }),
-  Q4_1: (bytes, from, values, to) =>
-    dequantizeFour({ bytes, from, values, to, offset: 4, shift: 0, minimum: readFloat16(bytes, from + 2) }),
-  Q5_0: (bytes, from, values, to) => dequantizeFive({ bytes, from, values, to, offset: 2, shift: -16, minimum: -0 }),
-  Q5_1: (bytes, from, values, to) =>
-    dequantizeFive({ bytes, from, values, to, offset: 4, shift: 0, minimum: readFloat16(bytes, from + 2) }),
+  Q4_0: dequantizeQ40,
+  Q5_0: dequantizeQ50,
   Q8_0: dequantizeQ8,
-  Q2_K: dequantizeQ2K,
   Q3_K: dequantizeQ3K,
-  Q4_K: dequantizeQ4K,
-  Q5_K: dequantizeQ5K,
   Q6_K: dequantizeQ6K,
   IQ1_S: dequantizeIQ1S,
   IQ1_M: dequantizeIQ1M,
@@ -52,10 +47,14 @@ const readers: Record<string, BlockReader> = {
 /** Returns the values of whole blocks of a tensor, to the bit those that ggml's reference computes. */
 export function dequantize(type: GgufType, bytes: Uint8Array<ArrayBuffer>): Float32Array {
   if (type.name === 'F32') return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
-  const read = readers[type.name];
-  if (!read) throw new Error(`Unsupported type ${type.name}.`);
   const blocks = bytes.length / type.bytes;
   const values = new Float32Array(blocks * type.values);
+  if (hasMinima(type)) {
+    dequantizeMinima(type, bytes, values);
+    return values;
+  }
+  const read = readers[type.name];
+  if (!read) throw new Error(`Unsupported type ${type.name}.`);
   for (let block = 0; block < blocks; block++) read(bytes, block * type.bytes, values, block * type.values);
   return values;
 }
@@ -69,40 +68,18 @@ function brainFloat(bytes: Uint8Array, from: number): number {
   return wordAsFloat[0] ?? 0;
 }
 
-interface NibbleBlock {
-  bytes: Uint8Array;
-  from: number;
-  values: Float32Array;
-  to: number;
-  /** Offset of the codes (or their fifth bits), after scale and minimum. */
-  offset: number;
-  /** Added to a code before scaling. */
-  shift: number;
-  /** Added to a value after scaling; minus zero changes nothing, not even the sign of a zero. */
-  minimum: number;
+const codes = new Uint8Array(32);
+
+function dequantizeQ40(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
+  const scale = readFloat16(bytes, from);
+  readFourBits(bytes, from + 2, codes);
+  for (let index = 0; index < 32; index++) values[to + index] = ((codes[index] as number) - 8) * scale;
 }
 
-/** 32 four-bit codes: the first half in the lower nibbles, the second in the upper. */
-function dequantizeFour({ bytes, from, values, to, offset, shift, minimum }: NibbleBlock): void {
+function dequantizeQ50(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {
   const scale = readFloat16(bytes, from);
-  for (let index = 0; index < 16; index++) {
-    const byte = bytes[from + offset + index] as number;
-    values[to + index] = ((byte & 15) + shift) * scale + minimum;
-    values[to + index + 16] = ((byte >> 4) + shift) * scale + minimum;
-  }
-}
-
-/** Like four bits, preceded by the fifth bits of all codes in 32 bits. */
-function dequantizeFive({ bytes, from, values, to, offset, shift, minimum }: NibbleBlock): void {
-  const scale = readFloat16(bytes, from);
-  const fifth = uint32(bytes, from + offset);
-  for (let index = 0; index < 16; index++) {
-    const byte = bytes[from + offset + 4 + index] as number;
-    const low = (byte & 15) | (((fifth >>> index) & 1) << 4);
-    const high = (byte >> 4) | (((fifth >>> (index + 16)) & 1) << 4);
-    values[to + index] = (low + shift) * scale + minimum;
-    values[to + index + 16] = (high + shift) * scale + minimum;
-  }
+  readFiveBits(bytes, from + 2, codes);
+  for (let index = 0; index < 32; index++) values[to + index] = ((codes[index] as number) - 16) * scale;
 }
 
 function dequantizeQ8(bytes: Uint8Array, from: number, values: Float32Array, to: number): void {

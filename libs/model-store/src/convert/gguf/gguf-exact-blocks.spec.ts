@@ -10,10 +10,12 @@ import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { decodeNode, memoryAccess, readOnnxModel } from '../../onnx/index.js';
 import type { ConversionOptions } from '../conversion.js';
 import { convertGguf } from '../gguf.converter.js';
+import { offsetBlockPieces } from '../decoder/offset-blocks.js';
 import { widestFormat } from '../decoder/linear-layer.js';
 import { quantizeRows, type BlockFormat } from '../decoder/quantize-blocks.js';
 import { dequantize } from './gguf-dequantize.js';
 import { ggufTypes, type GgufType } from './gguf-types.js';
+import { readOffsetRows } from './minimum-blocks.js';
 
 let folder: string;
 const tiny = tinyDecoder('llama', 1);
@@ -66,6 +68,12 @@ function restored(codes: Uint8Array, scales: Float32Array, { bits, blockSize }: 
   });
 }
 
+/** Square error over the square of the expected. */
+function distance(found: Float32Array, expected: Float32Array): number {
+  const error = expected.reduce((sum, value, index) => sum + (value - (found[index] ?? NaN)) ** 2, 0);
+  return error / expected.reduce((sum, value) => sum + value ** 2, 0);
+}
+
 /** Matrices whose rows keep their order, and their names in the graph. */
 const layers: readonly (readonly [graph: string, gguf: string])[] = [
   ['layers.0.value', 'blk.0.attn_v.weight'],
@@ -116,6 +124,28 @@ describe('convertGguf', () => {
     expect(formats.get('head')).toBe(4);
   });
 
+  it.each([
+    ['Q4_1', {}],
+    ['Q5_1', {}],
+    ['Q4_K', {}],
+    ['Q5_K', {}],
+    ['Q2_K', { blockSize: 16 }],
+    ['Q6_K', {}],
+  ] as const)('computes with the blocks of %s as with their values: %j', async (name, options) => {
+    const wide = tinyDecoder('wide', 1);
+    const file = quantizedGguf(await ggufFile(wide), ggufTypes, (tensor) =>
+      tensor.startsWith('blk.') ? name : undefined,
+    );
+    const logits = async (chosen: ConversionOptions) => {
+      const runner = await openSplitRunner((await convert(file, chosen)).path, wide.shape, 16);
+      const { logits: row } = await runner.append([300, 17, 400, 265]);
+      await runner.release();
+      return row;
+    };
+    // What rounding the inputs to 8 bits leaves; rounding the blocks to 4 bits leaves five times as much or more.
+    expect(distance(await logits(options), await logits({ weights: 'float32' }))).toBeLessThan(0.002);
+  });
+
   it('gives the output layer 8 bits where 4 would round it', async () => {
     const { file } = await quantizedFile((name) => (name === 'output.weight' ? 'IQ4_NL' : 'Q4_0'));
     expect((await formatsOf((await convert(file, {})).path)).get('head')).toBe(8);
@@ -141,18 +171,40 @@ describe('widestFormat', () => {
   });
 });
 
-describe('quantizeRows', () => {
-  const kept = [...ggufTypes.values()].flatMap((type) => (type.kept ? [[type.name, type.kept, type] as const] : []));
-  const again = [...ggufTypes.values()].filter((type) => !type.kept && type.values > 1);
+const typeCases = [...ggufTypes.values()].flatMap((type) => (type.kept ? [[type.name, type.kept, type] as const] : []));
 
-  it.each(kept)('keeps every value of %s in %j', (_, format, type) => {
+describe('quantizeRows', () => {
+  it.each(typeCases.filter(([, { hasOffset }]) => !hasOffset))('keeps every value of %s in %j', (_, format, type) => {
     const values = dequantize(type, Uint8Array.from(randomBlocks('kept', type, 20 * 256)));
     const { codes, scales } = quantizeRows(values, 256, format);
     const expected = Buffer.from(values.map((value) => value + 0).buffer);
     expect(Buffer.from(restored(codes, scales, format).buffer).equals(expected)).toBe(true);
   });
+});
 
-  it('quantises only types with a minimum per block again', () => {
-    expect(again.map(({ name }) => name)).toEqual(['Q4_1', 'Q5_1', 'Q2_K', 'Q4_K', 'Q5_K']);
-  });
+describe('offsetBlockPieces', () => {
+  it.each(typeCases.filter(([, { hasOffset }]) => hasOffset))(
+    'keeps every value of %s in %j',
+    async (_, format, type) => {
+      const [inputs, outputs] = [512, 10];
+      const bytes = Uint8Array.from(randomBlocks('offset', type, inputs * outputs));
+      const blockRows = () => Promise.resolve(readOffsetRows(type, bytes, inputs));
+      const weights = { rows: blockRows, vector: blockRows, blockRows };
+      const pieces = offsetBlockPieces(weights, format, { name: 'layer', inputs, outputs });
+      const { value: codes } = await pieces.next();
+      const { value: numbers } = await pieces.next();
+      const [scales, offsets] = numbers as Float32Array[];
+      if (!scales || !offsets) throw new Error('There are no scales.');
+      const values = restored(codes as Uint8Array, scales, format);
+      dequantize(type, bytes).forEach((value, index) => {
+        const [row, block] = [Math.floor(index / inputs), Math.floor((index % inputs) / format.blockSize)];
+        const offset = offsets[block * outputs + row] ?? NaN;
+        // The last bit of the offset and of the value itself, which are rounded to float32.
+        const bit = 2 ** -23 * Math.max(Math.abs(offset), Math.abs(value));
+        expect(Math.abs((values[index] ?? NaN) + offset - value)).toBeLessThanOrEqual(bit);
+      });
+      const peak = Math.max(...values.map(Math.abs));
+      expect(Math.max(...offsets.map(Math.abs))).toBeLessThan(2 * peak);
+    },
+  );
 });

@@ -1,15 +1,12 @@
-import type { BlockFormat } from '../decoder/quantize-blocks.js';
+import type { StoredBlocks } from '../decoder/linear-layer.js';
 
 /** Tensor storage in GGUF: `values` values in `bytes` bytes. */
 export interface GgufType {
   name: string;
   values: number;
   bytes: number;
-  /**
-   * The narrowest blocks of a converted model that keep every value to the bit. Absent for floats, and for types whose
-   * blocks have a minimum, which the kernel does not take: those are quantised again.
-   */
-  kept?: BlockFormat;
+  /** The narrowest blocks of a converted model that keep every value. Absent for floats. */
+  kept?: StoredBlocks;
 }
 
 /** Types that `dequantize` supports, by their number in the file. */
@@ -17,14 +14,14 @@ export const ggufTypes: ReadonlyMap<number, GgufType> = new Map([
   [0, { name: 'F32', values: 1, bytes: 4 }],
   [1, { name: 'F16', values: 1, bytes: 2 }],
   [2, { name: 'Q4_0', values: 32, bytes: 18, kept: { bits: 4, blockSize: 32 } }],
-  [3, { name: 'Q4_1', values: 32, bytes: 20 }],
+  [3, { name: 'Q4_1', values: 32, bytes: 20, kept: { bits: 4, blockSize: 32, hasOffset: true } }],
   [6, { name: 'Q5_0', values: 32, bytes: 22, kept: { bits: 8, blockSize: 32 } }],
-  [7, { name: 'Q5_1', values: 32, bytes: 24 }],
+  [7, { name: 'Q5_1', values: 32, bytes: 24, kept: { bits: 8, blockSize: 32, hasOffset: true } }],
   [8, { name: 'Q8_0', values: 32, bytes: 34, kept: { bits: 8, blockSize: 32 } }],
-  [10, { name: 'Q2_K', values: 256, bytes: 84 }],
+  [10, { name: 'Q2_K', values: 256, bytes: 84, kept: { bits: 4, blockSize: 16, hasOffset: true } }],
   [11, { name: 'Q3_K', values: 256, bytes: 110, kept: { bits: 4, blockSize: 16 } }],
-  [12, { name: 'Q4_K', values: 256, bytes: 144 }],
-  [13, { name: 'Q5_K', values: 256, bytes: 176 }],
+  [12, { name: 'Q4_K', values: 256, bytes: 144, kept: { bits: 4, blockSize: 32, hasOffset: true } }],
+  [13, { name: 'Q5_K', values: 256, bytes: 176, kept: { bits: 8, blockSize: 32, hasOffset: true } }],
   [14, { name: 'Q6_K', values: 256, bytes: 210, kept: { bits: 8, blockSize: 16 } }],
   [16, { name: 'IQ2_XXS', values: 256, bytes: 66, kept: { bits: 8, blockSize: 32 } }],
   [17, { name: 'IQ2_XS', values: 256, bytes: 74, kept: { bits: 8, blockSize: 16 } }],

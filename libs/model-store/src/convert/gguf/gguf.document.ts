@@ -1,5 +1,6 @@
 import { wordRuleNames, wordRules } from '../tokenizer/word-rules.js';
-import { bitsPerWeight, precisionOf } from './gguf-precision.js';
+import { defaultBlockSize } from '../conversion-options.js';
+import { bitsPerWeight, isRoundedAgain, precisionOf, storedFormat } from './gguf-precision.js';
 import { ggufTypes, type GgufType } from './gguf-types.js';
 
 /** Text of `docs/gguf.md`: the tables are those that the converter uses. */
@@ -13,20 +14,23 @@ architectures are on [their own page](model-architectures.md). Both tables are m
 
 Every value is read to the bit as by the reference library of the format. Each layer has the precision of its own tensor:
 up to 5 bits per weight become \`int4\`, up to 9 \`int8\`, others \`float32\`. A Q4_K_M file, for example, has most layers in
-4 bits, and those that it stores as Q6_K in 8. \`--weights\` chooses one precision for all layers. In a manifest these are
-\`weights: stored\`, the default of the converter, and \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`.
+4 bits, and those that it stores as Q6_K in 8.
 
-"Kept by" names the smallest format of a converted model that has every value of the type to the bit. Other formats of
-that row round a second time, as do all formats for types whose blocks have a minimum. \`blockSize: 16\` is an option of the
-manifest's converter: exact for more types, but slower, in \`int4\` about four times.
+A layer keeps the blocks of its type, every value to the bit, where the table says so. Minima are kept as a second, small
+product, which makes a token of a 4-bit model take about a sixth longer than without. Layers of other types are rounded a
+second time, to blocks of 32, unless the manifest's converter has the options in the table; \`blockSize: 16\` makes \`int4\`
+about four times slower.
 
-| Type | Bits per weight | Becomes | Kept by |
+\`--weights\` chooses one precision for all layers: \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`, without minima. In a manifest
+these are \`weights\` of the converter; its default is \`stored\`.
+
+| Type | Bits per weight | Becomes | Kept |
 | --- | --- | --- | --- |
 ${[...ggufTypes.values()].map(typeRow).join('\n')}
 
-The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is \`int8\` where
-\`int4\` would round it. Experts of a layer whose gate and up have different types are \`int8\`. Tensors of other types are
-refused by name.
+The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is
+\`int8\` where \`int4\` would round it or where it has minima, and so are experts whose gate and up have different types.
+Tensors of other types are refused by name.
 
 \`sluice models add\` names the types of a file that are rounded a second time. What that or another precision loses is
 measured with the same file added twice:
@@ -71,11 +75,13 @@ function typeRow(type: GgufType): string {
   return `| ${type.name} | ${bits} | \`${precisionOf(type)}\` | ${keptBy(type)} |`;
 }
 
-function keptBy({ values, kept }: GgufType): string {
-  if (values === 1) return '`float32`';
-  if (!kept) return '–';
-  const option = kept.blockSize === 32 ? '' : `, \`blockSize: ${kept.blockSize}\``;
-  return `\`int${kept.bits}\`${option}`;
+function keptBy(type: GgufType): string {
+  const format = storedFormat(type, defaultBlockSize);
+  if (!isRoundedAgain(type, format)) return format.kind === 'blocks' && format.hasOffset ? 'yes, with minima' : 'yes';
+  const { bits, blockSize } = type.kept ?? {};
+  const weights = bits === 8 ? ['`weights: int8`'] : [];
+  const blocks = blockSize === 16 ? ['`blockSize: 16`'] : [];
+  return `by ${[...weights, ...blocks].join(', ')}`;
 }
 
 function ruleRow([name = '', ...others]: string[]): string {
