@@ -3,13 +3,26 @@ import { hostEnvironment } from './host-environment.js';
 
 afterEach(() => void vi.unstubAllEnvs());
 
-it('gives a host no credentials, and the allocator settings only where glibc holds images alone', () => {
-  const allocator = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' };
-  const credentials = { SLUICE_QUEUE_URL: 'redis://somewhere', SLUICE_QUEUE_KEY: 'secret' };
-  for (const [name, value] of Object.entries({ ...allocator, ...credentials })) vi.stubEnv(name, value);
-  expect(hostEnvironment({ family: 'esrgan' })).toMatchObject(allocator);
+const allocator = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' };
+const credentials = { SLUICE_QUEUE_URL: 'redis://somewhere', SLUICE_QUEUE_KEY: 'secret' };
+
+function stubAll(variables: Record<string, string>): void {
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+}
+
+it('gives a host no credentials, and the allocator settings only where it takes whole images', () => {
+  stubAll({ ...allocator, ...credentials });
+  for (const family of ['esrgan', 'modnet', 'u2net']) expect(hostEnvironment({ family })).toMatchObject(allocator);
   for (const family of ['decoder', 'stable-diffusion']) {
     for (const name of Object.keys(allocator)) expect(hostEnvironment({ family })).not.toHaveProperty(name);
   }
   for (const name of Object.keys(credentials)) expect(hostEnvironment({ family: 'esrgan' })).not.toHaveProperty(name);
+});
+
+it('maps images in huge pages, unless the operator has other tunables', () => {
+  vi.stubEnv('GLIBC_TUNABLES', undefined);
+  expect(hostEnvironment({ family: 'modnet' })).toMatchObject({ GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' });
+  expect(hostEnvironment({ family: 'decoder' })).not.toHaveProperty('GLIBC_TUNABLES');
+  vi.stubEnv('GLIBC_TUNABLES', 'glibc.malloc.hugetlb=0');
+  expect(hostEnvironment({ family: 'modnet' })).toMatchObject({ GLIBC_TUNABLES: 'glibc.malloc.hugetlb=0' });
 });

@@ -13,14 +13,17 @@ const credentials = {
 /** The allocator settings of the worker, by which every large buffer is mapped anew: graphs allocate many per step. */
 const allocatorSettings = { MALLOC_ARENA_MAX: null, MALLOC_MMAP_THRESHOLD_: null, MALLOC_TRIM_THRESHOLD_: null };
 
+/** Mapped buffers get pages of 2 MB where the kernel has them on request, which costs less than by pages of 4 kB. */
+const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
+
 /**
- * Families that take whole images while their graphs allocate in the arena of onnxruntime. What glibc allocates in their
- * hosts are those images: by its usual settings it keeps a hundred megabytes of freed ones.
+ * Families that take whole images. By its usual settings, glibc keeps a hundred megabytes and more of freed images and
+ * tensors: they lie among small objects, which stay.
  */
-const familiesOfImagesInTiles: readonly string[] = ['esrgan'];
+const familiesOfImages: readonly string[] = ['esrgan', 'modnet', 'u2net'];
 
 /** Environment of the process of a host. */
 export function hostEnvironment({ family }: Pick<HostLoadOptions, 'family'>): NodeJS.ProcessEnv {
-  const returnsImages = familiesOfImagesInTiles.includes(family);
-  return childEnvironment({ ...credentials, ...(returnsImages ? {} : allocatorSettings) });
+  if (!familiesOfImages.includes(family)) return childEnvironment({ ...credentials, ...allocatorSettings });
+  return childEnvironment(credentials, hugePages);
 }

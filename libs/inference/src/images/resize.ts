@@ -1,3 +1,4 @@
+import { freeBytes } from '#platform/memory';
 import type { RgbPixels } from './pixel-grid.js';
 
 /** Float planes, `[channels, height, width]`. */
@@ -23,9 +24,10 @@ interface Taps {
  */
 export function resizePlanes(source: Planes, width: number, height: number): Planes {
   const isFlattened = width > source.width && height < source.height;
-  return isFlattened
-    ? resizeColumns(resizeRows(source, height), width)
-    : resizeRows(resizeColumns(source, width), height);
+  const between = isFlattened ? resizeRows(source, height) : resizeColumns(source, width);
+  const resized = isFlattened ? resizeColumns(between, width) : resizeRows(between, height);
+  if (between !== source && between !== resized) freeBytes(between.data);
+  return resized;
 }
 
 function resizeColumns(source: Planes, width: number): Planes {

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { freeBytes } from '#platform/memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { MatteInput, MatteOutput } from '../../images/image-tasks.js';
-import { emptyImage } from '../../images/pixel-grid.js';
+import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { type Planes, resizePlanes, samplePlanes } from '../../images/resize.js';
 import { OrtSession } from '../../runtime/ort-session.js';
 import { modnetSize } from './modnet-size.js';
@@ -51,34 +52,42 @@ function mattingLoader(network: MattingNetwork): EngineLoader {
     // U²-Net also returns its side outputs; the first output is the fused one.
     const [output] = session.outputs;
 
-    const matte = async ({ image }: MatteInput, context: TaskContext): Promise<MatteOutput> => {
-      const { width, height } = network.sizeFor(image);
-      const planes = normalized(resizePlanes(samplePlanes(image), width, height), network);
-      const feeds = { [input?.name ?? '']: session.tensor('float32', planes.data, [1, 3, height, width]) };
+    const separate = async ({ image }: MatteInput, context: TaskContext): Promise<MatteOutput> => {
+      const { width, height, data } = networkInput(image, network);
+      const feeds = { [input?.name ?? '']: session.tensor('float32', data, [1, 3, height, width]) };
       await context.yieldToEventLoop();
       const outputs = await context.measure(() => session.run(feeds, [output?.name ?? '']));
       const values = Object.values(outputs)[0]?.data as Float32Array;
-      const alpha = resizePlanes(
-        { channels: 1, width, height, data: stretched(values, network) },
-        image.width,
-        image.height,
-      );
-      return { width: image.width, height: image.height, alpha: toBytes(alpha.data) };
+      const matte = { channels: 1, width, height, data: stretched(values, network) };
+      const resized = resizePlanes(matte, image.width, image.height);
+      const alpha = toBytes(resized.data);
+      // Many times as large as the image: they would lie in memory until a collection, and leave gaps behind.
+      for (const floats of [data, values, matte.data, resized.data]) freeBytes(floats);
+      return { width: image.width, height: image.height, alpha };
     };
-    const engine = new QueuedTaskEngine({ handlers: { matte }, sink, onClose: () => session.release() });
+    const engine = new QueuedTaskEngine({ handlers: { matte: separate }, sink, onClose: () => session.release() });
     const { provider, providerNote } = session;
     const warmUp = { task: 'matte', input: { image: emptyImage(64, 64) } };
     return { engine, provider, providerNote, slots: 1, warmUp };
   };
 }
 
-function normalized({ channels, width, height, data }: Planes, { mean, deviation }: MattingNetwork): Planes {
-  const plane = width * height;
-  const values = data.map((sample, index) => {
+/** The image as the network wants it. */
+function networkInput(image: RgbPixels, network: MattingNetwork): Planes {
+  const { width, height } = network.sizeFor(image);
+  const whole = samplePlanes(image);
+  const planes = resizePlanes(whole, width, height);
+  if (planes !== whole) freeBytes(whole.data);
+  normalize(planes, network);
+  return planes;
+}
+
+function normalize({ data }: Planes, { mean, deviation }: MattingNetwork): void {
+  const plane = data.length / 3;
+  for (let index = 0; index < data.length; index++) {
     const channel = Math.floor(index / plane);
-    return (sample / 255 - (mean[channel] ?? 0)) / (deviation[channel] ?? 1);
-  });
-  return { channels, width, height, data: values };
+    data[index] = ((data[index] as number) / 255 - (mean[channel] ?? 0)) / (deviation[channel] ?? 1);
+  }
 }
 
 function stretched(values: Float32Array, network: MattingNetwork): Float32Array {
@@ -94,5 +103,9 @@ function stretched(values: Float32Array, network: MattingNetwork): Float32Array 
 }
 
 function toBytes(values: Float32Array): Uint8Array {
-  return Uint8Array.from(values, (value) => Math.max(0, Math.min(255, Math.round(value * 255))));
+  const bytes = new Uint8Array(values.length);
+  for (let index = 0; index < values.length; index++) {
+    bytes[index] = Math.max(0, Math.min(255, Math.round((values[index] as number) * 255)));
+  }
+  return bytes;
 }
