@@ -4,11 +4,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
+import { dumpStore } from '#test/store-dump';
 import { installTinyModel } from '#test/tiny-models';
 import { installTinyImages } from '#test/tiny-images';
 import { installTinyKokoro } from '#test/tiny-voice';
 
-/* All logs at the finest level, for texts, media and errors of every kind: they contain ids, and no client text. */
+/*
+ * All logs at the finest level, and all that the stores hold and have logged, for texts, media and errors of every kind: they contain
+ * ids, and no prompt or answer.
+ */
 
 /** Client text, none of which may appear in a log. */
 const words = {
@@ -32,6 +36,7 @@ const secrets = {
 let home: string;
 let platform: Platform;
 let logged = '';
+let stored: Buffer;
 const ids: string[] = [];
 const answers: string[] = [];
 
@@ -44,6 +49,8 @@ beforeAll(async () => {
   ];
   platform = await startPlatform({
     engine: 'text',
+    // Its whole log is read.
+    ownPostgres: true,
     home,
     manifests,
     env: {
@@ -59,6 +66,7 @@ beforeAll(async () => {
   });
   await writeAll();
   await platform.closedJobs();
+  stored = await dumpStore(platform.databaseUrl);
   // Output during shutdown counts too.
   await Promise.all((['api', 'worker', 'ops'] as const).map((name) => platform.kill(name, 'SIGTERM')));
 });
@@ -174,5 +182,20 @@ describe('the logs of a complete run', () => {
         ).toBe(true);
       }
     }
+  });
+});
+
+describe('the stores of a complete run, with their logs', () => {
+  it('hold no prompt, in whatever form its job was kept, queued or answered', () => {
+    for (const id of ids) expect(stored.includes(id)).toBe(true);
+    for (const text of [words.prompt, words.prefix, words.image, words.speech, words.brokenJson]) {
+      expect(stored.includes(text), text).toBe(false);
+      expect(stored.includes(Buffer.from(text, 'utf16le')), text).toBe(false);
+      expect(stored.includes(Buffer.from(text).toString('base64').slice(0, 16)), text).toBe(false);
+    }
+  });
+
+  it('hold nothing that models generated', () => {
+    for (const answer of answers) expect(stored.includes(answer.trim())).toBe(false);
   });
 });

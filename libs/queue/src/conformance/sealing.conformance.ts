@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { delta, done, echoJob, readAll, until } from './echo-job.conformance.js';
 import { poolKeys } from '../roles/pool-keys.js';
 import { consume, envelopeFor, request, sealKey, type World } from './fixture.conformance.js';
-import { dumpStore } from './store-dump.conformance.js';
+import { dumpStore } from '#test/store-dump';
 
 /** A phrase that no store has seen. */
 const phrase = (): string => `planted-${randomBytes(8).toString('hex')}`;
