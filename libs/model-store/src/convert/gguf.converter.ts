@@ -9,6 +9,7 @@ import {
   refuseUnknownOptions,
   weightFormats,
 } from './conversion-options.js';
+import { checkChatTemplate } from './chat-template.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
@@ -48,6 +49,7 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
     checkContext(file.name, decoder.shape);
     const metadata = new GgufMetadata(file.name, header.metadata);
     const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
+    checkChatTemplate(file.name, tokenizer.tokenizerConfig['chat_template']);
     await output.writing(async () => {
       await writeTextFiles(output, decoder, tokenizer);
       const embedding = weights === 'float32' ? 'float32' : 'float16';

@@ -1,5 +1,6 @@
 import { addedBlockBytes, type DecoderSize } from '#platform/memory';
 import type { ByteSource } from '../convert/byte-source.js';
+import { checkChatTemplate } from '../convert/chat-template.js';
 import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
@@ -8,6 +9,7 @@ import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
 import { layerTypes, matrices, samePrecision, valuesOf } from '../convert/gguf/gguf-precision.js';
 import { openGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
+import { readGgufTokenizer } from '../convert/gguf/gguf-tokenizer.js';
 import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
 
 /** What a GGUF file holds, by its header. */
@@ -44,13 +46,15 @@ export interface GgufDescription {
 
 /**
  * Reads the header only, a few MB at the beginning of the file or of each shard. Fails with `INVALID_MODEL` for what the converter would refuse too:
- * another architecture, missing or unknown tensors.
+ * another architecture, missing or unknown tensors, unknown tokens.
  */
 export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDescription> {
   const { file, header } = await openGguf(files);
   const source = ggufSource(file, header);
   const { shape } = SourceDecoder.open(source);
   const metadata = new GgufMetadata(file.name, header.metadata);
+  const { tokenizerConfig } = readGgufTokenizer(metadata, shape.vocabularySize);
+  checkChatTemplate(file.name, tokenizerConfig['chat_template']);
   return {
     architecture: metadata.text('general.architecture'),
     title: metadata.text('general.name', '') || null,
