@@ -194,7 +194,9 @@ export async function readJsonIfPresent<Content>(path: string): Promise<Content 
     return JSON.parse(text) as Content;
   } catch (error) {
     const name = basename(path);
-    throw new PlatformError('INVALID_MODEL', `The file ${name} cannot be used: it is not JSON.`, name, { cause: error });
+    throw new PlatformError('INVALID_MODEL', `The file ${name} cannot be used: it is not JSON.`, name, {
+      cause: error,
+    });
   }
 }
 
