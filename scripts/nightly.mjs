@@ -8,13 +8,20 @@ const script = (name, ...args) => [process.execPath, resolve(root, 'scripts', na
 const source = ['--conditions=sluice-source', '--import', resolve(root, 'test/harness/run-source.mjs')];
 const program = (path, ...args) => [process.execPath, ...source, resolve(root, path), ...args];
 
+/** Of mutated files, but those of models that are added, which take longer. */
+const readers = ['image', 'audio', 'video', 'document', 'archive', 'manifest', 'body', 'model'].flatMap((name) => [
+  '--reader',
+  name,
+]);
+
 const steps = [
   { name: 'node-versions', command: script('test-node-versions.mjs') },
   { name: 'tests', command: script('test.mjs', 'nightly') },
   { name: 'faults', command: script('test.mjs', 'faults') },
   { name: 'simulation', command: program('test/simulation/main.ts', '--nightly', '--most-minutes', '60') },
   { name: 'schemas', command: program('test/schemas/main.ts') },
-  { name: 'mutations', command: program('test/mutations/main.ts', '--files', '10000') },
+  { name: 'mutations', command: program('test/mutations/main.ts', '--files', '10000', ...readers) },
+  { name: 'added-models', command: program('test/mutations/main.ts', '--files', '5000', '--reader', 'added') },
   {
     name: 'tokenizers',
     command: [process.execPath, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'convert/tokenizer/reference'],

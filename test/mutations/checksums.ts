@@ -9,7 +9,7 @@ const modelHeadBytes = 2_048;
 /** Changes a file so that its decoder reads beyond its checksums, and a model in its header. */
 export function checksummed(format: Format, original: Buffer, change: Change): Buffer {
   if (format === 'tgz') return gzipSync(change(gunzipSync(original)));
-  if (formats[format].reader === 'model') {
+  if (['model', 'added'].includes(formats[format].reader)) {
     return Buffer.concat([change(original.subarray(0, modelHeadBytes)), original.subarray(modelHeadBytes)]);
   }
   const changed = Buffer.from(change(original));

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { create } from 'tar';
-import { convertModel } from '#model-store';
+import { draftManifest, pullModels, silentReporter } from '#model-store';
 import { exampleManifest } from '#test/example-manifest';
 import { pdfFile } from '#test/pdf-file';
 import { sourcePath } from '#test/source-program';
@@ -17,7 +17,7 @@ import { copyTinyDecoder } from '#test/tiny-decoders';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { docxFile, pptxFile, zipFile } from '#test/zip-file';
-import { type Format, formats, loraBase } from './formats.js';
+import { corpusFolders, type Format, formats, loraBase } from './formats.js';
 import { writeTinyOnnx } from './tiny-onnx.js';
 
 const run = promisify(execFile);
@@ -69,6 +69,12 @@ const makers: Partial<Record<Format, (folder: string) => Buffer | Promise<Buffer
   gguf: () => ggufFile(tinyDecoder('llama', 1)),
   safetensors: () => readFile(join(fileURLToPath(tinyBertFolder), 'model.safetensors')),
   onnx: (folder: string) => writeTinyOnnx(folder),
+  'hub-weights': (folder) => decoderFile(folder, 'decoder', 'model.safetensors'),
+  'hub-config': (folder) => decoderFile(folder, 'decoder', 'config.json'),
+  'hub-index': (folder) => decoderFile(folder, 'shards', 'model.safetensors.index.json'),
+  'hub-tokenizer': (folder) => decoderFile(folder, 'decoder', 'tokenizer.json'),
+  'hub-tokenizer-config': (folder) => decoderFile(folder, 'decoder', 'tokenizer_config.json'),
+  'hub-template': (folder) => decoderFile(folder, 'decoder', 'chat_template.jinja'),
   'lora-weights': (folder) => loraFile(folder, 'adapter_model.safetensors'),
   'lora-settings': (folder) => loraFile(folder, 'adapter_config.json'),
   tar: (folder: string) => tarFile(folder),
@@ -79,13 +85,25 @@ const makers: Partial<Record<Format, (folder: string) => Buffer | Promise<Buffer
     Buffer.from(JSON.stringify({ model: 'x', messages: [{ role: 'user', content: 'größer \u{1f600} \\u0001' }] })),
 };
 
-/** A file of an adapter; its base is installed in the folder. */
+/** Decoders in the layout of the hubs: one with its weights in one file, one with shards. */
+const decoders = { decoder: 'qwen3', shards: 'llama' } as const;
+
+async function decoderFile(folder: string, kind: keyof typeof decoders, name: string): Promise<Buffer> {
+  const source = join(folder, corpusFolders[kind]);
+  if (!existsSync(source)) {
+    await mkdir(source);
+    await copyTinyDecoder(decoders[kind], source);
+  }
+  return await readFile(join(source, name));
+}
+
+/** A file of an adapter; its base is installed in the home of the corpus. */
 async function loraFile(folder: string, name: string): Promise<Buffer> {
-  const [inputFolder, outputFolder] = [join(folder, 'lora-base-source'), join(folder, loraBase)];
-  if (!existsSync(outputFolder)) {
-    await Promise.all([mkdir(inputFolder), mkdir(outputFolder)]);
-    await copyTinyDecoder('llama', inputFolder);
-    await convertModel({ kind: 'safetensors', options: {}, inputFolder, outputFolder });
+  const home = join(folder, corpusFolders.home);
+  if (!existsSync(home)) {
+    await decoderFile(folder, 'shards', 'config.json');
+    const { manifest } = await draftManifest(`file:${join(folder, corpusFolders.shards)}`, {}, { id: loraBase });
+    await pullModels({ home, manifests: [manifest], reporter: silentReporter });
   }
   return await readFile(join(tinyAdapterFolder('llama', 'all'), name));
 }

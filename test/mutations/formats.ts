@@ -1,5 +1,10 @@
 /** How a platform process reads files of a format. */
-export type ReaderKind = 'image' | 'audio' | 'video' | 'document' | 'model' | 'archive' | 'manifest' | 'body';
+export const readerKinds = [
+  ...(['image', 'audio', 'video', 'document', 'archive', 'manifest', 'body'] as const),
+  // Converted only, and added as `sluice models add` does.
+  ...(['model', 'added'] as const),
+];
+export type ReaderKind = (typeof readerKinds)[number];
 
 export interface FormatEntry {
   reader: ReaderKind;
@@ -22,6 +27,7 @@ function video(...args: string[]): FormatEntry {
 }
 const document: FormatEntry = { reader: 'document', maker: null };
 const model: FormatEntry = { reader: 'model', maker: null };
+const added: FormatEntry = { reader: 'added', maker: null };
 const archive: FormatEntry = { reader: 'archive', maker: null };
 
 const table = {
@@ -49,11 +55,17 @@ const table = {
   xls: document,
   epub: document,
   csv: document,
-  gguf: model,
+  gguf: added,
   safetensors: model,
   onnx: model,
-  'lora-weights': model,
-  'lora-settings': model,
+  'hub-weights': added,
+  'hub-config': added,
+  'hub-index': added,
+  'hub-tokenizer': added,
+  'hub-tokenizer-config': added,
+  'hub-template': added,
+  'lora-weights': added,
+  'lora-settings': added,
   tar: archive,
   tgz: archive,
   yaml: { reader: 'manifest', maker: null },
@@ -64,5 +76,7 @@ export type Format = keyof typeof table;
 export const formats: Readonly<Record<Format, FormatEntry>> = table;
 export const formatNames = Object.keys(table) as Format[];
 
-/** Folder of the corpus with the installed base of its adapters. */
-export const loraBase = 'lora-base';
+/** Where the corpus keeps the source of a decoder in one file and in shards, and the home with the base of adapters. */
+export const corpusFolders = { decoder: 'decoder', shards: 'shards', home: 'home' } as const;
+/** Id of the base. */
+export const loraBase = 'base';

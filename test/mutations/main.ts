@@ -1,7 +1,7 @@
 import { readCommandLine } from '#command-line';
 import { Corpus } from './corpus.js';
-import { type Format, formatNames } from './formats.js';
-import { MutatedReader } from './mutated-reader.js';
+import { type Format, formatNames, formats, readerKinds } from './formats.js';
+import { MutatedReader, type ReadEnd } from './mutated-reader.js';
 import { runMutations } from './run-mutations.js';
 
 const dayMs = 86_400_000;
@@ -15,21 +15,34 @@ the platform and a reading without an end are failures; each is printed with its
 const { values } = readCommandLine(about, {
   files: { value: 'N', about: 'files of each format', default: 10_000 },
   format: { value: 'NAME', about: 'only this format; may be repeated', isRepeated: true, default: formatNames },
+  reader: {
+    value: 'KIND',
+    about: 'only formats of this reader; may be repeated',
+    isRepeated: true,
+    default: readerKinds,
+  },
   seed: { value: 'N', about: 'first seed; default: another every day', isNumber: true },
+  show: { about: 'print the reason of each refusal' },
   parallel: { value: 'N', about: 'reading processes', default: 2 },
 });
 const { files } = values;
 const seed = values.seed ?? Math.floor(Date.now() / dayMs) * files;
-const unknown = values.format.filter((name) => !formatNames.includes(name as Format));
-if (unknown.length > 0) {
-  process.stderr.write(`Unknown format ${unknown.join(', ')}; expected ${formatNames.join(', ')}.\n`);
+refuseUnknown('format', values.format, formatNames);
+refuseUnknown('reader', values.reader, readerKinds);
+const chosen = (values.format as Format[]).filter((name) => values.reader.includes(formats[name].reader));
+
+function refuseUnknown(option: string, words: readonly string[], known: readonly string[]): void {
+  const unknown = words.filter((word) => !known.includes(word));
+  if (unknown.length === 0) return;
+  process.stderr.write(`Unknown ${option} ${unknown.join(', ')}; expected ${known.join(', ')}.\n`);
   process.exit(2);
 }
 
 /** Returns whether nothing failed. */
 async function report(format: Format, corpus: Corpus, readers: readonly MutatedReader[]): Promise<boolean> {
   let shownAt = performance.now();
-  const onFile = (done: number): void => {
+  const onFile = (done: number, { seed: own, end }: { seed: number; end: ReadEnd }): void => {
+    if (values.show && end.end === 'refused') process.stdout.write(`${format} ${own}: ${end.detail}\n`);
     if (performance.now() - shownAt < progressMs) return;
     shownAt = performance.now();
     process.stderr.write(`${format}: ${done} of ${files}\n`);
@@ -46,7 +59,7 @@ async function report(format: Format, corpus: Corpus, readers: readonly MutatedR
 const corpus = await Corpus.open();
 const readers = Array.from({ length: values.parallel }, () => new MutatedReader());
 try {
-  for (const format of values.format as Format[]) {
+  for (const format of chosen) {
     if (!(await report(format, corpus, readers))) process.exitCode = 1;
   }
 } finally {

@@ -23,7 +23,20 @@ export interface ReadReport {
 /** Errors that blame the platform. */
 const ownFaults: readonly string[] = ['UNKNOWN_ERROR', 'INFERENCE_FAILED', 'SERVICE_UNAVAILABLE', 'DEVICE_LOST'];
 
-async function read({ format, bytes, corpus }: ReadOrder): Promise<ReadReport> {
+/** More than any reader needs for a file of some kilobytes. */
+const maxGrowthBytes = 600e6;
+
+const peakBytes = (): number => process.resourceUsage().maxRSS * 1024;
+
+async function read(order: ReadOrder): Promise<ReadReport> {
+  const before = peakBytes();
+  const report = await readOnce(order);
+  const growth = peakBytes() - before;
+  if (growth < maxGrowthBytes) return report;
+  return { end: 'broken', detail: `took ${Math.round(growth / 1e6)} MB of memory, then: ${report.detail}` };
+}
+
+async function readOnce({ format, bytes, corpus }: ReadOrder): Promise<ReadReport> {
   try {
     await readFile(format, Buffer.from(bytes), corpus);
     return { end: 'read', detail: '' };

@@ -6,12 +6,12 @@ import { DocumentExtractor } from '#documents';
 import { decodeImage, decodeWholeAudio, MediaTools, probeAudio, probeVideo, readFrames } from '#media';
 import { parseManifest } from '#model-registry/manifest';
 import { convertModel } from '#model-store';
-import { addAdapters } from '#model-store/adapter';
 import { parseJsonBody } from '#platform/json';
 import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
 import { tinyAdapterFolder } from '#test/tiny-adapters';
 import { tinyBertFolder } from '#test/tiny-encoder';
-import { type Format, formats, loraBase, type ReaderKind } from './formats.js';
+import { addModel } from './added-model.js';
+import { corpusFolders, type Format, formats, loraBase, type ReaderKind } from './formats.js';
 
 const extractorPath = sourcePath('libs/documents/src/extractor/extract.main.ts');
 const timeoutMs = 10_000;
@@ -42,7 +42,8 @@ const readers: Record<ReaderKind, (bytes: Buffer, format: Format, corpus: string
     await (compiled ??= compileProgram(extractorPath));
     await extractor.extract({ bytes, owner: 'account', param: 'file' });
   },
-  model: (bytes, format, corpus) => inFolder((folder) => convert(folder, { format, bytes, corpus })),
+  model: (bytes, format) => inFolder((folder) => convert(folder, format, bytes)),
+  added: (bytes, format, corpus) => inFolder((folder) => add(folder, { format, bytes, corpus })),
   archive: (bytes) => inFolder((folder) => unpack(folder, bytes)),
   manifest: (bytes) => Promise.resolve().then(() => parseManifest(bytes.toString('utf8'), 'mutated.yaml')),
   body: (bytes) => Promise.resolve().then(() => parseJsonBody(bytes)),
@@ -54,34 +55,51 @@ interface ModelFile {
   corpus: string;
 }
 
-const converters: Partial<Record<Format, { kind: 'gguf' | 'bert' | 'onnx' | 'lora'; name: string }>> = {
-  gguf: { kind: 'gguf', name: 'model.gguf' },
+interface AddedAs {
+  name: string;
+  /** Folder with its other files. */
+  beside: (corpus: string) => string | null;
+  isAdapter?: boolean;
+}
+
+const decoder = (corpus: string): string => join(corpus, corpusFolders.decoder);
+const shards = (corpus: string): string => join(corpus, corpusFolders.shards);
+const adapter = (): string => tinyAdapterFolder('llama', 'all');
+
+const addedFiles: Partial<Record<Format, AddedAs>> = {
+  gguf: { name: 'model.gguf', beside: () => null },
+  'hub-weights': { name: 'model.safetensors', beside: decoder },
+  'hub-config': { name: 'config.json', beside: decoder },
+  'hub-index': { name: 'model.safetensors.index.json', beside: shards },
+  'hub-tokenizer': { name: 'tokenizer.json', beside: decoder },
+  'hub-tokenizer-config': { name: 'tokenizer_config.json', beside: decoder },
+  'hub-template': { name: 'chat_template.jinja', beside: decoder },
+  'lora-weights': { name: 'adapter_model.safetensors', beside: adapter, isAdapter: true },
+  'lora-settings': { name: 'adapter_config.json', beside: adapter, isAdapter: true },
+};
+
+async function add(folder: string, { format, bytes, corpus }: ModelFile): Promise<void> {
+  const file = addedFiles[format];
+  if (file === undefined) throw new Error(`there is no way to add ${format}`);
+  const baseFolder = join(corpus, corpusFolders.home, 'models', loraBase);
+  const options = { folder, ...(file.isAdapter === true && { baseFolder }) };
+  await addModel({ name: file.name, bytes, beside: file.beside(corpus) }, options);
+}
+
+const converters: Partial<Record<Format, { kind: 'bert' | 'onnx'; name: string }>> = {
   safetensors: { kind: 'bert', name: 'model.safetensors' },
   onnx: { kind: 'onnx', name: 'half.onnx' },
-  'lora-weights': { kind: 'lora', name: 'adapter_model.safetensors' },
-  'lora-settings': { kind: 'lora', name: 'adapter_config.json' },
 };
-/** Files beside the mutated one. */
-const besides = { bert: fileURLToPath(tinyBertFolder), lora: tinyAdapterFolder('llama', 'all') };
 
-async function convert(folder: string, { format, bytes, corpus }: ModelFile): Promise<void> {
+async function convert(folder: string, format: Format, bytes: Buffer): Promise<void> {
   const converter = converters[format];
   if (converter === undefined) throw new Error(`there is no converter of ${format}`);
   const [inputFolder, outputFolder] = [join(folder, 'in'), join(folder, 'out')];
   await Promise.all([mkdir(inputFolder), mkdir(outputFolder)]);
   const { kind, name } = converter;
-  if (kind === 'bert' || kind === 'lora') await cp(besides[kind], inputFolder, { recursive: true });
+  if (kind === 'bert') await cp(fileURLToPath(tinyBertFolder), inputFolder, { recursive: true });
   await writeFile(join(inputFolder, name), bytes);
-  if (kind === 'lora') return await addLora({ inputFolder, outputFolder, baseFolder: join(corpus, loraBase) });
   await convertModel({ kind, options: kind === 'bert' ? {} : { weights: 'float32' }, inputFolder, outputFolder });
-}
-
-/** Installs an adapter, and adds it to the graph of its base as a host does. */
-async function addLora(folders: { inputFolder: string; outputFolder: string; baseFolder: string }): Promise<void> {
-  await convertModel({ kind: 'lora', options: {}, ...folders });
-  const base = { directory: folders.baseFolder, graphFile: 'model.onnx' };
-  const { refused } = await addAdapters(base, [{ modelId: 'mutated', directory: folders.outputFolder }]);
-  if (refused.length > 0) throw new Error(`an adapter was installed that its base refuses: ${refused[0]?.reason}`);
 }
 
 interface Unpacking {

@@ -4,6 +4,7 @@ import type { Corpus } from './corpus.js';
 import type { Format } from './formats.js';
 import { checksummed } from './checksums.js';
 import type { MutatedReader, ReadEnd } from './mutated-reader.js';
+import { changesStructure, changeStructure } from './structures.js';
 
 export interface MutationRun {
   format: Format;
@@ -14,7 +15,7 @@ export interface MutationRun {
   corpus: Corpus;
   /** Reading processes, each for one file at a time. */
   readers: readonly MutatedReader[];
-  onFile?: (done: number) => void;
+  onFile?: (done: number, file: { seed: number; end: ReadEnd }) => void;
 }
 
 export interface MutationFailure extends ReadEnd {
@@ -55,15 +56,17 @@ export async function runMutations({
       result.longestMs = Math.max(result.longestMs, performance.now() - startedAt);
       result.ends[end.end] += 1;
       if (end.end === 'broken' || end.end === 'crashed') result.failures.push({ ...end, seed: own });
-      onFile?.(next);
+      onFile?.(next, { seed: own, end });
     }
   };
   await Promise.all(readers.map(readAll));
   return result;
 }
 
-/** Every other file is changed where its decoder looks. */
+/** Every other file is changed where its decoder looks, and most of those in what they say. */
 function mutated(format: Format, original: Buffer, seed: number): Buffer {
   const random = seededRandom(seed);
-  return seed % 2 === 0 ? mutate(original, random) : checksummed(format, original, (bytes) => mutate(bytes, random));
+  if (seed % 2 === 0) return mutate(original, random);
+  if (changesStructure(format) && seed % 8 !== 1) return changeStructure(format, original, random);
+  return checksummed(format, original, (bytes) => mutate(bytes, random));
 }

@@ -158,6 +158,10 @@ describe('sluice models', () => {
     const open = { id: 'smollm2-360m-instruct', license: 'Apache-2.0', tested: 'reference', fits: true };
     expect(await find()).toMatchObject([{ ...open, state: 'open' }, { id: 'smollm2-1.7b-instruct' }]);
 
+    const checked = await runMain(['models', 'search', 'smollm2-360m', '--check']);
+    expect(checked).toMatchObject({ code: 1, stderr: expect.stringContaining('1 of 1 are not on the hub as') });
+    expect(checked.stdout).toMatch(/smollm2-360m-instruct: context is 256, not 8192; .* at d{12}, [\d.]+ kB\)/);
+
     await run(['models', 'pull', 'smollm2-360m-instruct']);
     expect(await find()).toMatchObject([{ ...open, state: 'installed' }, { id: 'smollm2-1.7b-instruct' }]);
     expect(await runJson('models', 'show', 'smollm2-360m-instruct')).toMatchObject({
@@ -218,7 +222,9 @@ describe('sluice models', () => {
     const wrong = run(['models', 'add', changed, '--base', 'llama']);
     await expect(wrong).rejects.toThrow(/lora_A\.weight is 2 × 64, and the base needs 2 × 32/);
     expect(existsSync(join(home, 'models', 'changed'))).toBe(false);
-    for (const id of ['tuned', 'llama']) await run(['models', 'remove', id]);
+    const removed = await runMain(['models', 'remove', 'llama']);
+    expect(removed).toMatchObject({ code: 0, stderr: expect.stringContaining('tuned cannot be served without llama') });
+    await run(['models', 'remove', 'tuned']);
   });
 
   it('resolves relative file sources against the manifest', async () => {
@@ -256,6 +262,9 @@ describe('sluice models', () => {
       expect(await runJson('models', 'pull', ...names)).toEqual({ models: [] });
     }
     await expect(run(['models', 'pull', ''])).rejects.toThrow('Nothing to pull');
+    for (const source of ['./model.gguf', '/models/folder', 'hf:owner/model', 'https://host/model.gguf']) {
+      await expect(run(['models', 'pull', source])).rejects.toThrow(`Add it: sluice models add ${source}`);
+    }
     await expect(run(['models', 'pull', 'all,nothing-like-this'])).rejects.toThrow('No model or set is called');
   });
 

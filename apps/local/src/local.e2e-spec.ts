@@ -1,59 +1,13 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { childEnvironment } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
+import { LocalRun, project } from '#test/local-run';
 import { copyTinyDecoder } from '#test/tiny-decoders';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
-
-const project = join(import.meta.dirname, '..', '..', '..');
-
-/** Runs `npm start` without npm. */
-class LocalRun {
-  output = '';
-  private readonly child: ChildProcess;
-  readonly ended: Promise<number | null>;
-
-  constructor(home: string, environment: Record<string, string>) {
-    this.child = spawn(process.execPath, [join(project, 'dist', 'apps', 'local', 'src', 'main.js')], {
-      env: childEnvironment({
-        SLUICE_HOME: home,
-        SLUICE_MODELS: 'none',
-        DATABASE_URL: null,
-        REDIS_URL: null,
-        ...environment,
-      }),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
-    }
-    this.ended = new Promise((resolve) => this.child.once('exit', resolve));
-  }
-
-  get pid(): number {
-    return this.child.pid ?? 0;
-  }
-
-  async says(text: string): Promise<void> {
-    const untilMs = performance.now() + 60_000;
-    while (!this.output.includes(text)) {
-      if (performance.now() > untilMs) throw new Error(`The output never contained "${text}":\n${this.output}`);
-      await sleep(50);
-    }
-  }
-
-  async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
-    this.child.kill(signal);
-    return this.ended;
-  }
-}
 
 /** Pids of the child processes by app (Linux only). */
 async function childrenOf(pid: number): Promise<Map<string, number>> {
@@ -206,15 +160,10 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     await writeFile(file, await ggufFile(tinyDecoder('llama', 1)));
     const run = start();
     await run.says('Sluice is ready');
-    const add = (...source: string[]) =>
-      promisify(execFile)(
-        process.execPath,
-        [join(project, 'dist', 'apps', 'cli', 'src', 'main.js'), 'models', 'add', ...source],
-        { env: childEnvironment({ SLUICE_HOME: home, DATABASE_URL: null, REDIS_URL: null }) },
-      );
+    const add = (...source: string[]) => run.sluice('models', 'add', ...source);
     const { stdout } = await add(file, '--weights', 'int8');
     expect(stdout).toContain('own-model: serving');
-    const [, key] = /Inference key\s+(slk_\S+)/.exec(await readFile(join(home, 'first-keys.txt'), 'utf8')) ?? [];
+    const key = await run.inferenceKey();
     const { data } = (await (await get('/api/v1/models', key)).json()) as {
       data: { id: string; model_spec: object }[];
     };

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { shardGguf } from '#test/tiny-models/gguf-parts';
+import { ggufText, joinGguf, shardGguf, splitGguf } from '#test/tiny-models/gguf-parts';
 import { quantizedGguf } from '#test/tiny-models/quantized-gguf';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
@@ -24,6 +24,12 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
+function withMetadata(content: Buffer, key: string, value: string): string {
+  const parts = splitGguf(content);
+  parts.metadata.set(key, ggufText(value));
+  return joinGguf(parts).toString('latin1');
+}
+
 describe('draftManifest of a GGUF file', () => {
   it('keeps the precision of the file, and names no folder of this machine', async () => {
     await writeFile(join(folder, 'My Tiny.Q4.gguf'), gguf);
@@ -42,6 +48,14 @@ describe('draftManifest of a GGUF file', () => {
       size: { cacheBytesPerToken: 8 * shape.layers * shape.keyValueHeads * shape.headSize, heads: shape.heads },
       use: { slots: 8, cacheTokens: 8 * shape.contextLength },
     });
+  });
+
+  it('names the model after the file, and shows the title', async () => {
+    const parts = splitGguf(gguf);
+    parts.metadata.set('general.name', ggufText('A Title'));
+    await writeFile(join(folder, 'tiny.Q8_0.gguf'), joinGguf(parts));
+    const { manifest } = await draftManifest(`file:${folder}`, {}, { id: undefined });
+    expect(manifest).toMatchObject({ id: 'tiny.q8_0', name: 'A Title' });
   });
 
   it('takes another precision and context', async () => {
@@ -164,6 +178,8 @@ describe('draftManifest of a GGUF file', () => {
     ['another architecture', (content: Buffer) => content.toString('latin1').replaceAll('llama', 'lllma')],
     ['a file cut short', (content: Buffer) => content.subarray(0, 300).toString('latin1')],
     ['no GGUF at all', () => 'a text'],
+    ['a template that is no Jinja', (content: Buffer) => withMetadata(content, 'tokenizer.chat_template', '{% if %}')],
+    ['an unknown rule of words', (content: Buffer) => withMetadata(content, 'tokenizer.ggml.model', 'other')],
   ])('names file and reason for %s', async (_, change) => {
     await writeFile(join(folder, 'bad.gguf'), Buffer.from(change(gguf), 'latin1'));
     await expect(draftManifest(`file:${folder}/bad.gguf`, {})).rejects.toThrow(/bad\.gguf/);

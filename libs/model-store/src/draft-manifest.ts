@@ -105,7 +105,16 @@ function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, o
   const bytes = convertedBytes(gguf, formats, contextLength);
   const manifest = validateManifest(
     {
-      ...commonFields(uri, gguf.title ?? name, { bytes, license: gguf.license }, { id: toId(name), ...options }),
+      ...commonFields(
+        uri,
+        gguf.title ?? name,
+        { bytes, license: gguf.license },
+        {
+          ...options,
+          // The file's name, which tells quantisations apart, and not its title.
+          id: options.id ?? toId(name),
+        },
+      ),
       sources: [source],
       converter: { kind: 'gguf', options: { weights: options.weights ?? stored, contextLength } },
       graphFile: 'model.onnx',

@@ -140,6 +140,19 @@ describe('draftManifest of safetensors', () => {
       () => writeFile(join(folder, 'config.json'), JSON.stringify({ architectures: ['WhisperModel'] })),
       'its architecture is WhisperModel; LlamaForCausalLM, ',
     ],
+    [
+      'a template that is no Jinja',
+      () => writeFile(join(folder, 'chat_template.jinja'), '{% for message in %}'),
+      'chat_template.jinja cannot be converted: its chat template cannot be read: ',
+    ],
+    [
+      'a template that is no text',
+      async () => {
+        await rm(join(folder, 'chat_template.jinja'));
+        await writeFile(join(folder, 'tokenizer_config.json'), JSON.stringify({ chat_template: { a: 1 } }));
+      },
+      'tokenizer_config.json cannot be converted: its chat template is no text',
+    ],
     ['a shard cut short', () => writeFile(join(folder, 'model.safetensors'), 'short'), 'model.safetensors cannot be'],
   ])('says what a folder lacks: %s', async (_, change, reason) => {
     await filesOf('mistral');

@@ -30,3 +30,4 @@ export {
   cataloguePurposes,
   loadCatalogue,
 } from './catalogue/catalogue.js';
+export { checkCatalogueEntry, type EntryCheck } from './catalogue/check-entry.js';

@@ -25,7 +25,14 @@ interface PerplexityResult {
   tokens: number;
   perplexity: number;
   /** Against the other model, in nats per token, with the standard error of paired tokens. */
-  loss?: { beside: string; perplexity: number; difference: number; error: number };
+  loss?: Loss;
+}
+
+interface Loss {
+  beside: string;
+  perplexity: number;
+  difference: number;
+  error: number;
 }
 
 /** Measures the perplexity of a decoder on a text, and what it loses against another one with the same tokenizer. */
@@ -97,10 +104,23 @@ function describe(id: string, measured: MeasuredLosses): PerplexityResult {
 }
 
 function print({ output }: CliContext, { id, provider, tokens, perplexity, loss }: PerplexityResult): void {
-  output.line(`${id} on ${provider}: perplexity ${perplexity.toFixed(3)} over ${tokens} tokens`);
+  output.line(`${id} on ${provider}: perplexity ${perplexity.toFixed(3)} over ${tokens} tokens; lower is better`);
   if (loss === undefined) return;
-  const { beside, difference, error } = loss;
-  output.line(`${beside}: perplexity ${loss.perplexity.toFixed(3)}`);
-  const sign = difference < 0 ? '' : '+';
-  output.line(`loss against ${beside}: ${sign}${difference.toFixed(4)} ± ${error.toFixed(4)} nats per token`);
+  output.line(`${loss.beside}: perplexity ${loss.perplexity.toFixed(3)} over the same tokens`);
+  output.line(describeLoss(id, loss));
+}
+
+/** Errors of a difference within which it may be chance. */
+const chanceErrors = 2;
+
+/** What a precision costs, in words: nats per token, and what they do to the perplexity. */
+export function describeLoss(id: string, { beside, difference, error }: Loss): string {
+  const amount = `${Math.abs(difference).toFixed(4)} ± ${error.toFixed(4)} nats per token`;
+  const percent = Math.abs(Math.expm1(difference) * 100);
+  const change = `${percent.toFixed(percent < 1 ? 2 : 1)} % ${difference < 0 ? 'lower' : 'higher'}`;
+  const verb = difference < 0 ? 'gains' : 'loses';
+  const fact = `${id} ${verb} ${amount} against ${beside}: its perplexity is ${change}`;
+  return Math.abs(difference) <= chanceErrors * error || difference === 0
+    ? `${fact}, too little to tell them apart on this text`
+    : fact;
 }

@@ -21,7 +21,9 @@ export async function checkText(context: CliContext, model: CheckedModel, option
   const { signal, output } = context;
   const onText = options.json ? () => undefined : (text: string) => output.write(text);
   const request = requestOf(model, options);
-  const result = await withCheckHost(model, { options, signal }, (host) => run(host, { request, signal, onText }));
+  const result = await withCheckHost(model, { options, signal }, (host) =>
+    measureText(host, { request, signal, onText }),
+  );
   if (options.json) return output.json({ id: model.manifest.id, ...result });
   output.line('\n');
   output.line(`${model.manifest.id} on ${result.provider}, loaded in ${Math.round(result.loadMs)} ms`);
@@ -30,8 +32,9 @@ export async function checkText(context: CliContext, model: CheckedModel, option
   output.line(`${result.completionTokens} tokens${speed}`);
 }
 
-async function run(
-  host: HostSupervisor,
+/** Runs one prompt on a loaded model. */
+export async function measureText(
+  host: Pick<HostSupervisor, 'report' | 'run'>,
   options: { request: TextGenerationRequest; signal: AbortSignal; onText: (text: string) => void },
 ): Promise<Omit<CheckResult, 'id'>> {
   const startMs = performance.now();
@@ -41,10 +44,12 @@ async function run(
   const { usage } = await host.run(options.request, {
     signal: options.signal,
     onEvents: (events) => {
+      // Pieces that arrive together have one time, or two of them would look like thousands of tokens per second.
+      const nowMs = performance.now();
       for (const event of events) {
         if (event.type !== 'text-delta') continue;
-        lastMs = performance.now();
-        firstMs ??= lastMs;
+        lastMs = nowMs;
+        firstMs ??= nowMs;
         text += event.text;
         options.onText(event.text);
       }

@@ -8,6 +8,7 @@ import { type ModelManifest, parseManifest } from '#model-registry/manifest';
 export async function readManifestFile(path: string): Promise<ModelManifest> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw new PlatformError('INVALID_MANIFEST', `There is no file ${path}.`);
+    if (error.code === 'EISDIR') throw new PlatformError('INVALID_MANIFEST', `${path} is a folder, not a manifest.`);
     throw error;
   });
   const manifest = parseManifest(text, path);

@@ -35,6 +35,7 @@ function addReadingCommands(models: Command, context: CliContext): void {
     .description('search the bundled models and a catalogue of open ones, with the memory they take')
     .option('--purpose <purpose>', 'chat, reasoning, code, embedding, rerank, or a type of bundled models, such as tts')
     .option('--fits', 'only those that fit the memory of this machine')
+    .option('--check', 'compare the open ones with the hub: source, revision, files and what they hold')
     .option(...jsonFlag)
     .action(async (words: string[], options: SearchOptions) =>
       (await import('./search-models.js')).searchModels(context, words, options),

@@ -16,6 +16,13 @@ import { findKnownModels } from './known-models.js';
 export async function pullCommand(context: CliContext, names: string[], { json }: { json?: boolean }): Promise<void> {
   const known = (await findKnownModels(context)).map(({ manifest }) => manifest);
   const words = names.flatMap((name) => name.split(',')).map((word) => word.trim());
+  const source = words.find((word) => isModelSource(word));
+  if (source !== undefined) {
+    throw new PlatformError(
+      'INVALID_REQUEST',
+      `${source} is no id and no manifest. Add it: sluice models add ${source}`,
+    );
+  }
   // Also without a database, as in a container that only prepares a disk.
   const files = words.filter((word) => /\.ya?ml$/i.test(word));
   const given = await Promise.all(files.map((path) => readManifestFile(path)));
@@ -32,6 +39,11 @@ export async function pullCommand(context: CliContext, names: string[], { json }
     return context.output.line('nothing to pull: "all" means what is installed, "none" means nothing');
   }
   await pullAndPrint(context, selected, json);
+}
+
+/** What `models add` takes: a file, a folder or an address. */
+function isModelSource(word: string): boolean {
+  return /^(?:hf|npm|https?|file):|\.gguf$|^\.{0,2}\//i.test(word) && !/\.ya?ml$/i.test(word);
 }
 
 /** A model of the catalogue without a manifest yet. */

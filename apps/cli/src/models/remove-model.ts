@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import { removeInstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
-import { findKnownModel } from './known-models.js';
+import { findKnownModel, findKnownModels } from './known-models.js';
 
 export interface RemoveOptions {
   keepFiles?: boolean;
@@ -17,6 +17,7 @@ export async function removeModel(context: CliContext, name: string, options: Re
   if (!filesRemoved && !unregistered) {
     throw new PlatformError('MODEL_NOT_FOUND', `${id} is neither registered nor installed; nothing was removed.`);
   }
+  await warnOfAdapters(context, id);
   if (options.json) return context.output.json({ id, filesRemoved, unregistered });
   if (filesRemoved) context.output.line(`${id}: removed from this disk`);
   if (unregistered) context.output.line(`${id}: removed from the registry`);
@@ -28,4 +29,12 @@ export async function removeModel(context: CliContext, name: string, options: Re
 async function unregister(context: CliContext, id: string): Promise<boolean> {
   await (await context.requireRegistry()).remove(id);
   return true;
+}
+
+/** An adapter is offline without its base, and its row in the list would not say why. */
+async function warnOfAdapters(context: CliContext, id: string): Promise<void> {
+  const adapters = (await findKnownModels(context)).filter(({ manifest }) => manifest.adapterOf === id);
+  if (adapters.length === 0) return;
+  const ids = adapters.map(({ manifest }) => manifest.id).join(', ');
+  context.warn(`${ids} cannot be served without ${id}, as its ${adapters.length === 1 ? 'adapter' : 'adapters'}.`);
 }

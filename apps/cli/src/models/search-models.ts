@@ -9,6 +9,7 @@ import { findKnownModels, type KnownModel } from './known-models.js';
 export interface SearchOptions {
   purpose?: string;
   fits?: boolean;
+  check?: boolean;
   json?: boolean;
 }
 
@@ -48,11 +49,18 @@ export async function searchModels(context: CliContext, words: string[], options
       (!options.fits || model.fits) &&
       words.every((word) => textOf(model).includes(word.toLowerCase())),
   );
+  if (options.check) return await checkModels(context, models, options);
   if (options.json) return context.output.json({ models });
   if (models.length === 0) {
     return context.output.line('No model matches. `sluice models search` without words lists all of them.');
   }
   printModels(context, models, usable);
+}
+
+async function checkModels(context: CliContext, models: FoundModel[], { json }: SearchOptions): Promise<void> {
+  const { checkFoundEntries } = await import('./check-catalogue.js');
+  const entries = (await loadCatalogue()).filter(({ id }) => models.some((model) => model.id === id));
+  await checkFoundEntries(context, entries, { json });
 }
 
 function printModels({ output }: CliContext, models: FoundModel[], usable: number): void {

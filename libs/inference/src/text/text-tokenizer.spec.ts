@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -168,6 +171,23 @@ describe('TextTokenizer', () => {
     const first = tokenizer.encode('水').find((id) => id >= 3 && id < 259) ?? 0;
     expect(tokenizer.describeToken(first)).toEqual({ token: 'bytes:\\xe6', bytes: [0xe6] });
     expect(tokenizer.describeToken(2)).toEqual({ token: '</s>', bytes: [...Buffer.from('</s>')] });
+  });
+
+  it.each([
+    ['no JSON', 'tokenizer.json', '{"model":'],
+    ['no model', 'tokenizer.json', '{}'],
+    ['no JSON', 'tokenizer_config.json', '{'],
+  ])('names a file with %s: %s', async (_, name, content) => {
+    const folder = await mkdtemp(join(tmpdir(), 'tokenizer-'));
+    try {
+      await writeFile(join(folder, 'tokenizer.json'), JSON.stringify(byteLevel.tokenizerJson));
+      await writeFile(join(folder, name), content);
+      const refused = TextTokenizer.load(folder);
+      await expect(refused).rejects.toMatchObject({ code: 'INVALID_MODEL', param: name });
+      await expect(refused).rejects.toThrow(`The file ${name} cannot be used: `);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('omits special tokens from the text', () => {

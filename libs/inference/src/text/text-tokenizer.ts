@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
+import { PlatformError } from '#common';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
 import { TokenBudget } from './token-budget.js';
@@ -15,6 +16,8 @@ export interface TokenizerConfig {
   add_bos_token?: boolean;
   chat_template?: string | { name: string; template: string }[] | null;
 }
+
+const tokenizerFile = 'tokenizer.json';
 
 type SpecialToken = string | { content: string };
 
@@ -73,9 +76,16 @@ export class TextTokenizer {
 
   /** `delimiters`: texts that consist of special tokens and are part of the output all the same. */
   static async load(directory: string, delimiters: readonly string[] = []): Promise<TextTokenizer> {
-    const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
+    const text = await readFile(join(directory, tokenizerFile), 'utf8');
     const config = await loadTokenizerConfig(directory);
-    return TextTokenizer.fromFiles(file, config, delimiters);
+    try {
+      return TextTokenizer.fromFiles(JSON.parse(text) as TokenizerFile, config, delimiters);
+    } catch (error) {
+      // The library's own message would not say which file it is about.
+      const reason = error instanceof Error ? error.message : String(error);
+      const message = `The file ${tokenizerFile} cannot be used: ${reason}`;
+      throw new PlatformError('INVALID_MODEL', message, tokenizerFile, { cause: error });
+    }
   }
 
   static fromFiles(file: TokenizerFile, config: TokenizerConfig, delimiters: readonly string[] = []): TextTokenizer {
@@ -179,7 +189,15 @@ export function padIdOf(tokenizer: Tokenizer, { pad_token: pad }: TokenizerConfi
 /** Reads a JSON file of a model; null if it does not exist. A damaged file is an error. */
 export async function readJsonIfPresent<Content>(path: string): Promise<Content | null> {
   const text = await readTextIfPresent(path);
-  return text === null ? null : (JSON.parse(text) as Content);
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as Content;
+  } catch (error) {
+    const name = basename(path);
+    throw new PlatformError('INVALID_MODEL', `The file ${name} cannot be used: it is not JSON.`, name, {
+      cause: error,
+    });
+  }
 }
 
 export async function readTextIfPresent(path: string): Promise<string | null> {

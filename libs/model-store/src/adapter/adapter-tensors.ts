@@ -113,7 +113,7 @@ function checkSizes(fileName: string, matrices: ModuleMatrices): ModuleMatrices 
   for (const [{ name, shape }, sizes] of expected) {
     if (shape.join() === sizes.join() && rank > 0) continue;
     const wanted = `the base needs ${sizes.join(' × ')}`;
-    throw invalidFile(fileName, `its tensor ${name} is ${shape.join(' × ')}, and ${wanted}; is it of another base?`);
+    throw invalidFile(fileName, `its tensor ${name} is ${shape.join(' × ')}, and ${wanted}; it may be of another base`);
   }
   return matrices;
 }

@@ -11,6 +11,7 @@ import {
   stored,
   weightFormats,
 } from './conversion-options.js';
+import { checkChatTemplate } from './chat-template.js';
 import type { ConversionOptions, ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
@@ -48,6 +49,7 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
     checkContext(file.name, decoder.shape);
     const metadata = new GgufMetadata(file.name, header.metadata);
     const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
+    checkChatTemplate(file.name, tokenizer.tokenizerConfig['chat_template']);
     const { name, ...formats } = readFormats(options, header, decoder);
     await output.writing(async () => {
       await writeTextFiles(output, decoder, tokenizer);

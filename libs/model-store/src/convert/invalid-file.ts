@@ -13,3 +13,8 @@ export function quoted(name: string): string {
   const printable = name.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
   return printable.length <= maxQuoted ? printable : `${printable.slice(0, maxQuoted)}…`;
 }
+
+/** What the JSON parser says of a file, as part of a sentence. */
+export function jsonFault(error: unknown): string {
+  return `it is not JSON: ${quoted(error instanceof Error ? error.message : String(error))}`;
+}

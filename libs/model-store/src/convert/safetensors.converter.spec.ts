@@ -323,6 +323,19 @@ describe('a checkpoint that cannot be converted', () => {
       'tokenizer.json cannot be converted: it has a token 300, and config.json and weights have 300 tokens',
     ],
     [
+      'a token whose id is no number',
+      'mistral',
+      (input) =>
+        edit(input, 'tokenizer.json', (file) => (file.added_tokens as object[]).push({ id: '7', content: 'x' })),
+      'tokenizer.json cannot be converted: it has a token with the id "7"',
+    ],
+    [
+      'settings that are no JSON',
+      'mistral',
+      (input) => writeFile(join(input, 'config.json'), '{"model_type": llama}'),
+      'config.json cannot be converted: it is not JSON: Unexpected token',
+    ],
+    [
       'blocks of MXFP4 without a scale each',
       'gpt-oss',
       (input) => patch(input, weights, '"shape":[4,64,1]', '"shape":[4,1,64]'),

@@ -1,3 +1,4 @@
+import { checkHubTemplate } from './chat-template.js';
 import {
   blockSizes,
   chooseLayout,
@@ -17,7 +18,7 @@ import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
-import { invalidFile } from './invalid-file.js';
+import { invalidFile, quoted } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
 import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
@@ -94,6 +95,7 @@ interface TextFiles {
 async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles): Promise<void> {
   const tokenizer = await readJsonObject(files, tokenizerFile);
   refuseLargerVocabulary(tokenizer, decoder.shape.vocabularySize);
+  await checkHubTemplate(files);
   const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
   const { modelType, className } = decoder.architecture;
   await output.writeJson(
@@ -108,14 +110,19 @@ async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles)
 /** A token without an embedding would fail in the middle of a request. */
 function refuseLargerVocabulary(tokenizer: Record<string, unknown>, vocabularySize: number): void {
   const { model, added_tokens: added } = tokenizer as {
-    model?: { vocab?: Record<string, number> | unknown[] };
-    added_tokens?: { id: number }[];
+    model?: { vocab?: Record<string, unknown> | unknown[] };
+    added_tokens?: ({ id?: unknown } | null)[];
   };
   const vocabulary = model?.vocab;
-  const ids = Array.isArray(vocabulary) ? vocabulary.keys() : Object.values(vocabulary ?? {});
+  const ids: unknown[] = Array.isArray(vocabulary) ? [vocabulary.length - 1] : Object.values(vocabulary ?? {});
+  const addedIds = Array.isArray(added) ? added.map((token) => token?.id) : [];
   let highest = -1;
-  for (const id of ids) highest = Math.max(highest, id);
-  for (const { id } of Array.isArray(added) ? added : []) highest = Math.max(highest, id);
+  for (const id of [ids, addedIds].flat()) {
+    if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
+      throw invalidFile(tokenizerFile, `it has a token with the id ${quoted(JSON.stringify(id) ?? 'undefined')}`);
+    }
+    highest = Math.max(highest, id);
+  }
   if (highest < 0) throw invalidFile(tokenizerFile, 'it has no vocabulary');
   if (highest < vocabularySize) return;
   throw invalidFile(

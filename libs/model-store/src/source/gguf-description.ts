@@ -1,5 +1,6 @@
 import type { DecoderSize } from '#platform/memory';
 import type { ByteSource } from '../convert/byte-source.js';
+import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
 import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
@@ -17,6 +18,7 @@ import {
 } from '../convert/gguf/gguf-precision.js';
 import { openGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
+import { readGgufTokenizer } from '../convert/gguf/gguf-tokenizer.js';
 import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
 import {
   addedBytesPerValue,
@@ -60,7 +62,7 @@ export interface GgufDescription {
 
 /**
  * Reads the header only, a few MB at the beginning of the file or of each shard. Fails with `INVALID_MODEL` for what the converter would refuse too:
- * another architecture, missing or unknown tensors.
+ * another architecture, missing or unknown tensors, unknown tokens.
  */
 export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDescription> {
   const { file, header } = await openGguf(files);
@@ -68,6 +70,8 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
   const { shape } = SourceDecoder.open(source);
   const metadata = new GgufMetadata(file.name, header.metadata);
   const parameters = [...header.tensors.values()].reduce((sum, tensor) => sum + valuesOf(tensor), 0);
+  const { tokenizerConfig } = readGgufTokenizer(metadata, shape.vocabularySize);
+  checkChatTemplate(file.name, tokenizerConfig['chat_template']);
   return {
     architecture: metadata.text('general.architecture'),
     title: metadata.text('general.name', '') || null,

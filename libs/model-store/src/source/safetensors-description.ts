@@ -1,5 +1,6 @@
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
+import { checkHubTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize, linearFormat } from '../convert/conversion-options.js';
 import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
@@ -54,7 +55,7 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
         head: { kind: 'float32' },
         embedding: 'float32',
       },
-      hasChatTemplate: await hasTemplate(files),
+      hasChatTemplate: await checkHubTemplate(files),
       ...sizes,
       maxContextLength: stretchedContext(checkpoint.source) ?? shape.contextLength,
       generation: files.names.has(generationFile) ? await readJsonObject(files, generationFile) : {},
@@ -70,11 +71,4 @@ function requireWholeModel({ names }: ModelFiles, where: string): void {
   if (!names.has('config.json')) throw pullError(`${where} holds safetensors without a config.json.`);
   if (names.has('tokenizer.json')) return;
   throw pullError(`${where} has no tokenizer.json; save the model's fast tokenizer beside it.`);
-}
-
-async function hasTemplate(files: ModelFiles): Promise<boolean> {
-  if (files.names.has('chat_template.jinja') || files.names.has('chat_template.json')) return true;
-  if (!files.names.has('tokenizer_config.json')) return false;
-  const { chat_template: template } = await readJsonObject(files, 'tokenizer_config.json');
-  return template !== undefined && template !== null;
 }

@@ -1,3 +1,4 @@
+import { jsonFault } from '../convert/invalid-file.js';
 import { chooseHubGraph, configurationFiles, type GraphKind } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
@@ -42,7 +43,8 @@ export function parseJson(text: string, path: string, where: string): Record<str
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw pullError(`${where} has no readable ${path}.`, error);
+    const reason = text === '' ? '' : `: ${jsonFault(error)}`;
+    throw pullError(`${where} has no readable ${path}${reason}.`, error);
   }
 }
 

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { filesAmong } from '../../files-below.js';
 import type { ByteSource } from '../byte-source.js';
 import { InputFile } from '../input-file.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, jsonFault } from '../invalid-file.js';
 
 /** The files of a model, in a folder or behind a url, by their paths. */
 export interface ModelFiles {
@@ -32,7 +32,7 @@ export async function readJsonObject(files: ModelFiles, name: string): Promise<R
     }
     return content as Record<string, unknown>;
   } catch (error) {
-    throw error instanceof SyntaxError ? invalidFile(name, 'it is not JSON') : error;
+    throw error instanceof SyntaxError ? invalidFile(name, jsonFault(error)) : error;
   } finally {
     await file.close?.();
   }

@@ -53,7 +53,7 @@ describe('readSafetensorsHeader', () => {
   it.each<[string, Buffer, string]>([
     ['no list', Buffer.from('abc'), 'it is too short for a list of tensors'],
     ['a list of 2^63 bytes', Buffer.from('0000000000000080', 'hex'), 'its list of tensors is cut short'],
-    ['a list that is no JSON', fileOf('{"a":'), 'its list of tensors is not JSON'],
+    ['a list that is no JSON', fileOf('{"a":'), 'its list of tensors cannot be read: it is not JSON: Unexpected end'],
     ['a list of lists', fileOf('[1]'), 'the entry of 0 in its list of tensors is damaged'],
     ['null', fileOf('null'), 'its list of tensors is no object'],
     ['negative sizes', fileOf({ a: entry({ shape: [-2, -2] }) }, data), 'the entry of a in its list'],

@@ -1,5 +1,5 @@
 import type { ByteSource } from '../byte-source.js';
-import { invalidFile, quoted } from '../invalid-file.js';
+import { invalidFile, jsonFault, quoted } from '../invalid-file.js';
 
 /** A tensor of a `.safetensors` file. */
 export interface SafetensorsEntry {
@@ -60,8 +60,8 @@ function parseList(fileName: string, text: string): object {
   let list: unknown;
   try {
     list = JSON.parse(text);
-  } catch {
-    throw invalidFile(fileName, 'its list of tensors is not JSON');
+  } catch (error) {
+    throw invalidFile(fileName, `its list of tensors cannot be read: ${jsonFault(error)}`);
   }
   if (typeof list !== 'object' || list === null) throw invalidFile(fileName, 'its list of tensors is no object');
   return list;

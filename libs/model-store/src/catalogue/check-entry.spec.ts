@@ -1,0 +1,83 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { copyTinyDecoder } from '#test/tiny-decoders';
+import { tinyBertFolder } from '#test/tiny-encoder';
+import { ggufFile } from '#test/tiny-models/source-formats';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { WeightsServer } from '#test/weights-server';
+import type { CatalogueEntry } from './catalogue.js';
+import { checkCatalogueEntry } from './check-entry.js';
+
+const commit = 'b'.repeat(40);
+const decoder: CatalogueEntry = {
+  id: 'tiny',
+  name: 'Tiny',
+  purpose: 'chat',
+  about: 'A model of the tests.',
+  source: 'hf:owner/tiny',
+  license: 'MIT',
+  architecture: 'llama',
+  parameters: 0.000135,
+  weights: 'float32',
+  context: 256,
+  cache: [2, 2, 16],
+  sampling: { temperature: 0.7, top_p: 0.9 },
+  tested: 'none',
+};
+
+describe('an entry of the catalogue', () => {
+  let hub: WeightsServer;
+  let folder: string;
+  beforeAll(async () => {
+    hub = await WeightsServer.start();
+    folder = await mkdtemp(join(tmpdir(), 'catalogue-'));
+    await copyTinyDecoder('qwen3', folder);
+    hub.addRepository('owner/folder', commit, await filesOf(folder));
+    hub.addRepository('owner/encoder', commit, await filesOf(fileURLToPath(tinyBertFolder)));
+    hub.addRepository('owner/tiny', commit, { 'tiny-F32.gguf': await ggufFile(tinyDecoder('llama', 1)) });
+  });
+  afterAll(async () => {
+    await hub.close();
+    await rm(folder, { recursive: true });
+  });
+
+  async function filesOf(path: string): Promise<Record<string, Buffer>> {
+    const entries = (await readdir(path, { withFileTypes: true })).filter((entry) => entry.isFile());
+    const files = entries.map(async ({ name }) => [name, await readFile(join(path, name))] as const);
+    return Object.fromEntries(await Promise.all(files));
+  }
+
+  const check = (change: Partial<CatalogueEntry>) =>
+    checkCatalogueEntry({ ...decoder, ...change }, { hubEndpoint: hub.url });
+
+  it('is as its source, and listed with commit, files and sizes', async () => {
+    const { revision, files, problems } = await check({});
+    expect(problems).toEqual([]);
+    expect(revision).toBe(commit);
+    expect(files).toMatchObject([{ path: 'tiny-F32.gguf', bytes: expect.any(Number) as number }]);
+    expect(files[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it.each<[string, Partial<CatalogueEntry>, string[]]>([
+    ['another architecture', { architecture: 'qwen3' }, ['architecture is llama, not qwen3']],
+    ['another context', { context: 4096 }, ['context is 256, not 4096']],
+    ['other heads', { cache: [2, 4, 16] }, ['cache bytes per token is 512, not 1024']],
+    ['other weights', { weights: 'int4' }, ['weights is float32, not int4']],
+    ['another size', { parameters: 1 }, ['parameters are 0.000135 B, not 1 B']],
+    [
+      'another sampling',
+      { source: 'hf:owner/folder', sampling: { temperature: 1, top_p: 0.9 } },
+      ['temperature is 0.7'],
+    ],
+    ['another kind', { source: 'hf:owner/encoder', purpose: 'rerank' }, ['kind is encoder, not cross-encoder']],
+    ['a missing file', { source: 'hf:owner/tiny:Q4_K_M' }, ['Q4_K_M']],
+    ['a missing repository', { source: 'hf:owner/none' }, ['hf:owner/none@main does not exist']],
+  ])('says where it differs: %s', async (_name, change, problems) => {
+    const found = (await check(change)).problems.join('\n');
+    for (const problem of problems) expect(found).toContain(problem);
+  });
+});

@@ -1,0 +1,108 @@
+import type { ManifestFile } from '#model-registry/manifest';
+import { convertedEncoderBytes } from '../source/encoder-weights.js';
+import { precisionsOf } from '../source/converted-formats.js';
+import type { GgufDescription } from '../source/gguf-description.js';
+import type { GraphDescription, SourceDescription } from '../source/source-description.js';
+import type { SourceSettings } from '../source/source-settings.js';
+import { type CatalogueEntry, catalogueMemory } from './catalogue.js';
+
+/** What the hub has for an entry of the catalogue. */
+export interface EntryCheck {
+  id: string;
+  /** The commit that was listed; null if the source was not found. */
+  revision: string | null;
+  /** The files of the model, with the sizes and hashes of the hub. */
+  files: ManifestFile[];
+  /** Where the entry differs; empty: nowhere. */
+  problems: string[];
+}
+
+/** Compares an entry with its source. Of weights, only the headers are read. */
+export async function checkCatalogueEntry(entry: CatalogueEntry, settings: SourceSettings): Promise<EntryCheck> {
+  const { describeSource } = await import('../source/describe-source.js');
+  try {
+    const found = await describeSource(entry.source, settings);
+    const { uri, files } = found.source;
+    return {
+      id: entry.id,
+      revision: /@([0-9a-f]{40})$/.exec(uri)?.[1] ?? null,
+      files: [...files],
+      problems: differences(entry, found),
+    };
+  } catch (error) {
+    return { id: entry.id, revision: null, files: [], problems: [error instanceof Error ? error.message : `${error}`] };
+  }
+}
+
+function differences(entry: CatalogueEntry, found: SourceDescription): string[] {
+  if (found.format === 'lora') return ['its source is an adapter'];
+  if (found.format === 'onnx') return encoderDifferences(entry, found);
+  if (found.format === 'gguf') {
+    return [
+      ...different('architecture', entry.architecture, found.gguf.architecture),
+      ...licenseDifference(entry, found.gguf.license),
+      ...decoderDifferences(entry, found.gguf),
+    ];
+  }
+  const { generation } = found.checkpoint;
+  return [
+    ...decoderDifferences(entry, found.checkpoint),
+    ...samplingDifference('temperature', entry, generation),
+    ...samplingDifference('top_p', entry, generation),
+  ];
+}
+
+function decoderDifferences(entry: CatalogueEntry, found: GgufDescription): string[] {
+  const cache = found.cacheBytesPerToken + (found.windowCache?.bytesPerToken ?? 0);
+  return [
+    ...different('weights', entry.weights, precisionsOf(found.formats)[0]),
+    ...different('context', entry.context, found.contextLength),
+    ...different('cache bytes per token', catalogueMemory(entry).cacheBytesPerToken, cache),
+    ...parametersDifference(entry, found.parameters),
+    ...(found.hasChatTemplate ? [] : ['it has no chat template']),
+  ];
+}
+
+const kinds: Partial<Record<CatalogueEntry['purpose'], GraphDescription['kind']>> = {
+  embedding: 'encoder',
+  rerank: 'cross-encoder',
+};
+
+function encoderDifferences(entry: CatalogueEntry, { kind, config, converts, source }: GraphDescription): string[] {
+  const bytes = converts
+    ? convertedEncoderBytes(source.files, config)
+    : source.files.reduce((sum, file) => sum + (file.path.includes('.onnx') ? (file.bytes ?? 0) : 0), 0);
+  return [
+    ...different('kind', kinds[entry.purpose] ?? 'decoder', kind),
+    ...different('architecture', entry.architecture, config['model_type']),
+    ...parametersDifference(entry, bytes / Float32Array.BYTES_PER_ELEMENT),
+  ];
+}
+
+function different(field: string, expected: string | number, found: unknown): string[] {
+  return expected === found ? [] : [`${field} is ${String(found)}, not ${expected}`];
+}
+
+/** The catalogue rounds, and some files store the output layer apart. */
+const tolerance = 0.15;
+
+function parametersDifference({ parameters }: CatalogueEntry, found: number): string[] {
+  const billions = found / 1e9;
+  if (Math.abs(billions / parameters - 1) <= tolerance) return [];
+  return [`parameters are ${Number(billions.toPrecision(3))} B, not ${parameters} B`];
+}
+
+/** Files name licenses in many spellings, and some only say `other`. */
+function licenseDifference({ license }: CatalogueEntry, found: string | null): string[] {
+  if (found === null || found === 'other' || found.toLowerCase() === license.toLowerCase()) return [];
+  return [`license is ${found}, not ${license}`];
+}
+
+function samplingDifference(
+  name: 'temperature' | 'top_p',
+  { sampling }: CatalogueEntry,
+  generation: Record<string, unknown>,
+): string[] {
+  const [expected, found] = [sampling?.[name], generation[name]];
+  return expected === undefined || typeof found !== 'number' ? [] : different(name, expected, found);
+}

@@ -1,0 +1,62 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { childEnvironment } from '#platform/config';
+
+export const project = join(import.meta.dirname, '..', '..');
+const program = (app: string): string => join(project, 'dist', 'apps', app, 'src', 'main.js');
+const ownStores = { DATABASE_URL: null, REDIS_URL: null };
+
+/** Runs `npm start` without npm. */
+export class LocalRun {
+  output = '';
+  private readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+
+  constructor(
+    readonly home: string,
+    environment: Record<string, string>,
+  ) {
+    this.child = spawn(process.execPath, [program('local')], {
+      env: childEnvironment({ SLUICE_HOME: home, SLUICE_MODELS: 'none', ...ownStores, ...environment }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    }
+    this.ended = new Promise((resolve) => this.child.once('exit', resolve));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  async says(text: string): Promise<void> {
+    const untilMs = performance.now() + 60_000;
+    while (!this.output.includes(text)) {
+      if (performance.now() > untilMs) throw new Error(`The output never contained "${text}":\n${this.output}`);
+      await sleep(50);
+    }
+  }
+
+  /** Runs the command line on the same home; rejects if it fails. */
+  sluice(...line: string[]): Promise<{ stdout: string; stderr: string }> {
+    const env = childEnvironment({ SLUICE_HOME: this.home, ...ownStores });
+    return promisify(execFile)(process.execPath, [program('cli'), ...line], { env });
+  }
+
+  /** The key that the first start of the home made. */
+  async inferenceKey(): Promise<string> {
+    const keys = await readFile(join(this.home, 'first-keys.txt'), 'utf8');
+    const [, key] = /Inference key\s+(slk_\S+)/.exec(keys) ?? [];
+    if (key === undefined) throw new Error(`${this.home} has no inference key`);
+    return key;
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
+    this.child.kill(signal);
+    return this.ended;
+  }
+}
