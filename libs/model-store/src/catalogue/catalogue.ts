@@ -49,14 +49,18 @@ export async function loadCatalogue(): Promise<CatalogueEntry[]> {
 /** Bytes per parameter, with the scales of blocks and the tensors that keep more bits. */
 const bytesPerParameter = { int4: 0.6, int8: 1.1, float32: 4 } as const;
 
+/** The same of files in Q4_K_M, whose minima are kept beside the scales, and some layers in 8 bits. */
+const bytesPerMixed = 0.85;
+
 /** Memory of its weights, and of the keys and values of one token; about, from its published figures. */
-export function catalogueMemory({ parameters, weights, cache }: CatalogueEntry): {
+export function catalogueMemory({ source, parameters, weights, cache }: CatalogueEntry): {
   weightsBytes: number;
   cacheBytesPerToken: number;
 } {
   const [layers, heads, size] = cache ?? [0, 0, 0];
+  const bytes = source.endsWith(':Q4_K_M') ? bytesPerMixed : bytesPerParameter[weights];
   // Keys and values, 4 bytes each.
-  return { weightsBytes: parameters * 1e9 * bytesPerParameter[weights], cacheBytesPerToken: 8 * layers * heads * size };
+  return { weightsBytes: parameters * 1e9 * bytes, cacheBytesPerToken: 8 * layers * heads * size };
 }
 
 /** What the entry knows better than its files: GGUF files carry no sampling, and often no license. */

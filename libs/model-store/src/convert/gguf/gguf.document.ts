@@ -37,7 +37,7 @@ measured with the same file added twice:
 
 \`\`\`sh
 sluice models add ./model.Q4_K_M.gguf --id whole --weights float32 --pull
-sluice models check model.q4_k_m --perplexity --beside whole   # loss in nats per token
+sluice models check model.q4_k_m --perplexity --beside whole   # loss in nats per token, and as perplexity
 \`\`\`
 
 ## Shards
@@ -64,7 +64,8 @@ Control tokens, tokens that a model's author added, and the chat templates in th
 
 ## Damaged files
 
-Headers are checked before anything is downloaded or written: counts, sizes, offsets, names, overlaps, and at most 64 MB.
+Headers are checked before anything is downloaded or written: counts, sizes, offsets, names, overlaps, tokens and the chat
+template, in at most 64 MB.
 Weights that are no numbers are found while a model is converted. Errors name the file, the tensor or the position, and
 the reason; nothing is installed.
 `;
