@@ -4,6 +4,7 @@ import { jfkRecording } from '#test/jfk-recording';
 import { converse } from '#test/running-host';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
 import { wavSamples } from '#test/wav-file';
+import { installWideReranker } from './wide-reranker.js';
 import {
   type AnimateInput,
   type ComposeInput,
@@ -17,6 +18,8 @@ import {
   type RecognitionInput,
   recognitionSampleRate,
   recognitionTask,
+  type RerankInput,
+  rerankTask,
   type RgbPixels,
   speakTask,
   type SpeakInput,
@@ -27,6 +30,7 @@ import {
 export const generatedModels: Record<string, (home: string) => Promise<ModelManifest>> = {
   'tiny-musicgen': installTinyMusicgen,
   'tiny-text-to-video': (home) => installTinyTextToVideo(home, { hasSizes: true }),
+  'wide-reranker': installWideReranker,
 };
 
 /** One input of a model. */
@@ -40,7 +44,7 @@ export interface PeakCase {
   pixels: number;
   /** Images of a run; default: one. */
   frames?: number;
-  /** How the host of the model is loaded: given by its first case. */
+  /** How the host of the model is loaded; a case with another use has a host of its own. */
   use?: Pick<HostLoadOptions, 'slots' | 'contextLength' | 'cacheTokens'>;
   /** Most MB beside the weights, for a family without an estimate: the measured peak and about a fifth. */
   limit?: number;
@@ -121,6 +125,17 @@ function embedding(model: string, texts: number, words: number, limit: number): 
   return taskCase({ model, label, task: embeddingTask, input, pixels: 0, limit });
 }
 
+/** Documents longer than what the model reads. */
+function reranking(documents: number, limit: number): PeakCase {
+  const input: RerankInput = {
+    query: 'a query',
+    documents: new Array<string>(documents).fill('! '.repeat(600)),
+    maxTokensPerDocument: null,
+  };
+  const label = `${documents} documents of 512 tokens`;
+  return taskCase({ model: 'wide-reranker', label, task: rerankTask, input, pixels: 0, limit });
+}
+
 /** A block of speech with the times of its words; a longer recording is more blocks, one after another. */
 function recognition(model: string, limit: number): PeakCase {
   const text = { prompt: null, language: 'en', temperature: 0, timestamps: 'word' as const };
@@ -179,10 +194,10 @@ export const peakCases: readonly PeakCase[] = [
   upscaling('esrgan-slim', [1_024, 1_024], 4, 630),
   upscaling('esrgan-slim', [2_048, 2_048], 2, 630),
   upscaling('esrgan-medium', [512, 512], 4, 720),
-  onImage('modnet', 'matte', [512, 512], 400),
-  onImage('modnet', 'matte', [2_048, 2_048], 400),
-  onImage('modnet', 'matte', [4_096, 1_024], 400),
-  onImage('u2netp', 'matte', [2_048, 2_048], 480),
+  onImage('modnet', 'matte', [512, 512], 320),
+  onImage('modnet', 'matte', [2_048, 2_048], 320),
+  onImage('modnet', 'matte', [4_096, 1_024], 320),
+  onImage('u2netp', 'matte', [2_048, 2_048], 300),
   repair(512, 512),
   repair(2_048, 2_048),
   repair(4_096, 4_096),
@@ -192,6 +207,7 @@ export const peakCases: readonly PeakCase[] = [
   embedding('all-minilm-l6-v2', 64, 100, 70),
   embedding('all-minilm-l6-v2', 512, 400, 70),
   embedding('toxicity-bert-tiny', 64, 100, 20),
+  reranking(64, 45),
   speech('kokoro-82m', 'af_sky', 200, 320),
   speech('kokoro-82m', 'af_sky', 1_000, 320),
   speech('tiny-tts', 'male', 200, 640),
@@ -203,6 +219,8 @@ export const peakCases: readonly PeakCase[] = [
   animation([32, 32], 400),
   music(4, 100),
   conversations('stories-15m', { count: 32, words: 110, answer: 120, use: rows(32, 256) }),
+  conversations('stories-15m', { count: 16, words: 110, answer: 120, use: rows(16, 256) }),
   conversations('minimind2-small', { count: 4, words: 1_000, answer: 40, use: rows(4, 1_100) }),
   conversations('tinyllama-1.1b-chat', { count: 4, words: 450, answer: 20, use: rows(4, 512) }),
+  conversations('tinyllama-1.1b-chat', { count: 4, words: 950, answer: 40, use: rows(4, 1_024) }),
 ];

@@ -55,7 +55,7 @@ async function png(width: number, height: number, value = 90): Promise<string> {
 }
 
 describe('a size beyond the memory of the worker', () => {
-  it('is refused for images from words, and the size that the refusal names is drawn', async () => {
+  it('is refused for images from words (stable-diffusion), and the size that the refusal names is drawn', async () => {
     const model = 'tiny-painter';
     const side = Math.ceil(Math.sqrt((await maxPixels(model)) + 1) / 4) * 4;
     const paint = { model, prompt: 'a red bird', steps: 1, safe_mode: false, format: 'png', return_binary: true };
@@ -78,7 +78,7 @@ describe('a size beyond the memory of the worker', () => {
     await expectRefused(await post('/image/edit', edit), 'image');
   });
 
-  it('is refused for repaired images, and the size that the refusal names is repaired', async () => {
+  it('is refused for repaired images (migan), and the size that the refusal names is repaired', async () => {
     const model = 'tiny-repair';
     const side = Math.ceil(Math.sqrt(await maxPixels(model))) + 1;
     const edit = async (pixels: number): Promise<object> => ({
@@ -92,7 +92,7 @@ describe('a size beyond the memory of the worker', () => {
     expect((await post('/image/multi-edit', await edit(side - 2))).status).toBe(200);
   });
 
-  it('is refused for frames between images, and a smaller resolution is accepted', async () => {
+  it('is refused for frames between images (rife), and a smaller resolution is accepted', async () => {
     await maxPixels('tiny-rife');
     const image_url = await png(96, 64);
     const body = { model: 'tiny-rife', duration: '1s', image_url, end_image_url: image_url };
@@ -100,7 +100,7 @@ describe('a size beyond the memory of the worker', () => {
     expect((await post('/video/queue', { ...body, resolution: '256p' })).status).toBe(200);
   });
 
-  it('is refused for videos from words, with the largest number of frames', async () => {
+  it('is refused for videos from words (text-to-video-sd), with the largest number of frames', async () => {
     await maxPixels('tiny-text-to-video');
     const body = { model: 'tiny-text-to-video', prompt: 'a river', aspect_ratio: '1:1' };
     const message = await expectRefused(await post('/video/queue', { ...body, duration: '30s' }), 'duration');

@@ -102,6 +102,11 @@ export function chatAbout(model: string, image: string): object {
   return { model, messages: [{ role: 'user', content }], max_completion_tokens: 2 };
 }
 
+/** Words without a full stop, cut to a number of characters. */
+export function endlessSentence(characters: number): string {
+  return 'and the river ran past the old mill to the sea '.repeat(characters / 40).slice(0, characters);
+}
+
 /** A form of a transcription. */
 export function recordingForm(model: string, recording: Buffer): FormData {
   const form = new FormData();

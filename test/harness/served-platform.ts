@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll } from 'vitest';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type Platform, startPlatform } from './platform.js';
@@ -39,15 +42,18 @@ export class ServedPlatform {
     return this.current;
   }
 
-  /** Sends a form, or JSON. */
+  /** Sends a form, or JSON. Waits for the response as long as it takes: `fetch` gives up after five minutes. */
   async post(path: string, body: object): Promise<Response> {
     const { baseUrl, inferenceKey } = this.platform;
-    const authorization = `Bearer ${inferenceKey}`;
-    const isForm = body instanceof FormData;
-    return await fetch(`${baseUrl}${path}`, {
-      method: 'POST',
-      headers: { authorization, ...(!isForm && { 'content-type': 'application/json' }) },
-      body: isForm ? body : JSON.stringify(body),
-    });
+    const content = body instanceof FormData ? new Response(body) : Response.json(body);
+    const headers = {
+      authorization: `Bearer ${inferenceKey}`,
+      'content-type': content.headers.get('content-type') ?? '',
+    };
+    const sent = request(`${baseUrl}${path}`, { method: 'POST', headers });
+    sent.end(Buffer.from(await content.arrayBuffer()));
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    const type = answer.headers['content-type'] ?? '';
+    return new Response(await buffer(answer), { status: answer.statusCode ?? 0, headers: { 'content-type': type } });
   }
 }

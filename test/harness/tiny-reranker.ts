@@ -9,7 +9,9 @@ import { convertTinyEncoder } from './tiny-encoder.js';
  * Cross-encoders of random weights with reference logits for some pairs (tools/reference/text_encoders.py). Fixtures:
  * their scores are meaningless.
  */
-const fixtures = new URL('../../libs/inference/src/families/cross-encoder/__fixtures__/', import.meta.url);
+/** Fixtures are not compiled: benches, which run from `dist`, read them from the sources. */
+const root = new URL(import.meta.url.includes('/dist/test/harness/') ? '../../../' : '../../', import.meta.url);
+const fixtures = new URL('libs/inference/src/families/cross-encoder/__fixtures__/', root);
 
 export const tinyRerankers = [
   'tiny-bert-reranker',
@@ -41,15 +43,19 @@ export function tinyRerankerReference(name: TinyReranker): TinyRerankerReference
   return JSON.parse(readFileSync(new URL('reference.json', tinyRerankerFolder(name)), 'utf8')) as TinyRerankerReference;
 }
 
-/** Installs one at `<home>/models/<id>` like a pull; `id` is the fixture's name unless the manifest has another. */
+/**
+ * Installs one at `<home>/models/<id>` like a pull; `id` is the fixture's name unless the manifest has another. `source`
+ * holds other weights.
+ */
 export async function installTinyReranker(
   home: string,
   name: TinyReranker,
   manifest: Partial<ModelManifest> = {},
+  source: URL = tinyRerankerFolder(name),
 ): Promise<ModelManifest> {
   const complete = manifestOf(name, manifest);
   return await installFixture(home, { id: complete.id, converter: 'bert/1' }, async (folder) => {
-    await convertTinyEncoder(tinyRerankerFolder(name), folder);
+    await convertTinyEncoder(source, folder);
     await writeFile(join(folder, 'manifest.json'), JSON.stringify(complete));
     return complete;
   });

@@ -2,15 +2,20 @@ import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe } from 'vitest';
-import { bodiesWithImages, chatAbout, type LargestInput, testLargestInputs } from '#test/largest-inputs';
+import {
+  bodiesWithImages,
+  chatAbout,
+  endlessSentence,
+  type LargestInput,
+  testLargestInputs,
+} from '#test/largest-inputs';
 import { ServedPlatform } from '#test/served-platform';
 import { installedWeights, weightsHome } from './starter-weights.js';
 
 /*
  * The largest input that the routes accept, one more, and the memory that the host of the model takes for the first, on
- * real weights. Other families: test/e2e/largest-inputs.e2e-spec.ts. Four hours of audio are a matter of a tiny Whisper:
- * detecting speech in them takes minutes with the real detector, and bench:peak-memory measures a block
- * of 30 s. Kokoro takes minutes for so many characters, and bench:peak-memory has a text of it too.
+ * real weights. What takes minutes is in largest-inputs.nightly-spec.ts, other families in
+ * test/e2e/largest-inputs.e2e-spec.ts.
  */
 
 const chatModel = 'stories-15m';
@@ -20,7 +25,7 @@ const served = new ServedPlatform({
   home: weightsHome,
   install: async () => {
     await writeFile(policyFile, 'classifier: { model: toxicity-bert-tiny, threshold: 1 }\n');
-    const ids = [chatModel, 'pp-ocr-v4', 'coco-ssd', 'toxicity-bert-tiny', 'nsfw-mobilenet', 'tiny-tts'];
+    const ids = [chatModel, 'pp-ocr-v4', 'coco-ssd', 'toxicity-bert-tiny', 'nsfw-mobilenet', 'tiny-tts', 'u2netp'];
     const manifests = [];
     for (const id of ids) manifests.push((await installedWeights(id)).manifest);
     return manifests;
@@ -29,11 +34,6 @@ const served = new ServedPlatform({
 });
 
 afterAll(() => rm(policyFile, { force: true }));
-
-/** Words without a full stop, cut to a number of characters. */
-function endlessSentence(characters: number): string {
-  return 'and the river ran past the old mill to the sea '.repeat(characters / 40).slice(0, characters);
-}
 
 const tooManyPixels = { status: 422, message: /33177600/ };
 
@@ -71,7 +71,7 @@ const inputs: LargestInput[] = [
     maxPeak: 200,
   },
   {
-    family: 'text classification: 2,048 texts, each longer than a window',
+    family: 'text-classification: 2,048 texts, each longer than a window',
     model: 'toxicity-bert-tiny',
     path: '/moderations',
     bodies: () => {
@@ -80,6 +80,25 @@ const inputs: LargestInput[] = [
     },
     refusal: { status: 400, message: /1 to 2048/ },
     maxPeak: 200,
+  },
+  {
+    family: 'nsfw-mobilenet: 33.2 megapixels to rate',
+    model: 'nsfw-mobilenet',
+    path: '/moderations',
+    bodies: () =>
+      bodiesWithImages([7_680, 4_320], (image) => ({
+        input: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } }],
+      })),
+    refusal: tooManyPixels,
+    maxPeak: 100,
+  },
+  {
+    family: 'u2net: 33.2 megapixels',
+    model: 'u2netp',
+    path: '/image/background-remove',
+    bodies: () => bodiesWithImages([7_680, 4_320], (image) => ({ image })),
+    refusal: tooManyPixels,
+    maxPeak: 300,
   },
 ];
 

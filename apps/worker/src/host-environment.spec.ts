@@ -12,8 +12,9 @@ function stubAll(variables: Record<string, string>): void {
 
 it('gives a host no credentials, and the allocator settings only where it takes whole images', () => {
   stubAll({ ...allocator, ...credentials });
-  for (const family of ['esrgan', 'modnet', 'u2net']) expect(hostEnvironment({ family })).toMatchObject(allocator);
-  for (const family of ['decoder', 'stable-diffusion']) {
+  for (const family of ['esrgan', 'migan', 'modnet', 'u2net'])
+    expect(hostEnvironment({ family })).toMatchObject(allocator);
+  for (const family of ['decoder', 'rife', 'stable-diffusion']) {
     for (const name of Object.keys(allocator)) expect(hostEnvironment({ family })).not.toHaveProperty(name);
   }
   for (const name of Object.keys(credentials)) expect(hostEnvironment({ family: 'esrgan' })).not.toHaveProperty(name);

@@ -3,9 +3,13 @@ import type { TaskRunner } from '#inference/host';
 import type { ClassifyOutput } from '#inference/tasks';
 import { blurPixels, type Pixels } from '#media';
 import { adultScore, adultThreshold, safetyModelId } from '../contract/image-safety.js';
+import { withinPixels } from './image-operations.js';
 
 /** Blur radius over the longer side: enough that nothing is recognizable. */
 const blurShare = 0.05;
+
+/** Classifiers see 224 by 224 pixels: the numbers of an image of 33 megapixels would take half a gigabyte in their host. */
+const maxClassifiedPixels = 4_194_304;
 
 export interface CheckedImage {
   image: Pixels;
@@ -35,7 +39,8 @@ export async function classifyImage(
   image: Pixels,
   { runner, id, signal }: { runner: TaskRunner; id: string; signal: AbortSignal },
 ): Promise<ClassifyOutput['scores'] | null> {
-  const input = { image: { width: image.width, height: image.height, data: withoutAlpha(image) } };
+  const small = await withinPixels(image, maxClassifiedPixels);
+  const input = { image: { width: small.width, height: small.height, data: withoutAlpha(small) } };
   const { output } = await runner.runTask({ id, task: 'classify', input }, { signal });
   return (output as ClassifyOutput | null)?.scores ?? null;
 }

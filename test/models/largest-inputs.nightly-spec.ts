@@ -1,0 +1,69 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { jfkRecording } from '#test/jfk-recording';
+import { endlessSentence, type LargestInput, recordingForm, testLargestInputs } from '#test/largest-inputs';
+import { ServedPlatform } from '#test/served-platform';
+import { paddedRecording } from '#test/tone-recording';
+import { installedWeights, weightsHome } from './starter-weights.js';
+
+/* The largest input on real weights, as in largest-inputs.models-spec.ts, of the families that take minutes for it. */
+
+let scratch: string;
+
+const served = new ServedPlatform({
+  home: weightsHome,
+  install: async () => {
+    const manifests = [];
+    for (const id of ['moonshine-tiny', 'kokoro-82m']) {
+      manifests.push((await installedWeights(id)).manifest);
+    }
+    return manifests;
+  },
+});
+
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'sluice-recordings-'));
+});
+afterAll(() => rm(scratch, { recursive: true, force: true }));
+
+/** Every block passes the detector of speech, and the first minute is speech. */
+async function recordings(model: string): Promise<[object, object]> {
+  const speech = await jfkRecording(weightsHome);
+  const recording = (seconds: number) => paddedRecording(scratch, speech, { seconds, times: 6 });
+  return [recordingForm(model, await recording(14_400)), recordingForm(model, await recording(14_410))];
+}
+
+const tooLong = { status: 413, message: /longer than 14400 seconds/ };
+
+const inputs: LargestInput[] = [
+  {
+    family: 'moonshine: four hours, of which one minute is speech',
+    model: 'moonshine-tiny',
+    path: '/audio/transcriptions',
+    bodies: () => recordings('moonshine-tiny'),
+    refusal: tooLong,
+    maxPeak: 130,
+    maxWorkerPeak: 100,
+  },
+  {
+    family: 'kokoro: 4,096 characters without a full stop',
+    model: 'kokoro-82m',
+    path: '/audio/speech',
+    bodies: () => {
+      const body = { model: 'kokoro-82m', response_format: 'pcm' };
+      return Promise.resolve([
+        { ...body, input: endlessSentence(4_096) },
+        { ...body, input: endlessSentence(4_097) },
+      ]);
+    },
+    refusal: { status: 400, message: /4096/ },
+    maxPeak: 280,
+    maxWorkerPeak: 100,
+  },
+];
+
+describe('the largest input on real weights, in minutes', () => {
+  testLargestInputs(inputs, served);
+});
