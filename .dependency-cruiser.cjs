@@ -20,7 +20,7 @@ const entries = [
   '^libs/queue/src/(roles|signing)/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
-  '^libs/model-store/src/(adapter|memory)/index[.]ts$',
+  '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
 ];
 

@@ -34,7 +34,7 @@ export class LocalRun {
   }
 
   async says(text: string): Promise<void> {
-    const untilMs = performance.now() + 60_000;
+    const untilMs = performance.now() + 240_000;
     while (!this.output.includes(text)) {
       if (performance.now() > untilMs) throw new Error(`The output never contained "${text}":\n${this.output}`);
       await sleep(50);

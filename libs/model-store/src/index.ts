@@ -23,11 +23,3 @@ export type { Draft, DraftFacts } from './draft.js';
 export { draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
 export { unpinnedSources } from './source/pinned-source.js';
-export {
-  catalogueDraft,
-  type CatalogueEntry,
-  catalogueMemory,
-  cataloguePurposes,
-  loadCatalogue,
-} from './catalogue/catalogue.js';
-export { checkCatalogueEntry, type EntryCheck } from './catalogue/check-entry.js';

@@ -3,15 +3,8 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import {
-  catalogueDraft,
-  type CatalogueEntry,
-  type Draft,
-  draftManifest,
-  loadCatalogue,
-  type WeightFormat,
-  weightFormats,
-} from '#model-store';
+import { type Draft, draftManifest, type WeightFormat, weightFormats } from '#model-store';
+import { catalogueDraft, type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';

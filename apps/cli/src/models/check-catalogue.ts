@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import { type CatalogueEntry, checkCatalogueEntry, type EntryCheck, formatBytes } from '#model-store';
+import { formatBytes } from '#model-store';
+import { type CatalogueEntry, checkCatalogueEntry, type EntryCheck } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';
 
 /**

@@ -1,13 +1,7 @@
 import { PlatformError } from '#common';
 import { type ModelManifest, selectManifests } from '#model-registry/manifest';
-import {
-  catalogueDraft,
-  type CatalogueEntry,
-  draftManifest,
-  loadCatalogue,
-  pullModels,
-  type PullResult,
-} from '#model-store';
+import { draftManifest, pullModels, type PullResult } from '#model-store';
+import { catalogueDraft, type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { readManifestFile } from './manifest-file.js';

@@ -1,7 +1,8 @@
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { familyPeakBytes, runtimeBytes } from '#platform/memory';
-import { type CatalogueEntry, catalogueMemory, cataloguePurposes, formatBytes, loadCatalogue } from '#model-store';
+import { formatBytes } from '#model-store';
+import { type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';
 import { usableBytes } from './draft-facts.js';
 import { findKnownModels, type KnownModel } from './known-models.js';
