@@ -180,15 +180,14 @@ describe('the PostgreSQL role of a pool', () => {
 
   it('is heard as that pool alone, and keeps nobody from hearing the others', async () => {
     const api = await open('api');
-    const [loud, quiet] = await Promise.all(
-      ['loud', 'quiet'].map(async (model) => ensurePostgresPoolRole(server, role([model]))),
-    );
-    const client = await connect(loud?.url ?? '');
+    const loud = await ensurePostgresPoolRole(server, role(['loud']));
+    const quiet = await ensurePostgresPoolRole(server, role(['quiet']));
+    const client = await connect(loud.url);
     const flood = () =>
       client.query(`SELECT pg_notify('pools_heartbeat', 'x.' || n || '.0/1:s1 [null,"x",1,1,"AAAA"]' || chr(10) || n)
         FROM generate_series(1, 8000) AS n`);
     await flood();
-    const worker = await open('worker', { url: quiet?.url, sealKeys: poolKeys([sealKey], ['quiet']) });
+    const worker = await open('worker', { url: quiet.url, sealKeys: poolKeys([sealKey], ['quiet']) });
     await worker.membership.join(() => heartbeat('quiet-worker', null));
     await until(async () => {
       await flood();
