@@ -180,8 +180,9 @@ describe('the PostgreSQL role of a pool', () => {
 
   it('is heard as that pool alone, and keeps nobody from hearing the others', async () => {
     const api = await open('api');
-    const loud = await ensurePostgresPoolRole(server, role(['loud']));
-    const quiet = await ensurePostgresPoolRole(server, role(['quiet']));
+    // Two commands may run at once.
+    const roles = ['loud', 'quiet'].map((model) => ensurePostgresPoolRole(server, role([model])));
+    const [loud, quiet] = (await Promise.all(roles)) as [{ url: string }, { url: string }];
     const client = await connect(loud.url);
     const flood = () =>
       client.query(`SELECT pg_notify('pools_heartbeat', 'x.' || n || '.0/1:s1 [null,"x",1,1,"AAAA"]' || chr(10) || n)
