@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -61,13 +61,17 @@ describe.skipIf(!redisAvailable)('sluice pools credentials', () => {
   it('prints the keys of this user, which are those that storage-users writes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-pools-'));
     const environment = { SLUICE_STORAGE_URL: 's3://media/sluice', SLUICE_QUEUE_KEY: key };
-    const write = (pools: string) =>
-      runCommandLine(['pools', 'storage-users', folder], { ...environment, SLUICE_POOLS: pools });
+    const write = (pools: string, ...options: string[]) =>
+      runCommandLine(['pools', 'storage-users', folder, ...options], { ...environment, SLUICE_POOLS: pools });
     const read = (file: string) => readFile(join(folder, file), 'utf8');
     try {
       await mkdir(join(folder, 'of-others'));
       await write('text=a,b;image=c');
       const secret = await read('text/secret-access-key');
+      const modeOf = async (path: string) => (await stat(join(folder, path))).mode & 0o777;
+      expect([await modeOf('text'), await modeOf('text/secret-access-key')]).toEqual([0o700, 0o600]);
+      await write('text=a,b;image=c', '--group');
+      expect([await modeOf('text'), await modeOf('text/secret-access-key')]).toEqual([0o750, 0o640]);
       expect(secret).toMatch(/^[0-9a-f]{40}$/);
       expect(await runCommandLine([...line, '--storage-user'], environment)).toBe(
         `SLUICE_S3_ACCESS_KEY_ID=sluice-pool-text\nSLUICE_S3_SECRET_ACCESS_KEY=${secret}\n`,

@@ -47,7 +47,8 @@ export function addPoolCommands(program: Command, context: CliContext): void {
     .description(
       'write the keys and the policy of the S3 user of each pool in SLUICE_POOLS to a folder, for the object store to create',
     )
-    .action((folder: string) => writeUsers(context, folder));
+    .option('--group', 'let the group of the files read them, for an object store that runs as another user', false)
+    .action((folder: string, { group }: { group: boolean }) => writeUsers(context, { folder, group }));
 }
 
 async function createCredentials(context: CliContext, name: string, options: CredentialOptions): Promise<void> {
@@ -70,9 +71,9 @@ async function printStorageUser(context: CliContext, pool: PoolModels, json: boo
   output.line(`SLUICE_S3_SECRET_ACCESS_KEY=${user.secretAccessKey}`);
 }
 
-async function writeUsers(context: CliContext, folder: string): Promise<void> {
+async function writeUsers(context: CliContext, target: { folder: string; group: boolean }): Promise<void> {
   const pools = readPools(context.config.pools);
-  await writeStorageUsers(context, folder, pools);
+  await writeStorageUsers(context, target, pools);
   for (const { pool, models } of pools) context.output.line(`${pool}: artifacts of ${models.join(', ')}`);
   if (pools.length === 0) context.output.line('SLUICE_POOLS names no pool.');
 }

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deriveKey } from '#common';
 import type { StoragePolicy } from '#storage';
@@ -37,10 +37,13 @@ export async function requireStoragePolicy({ config }: CliContext, { models }: P
   return policy;
 }
 
-/** Writes a folder for each pool, with the keys of its storage user and its policy; deletes the folders of other pools. */
+/**
+ * Writes a folder for each pool, with the keys of its storage user and its policy; deletes the folders of other pools. The
+ * group reads them only where the object store runs as another user.
+ */
 export async function writeStorageUsers(
   context: CliContext,
-  folder: string,
+  { folder, group }: { folder: string; group: boolean },
   pools: readonly PoolModels[],
 ): Promise<void> {
   const users = await Promise.all(
@@ -53,11 +56,13 @@ export async function writeStorageUsers(
   await deleteOthers(folder, new Set(pools.map(({ pool }) => pool)));
   for (const { name, user, policy } of users) {
     const path = join(folder, name);
-    await mkdir(path, { recursive: true, mode: 0o750 });
+    await mkdir(path, { recursive: true });
+    await chmod(path, group ? 0o750 : 0o700);
     const texts = [user.accessKeyId, user.secretAccessKey, `${JSON.stringify(policy, null, 2)}\n`];
     for (const [index, file] of files.entries()) {
-      // The group may read them: the object store may run as another user.
-      await writeFile(join(path, file), texts[index] ?? '', { mode: 0o640 });
+      // Written anew, so that what an earlier run wrote keeps no wider mode.
+      await rm(join(path, file), { force: true });
+      await writeFile(join(path, file), texts[index] ?? '', { mode: group ? 0o640 : 0o600 });
     }
   }
 }

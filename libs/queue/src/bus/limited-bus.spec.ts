@@ -53,11 +53,11 @@ describe('LimitedBus', () => {
   it('looks at no more than its share of what one pool sends, and at all of the others', async () => {
     const bus = await open();
     for (let count = 0; count < 20_000; count += 1) bus.send(forged(['a']), 'text');
-    expect(bus.verified()).toBe(400);
+    expect(bus.verified()).toBe(800);
     await bus.genuine('of the installation', null);
     await bus.genuine('of another pool', 'image');
     expect(bus.heard).toEqual(['of the installation', 'of another pool']);
-    expect(bus.refused()).toEqual({ forged: 400, flood: 19_600 });
+    expect(bus.refused()).toEqual({ forged: 800, flood: 19_200 });
     await bus.genuine('too much', 'text');
     bus.wait(1_000);
     await bus.genuine('later', 'text');
@@ -67,22 +67,39 @@ describe('LimitedBus', () => {
   it('looks at more of what is genuine, up to a share', async () => {
     const bus = await open();
     for (let count = 0; count < 5_000; count += 1) await bus.genuine('text', 'text');
-    expect([bus.heard.length, bus.refused()]).toEqual([800, { flood: 4_200 }]);
+    expect([bus.heard.length, bus.refused()]).toEqual([1_600, { flood: 3_400 }]);
+  });
+
+  it('drops no heartbeat of 300 workers with 300 models', async () => {
+    let [nowMs, heard, hear]: [number, number, MessageListener] = [0, 0, () => undefined];
+    const subscribe = async (_channel: string, listener: MessageListener) => {
+      hear = listener;
+      return () => undefined;
+    };
+    const inner = { subscribe, onDropped: () => undefined } as unknown as MessageBus;
+    const limited = new LimitedBus(inner, { nowMs: () => nowMs, monotonicMs: () => nowMs });
+    await limited.subscribe('heartbeat', () => void (heard += 1));
+    const heartbeat = forged(['a']).padEnd(72_000, 'm');
+    for (let second = 0; second < 10; second += 1) {
+      for (let worker = 0; worker < 300; worker += 1) hear(heartbeat, 'text');
+      nowMs += 1_000;
+    }
+    expect(heard).toBe(3_000);
   });
 
   it('looks at fewer messages that claim to be of the installation, which take longer to verify', async () => {
     const bus = await open();
     for (let count = 0; count < 20_000; count += 1) bus.send(forged(null), 'text');
-    expect(bus.verified()).toBe(286);
+    expect(bus.verified()).toBe(572);
   });
 
   it('limits all senders together that the store has not named yet', async () => {
     const bus = await open();
     for (let count = 0; count < 20_000; count += 1) bus.send(forged(['a']), unknownOrigin);
-    expect(bus.verified()).toBe(400);
+    expect(bus.verified()).toBe(800);
     bus.wait(1_000);
     for (let count = 0; count < 20_000; count += 1) bus.send(forged(['a']), unknownOrigin);
-    expect(bus.verified()).toBe(500);
+    expect(bus.verified()).toBe(900);
   });
 
   it('drops what is too long, of anybody, and counts long messages several times', async () => {
@@ -92,6 +109,6 @@ describe('LimitedBus', () => {
     for (let count = 0; count < 100; count += 1) bus.send('a'.repeat(maxMessageCharacters + 1), 'text');
     expect(bus.refused()).toEqual({ 'too-large': 101 });
     for (let count = 0; count < 100; count += 1) bus.send('a'.repeat(maxMessageCharacters / 2), 'image');
-    expect(bus.refused()).toEqual({ 'too-large': 101, unsigned: 29, flood: 71 });
+    expect(bus.refused()).toEqual({ 'too-large': 101, unsigned: 58, flood: 42 });
   });
 });

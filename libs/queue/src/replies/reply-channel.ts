@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PlatformError } from '#common';
 import { decodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
-import { ReplySubscriber } from './reply-subscriber.js';
+import { HeldReplies, ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
 import { BufferedReplyStream } from './reply-stream.js';
 import { pause } from '../backends/store-call.js';
@@ -36,6 +36,7 @@ export class LinkedReplyChannel implements ReplyChannel {
   private readonly streams = new Map<string, { modelId: string; stream: BufferedReplyStream }>();
   /** By scope of the senders: those of one model cannot disturb the order of another's messages. */
   private readonly subscribers = new Map<string, ReplySubscriber>();
+  private readonly held = new HeldReplies();
   private reading: Promise<{ close(): Promise<void> }> | null = null;
   private asking = false;
   private closed = false;
@@ -102,6 +103,7 @@ export class LinkedReplyChannel implements ReplyChannel {
     const subscriber = new ReplySubscriber(
       (part) => this.accept(part, scope),
       () => void this.askAgain(),
+      this.held,
     );
     this.subscribers.set(scope, subscriber);
   }
@@ -124,10 +126,12 @@ export class LinkedReplyChannel implements ReplyChannel {
     for (const delayMs of resendDelaysMs) {
       await pause(delayMs);
       if (this.closed) return;
-      const next = Object.fromEntries([...this.subscribers].map(([scope, each]) => [scope, each.expected()]));
-      const request: ResendRequest = { address: this.address, next };
-      // A request that cannot be sent is repeated with the next delay.
-      await this.bus.publish(resendChannel, JSON.stringify(request)).catch(() => undefined);
+      // One for each scope: what the workers of a model have sent makes no message of others longer.
+      for (const [scope, each] of this.subscribers) {
+        const request: ResendRequest = { address: this.address, next: { [scope]: each.expected() } };
+        // A request that cannot be sent is repeated with the next delay.
+        await this.bus.publish(resendChannel, JSON.stringify(request)).catch(() => undefined);
+      }
     }
     this.asking = false;
   }

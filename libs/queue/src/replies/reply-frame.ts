@@ -18,8 +18,11 @@ export interface Frame {
   parts: FramePart[];
 }
 
-/** Ids of requests have some 40 characters, those of senders and streams fewer. */
+/** Ids of requests have some 40 characters. */
 const maxNameLength = 200;
+
+/** Names of senders are sent back to all of them, thousands in one message. */
+const senderName = /^[\w.-]{1,40}$/;
 
 type WirePart = [requestId: string, stream: string, first: number, events: ReplyEvent[]];
 type WireFrame = [sender: string, number: number, parts: WirePart[]];
@@ -34,7 +37,14 @@ export function decodeFrame(text: string): Frame | null {
   const value = parsed(text);
   if (!Array.isArray(value)) return null;
   const [sender, number, wire] = value as Partial<WireFrame>;
-  if (!isName(sender) || !isNumber(number) || !Array.isArray(wire) || !wire.every(isWirePart)) return null;
+  if (
+    !isName(sender) ||
+    !senderName.test(sender) ||
+    !isNumber(number) ||
+    !Array.isArray(wire) ||
+    !wire.every(isWirePart)
+  )
+    return null;
   const parts = wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
   return { sender, number, parts };
 }
@@ -68,10 +78,10 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** A reader's request to all senders when messages may be missing: everything from these numbers on, or everything. */
+/** A reader's request to the senders of a scope when messages may be missing: all from these numbers on, or all. */
 export interface ResendRequest {
   address: string;
-  /** The next number expected, by scope and sender. */
+  /** The next number expected, by scope and sender; of a sender that is not named, all it has. */
   next: Record<string, Record<string, number>>;
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { encodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
+import { resendableMs } from './reply-subscriber.js';
 import { backOffMs, pause, settlesWithin } from '../backends/store-call.js';
 import type { ReplyTarget, SealedReplyLink } from '../seal/sealed-reply-link.js';
 import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../transport.js';
@@ -18,7 +19,6 @@ const giveUpAfterMs = 30_000;
 
 /** Sent messages kept for a reader that lost some: the newest characters, for this long after the last one. */
 const maxSentCharacters = 2 * 1_024 * 1_024;
-const resendableMs = 60_000;
 
 interface StreamState {
   readonly requestId: string;
@@ -105,7 +105,10 @@ class AddressQueue {
   }
 
   resend(next: ResendRequest['next']): void {
-    const from = next[this.target.scope]?.[this.sender] ?? 0;
+    const known = next[this.target.scope];
+    // A request is for the scopes that it names.
+    if (known === undefined) return;
+    const from = known[this.sender] ?? 0;
     const missing = this.sent.filter(({ number }) => number >= from);
     if (missing.length === 0) return;
     this.again = missing.map(({ message }) => message);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Frame } from './reply-frame.js';
-import { ReplySubscriber } from './reply-subscriber.js';
+import { HeldReplies, ReplySubscriber } from './reply-subscriber.js';
 
 function frame(sender: string, number: number): Frame {
   return { sender, number, parts: [{ requestId: `${sender}${number}`, stream: 's', first: 0, events: [] }] };
@@ -58,7 +58,7 @@ describe('reply subscriber', () => {
     expect(seen).toEqual(['s0', 's2', 's3', 's4']);
   });
 
-  it('keeps no more than 16 MiB of messages that wait, at the cost of who sent most', () => {
+  it('keeps no more than 32 MiB of messages that wait, at the cost of who sent most', () => {
     const [seen, million]: [string[], number] = [[], 1_000_000];
     const subscriber = new ReplySubscriber(
       (part) => seen.push(part.requestId),
@@ -66,7 +66,7 @@ describe('reply subscriber', () => {
     );
     subscriber.receive(frame('honest', 1), million);
     for (const name of ['a', 'b']) {
-      for (let number = 1; number <= 12; number += 1) subscriber.receive(frame(name, number), million);
+      for (let number = 1; number <= 24; number += 1) subscriber.receive(frame(name, number), million);
     }
     const given = seen.length;
     expect(given).toBeGreaterThanOrEqual(8);
@@ -74,8 +74,40 @@ describe('reply subscriber', () => {
     subscriber.receive(frame('honest', 0), million);
     expect(seen.slice(given)).toEqual(['honest0', 'honest1']);
     // Small ones count for more than their text.
-    for (let number = 2; number <= 60_000; number += 1) subscriber.receive(frame('many', number), 1);
+    for (let number = 2; number <= 100_000; number += 1) subscriber.receive(frame('many', number), 1);
     expect(seen.length).toBeGreaterThan(30_000);
+    subscriber.close();
+  });
+
+  it('lets the scope make room that holds most', () => {
+    const [seen, all, million]: [string[], HeldReplies, number] = [[], new HeldReplies(), 1_000_000];
+    const open = () =>
+      new ReplySubscriber(
+        (part) => seen.push(part.requestId),
+        () => undefined,
+        all,
+      );
+    const [honest, loud] = [open(), open()];
+    honest.receive(frame('honest', 1), 3 * million);
+    // Each of its senders holds less than the honest one.
+    for (let sender = 0; sender < 60; sender += 1) loud.receive(frame(`s${sender}.`, 1), million);
+    expect(seen.length).toBeGreaterThan(20);
+    expect(seen).not.toContain('honest1');
+    expect(honest.holds + loud.holds).toBeLessThan(33 * million);
+    for (const each of [honest, loud]) each.close();
+  });
+
+  it('asks nothing of a sender that was silent for as long as senders keep what they sent', () => {
+    const subscriber = new ReplySubscriber(
+      () => undefined,
+      () => undefined,
+    );
+    subscriber.receive(frame('early', 0), 100);
+    vi.advanceTimersByTime(50_000);
+    subscriber.receive(frame('late', 0), 100);
+    expect(subscriber.expected()).toEqual({ early: 1, late: 1 });
+    vi.advanceTimersByTime(20_000);
+    expect(subscriber.expected()).toEqual({ late: 1 });
     subscriber.close();
   });
 });

@@ -6,8 +6,11 @@ const patienceMs = 5_000;
 /** Senders whose numbers are kept; those silent for longest are dropped first. */
 const rememberedSenders = 5_000;
 
-/** Characters of messages that wait for missing ones, of all senders together, and what each counts besides its text. */
-const maxHeldCharacters = 16 * 1_024 * 1_024;
+/** How long a sender keeps what it has sent, in ms: from one that was silent for longer, nothing is missing. */
+export const resendableMs = 60_000;
+
+/** Characters of messages that wait for missing ones, of all scopes together, and what each counts besides its text. */
+const maxHeldCharacters = 32 * 1_024 * 1_024;
 const frameCharacters = 500;
 
 interface HeldFrame {
@@ -17,9 +20,30 @@ interface HeldFrame {
 
 interface SenderState {
   next: number;
+  heardAtMs: number;
   readonly held: Map<number, HeldFrame>;
   heldCharacters: number;
   timer: NodeJS.Timeout | null;
+}
+
+/** What all subscribers of a process hold together. The one that holds most makes room, so that others keep theirs. */
+export class HeldReplies {
+  private readonly subscribers = new Set<ReplySubscriber>();
+  private characters = 0;
+
+  add(subscriber: ReplySubscriber): void {
+    this.subscribers.add(subscriber);
+  }
+
+  count(characters: number): void {
+    this.characters += characters;
+  }
+
+  makeRoom(): void {
+    if (this.characters <= maxHeldCharacters) return;
+    const [largest] = [...this.subscribers].toSorted((left, right) => right.holds - left.holds);
+    largest?.giveUpHalf();
+  }
 }
 
 /** Puts the messages of each sender back in order, drops repeated ones, and requests missing ones. */
@@ -31,20 +55,41 @@ export class ReplySubscriber {
   constructor(
     private readonly accept: (part: FramePart) => void,
     private readonly onMissing: () => void,
-  ) {}
+    private readonly all = new HeldReplies(),
+  ) {
+    all.add(this);
+  }
+
+  /** Characters of messages that wait for missing ones. */
+  get holds(): number {
+    return this.heldCharacters;
+  }
 
   /** `characters` of the message that the frame came in. */
   receive(frame: Frame, characters: number): void {
     const state = this.stateOf(frame.sender);
+    state.heardAtMs = performance.now();
     if (frame.number < state.next) return;
     if (frame.number > state.next) return this.hold(state, { frame, characters: characters + frameCharacters });
     this.deliver(state, frame);
     this.releaseInOrder(state);
   }
 
-  /** The next number expected of each sender. */
+  /** The next number expected of each sender that may still have what was lost. */
   expected(): Record<string, number> {
-    return Object.fromEntries([...this.senders].map(([sender, { next }]) => [sender, next]));
+    const now = performance.now();
+    const recent = [...this.senders].filter(([, { heardAtMs }]) => now - heardAtMs < resendableMs);
+    return Object.fromEntries(recent.map(([sender, { next }]) => [sender, next]));
+  }
+
+  /** Those that hold most first: who sends much without what comes before makes room for the others. */
+  giveUpHalf(): void {
+    const half = this.heldCharacters / 2;
+    const largest = [...this.holding].toSorted((left, right) => right.heldCharacters - left.heldCharacters);
+    for (const state of largest) {
+      if (this.heldCharacters <= half) return;
+      this.giveUp(state);
+    }
   }
 
   close(): void {
@@ -55,7 +100,13 @@ export class ReplySubscriber {
 
   private stateOf(sender: string): SenderState {
     const known = this.senders.get(sender);
-    const state = known ?? { next: 0, held: new Map<number, HeldFrame>(), heldCharacters: 0, timer: null };
+    const state = known ?? {
+      next: 0,
+      heardAtMs: 0,
+      held: new Map<number, HeldFrame>(),
+      heldCharacters: 0,
+      timer: null,
+    };
     this.senders.delete(sender);
     this.senders.set(sender, state);
     const [oldest] = this.senders.keys();
@@ -76,7 +127,7 @@ export class ReplySubscriber {
       state.timer = setTimeout(() => this.giveUp(state), patienceMs);
       this.onMissing();
     }
-    if (this.heldCharacters > maxHeldCharacters) this.giveUpLargest();
+    this.all.makeRoom();
   }
 
   private releaseInOrder(state: SenderState): void {
@@ -101,18 +152,10 @@ export class ReplySubscriber {
     for (const { frame } of held) this.deliver(state, frame);
   }
 
-  /** Who sends much without what comes before makes room for the others. */
-  private giveUpLargest(): void {
-    let largest: SenderState | null = null;
-    for (const state of this.holding) {
-      if (largest === null || state.heldCharacters > largest.heldCharacters) largest = state;
-    }
-    if (largest !== null) this.giveUp(largest);
-  }
-
   private countHeld(state: SenderState, characters: number): void {
     state.heldCharacters += characters;
     this.heldCharacters += characters;
+    this.all.count(characters);
     if (state.heldCharacters > 0) this.holding.add(state);
     else this.holding.delete(state);
   }

@@ -89,6 +89,7 @@ export async function ensurePostgresPoolRole(
   await migrateQueue(url, role.namespace);
   const name = await connected(url, async (owner) => {
     // Until the connection ends: two commands at once would change the same rows of the catalog, and one would fail.
+    await owner.query(`SET lock_timeout = ${6 * lockTimeoutMs}`);
     await owner.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', [`pool roles ${role.namespace}`]);
     const { rows } = await owner.query<{ database: string; owner: string; may: boolean; isSuper: boolean }>(
       `SELECT current_database() AS database, rolname AS owner, rolcreaterole OR rolsuper AS may, rolsuper AS "isSuper"

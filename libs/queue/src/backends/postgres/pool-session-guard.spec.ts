@@ -12,6 +12,11 @@ function guardOf(query: (sql: string) => Promise<{ rows: object[] }>) {
   return { guard, end, warnings };
 }
 
+/** A session of a pool that was ended. */
+function session(number: number) {
+  return { session: String(number), role: 'pool', reason: 'others waited', waits: false, ended: true };
+}
+
 describe('a guard of sessions of pools', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
@@ -33,21 +38,28 @@ describe('a guard of sessions of pools', () => {
   };
 
   it('looks again soon while a session keeps a transaction', async () => {
-    const found = [[], [{ role: 'pool', reason: null, ended: false }], []];
+    const found = [[], [{ ...session(1), reason: null, ended: false }], []];
     const { pauses, lockOuts } = await watch(() => found.shift() ?? [], 4);
     expect({ pauses, lockOuts }).toEqual({ pauses: [1_000, 250, 1_000], lockOuts: [] });
   });
 
   it('counts the sessions that it ends at once as one time, and locks out at the fifth within a minute', async () => {
-    const sessions = Array.from({ length: 20 }, () => ({ role: 'pool', reason: 'others waited', ended: true }));
-    const { lockOuts } = await watch(() => sessions, 5);
-    expect(lockOuts).toHaveLength(1);
+    let count = 0;
+    const sessions = () => Array.from({ length: 20 }, () => session((count += 1)));
+    expect((await watch(sessions, 4)).lockOuts).toEqual([]);
+    expect((await watch(sessions, 5)).lockOuts).toHaveLength(1);
+  });
+
+  it('counts a session once that cannot end yet, and none that waits itself: the server is slow', async () => {
+    expect((await watch(() => [session(1), session(2)], 30)).lockOuts).toEqual([]);
+    let count = 0;
+    const waiting = () => [{ ...session((count += 1)), waits: true }];
+    expect((await watch(waiting, 30)).lockOuts).toEqual([]);
   });
 
   it('locks out a pool that stays below that and goes on for an hour', async () => {
     let looks = 0;
-    const ended = [{ role: 'pool', reason: 'others waited', ended: true }];
-    const { lockOuts } = await watch(() => ((looks += 1) % 60 === 0 ? ended : []), 20 * 60 + 1);
+    const { lockOuts } = await watch(() => ((looks += 1) % 60 === 0 ? [session(looks)] : []), 20 * 60 + 1);
     expect(lockOuts).toHaveLength(1);
   });
 });
@@ -62,7 +74,7 @@ describe('a guard of sessions of pools that is closed', () => {
       statements.push(sql);
       if (statements.length === 1) return { rows: [{ role: 'pool' }] };
       closed = guard.close();
-      return { rows: Array.from({ length: 20 }, () => ({ role: 'pool', reason: 'others waited', ended: true })) };
+      return { rows: Array.from({ length: 20 }, (_, index) => session(index)) };
     });
     guard.start();
     await vi.waitUntil(() => closed !== undefined);

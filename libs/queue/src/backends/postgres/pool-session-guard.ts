@@ -13,7 +13,11 @@ const maxBlockingSeconds = 2;
 /** How long `close` waits for the look in progress, in ms: one statement alone may take 5 s. */
 const closeWithinMs = 2_000;
 
-/** A pool may not connect again when so many looks within a period found sessions to end: at once, or every now and then. */
+/**
+ * A pool may not connect again when so many looks within a period found new sessions to end: at once, or every now and then.
+ * What waits for a lock, a disk or another server itself does not count: honest workers do so while the server is slow, and the
+ * session that holds others up is found by its own row.
+ */
 const lockOuts = [
   { looks: 5, periodMs: 60_000 },
   { looks: 20, periodMs: 3_600_000 },
@@ -29,13 +33,14 @@ const suspectSeconds = 0.2;
  */
 const endSessions = `
 WITH sessions AS (
-  SELECT pid, usename, state, wait_event_type, extract(epoch FROM clock_timestamp() - xact_start) AS open_seconds
+  SELECT pid, backend_start, usename, state, wait_event_type, extract(epoch FROM clock_timestamp() - xact_start) AS open_seconds
     FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
 ), blocking AS (
   SELECT holder.pid FROM sessions waiting, unnest(pg_blocking_pids(waiting.pid)) AS holder(pid)
    WHERE waiting.wait_event_type = 'Lock' AND NOT waiting.usename = ANY ($1)
 ), found AS (
-  SELECT pid, usename, open_seconds, CASE
+  SELECT pid, concat(pid, ' ', backend_start) AS session, usename, open_seconds,
+         coalesce(wait_event_type IN ('Lock', 'LWLock', 'IO', 'IPC'), false) AS waits, CASE
            WHEN open_seconds > $2 THEN 'its transaction lasted too long'
            WHEN open_seconds > $3 AND pid IN (SELECT pid FROM blocking) THEN 'others waited for its transaction'
            WHEN state = 'idle' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)
@@ -43,13 +48,17 @@ WITH sessions AS (
          END AS reason
     FROM sessions WHERE usename = ANY ($1)
 )
-SELECT usename AS role, reason, CASE WHEN reason IS NULL THEN false ELSE pg_terminate_backend(pid) END AS ended
+SELECT session, usename AS role, reason, waits, CASE WHEN reason IS NULL THEN false ELSE pg_terminate_backend(pid) END AS ended
   FROM found WHERE reason IS NOT NULL OR open_seconds > $4`;
 
 interface FoundSession {
+  /** Unique, also after its number belongs to another session. */
+  session: string;
   role: string;
   /** Null: it is only looked at again soon. */
   reason: string | null;
+  /** For a lock, a disk or another server. */
+  waits: boolean;
   ended: boolean;
 }
 
@@ -73,6 +82,8 @@ export interface PoolSessionGuardOptions {
  */
 export class PoolSessionGuard {
   private readonly endings = new Map<string, number[]>();
+  /** When sessions were ended: one that cannot end yet is found again. */
+  private readonly endedSessions = new Map<string, number>();
   private readonly counted = new Map<string, PoolSessionCounts>();
   private client: pg.Client | null = null;
   private timer: NodeJS.Timeout | undefined;
@@ -154,16 +165,27 @@ export class PoolSessionGuard {
   private async endHarmful(client: pg.Client, roles: string[]): Promise<boolean> {
     const values = [roles, maxTransactionSeconds, maxBlockingSeconds, suspectSeconds];
     const { rows } = await client.query<FoundSession>(endSessions, values);
-    const ended = rows.filter((row) => row.ended);
+    const ended = rows.filter((row) => row.ended && this.isNew(row.session));
     for (const { role, reason } of this.isStopping() ? [] : ended) {
       this.countsOf(role).ended += 1;
       this.options.warn(`A session of the pool role ${role} was ended: ${reason}.`);
     }
-    for (const role of new Set(ended.map((row) => row.role))) {
+    for (const role of new Set(ended.filter(({ waits }) => !waits).map((row) => row.role))) {
       if (this.isStopping()) break;
       if (this.isRepeated(role)) await this.lockOut(client, role);
     }
     return rows.length > 0;
+  }
+
+  private isNew(session: string): boolean {
+    const now = performance.now();
+    for (const [known, atMs] of this.endedSessions) {
+      if (now - atMs < rememberedMs) break;
+      this.endedSessions.delete(known);
+    }
+    if (this.endedSessions.has(session)) return false;
+    this.endedSessions.set(session, now);
+    return true;
   }
 
   /** Counts looks: what makes the server slow for a moment may hold up many sessions at once. */

@@ -67,7 +67,8 @@ describe('PostgresBus', () => {
 
   it('survives a message that a listener cannot read, and passes it to the others', async () => {
     const client = Object.assign(new EventEmitter(), { query: async () => undefined });
-    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client });
+    const pool = { query: async () => ({ rows: [] }) };
+    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client, pool });
     const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
     const errors: string[] = [];
     connection.on('error', ({ message }: Error) => void errors.push(message));
@@ -75,50 +76,71 @@ describe('PostgresBus', () => {
     await bus.subscribe('news', (text) => void JSON.parse(text));
     await bus.subscribe('news', (text) => void seen.push(text));
     client.emit('notification', { channel: 'ns_news', payload: 'x.1.0/1:no json' });
-    expect({ seen, warnings: errors.length }).toEqual({ seen: ['no json'], warnings: 1 });
+    await expect.poll(() => ({ seen, warnings: errors.length })).toEqual({ seen: ['no json'], warnings: 1 });
     bus.close();
   });
 
-  it('collects no message that is too long, and reports it', async () => {
+  /** A bus whose server names sessions by `rows`, and what its listeners hear. */
+  const named = async (rows: object[], answer: () => Promise<unknown> = async () => undefined) => {
     const client = Object.assign(new EventEmitter(), { query: async () => undefined });
-    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client });
+    const asked: string[] = [];
+    const query = async (sql: string) => {
+      asked.push(sql);
+      await answer();
+      return { rows };
+    };
+    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client, pool: { query } });
     const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
-    const [dropped, seen]: [string[], number[]] = [[], []];
+    const [seen, dropped]: [string[], string[]] = [[], []];
     bus.onDropped((channel, reason) => void dropped.push(`${channel} ${reason}`));
-    await bus.subscribe('news', (text) => void seen.push(text.length));
-    await bus.subscribe('replies', (text) => void seen.push(text.length), 3_000_000);
-    const send = (channel: string, characters: number) => {
-      for (const payload of toParts('x', characters, 'a'.repeat(characters))) {
-        client.emit('notification', { channel: `ns_${channel}`, payload, processId: 1 });
+    await bus.subscribe('news', (text, origin) => void seen.push(`${text.slice(0, 4)} ${text.length} ${origin}`));
+    await bus.subscribeReplies('replies', (text) => void seen.push(`reply ${text.length}`));
+    const send = (processId: number, text: string, channel = 'news') => {
+      for (const payload of toParts('x', processId * 1_000 + text.length, text)) {
+        client.emit('notification', { channel: `ns_${channel}`, payload, processId });
       }
     };
-    for (const channel of ['news', 'replies'])
-      for (const length of [500_000, 2_000_000, 4_000_000]) send(channel, length);
-    expect({ dropped, seen }).toEqual({
-      dropped: ['news too-large', 'news too-large', 'replies too-large'],
-      seen: [500_000, 500_000, 2_000_000],
-    });
+    return { bus, seen, dropped, asked, send };
+  };
+  const installation = { pid: 1, role: 'sluice', hasPools: true };
+  const worker = { pid: 2, role: 'ns_pool_text_0a', hasPools: true };
+
+  it('collects no message that is too long, and reports it', async () => {
+    const { bus, seen, dropped, send } = await named([installation]);
+    for (const length of [500_000, 2_000_000]) {
+      send(1, 'a'.repeat(length));
+      send(1, 'a'.repeat(length), 'replies');
+    }
+    await expect.poll(() => seen).toHaveLength(3);
+    expect(dropped).toEqual(['news too-large']);
+    expect(seen.toSorted()).toEqual(['aaaa 500000 null', 'reply 2000000', 'reply 500000']);
     bus.close();
   });
 
-  it('says whose session sent a message, as the server does', async () => {
-    const client = Object.assign(new EventEmitter(), { query: async () => undefined });
-    const rows = [
-      { pid: 1, role: 'sluice' },
-      { pid: 2, role: 'ns_pool_text_0a' },
-    ];
-    const pool = { query: async () => ({ rows }) };
-    const connection = Object.assign(new EventEmitter(), { getListenClient: async () => client, pool });
-    const bus = new PostgresBus(connection as unknown as SharedPostgresConnection, 'ns');
-    const seen: string[] = [];
-    await bus.subscribe('news', (text, origin) => void seen.push(`${text} ${origin}`));
-    const send = (processId: number) =>
-      client.emit('notification', { channel: 'ns_news', payload: `x.1.0/1:${processId}`, processId });
-    send(1);
-    await expect.poll(() => send(1) && seen.includes('1 null')).toBe(true);
-    send(2);
-    send(3);
-    expect(seen).toEqual(expect.arrayContaining(['1 ?', '2 ns_pool_text_0a', '3 ?']));
+  it('says whose session sent a message, as the server does, and keeps their order', async () => {
+    const { bus, seen, send } = await named([installation, worker]);
+    send(1, 'one');
+    send(2, 'two');
+    send(3, 'three');
+    await expect.poll(() => seen).toHaveLength(3);
+    send(2, 'four');
+    expect(seen).toEqual(['one 3 null', 'two 3 ns_pool_text_0a', 'thre 5 ?', 'four 4 ns_pool_text_0a']);
+    bus.close();
+  });
+
+  it('has all messages from the installation where there are no pools, and reads no sessions again', async () => {
+    const { bus, seen, asked, send } = await named([{ pid: null, role: null, hasPools: false }]);
+    for (let pid = 1; pid <= 5_000; pid += 1) send(pid, 'text');
+    await expect.poll(() => seen).toHaveLength(5_000);
+    send(9_999, 'text');
+    expect([new Set(seen).size, seen.length, asked.length]).toEqual([1, 5_001, 1]);
+    bus.close();
+  });
+
+  it('delivers messages of unknown sessions although the server does not say whose they are', async () => {
+    const { bus, seen, send } = await named([], () => new Promise(() => undefined));
+    send(1, 'one');
+    await expect.poll(() => seen, { timeout: 5_000 }).toEqual(['one 3 ?']);
     bus.close();
   });
 

@@ -2,7 +2,13 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../store-call.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
-import type { DropListener, MessageBus, MessageListener } from '../store.js';
+import {
+  type DropListener,
+  type MessageBus,
+  type MessageListener,
+  type MessageOrigin,
+  unknownOrigin,
+} from '../store.js';
 import type { ListenClient, SharedPostgresConnection } from './shared-connection.js';
 import { poolRolePrefix } from '../../roles/pool-role.js';
 import { SenderPools } from './sender-pools.js';
@@ -17,7 +23,12 @@ const maxTextNumber = 2 ** 47;
 
 /** Of one message. The largest are batches of vectors: 2,048 with 1,024 numbers each take some 45 MB. */
 const maxTextBytes = 1_024 * 1_024;
-export const maxReplyBytes = 128 * 1_024 * 1_024;
+const maxReplyBytes = 128 * 1_024 * 1_024;
+
+/** Messages that wait until the server has named their session, what they may have in characters, and how long, in ms. */
+const maxWaiting = 10_000;
+const maxWaitingCharacters = 4 * 1_024 * 1_024;
+const maxWaitMs = 1_000;
 
 interface Notification {
   channel: string;
@@ -29,6 +40,8 @@ interface Notification {
 interface Channel {
   /** Without the namespace. */
   readonly channel: string;
+  /** Whether its listeners are told whose session sent a message. */
+  readonly namesOrigin: boolean;
   readonly collector: PartCollector;
   readonly listeners: Set<MessageListener>;
   /** Resolves when the server has confirmed the LISTEN; later callers must not assume it earlier. */
@@ -47,13 +60,20 @@ export class PostgresBus implements MessageBus {
   private isAsking = false;
   private isReturning = false;
   private readonly senders: SenderPools;
+  private waiting: { entry: Channel; text: string; processId: number }[] = [];
+  private waitingCharacters = 0;
+  private waitTimer: NodeJS.Timeout | undefined;
   private drop: DropListener = () => undefined;
 
   constructor(
     private readonly connection: SharedPostgresConnection,
     private readonly namespace: string,
   ) {
-    this.senders = new SenderPools((sql) => connection.pool.query(sql), poolRolePrefix(namespace));
+    this.senders = new SenderPools({
+      query: (sql, values) => connection.pool.query(sql, values),
+      prefix: poolRolePrefix(namespace),
+      onLook: () => this.deliverWaiting(),
+    });
     connection.on('listenerinvalidated', () => void this.listenAgain());
     this.asking = setInterval(() => void this.askForLife(), askEveryMs);
     this.asking.unref();
@@ -70,10 +90,22 @@ export class PostgresBus implements MessageBus {
     await this.connection.pool.query(statement, [this.name(channel), payloads]);
   }
 
-  /** `maxBytes` of a message: longer ones are not collected. */
-  async subscribe(channel: string, listener: MessageListener, maxBytes = maxTextBytes): Promise<() => void> {
+  subscribe(channel: string, listener: MessageListener): Promise<() => void> {
+    return this.listen(channel, listener, { maxBytes: maxTextBytes, namesOrigin: true });
+  }
+
+  /** The same for replies: they may be long, wait for nothing, and come without their origin. */
+  subscribeReplies(channel: string, listener: (text: string) => void): Promise<() => void> {
+    return this.listen(channel, listener, { maxBytes: maxReplyBytes, namesOrigin: false });
+  }
+
+  private async listen(
+    channel: string,
+    listener: MessageListener,
+    options: { maxBytes: number; namesOrigin: boolean },
+  ): Promise<() => void> {
     const name = this.name(channel);
-    const entry = this.channels.get(name) ?? this.open(name, channel, maxBytes);
+    const entry = this.channels.get(name) ?? this.open(name, channel, options);
     entry.listeners.add(listener);
     try {
       await entry.heard;
@@ -85,10 +117,11 @@ export class PostgresBus implements MessageBus {
     return () => entry.listeners.delete(listener);
   }
 
-  private open(name: string, channel: string, maxBytes: number): Channel {
+  private open(name: string, channel: string, options: { maxBytes: number; namesOrigin: boolean }): Channel {
     const heard = this.listeningClient().then((client) => client.query(`LISTEN "${name}"`));
-    const collector = new PartCollector(maxBytes);
-    const entry = { channel, collector, listeners: new Set<MessageListener>(), heard };
+    const collector = new PartCollector(options.maxBytes);
+    const { namesOrigin } = options;
+    const entry = { channel, namesOrigin, collector, listeners: new Set<MessageListener>(), heard };
     this.channels.set(name, entry);
     return entry;
   }
@@ -109,6 +142,7 @@ export class PostgresBus implements MessageBus {
   close(): void {
     this.closed = true;
     clearInterval(this.asking);
+    clearTimeout(this.waitTimer);
   }
 
   /** A connection that only listens would never notice that the other side is gone. */
@@ -137,9 +171,34 @@ export class PostgresBus implements MessageBus {
     if (entry === undefined) return;
     const text = entry.collector.add(payload);
     if (text === null) return;
-    const origin = this.senders.originOf(processId);
+    const origin = entry.namesOrigin ? this.senders.originOf(processId) : null;
     if (text === tooLarge) return this.drop(entry.channel, 'too-large', origin);
-    deliverMessage({ text, origin }, entry.listeners, (cause) => {
+    if (origin === unknownOrigin && this.keep({ entry, text, processId })) return;
+    this.deliver(entry, text, origin);
+  }
+
+  private keep(message: { entry: Channel; text: string; processId: number }): boolean {
+    const isFull =
+      this.waiting.length >= maxWaiting || this.waitingCharacters + message.text.length > maxWaitingCharacters;
+    if (isFull) return false;
+    if (this.waiting.length === 0) this.waitTimer = setTimeout(() => this.deliverWaiting(), maxWaitMs).unref();
+    this.waiting.push(message);
+    this.waitingCharacters += message.text.length;
+    this.senders.look();
+    return true;
+  }
+
+  /** In order, and before any later message. A session that has ended meanwhile stays unknown. */
+  private deliverWaiting(): void {
+    const { waiting } = this;
+    clearTimeout(this.waitTimer);
+    this.waiting = [];
+    this.waitingCharacters = 0;
+    for (const { entry, text, processId } of waiting) this.deliver(entry, text, this.senders.originOf(processId));
+  }
+
+  private deliver({ listeners }: Channel, text: string, origin: MessageOrigin): void {
+    deliverMessage({ text, origin }, listeners, (cause) => {
       this.connection.emit('error', new Error(unreadableMessage, { cause }));
     });
   }

@@ -1,5 +1,5 @@
 import type { ReplyHandlers, ReplyLink } from '../store.js';
-import { maxReplyBytes, type PostgresBus } from './postgres-bus.js';
+import type { PostgresBus } from './postgres-bus.js';
 
 /**
  * Reply channels as notification channels, one per address. Messages sent while the reader is disconnected are lost; it
@@ -13,7 +13,7 @@ export class PostgresReplyLink implements ReplyLink {
   }
 
   async receive(address: string, handlers: ReplyHandlers): Promise<{ close(): Promise<void> }> {
-    const unsubscribe = await this.bus.subscribe(channelOf(address), (text) => handlers.onMessage(text), maxReplyBytes);
+    const unsubscribe = await this.bus.subscribeReplies(channelOf(address), (text) => handlers.onMessage(text));
     const forget = this.bus.onReconnect(handlers.onLost);
     return {
       close: async () => {
