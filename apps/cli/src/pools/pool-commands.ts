@@ -14,6 +14,11 @@ interface CredentialOptions {
   storageUser?: boolean;
 }
 
+interface WriteOptions {
+  group: boolean;
+  json?: boolean;
+}
+
 /** What the workers of a pool need to reach their jobs and no others. */
 interface PoolCredentials {
   pool: string;
@@ -48,7 +53,8 @@ export function addPoolCommands(program: Command, context: CliContext): void {
       'write the keys and the policy of the S3 user of each pool in SLUICE_POOLS to a folder, for the object store to create',
     )
     .option('--group', 'let the group of the files read them, for an object store that runs as another user', false)
-    .action((folder: string, { group }: { group: boolean }) => writeUsers(context, { folder, group }));
+    .option('--json', 'print one JSON document to stdout')
+    .action((folder: string, options: WriteOptions) => writeUsers(context, folder, options));
 }
 
 async function createCredentials(context: CliContext, name: string, options: CredentialOptions): Promise<void> {
@@ -71,9 +77,10 @@ async function printStorageUser(context: CliContext, pool: PoolModels, json: boo
   output.line(`SLUICE_S3_SECRET_ACCESS_KEY=${user.secretAccessKey}`);
 }
 
-async function writeUsers(context: CliContext, target: { folder: string; group: boolean }): Promise<void> {
+async function writeUsers(context: CliContext, folder: string, { group, json }: WriteOptions): Promise<void> {
   const pools = readPools(context.config.pools);
-  await writeStorageUsers(context, target, pools);
+  await writeStorageUsers(context, { folder, group }, pools);
+  if (json === true) return context.output.json(pools);
   for (const { pool, models } of pools) context.output.line(`${pool}: artifacts of ${models.join(', ')}`);
   if (pools.length === 0) context.output.line('SLUICE_POOLS names no pool.');
 }
