@@ -27,6 +27,7 @@ export class OnnxWeights {
     const codes = this.tensors.get(`${name}.codes`);
     const scales = this.tensors.get(`${name}.scales`);
     if (!codes || !scales) return null;
+    if (this.tensors.has(`${name}.offsets`)) throw new Error(`${name} has minima, which these blocks do not hold`);
     return { columns, rows, codes: this.bytes(codes), scales: new Float32Array(aligned(this.bytes(scales))) };
   }
 

@@ -42,7 +42,7 @@ async function prepareGguf(manifest: ModelManifest, home: string): Promise<strin
   const outputFile = join(home, 'bench', `${manifest.id}.q4_0.gguf`);
   if (existsSync(outputFile)) return outputFile;
   await mkdir(join(home, 'bench'), { recursive: true });
-  const blocks = variant(manifest, { layout: 'concat', blockSize: ggufBlockSize });
+  const blocks = variant(manifest, { layout: 'concat', weights: 'int4', blockSize: ggufBlockSize });
   const graphFile = manifest.concat?.[0]?.as ?? 'model.gguf';
   const raw: ModelManifest = { ...manifest, id: `${manifest.id}-gguf`, converter: { kind: 'none' }, graphFile };
   await pull(home, [blocks, raw]);

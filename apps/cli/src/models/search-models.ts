@@ -61,6 +61,8 @@ export async function searchModels(context: CliContext, words: string[], options
 async function checkModels(context: CliContext, models: FoundModel[], { json }: SearchOptions): Promise<void> {
   const { checkFoundEntries } = await import('./check-catalogue.js');
   const entries = (await loadCatalogue()).filter(({ id }) => models.some((model) => model.id === id));
+  if (entries.length === 0)
+    throw new PlatformError('INVALID_REQUEST', 'No open model matches, so nothing was checked.');
   await checkFoundEntries(context, entries, { json });
 }
 

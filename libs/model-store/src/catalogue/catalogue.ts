@@ -46,11 +46,11 @@ export async function loadCatalogue(): Promise<CatalogueEntry[]> {
   return parse(await readFile(file, 'utf8')) as CatalogueEntry[];
 }
 
-/** Bytes per parameter, with the scales of blocks and the tensors that keep more bits. */
-const bytesPerParameter = { int4: 0.6, int8: 1.1, float32: 4 } as const;
+/** Bytes per parameter in memory, with scales and what the runtime adds to blocks (`read-decoder-size.ts`). */
+const bytesPerParameter = { int4: 0.875, int8: 1.375, float32: 4 } as const;
 
 /** The same of files in Q4_K_M, whose minima are kept beside the scales, and some layers in 8 bits. */
-const bytesPerMixed = 0.85;
+const bytesPerMixed = 1.12;
 
 /** Memory of its weights, and of the keys and values of one token; about, from its published figures. */
 export function catalogueMemory({ source, parameters, weights, cache }: CatalogueEntry): {
@@ -58,7 +58,7 @@ export function catalogueMemory({ source, parameters, weights, cache }: Catalogu
   cacheBytesPerToken: number;
 } {
   const [layers, heads, size] = cache ?? [0, 0, 0];
-  const bytes = source.endsWith(':Q4_K_M') ? bytesPerMixed : bytesPerParameter[weights];
+  const bytes = weights === 'int4' && source.endsWith(':Q4_K_M') ? bytesPerMixed : bytesPerParameter[weights];
   // Keys and values, 4 bytes each.
   return { weightsBytes: parameters * 1e9 * bytes, cacheBytesPerToken: 8 * layers * heads * size };
 }

@@ -61,18 +61,20 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
 
 type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding'> & { name: string };
 
-function readFormats(options: ConversionOptions, { tensors }: GgufHeader, decoder: SourceDecoder): Formats {
+function readFormats(options: ConversionOptions, header: GgufHeader, decoder: SourceDecoder): Formats {
   const choices = [stored, ...weightFormats] as const;
   const blockSize = chooseOption(options, 'blockSize', blockSizes, defaultBlockSize);
   const weights = chooseOption(options, 'weights', choices, stored);
   const headWeights = chooseOption(options, 'headWeights', choices, weights === 'int4' ? 'int8' : weights);
   const typeOf = (layer: string) => {
-    const { type } = tensors.get(decoder.tensorOf(layer)) ?? {};
+    const { type } = header.tensors.get(decoder.tensorOf(layer)) ?? {};
     if (!type) throw new Error(`There is no tensor of ${layer}.`);
     return type;
   };
   const head =
-    headWeights === stored ? storedHead(typeOf(weightNames.head), blockSize) : linearFormat(headWeights, blockSize);
+    headWeights === stored
+      ? storedHead(typeOf(weightNames.head), blockSize, header)
+      : linearFormat(headWeights, blockSize);
   const name = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
   if (weights !== stored) {
     const embedding = weights === 'float32' ? 'float32' : 'float16';

@@ -150,7 +150,7 @@ function storedFormats(header: GgufHeader): ConvertedFormats {
   });
   return {
     layers: countFormats(layers),
-    head: storedHead(head.type, defaultBlockSize),
+    head: storedHead(head.type, defaultBlockSize, header),
     embedding: storedEmbedding(table.type),
   };
 }

@@ -2,7 +2,7 @@ import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js'
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { emitChannelProduct, quantizeTokens } from './channel-linear.js';
 import { type DecoderShape, type ExpertShape, type LayerPart, weightNames } from './decoder-shape.js';
-import { emitLinear, type LinearFormat, type LinearLayer, type StoredBlocks } from './linear-layer.js';
+import { emitBlocks, emitLinear, type LinearFormat, type LinearLayer, type StoredBlocks } from './linear-layer.js';
 import { emitRowBlockSums } from './offset-blocks.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -131,15 +131,21 @@ function emitExpertLayers(body: ExpertBody, layer: number, layers: ExpertLayers)
   const source = withoutShape(body, quantized?.codes ?? input);
   builder.nodeWithOutputs('Split', [source, routes.counts], pieces, { axis: 0 });
   const sums = linear.kind === 'blocks' && linear.hasOffset ? splitSums(body, { routes, input, experts }, linear) : [];
+  const shifts: ValueName[] = [];
   const results = pieces.map((piece, expert) => {
     const weights = new ExpertRows(options.weights, names, { expert, rows });
     const part = { name: `${label}.${expert}`, inputs, outputs: rows * parts.length };
     if (quantized) return emitChannelProduct(builder, weights, piece, part);
-    return emitLinear(builder, weights, linear, piece, part, sums[expert]);
+    if (linear.kind !== 'blocks') return emitLinear(builder, weights, linear, piece, part);
+    const { product, shift } = emitBlocks(builder, weights, linear, { input: piece, sums: sums[expert] }, part);
+    if (shift !== null) shifts.push(shift);
+    return product;
   });
   const width = builder.integers([-1, rows * parts.length]);
-  const product = builder.node('Reshape', [builder.node('Concat', results, { axis: 0 }), width]);
-  const joined = quantized ? builder.node('Mul', [product, quantized.scale]) : product;
+  const join = (values: ValueName[]) => builder.node('Reshape', [builder.node('Concat', values, { axis: 0 }), width]);
+  const product = join(results);
+  const shifted = shifts.length > 0 ? builder.node('Add', [product, join(shifts)]) : product;
+  const joined = quantized ? builder.node('Mul', [shifted, quantized.scale]) : shifted;
   if (!experts.bias) return joined;
   const biases = builder.weight(`${label}.bias`, 'float32', [experts.count, rows * parts.length], async function* () {
     const sources = await Promise.all(names.map((name) => options.weights.vector(weightNames.bias(name))));

@@ -33,31 +33,37 @@ export function widestFormat(formats: readonly LinearFormat[]): LinearFormat {
   return { kind: 'blocks', bits: 8, blockSize: Math.min(...blocks) as BlockFormat['blockSize'] };
 }
 
-/** Adds `input × weightᵀ` to the graph. `sums` are those of the input's blocks; default: of a batch of sequences. */
+/** Adds `input × weightᵀ` to the graph. */
 export function emitLinear(
   builder: GraphBuilder,
   weights: WeightSource,
   format: LinearFormat,
   input: ValueName,
   layer: LinearLayer,
-  sums?: ValueName,
 ): ValueName {
   const packed = weights.packed?.(layer.name);
   if (packed) return emitPacked(builder, packed, input, layer);
-  if (format.kind === 'blocks') return emitBlocks(builder, weights, format, { input, sums }, layer);
+  if (format.kind === 'blocks') {
+    const { product, shift } = emitBlocks(builder, weights, format, { input }, layer);
+    return shift === null ? product : builder.node('Add', [product, shift]);
+  }
   if (format.kind === 'channels') return emitChannels(builder, weights, input, layer);
   const dimensions = [layer.inputs, layer.outputs];
   const weight = builder.weight(layer.name, format.kind, dimensions, () => transposed(weights, format.kind, layer));
   return builder.node('MatMul', [input, weight]);
 }
 
-function emitBlocks(
+/**
+ * Adds a product of blocks. `sums` are those of the input's blocks; default: of a batch of sequences. `shift` is what their offsets add
+ * to the product, null without any.
+ */
+export function emitBlocks(
   builder: GraphBuilder,
   weights: WeightSource,
   format: StoredBlocks,
   { input, sums }: { input: ValueName; sums?: ValueName },
   layer: LinearLayer,
-): ValueName {
+): { product: ValueName; shift: ValueName | null } {
   const { name, inputs, outputs } = layer;
   const { hasOffset, blockSize } = format;
   const blocks = blocksPerRow(inputs, format);
@@ -73,10 +79,10 @@ function emitBlocks(
     block_size: blockSize,
     accuracy_level: accuracyLevel,
   });
-  if (!hasOffset) return product;
+  if (!hasOffset) return { product, shift: null };
   const offsets = builder.continuedWeight(`${name}.offsets`, 'float32', [blocks, outputs], content.offsets);
   const shift = builder.node('MatMul', [sums ?? emitBlockSums(builder, input, blockSize), offsets]);
-  return builder.node('Add', [product, shift]);
+  return { product, shift };
 }
 
 async function* blockPieces(

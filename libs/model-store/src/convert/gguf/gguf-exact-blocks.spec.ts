@@ -153,6 +153,13 @@ describe('convertGguf', () => {
     expect((await formatsOf(path)).get('head')).toBe(4);
   });
 
+  it('gives an output layer in floats 8 bits beside layers in blocks, and leaves it so beside floats', async () => {
+    const { file } = await quantizedFile((name) => (name.startsWith('blk.') ? 'Q4_0' : undefined));
+    expect((await formatsOf((await convert(file, {})).path)).get('head')).toBe(8);
+    const { file: floats } = await quantizedFile(() => undefined);
+    expect((await formatsOf((await convert(floats, {})).path)).get('head')).toBe('float32');
+  });
+
   it('stores all layers in one precision on request', async () => {
     const { file } = await quantizedFile((name) => (name.includes('attn_v') ? 'Q8_0' : 'Q4_0'));
     const formats = await formatsOf((await convert(file, { weights: 'int4' })).path);

@@ -29,14 +29,20 @@ export function storedFormat(type: GgufType, blockSize: BlockSize): LinearFormat
 }
 
 /**
- * The same for the output layer, whose errors affect the probabilities directly: it has 8 bits if 4 would round. Files have
- * no minima there, so it is never computed with offsets.
+ * The same for the output layer, whose errors affect the probabilities directly: it has 8 bits if 4 would round. It also has
+ * them if it is stored in floats and the layers in blocks, since it would be the largest part of a small model. Files have no
+ * minima there, so it is never computed with offsets.
  */
-export function storedHead(type: GgufType, blockSize: BlockSize): LinearFormat {
+export function storedHead(type: GgufType, blockSize: BlockSize, header: GgufHeader): LinearFormat {
   const format = storedFormat(type, blockSize);
-  if (format.kind !== 'blocks') return format;
+  const int8 = linearFormat('int8', blockSize);
+  if (format.kind !== 'blocks') return hasBlocks(header, blockSize) ? int8 : format;
   const isNarrow = format.bits === 4 && isRoundedAgain(type, format);
-  return isNarrow || format.hasOffset ? linearFormat('int8', blockSize) : format;
+  return isNarrow || format.hasOffset ? int8 : format;
+}
+
+function hasBlocks(header: GgufHeader, blockSize: BlockSize): boolean {
+  return layerMatrices(header).some(({ type }) => storedFormat(type, blockSize).kind === 'blocks');
 }
 
 /** The same for the embedding table, of which only rows are read. */

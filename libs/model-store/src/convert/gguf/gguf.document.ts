@@ -17,9 +17,9 @@ up to 5 bits per weight become \`int4\`, up to 9 \`int8\`, others \`float32\`. A
 4 bits, and those that it stores as Q6_K in 8.
 
 A layer keeps the blocks of its type, every value to the bit, where the table says so. Minima are kept as a second, small
-product, which makes a token of a 4-bit model take about a sixth longer than without. Layers of other types are rounded a
-second time, to blocks of 32, unless the manifest's converter has the options in the table; \`blockSize: 16\` makes \`int4\`
-about four times slower.
+product: values with them agree but for the last bit of a float, and a token of a dense 4-bit model takes about a sixth longer
+than without. Layers of other types are rounded a second time, to blocks of 32, unless the manifest's converter has the
+options in the table; \`blockSize: 16\` makes \`int4\` about four times slower.
 
 \`--weights\` chooses one precision for all layers: \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`, without minima. In a manifest
 these are \`weights\` of the converter; its default is \`stored\`.
@@ -29,7 +29,8 @@ these are \`weights\` of the converter; its default is \`stored\`.
 ${[...ggufTypes.values()].map(typeRow).join('\n')}
 
 The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is
-\`int8\` where \`int4\` would round it or where it has minima, and so are experts whose gate and up have different types.
+\`int8\` where \`int4\` would round it, where it has minima, and where it has floats beside layers in blocks. Experts whose
+gate and up have different types are \`int8\` too.
 Tensors of other types are refused by name.
 
 \`sluice models add\` names the types of a file that are rounded a second time. What that or another precision loses is
