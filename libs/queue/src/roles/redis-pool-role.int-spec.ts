@@ -154,10 +154,10 @@ describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
     };
     await expectHearing('first');
     const [, id = ''] = /id=(\d+)/.exec(await busOfWorker()) ?? [];
-    expect(await admin.client('KILL', 'ID', id)).toBe(1);
+    expect(await admin.call('CLIENT', 'KILL', 'ID', id)).toBe(1);
     await until(async () => /id=(?!0\b)\d+/.test(await busOfWorker()) && !(await busOfWorker()).includes(`id=${id} `));
     await expectHearing('second');
-    expect(await admin.client('KILL', 'SKIPME', 'yes')).toBeGreaterThan(5);
+    expect(await admin.call('CLIENT', 'KILL', 'SKIPME', 'yes')).toBeGreaterThan(5);
     await until(() =>
       worker.ping().then(
         () => true,
