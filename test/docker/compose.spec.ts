@@ -181,7 +181,11 @@ describe('docker/compose.yaml', () => {
     }
   });
 
-  it('creates the storage users, one for each pool too, with keys on no command line', async () => {
+  /**
+   * Runs the start script with programs that note how they are called, until no step is left. `failing`: a pattern of calls of
+   * `mc` that fail once; `users`: those that the store has.
+   */
+  async function startStore(options: { namespace?: string; failing?: string; users: object[] }) {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-artifacts-'));
     try {
       for (const user of ['artifact-root', 'artifacts-api', 'artifacts-worker']) {
@@ -189,50 +193,97 @@ describe('docker/compose.yaml', () => {
         await writeFile(join(folder, user, 'access-key-id'), `id-of-${user}`);
         await writeFile(join(folder, user, 'secret-access-key'), `secret-of-${user}`);
       }
-      const key = 'ab'.repeat(32);
       const { SLUICE_STORAGE_URL } = serviceOf('storage-users').environment ?? {};
-      const environment = { SLUICE_QUEUE_KEY: key, SLUICE_STORAGE_URL, SLUICE_POOLS: 'text=a;image=b' };
-      await runCommandLine(['pools', 'storage-users', join(folder, 'pool-users')], environment);
-      const secretOf = (pool: string) => readFile(join(folder, 'pool-users', pool, 'secret-access-key'), 'utf8');
-      // Programs that note how they are called; the server ends when a user was removed.
-      const list = ['sluice-pool-text', 'sluice-pool-gone', 'id-of-artifacts-api', 'of-an-operator']
-        .map((accessKey) => JSON.stringify({ status: 'success', accessKey, userStatus: 'enabled' }))
-        .join('\n');
+      await runCommandLine(['pools', 'storage-users', join(folder, 'pool-users')], {
+        ...(options.namespace !== undefined && { SLUICE_NAMESPACE: options.namespace }),
+        ...{ SLUICE_QUEUE_KEY: 'ab'.repeat(32), SLUICE_STORAGE_URL, SLUICE_POOLS: 'text=a;image=b' },
+      });
+      const list = options.users.map((user) => JSON.stringify({ status: 'success', ...user })).join('\n');
       const mc = [
         '#!/bin/sh',
+        `case "$*" in ${options.failing ?? 'nothing'})`,
+        `  if ! [ -e ${folder}/failed ]; then touch ${folder}/failed; echo 'the store is away' >&2; exit 1; fi`,
+        'esac',
         `if [ "$3" = add ]; then cat >> ${folder}/stdin; fi`,
         `if [ "$3" = list ]; then echo '${list}'; fi`,
-        `echo "mc $*" >> ${folder}/calls\n`,
+        `echo "mc $*" >> ${folder}/calls`,
+        `case "$*" in *attach*artifacts-worker)`,
+        "  echo 'mc: <ERROR> The specified policy change is already in effect.' >&2; exit 1",
+        'esac\n',
       ].join('\n');
-      const minio = `#!/bin/sh\nuntil grep -q remove ${folder}/calls 2>/dev/null; do sleep 0.05; done\n`;
       await writeFile(join(folder, 'mc'), mc, { mode: 0o755 });
-      await writeFile(join(folder, 'minio'), minio, { mode: 0o755 });
+      // Ends a script that would try again for ever.
+      const sleep = `#!/bin/sh\necho "sleep $*" >> ${folder}/calls\n[ "$(grep -c ^sleep ${folder}/calls)" -lt 9 ]\n`;
+      await writeFile(join(folder, 'sleep'), sleep, { mode: 0o755 });
       const script = readFileSync(join(root, 'docker/compose/artifacts/start.sh'), 'utf8')
         .replaceAll('/run/secrets', folder)
         .replaceAll('/run/pool-users', `${folder}/pool-users`)
-        .replaceAll('/data', `${folder}/data`);
+        .replaceAll('/data', `${folder}/data`)
+        .replace('exec minio server', 'wait; : exec minio server');
       const server = spawn('sh', ['-c', script], { env: { PATH: `${folder}:${process.env['PATH']}` } });
-      await new Promise((resolve) => server.once('exit', resolve));
-      const calls = await readFile(join(folder, 'calls'), 'utf8');
-      expect(calls).not.toContain('secret-of');
-      expect(calls).not.toContain(await secretOf('text'));
-      expect(calls.split('\n').filter((line) => line.includes('attach'))).toEqual([
-        'mc admin policy attach store api --user id-of-artifacts-api',
-        'mc admin policy attach store worker --user id-of-artifacts-worker',
-        'mc admin policy attach store sluice-pool-image --user sluice-pool-image',
-        'mc admin policy attach store sluice-pool-text --user sluice-pool-text',
-      ]);
-      expect(calls).toContain(`policy create store sluice-pool-text ${folder}/pool-users/text/policy.json\n`);
-      expect(calls.split('\n').filter((line) => line.includes('remove'))).toEqual([
-        'mc admin user remove store sluice-pool-gone',
-      ]);
-      expect(await readFile(join(folder, 'stdin'), 'utf8')).toBe(
-        'id-of-artifacts-api\nsecret-of-artifacts-api\nid-of-artifacts-worker\nsecret-of-artifacts-worker\n' +
-          `sluice-pool-image\n${await secretOf('image')}\nsluice-pool-text\n${await secretOf('text')}\n`,
-      );
+      let errors = '';
+      server.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+      await new Promise((resolve) => server.once('close', resolve));
+      const calls = (await readFile(join(folder, 'calls'), 'utf8')).replaceAll(folder, '').split('\n');
+      const secretOf = (pool: string) => readFile(join(folder, 'pool-users', pool, 'secret-access-key'), 'utf8');
+      return {
+        calls,
+        errors: errors.replaceAll(folder, ''),
+        stdin: await readFile(join(folder, 'stdin'), 'utf8'),
+        secrets: { image: await secretOf('image'), text: await secretOf('text') },
+        attached: calls.flatMap((call) => / attach store (.*)/.exec(call)?.[1] ?? []),
+        removed: calls.flatMap((call) => / remove store (.*)/.exec(call)?.[1] ?? []),
+      };
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
+  }
+
+  const allAttached = [
+    'api --user id-of-artifacts-api',
+    'worker --user id-of-artifacts-worker',
+    'sluice-pool-image --user sluice-pool-image',
+    'sluice-pool-text --user sluice-pool-text',
+  ];
+
+  it('creates the storage users, one for each pool too, with keys on no command line', async () => {
+    const users = [
+      ...['sluice-pool-text', 'sluice-pool-gone'].map((accessKey) => ({ accessKey, policyName: accessKey })),
+      { accessKey: 'id-of-artifacts-api', policyName: 'api' },
+      { accessKey: 'of-an-operator', policyName: 'sluice-pool-text' },
+      { policyName: 'sluice-pool-text', accessKey: 'another-pool-user' },
+    ];
+    const { calls, errors, stdin, secrets, attached, removed } = await startStore({ users });
+    expect(calls.join('\n')).not.toMatch(new RegExp(`secret-of|${secrets.text}`));
+    expect({ attached, removed, errors }).toEqual({ attached: allAttached, removed: ['sluice-pool-gone'], errors: '' });
+    expect(calls).toContain('mc admin policy create store sluice-pool-text /pool-users/text/policy.json');
+    expect(calls).toContain('mc admin policy create store worker /etc/sluice/artifacts/worker.json');
+    expect(stdin).toBe(
+      'id-of-artifacts-api\nsecret-of-artifacts-api\nid-of-artifacts-worker\nsecret-of-artifacts-worker\n' +
+        `sluice-pool-image\n${secrets.image}\nsluice-pool-text\n${secrets.text}\n`,
+    );
+  });
+
+  it('removes storage users of pools that are gone from another namespace, and none of others', async () => {
+    const users = ['acme-pool-gone', 'acme-pool-text', 'sluice-pool-gone'].map((accessKey) => ({ accessKey }));
+    expect((await startStore({ namespace: 'acme', users })).removed).toEqual(['acme-pool-gone']);
+  });
+
+  it.each([
+    ['*policy*create*pool-image*', 'create_user /pool-users/image', [0, 1, 3, 2]],
+    ['*attach*pool-image', 'create_user /pool-users/image', [0, 1, 3, 2]],
+    ['*user*add*', 'create_user /artifacts-api', [1, 2, 3, 0]],
+    ['*list*', 'remove_users', [0, 1, 2, 3]],
+    ['*remove*', 'remove_users', [0, 1, 2, 3]],
+  ])('tries again what fails (%s), says so, and creates the other storage users', async (failing, step, order) => {
+    const { calls, errors, attached, removed } = await startStore({
+      failing,
+      users: [{ accessKey: 'sluice-pool-gone' }],
+    });
+    expect(attached).toEqual(order.map((index) => allAttached[index]));
+    expect(removed).toEqual(['sluice-pool-gone']);
+    expect(errors).toBe(`the store is away\nFailed, and tried again in 5 s: ${step}\n`);
+    expect(calls.filter((call) => call.startsWith('sleep'))).toEqual(['sleep 5']);
   });
 
   it('isolates workers from the database and the internet', () => {

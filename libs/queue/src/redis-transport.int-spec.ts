@@ -2,9 +2,10 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisAvailable, startRedis, type TestRedis } from '#test/redis';
 import { createTransport } from './backends/create-transport.js';
+import { heartbeat, until } from './conformance/echo-job.conformance.js';
 import { defineJob } from './jobs/job-definition.js';
 import { describeTransport } from './transport.conformance.js';
-import type { ReplyEvent, JobResult, QueueTransport } from './transport.js';
+import type { ReplyEvent, JobResult, QueueTransport, TransportOptions } from './transport.js';
 
 class EmptyPayload {}
 
@@ -36,9 +37,9 @@ if (redisAvailable) {
       await server.close();
     });
 
-    function open(): Promise<QueueTransport> {
+    function open(options: Partial<TransportOptions> = {}): Promise<QueueTransport> {
       const warn = (message: string) => void warnings.push(message);
-      return createTransport({ url: server.url, namespace: 'own', clientName: 'test', warn });
+      return createTransport({ url: server.url, namespace: 'own', clientName: 'test', warn, ...options });
     }
 
     it('warns when the server may evict jobs', async () => {
@@ -46,6 +47,23 @@ if (redisAvailable) {
       await (await open()).close();
       await admin.config('SET', 'maxmemory-policy', 'noeviction');
       expect(warnings.some((warning) => warning.includes('allkeys-lru'))).toBe(true);
+    });
+
+    it('starts with a user whose channels are limited to the namespace, and says what it needs to hear pools', async () => {
+      const rules = ['on', '>secret', '~own:*', 'resetchannels', '&own:*', '+@all'];
+      await admin.call('ACL', 'SETUSER', 'limited', ...rules);
+      const url = Object.assign(new URL(server.url), { username: 'limited', password: 'secret' }).href;
+      const seen: string[] = [];
+      const warn = (message: string) => void seen.push(message);
+      const [one, other] = [await open({ url, warn }), await open({ url, warn: () => undefined })];
+      await other.membership.join(() => heartbeat('other', null));
+      await until(() => one.membership.list().some(({ processId }) => processId === 'other'));
+      expect(seen.filter((message) => message.includes('&own:bus:* &own:pool-bus:*'))).toHaveLength(1);
+      await admin.call('ACL', 'SETUSER', 'limited', '&own:pool-bus:*');
+      const rights = new Redis(url);
+      await rights.psubscribe('own:pool-bus:*');
+      rights.disconnect();
+      await Promise.all([one.close(), other.close()]);
     });
 
     it('carries a stream over a FLUSHALL', async () => {

@@ -8,22 +8,43 @@ secret() { cat "/run/secrets/$1/secret-access-key"; }
 # A bucket is a folder. It is created before the server starts.
 mkdir -p /data/sluice-artifacts
 
-create_user() { # <policy> <file of it> <folder with the keys>
-  mc admin policy create store "$1" "$2"
-  printf '%s\n%s\n' "$(cat "$3/access-key-id")" "$(cat "$3/secret-access-key")" | mc admin user add store
-  # Fails when the user has the policy already.
-  mc admin policy attach store "$1" --user "$(cat "$3/access-key-id")" || true
+create_user() { # <folder with the keys>
+  id=$(cat "$1/access-key-id") && [ -n "$id" ] || return
+  case "$1" in
+    /run/pool-users/*) policy=$id file=$1/policy.json ;;
+    *) policy=${1##*-} file=/etc/sluice/artifacts/${1##*-}.json ;;
+  esac
+  mc admin policy create store "$policy" "$file" || return
+  printf '%s\n%s\n' "$id" "$(cat "$1/secret-access-key")" | mc admin user add store || return
+  message=$(mc admin policy attach store "$policy" --user "$id" 2>&1) && return
+  # Users of an earlier start have it.
+  case "$message" in *'already in effect'*) return 0 ;; esac
+  echo "$message" >&2
+  return 1
 }
 
-# A pool that was taken out of SLUICE_POOLS loses its user.
+# A pool that was taken out of SLUICE_POOLS loses its user. The keys of the others say how the users of pools are named.
 remove_users() {
-  mc admin user list store --json | while read -r line; do
-    name=${line#*'"accessKey":'}
-    name=${name#*'"'}
-    name=${name%%'"'*}
-    case "$line" in *'"accessKey"'*sluice-pool-*) ;; *) continue ;; esac
-    [ -d "/run/pool-users/${name#sluice-pool-}" ] || mc admin user remove store "$name"
+  prefix=sluice-pool-
+  for folder in /run/pool-users/*; do
+    [ -d "$folder" ] || continue
+    id=$(cat "$folder/access-key-id") || return
+    prefix=${id%"${folder##*/}"}
   done
+  # Whatever the keys say, no other user is removed.
+  case "$prefix" in ?*-pool-) ;; *) return 1 ;; esac
+  users=$(mc admin user list store --json) || return
+  printf '%s\n' "$users" | {
+    result=0
+    while read -r line; do
+      name=${line#*'"accessKey":'}
+      name=${name#*'"'}
+      name=${name%%'"'*}
+      case "$name" in "$prefix"*) ;; *) continue ;; esac
+      [ -d "/run/pool-users/${name#"$prefix"}" ] || mc admin user remove store "$name" || result=1
+    done
+    exit "$result"
+  }
 }
 
 # Keys come through stdin and the environment, because every process of the machine can read a command line.
@@ -31,15 +52,23 @@ create_users() {
   MC_HOST_store="http://$(key artifact-root):$(secret artifact-root)@127.0.0.1:9000"
   export MC_HOST_store
   until mc ready store >/dev/null 2>&1; do sleep 1; done
-  for user in api worker; do
-    create_user "$user" "/etc/sluice/artifacts/$user.json" "/run/secrets/artifacts-$user"
-  done
+  set -- 'create_user /run/secrets/artifacts-api' 'create_user /run/secrets/artifacts-worker'
   for folder in /run/pool-users/*; do
     # Without pools the pattern stands for itself.
     [ -d "$folder" ] || continue
-    create_user "$(cat "$folder/access-key-id")" "$folder/policy.json" "$folder"
+    set -- "$@" "create_user $folder"
   done
-  remove_users
+  set -- "$@" remove_users
+  # What fails keeps nothing else from being done, and is tried again.
+  while [ $# -gt 0 ]; do
+    for step; do
+      shift
+      $step && continue
+      echo "Failed, and tried again in 5 s: $step" >&2
+      set -- "$@" "$step"
+    done
+    [ $# -eq 0 ] || sleep 5
+  done
 }
 create_users &
 exec minio server /data --address :9000

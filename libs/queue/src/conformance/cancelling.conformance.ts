@@ -73,7 +73,7 @@ export function describeCancelling(world: () => World): void {
 
     it('happens automatically when the waiting api is gone, for running and queued jobs', async () => {
       const { api, worker } = await world().openPair();
-      const results = await collectResults(worker);
+      const results = await collectResults(api);
       const { transport: lost, wire } = await world().openMortal('api-2');
       await lost.replies.start();
       await lost.membership.join(() => heartbeat('api-2', lost.replies.address));

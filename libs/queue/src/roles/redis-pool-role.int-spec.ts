@@ -130,6 +130,53 @@ describe.skipIf(!redisAvailable)('the Redis user of a pool', () => {
     expect(worker.refusedMessages.get('forged')).toBe(0);
   });
 
+  it('hears the installation and its pool again after its connections were lost', async () => {
+    const rejections: unknown[] = [];
+    const onRejection = (error: unknown) => void rejections.push(error);
+    process.on('unhandledRejection', onRejection);
+    const warnings: string[] = [];
+    const own = role(['tiny-1.5']);
+    const { url } = await ensureRedisPoolRole(server.url, own);
+    const common = {
+      url,
+      sealKeys: poolKeys([sealKey], ['tiny-1.5']),
+      warn: (text: string) => void warnings.push(text),
+    };
+    const [api, worker, peer] = [await open('api'), await open('worker', common), await open('peer', common)];
+    const admin = connect(server.url);
+    const lines = async () => String(await admin.client('LIST')).split('\n');
+    const busOfWorker = async () => (await lines()).find((line) => line.includes('name=worker-bus ')) ?? '';
+    const expectHearing = async (name: string) => {
+      await api.membership.join(() => heartbeat(`api-${name}`, api.replies.address));
+      await peer.membership.join(() => heartbeat(`peer-${name}`, null));
+      const heard = () => new Set(worker.membership.list().map(({ processId }) => processId));
+      await until(() => heard().has(`api-${name}`) && heard().has(`peer-${name}`));
+    };
+    await expectHearing('first');
+    const [, id = ''] = /id=(\d+)/.exec(await busOfWorker()) ?? [];
+    expect(await admin.call('CLIENT', 'KILL', 'ID', id)).toBe(1);
+    await until(async () => /id=(?!0\b)\d+/.test(await busOfWorker()) && !(await busOfWorker()).includes(`id=${id} `));
+    await expectHearing('second');
+    expect(await admin.call('CLIENT', 'KILL', 'SKIPME', 'yes')).toBeGreaterThan(5);
+    await until(() =>
+      worker.ping().then(
+        () => true,
+        () => false,
+      ),
+    );
+    await expectHearing('third');
+    process.off('unhandledRejection', onRejection);
+    expect(rejections).toEqual([]);
+    expect(warnings.filter((warning) => warning.includes('refused'))).toEqual([]);
+  });
+
+  it('may restore all its channels in one command, as clients do', async () => {
+    const own = role(['tiny-1.5']);
+    const client = connect((await ensureRedisPoolRole(server.url, own)).url);
+    expect(await client.subscribe('pools:bus:heartbeat', `pools:pool-bus:${own.pool}:heartbeat`)).toBe(2);
+    await expect(client.subscribe('pools:bus:heartbeat', 'pools:pool-bus:other:heartbeat')).rejects.toThrow('NOPERM');
+  });
+
   it('cannot open a job of another model, even with its bytes', async () => {
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);

@@ -24,10 +24,11 @@ export function poolUserUrl(server: string, role: PoolRole): string {
 /** Returns the rules of `ACL SETUSER` for the workers of a pool, in the form of an ACL file. */
 export function poolUserRules(role: PoolRole): string[] {
   const { namespace, password } = role;
+  const ownChannels = `&${poolChannels(namespace)}${role.pool}:*`;
   const queues = queuesOf(role, escaped);
   const reporting = reportingCommands.map((command) => `+${command}`).join(' ');
   return [
-    ...['reset', 'on', `>${password}`, 'resetchannels', `&${poolChannels(namespace)}${role.pool}:*`],
+    ...['reset', 'on', `>${password}`, 'resetchannels', ownChannels],
     ...queues.map((queue) => `~${namespace}:${queue}:*`),
     // Without the commands that show keys or change the server; `info` says how much memory is left.
     ...['+@all', '-@admin', '-@dangerous', '-scan', '-randomkey', '-pubsub', '-function', '-fcall', '-fcall_ro'],
@@ -35,8 +36,8 @@ export function poolUserRules(role: PoolRole): string[] {
     // Results are added and never read; replies are sent and never read.
     `(${reporting} ~${namespace}:${jobResultQueueName}:*)`,
     `(+xadd %W~${namespace}:reply:*)`,
-    // What api and ops send is heard.
-    `(+subscribe +unsubscribe &${namespace}:bus:*)`,
+    // What api and ops send is heard. The own channels again: a selector must allow all that one command names.
+    `(+subscribe +unsubscribe &${namespace}:bus:* ${ownChannels})`,
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { poolChannels } from '../../roles/pool-role.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
+import { backOffMs, pause } from '../store-call.js';
 import type { MessageBus, MessageListener, MessageOrigin } from '../store.js';
 
 export interface RedisBusOptions {
@@ -17,7 +18,13 @@ export interface RedisBusOptions {
 export class RedisBus implements MessageBus {
   private readonly listeners = new Map<string, Set<MessageListener>>();
   private readonly reconnectListeners = new Set<() => void>();
+  /** Connections that were lost. */
+  private losses = 0;
+  /** False from the loss of a connection until all channels are heard again. */
+  private isHearing = true;
+  private hasWarnedOfPools = false;
 
+  /** `subscriber` must not restore subscriptions by itself: ioredis lets a refused one end the process. */
   constructor(
     private readonly publisher: Redis,
     private readonly subscriber: Redis,
@@ -32,10 +39,11 @@ export class RedisBus implements MessageBus {
     };
     subscriber.on('message', receive);
     subscriber.on('pmessage', (_pattern: string, name: string, text: string) => receive(name, text));
-    // ioredis restores subscriptions by itself before it emits `ready`.
-    subscriber.on('ready', () => {
-      for (const listener of this.reconnectListeners) listener();
+    subscriber.on('close', () => {
+      this.losses += 1;
+      this.isHearing = false;
     });
+    subscriber.on('ready', () => void this.hearAgain());
   }
 
   async publish(channel: string, text: string): Promise<void> {
@@ -45,17 +53,66 @@ export class RedisBus implements MessageBus {
   }
 
   async subscribe(channel: string, listener: MessageListener): Promise<() => void> {
-    const { namespace, pool } = this.options;
     const listeners = this.listeners.get(channel) ?? new Set();
     this.listeners.set(channel, listeners);
     listeners.add(listener);
+    try {
+      await this.hear(channel);
+    } catch (error) {
+      listeners.delete(listener);
+      throw error;
+    }
+    return () => listeners.delete(listener);
+  }
+
+  private async hear(channel: string): Promise<void> {
+    const { namespace, pool } = this.options;
     await Promise.all([
       this.subscriber.subscribe(`${namespace}:bus:${channel}`),
-      pool === null
-        ? this.subscriber.psubscribe(`${poolChannels(namespace)}*:${channel}`)
-        : this.subscriber.subscribe(`${poolChannels(namespace)}${pool}:${channel}`),
+      pool === null ? this.hearPools() : this.subscriber.subscribe(`${poolChannels(namespace)}${pool}:${channel}`),
     ]);
-    return () => listeners.delete(listener);
+  }
+
+  /** All channels in one pattern: the server compares it with the patterns that the user may hear, letter by letter. */
+  private async hearPools(): Promise<void> {
+    const { namespace, warn } = this.options;
+    const pattern = `${poolChannels(namespace)}*`;
+    try {
+      await this.subscriber.psubscribe(pattern);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOPERM')) throw error;
+      if (this.hasWarnedOfPools) return;
+      this.hasWarnedOfPools = true;
+      const needed = `+psubscribe &${namespace}:bus:* &${pattern}`;
+      warn(
+        `Workers with credentials of their pool are not heard: the Redis user of this process needs ${needed}.`,
+        error,
+      );
+    }
+  }
+
+  private async hearAgain(): Promise<void> {
+    const { losses } = this;
+    for (let failures = 1; !(await this.hearAll()); failures += 1) {
+      await pause(backOffMs(failures));
+      if (losses !== this.losses) return;
+    }
+    // The next connection has a call of its own.
+    if (losses !== this.losses) return;
+    this.isHearing = true;
+    for (const listener of this.reconnectListeners) listener();
+  }
+
+  private async hearAll(): Promise<boolean> {
+    const channels = [...this.listeners].filter(([, { size }]) => size > 0);
+    try {
+      await Promise.all(channels.map(([channel]) => this.hear(channel)));
+      return true;
+    } catch (error) {
+      if (this.subscriber.status === 'ready')
+        this.options.warn('Redis refused a channel of the bus, and is asked again.', error);
+      return false;
+    }
   }
 
   onDropped(): void {
@@ -63,7 +120,7 @@ export class RedisBus implements MessageBus {
   }
 
   isConnected(): boolean {
-    return this.subscriber.status === 'ready';
+    return this.isHearing && this.subscriber.status === 'ready';
   }
 
   onReconnect(listener: () => void): () => void {

@@ -41,9 +41,17 @@ export function waitingClient(url: string, connectionName: string): Redis {
   return client;
 }
 
-/** For a listening connection: it is pinged, since it would never notice a loss by itself. */
+/**
+ * For a listening connection: it is pinged, since it would never notice a loss by itself. Whoever listens subscribes again
+ * after a reconnect.
+ */
 export function listeningClient(url: string, connectionName: string): Redis {
-  const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
+  const client = open(url, {
+    connectionName,
+    maxRetriesPerRequest: null,
+    autoResubscribe: false,
+    socketTimeout: silentMs.answers,
+  });
   const timer = setInterval(() => {
     if (client.status === 'ready') client.ping().catch(() => undefined);
   }, pingEveryMs);
