@@ -24,7 +24,7 @@ const product = await findProduct().catch(({ message }) => {
   process.exit(1);
 });
 try {
-  const client = new OpenAI({ apiKey: product.apiKey, baseURL: product.baseUrl, maxRetries: 2, timeout: 600_000 });
+  const client = new OpenAI({ apiKey: product.apiKey, baseURL: product.baseUrl, maxRetries: 0, timeout: 600_000 });
   const context = { client, models: new ModelList(client), isQuick, results: new Map() };
   console.log(`Sluice at ${product.baseUrl}`);
   const chosen = names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name));
