@@ -61,7 +61,7 @@ describe('the component pool-credentials beside the bundled stores', () => {
     const job = workloads.find(({ component }) => component === 'migrate')?.pod.initContainers?.[0];
     const [creator] = pod.initContainers ?? [];
     const mapsOf = (container?: Container) => container?.envFrom?.map(({ configMapRef }) => configMapRef?.name);
-    expect(creator?.args).toEqual(['bin/sluice.mjs', 'pools', 'storage-users', '/run/pool-users']);
+    expect(creator?.args).toEqual(['bin/sluice.mjs', 'pools', 'storage-users', '--group', '/run/pool-users']);
     expect(mapsOf(creator)).toContain(mapsOf(job)?.[0]);
     const mounts = pod.containers[0]?.volumeMounts?.map(({ name }) => name) ?? [];
     expect(mounts).toContain('pool-users');
