@@ -67,6 +67,11 @@ function pick<Item>(items: readonly Item[], random: () => number): Item {
   return items[Math.floor(random() * items.length)] as Item;
 }
 
+/** A copy: a later change of it must neither close a circle nor reach the next file. */
+function hostileValue(random: () => number): unknown {
+  return structuredClone(pick(hostile, random));
+}
+
 /** Replaces, removes, renames or repeats members anywhere in a JSON file. */
 function changeJson(bytes: Buffer, random: () => number): Buffer {
   return Buffer.from(JSON.stringify(changedValue(JSON.parse(bytes.toString('utf8')), random)));
@@ -75,7 +80,7 @@ function changeJson(bytes: Buffer, random: () => number): Buffer {
 function changedValue(value: unknown, random: () => number): unknown {
   for (let count = 1 + Math.floor(random() * 3); count > 0; count -= 1) {
     const places = containersOf(value);
-    if (places.length === 0) return pick(hostile, random);
+    if (places.length === 0) return hostileValue(random);
     changeMember(pick(places, random), random);
   }
   return value;
@@ -93,7 +98,7 @@ function containersOf(value: unknown): Container[] {
 function changeMember(container: Container, random: () => number): void {
   const name = pick(Object.keys(container), random);
   const kind = random();
-  if (kind < 0.6) container[name] = pick(hostile, random);
+  if (kind < 0.6) container[name] = hostileValue(random);
   else if (kind < 0.75) delete container[name];
   else if (kind < 0.9) container[name] = container[pick(Object.keys(container), random)];
   else container[`${name}${String(pick(hostile, random)).slice(0, 1_000)}`] = container[name];
