@@ -184,7 +184,6 @@ export class PostgresBus implements MessageBus {
     if (this.waiting.length === 0) this.waitTimer = setTimeout(() => this.deliverWaiting(), maxWaitMs).unref();
     this.waiting.push(message);
     this.waitingCharacters += message.text.length;
-    this.senders.look();
     return true;
   }
 

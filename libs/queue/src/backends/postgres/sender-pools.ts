@@ -41,14 +41,13 @@ export class SenderPools {
 
   /** Returns `unknown` for a session that was not seen before; the next look names it. */
   originOf(pid: number): MessageOrigin {
-    const age = this.nowMs() - this.lookedAtMs;
     const pool = this.hasPools ? this.pools.get(pid) : null;
-    if (age > keepMs || (pool === undefined && age > lookEveryMs)) this.look();
+    if (pool === undefined || this.nowMs() - this.lookedAtMs > keepMs) this.look();
     return pool === undefined ? unknownOrigin : pool;
   }
 
-  /** Looks now, or as soon as the look in progress has ended and its pause has passed. */
-  look(): void {
+  /** Looks now, or when the pause after the last look has passed. */
+  private look(): void {
     if (this.isLooking) return;
     this.isLooking = true;
     const wait = this.lookedAtMs + lookEveryMs - this.nowMs();
