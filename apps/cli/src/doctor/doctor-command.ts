@@ -3,6 +3,7 @@ import { formatBytes } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import type { Diagnosis } from './examine.js';
 import type { MachineReport, RuntimeReport } from './machine-report.js';
+import type { WeightRows } from './provider-probe.js';
 
 /** `sluice doctor` */
 export function addDoctorCommand(program: Command, context: CliContext): void {
@@ -30,6 +31,11 @@ function print({ output }: CliContext, { machine, runtime, providers, models }: 
   const answers = providers.map(({ name, usable, note }) => [name, usable ? 'works' : 'not used', note ?? '']);
   output.table(['PROVIDER', 'HERE', 'WHY'], answers);
   output.line();
+  const rows = providers.flatMap(({ sameRows = [] }) => sameRows.map(weightRow));
+  if (rows.length > 0) {
+    output.table(['WEIGHTS', 'A TEXT ALONE AND IN A BATCH', ''], rows);
+    output.line();
+  }
   const sizes = models.map(({ id, bytes, provider }) => [id, formatBytes(bytes), provider ?? 'nothing works']);
   if (models.length > 0) output.table(['MODEL', 'FILES', 'WOULD USE'], sizes);
   else output.line('No model is installed.');
@@ -61,6 +67,15 @@ function runtimeRows({ version, cuda }: RuntimeReport): string[][] {
     if (/^lib(cu|nv)/.test(name)) rows.push([name, path ?? 'missing']);
   }
   return rows;
+}
+
+function weightRow({ bits, blockSize, same }: WeightRows): string[] {
+  const weights = `${bits} bits in blocks of ${blockSize}`;
+  return [
+    weights,
+    same ? 'the same' : 'can differ',
+    same ? '' : 'a near tie can resolve differently on this processor',
+  ];
 }
 
 function bytesText(bytes: number | null): string {

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OrtSession } from '#inference';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
-import type { ProbeResult } from './provider-probe.js';
+import type { ProbeResult, WeightRows } from './provider-probe.js';
+import { multipliesRowsAlike } from './row-kernels.js';
 
 /* Runs as a separate process: a broken driver may crash it, and its memory is freed with it. */
 
@@ -29,11 +30,22 @@ async function probe(provider: string): Promise<ProbeResult> {
     const { sums } = await session.run({ rows: session.tensor('float32', rows, [side, side]) }, ['sums']);
     const wanted = rows.subarray(0, side).reduce((sum, element) => sum + element, 0);
     const sum = Number((sums?.data as Float32Array | undefined)?.[0]);
-    const isRight = Math.abs(sum - wanted) < 1;
-    return { usable: isRight, note: isRight ? null : `${provider} computes ${sum}, not ${wanted}` };
+    if (Math.abs(sum - wanted) >= 1) return { usable: false, note: `${provider} computes ${sum}, not ${wanted}` };
+    return { usable: true, note: null, ...(provider === 'cpu' && { sameRows: await compareRows() }) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The kinds of weights that the converters write. */
+async function compareRows(): Promise<WeightRows[]> {
+  const compared: WeightRows[] = [];
+  for (const bits of [4, 8] as const) {
+    for (const blockSize of [32, 128] as const) {
+      compared.push({ bits, blockSize, same: await multipliesRowsAlike({ bits, blockSize }) });
+    }
+  }
+  return compared;
 }
 
 probe(process.argv[2] ?? 'cpu').then(

@@ -1,11 +1,19 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { WeightBlocks } from './row-kernels.js';
 
 /** Result of running a small graph on a provider. */
 export interface ProbeResult {
   usable: boolean;
   /** Why the provider does not work here; null if it does. */
   note: string | null;
+  /** Storage of weights whose products are the same for a row alone and in a batch; only of the processor. */
+  sameRows?: WeightRows[];
+}
+
+/** Whether the products of one kind of weights do not depend on the rows beside. */
+export interface WeightRows extends WeightBlocks {
+  same: boolean;
 }
 
 const timeoutMs = 60_000;

@@ -3,11 +3,17 @@ import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckedModel, type CheckOptions, wholeNumber, withCheckHost } from './check-host.js';
 
+const sameInBatch = 'A text is the same alone and in any batch on this processor.';
+const differsInBatch =
+  'Logits of a lone text and of one in a batch differ in their last bits on this processor: a near tie can resolve differently.';
+
 /** Result of one prompt. */
 interface CheckResult {
   id: string;
   provider: string;
   loadMs: number;
+  /** Whether the text is the same alone and in any batch on this processor, bit by bit; null: not known. */
+  batchInvariant: boolean | null;
   promptTokens: number;
   completionTokens: number;
   firstTokenMs: number;
@@ -30,6 +36,8 @@ export async function checkText(context: CliContext, model: CheckedModel, option
   output.line(`first token after ${Math.round(result.firstTokenMs)} ms (${result.promptTokens} prompt tokens)`);
   const speed = result.tokensPerSecond === null ? '' : ` at ${result.tokensPerSecond.toFixed(1)} tokens/s`;
   output.line(`${result.completionTokens} tokens${speed}`);
+  if (result.batchInvariant === null) return;
+  output.line(result.batchInvariant ? sameInBatch : differsInBatch);
 }
 
 /** Runs one prompt on a loaded model. */
@@ -59,6 +67,7 @@ export async function measureText(
   return {
     provider: host.report?.provider ?? 'cpu',
     loadMs: host.report?.loadMs ?? 0,
+    batchInvariant: host.report?.batchInvariant ?? null,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     firstTokenMs: (firstMs ?? performance.now()) - startMs,

@@ -56,6 +56,8 @@ export interface LoadedEngine {
   adapters?: LoadedAdapters;
   /** How the memory of a run grows with the size of its images. Absent: its inputs are bounded, or have none. */
   run?: RunShape;
+  /** Whether a text is the same alone and in any batch, bit by bit; absent: the engine has no batches of texts. */
+  batchInvariant?: boolean;
   /** Run before the host is ready, because the first run of a session is slow. */
   warmUp?: WarmUp;
 }

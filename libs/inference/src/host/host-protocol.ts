@@ -31,6 +31,8 @@ export type HostMessage =
       adapters?: LoadedAdapters;
       /** Memory of its runs; absent where it does not depend on the request. */
       run?: RunShape;
+      /** As in `LoadedEngine`. */
+      batchInvariant?: boolean;
     }
   | { type: 'load-failed'; error: WireError; detail: string }
   | { type: 'events'; events: [id: string, event: EngineEvent][] }

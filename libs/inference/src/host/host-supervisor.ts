@@ -72,6 +72,8 @@ export interface HostReport {
   /** Memory of its runs; null where it does not depend on the request. */
   run: RunShape | null;
   adapters: LoadedAdapters;
+  /** Whether a text is the same alone and in any batch; null for engines without batches of texts. */
+  batchInvariant: boolean | null;
 }
 
 export interface HostStateChange {
@@ -266,10 +268,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   }
 
   private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
-    const { provider, providerNote, slots, loadMs, run = null, adapters = noAdapters } = message;
+    const { provider, providerNote, slots, loadMs, run = null, adapters = noAdapters, batchInvariant = null } = message;
     this.readyAtMs = performance.now();
     this.oneAtATime = message.oneAtATime;
-    const load = { provider, providerNote, slots, loadMs, run, adapters };
+    const load = { provider, providerNote, slots, loadMs, run, adapters, batchInvariant };
     this.lastReport = { ...load, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
     this.enter('ready', null);

@@ -72,10 +72,14 @@ export class ModelHost {
       this.loaded = loaded;
       await this.warmUp(loaded);
       this.startBeating(loaded);
-      const { engine, provider, providerNote, slots, run, adapters } = loaded;
+      const { engine, provider, providerNote, slots, run, adapters, batchInvariant } = loaded;
       const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
       const loadMs = performance.now() - startedAt;
-      const more = { ...(run !== undefined && { run }), ...(adapters !== undefined && { adapters }) };
+      const more = {
+        ...(run !== undefined && { run }),
+        ...(adapters !== undefined && { adapters }),
+        ...(batchInvariant !== undefined && { batchInvariant }),
+      };
       this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...more });
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);

@@ -2,11 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { multipliesRowsAlike } from '#test/row-kernels';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { OrtSession } from '../runtime/ort-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { BatchScheduler } from './batch-scheduler.js';
-import type { CacheRow, Decoder } from './decoder.js';
+import { isBatchInvariant } from './batch-invariance.js';
+import type { CacheRow, DecodePart, Decoder } from './decoder.js';
 import { openDecoder } from './open-decoder.js';
 import { RecordingListener, sequenceRequest } from './recording-listener.js';
 import type { SequenceRequest } from './sequence.js';
@@ -144,32 +146,82 @@ async function prefilled(decoder: Decoder, lengths: readonly number[]): Promise<
   return rows;
 }
 
+function hasSameBits(left: Float32Array | undefined, right: Float32Array | undefined): boolean {
+  return left !== undefined && right !== undefined && Buffer.from(left.buffer).equals(Buffer.from(right.buffer));
+}
+
 function rowOf(batch: LogitsBatch, index: number): Float32Array {
   const start = (batch.rowIndexes[index] ?? 0) * batch.vocabularySize;
   return (batch.logits ?? new Float32Array(0)).slice(start, start + batch.vocabularySize);
 }
 
 describe('rows of one batch', () => {
-  it.each(['int4', 'int8-channel'] as const)(
-    'have logits bitwise equal to those of the row alone: %s',
-    async (dtype) => {
-      const lengths = [12, 5, 33, 20, 64, 3];
-      const together = await openTiny({ dtype });
-      const rows = await prefilled(together, lengths);
-      const batch = await together.decode(
-        rows.map((row, index) => ({ row, tokenId: 300 + index })),
-        'full',
-      );
-      for (const [index, length] of lengths.entries()) {
-        const alone = await openTiny({ dtype });
-        // The same prompt as in the batch, in a separate decoder.
-        const row = alone.openRow();
-        await alone.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, index + 1)), final: true }], 'none');
-        const single = await alone.decode([{ row, tokenId: 300 + index }], 'full');
-        expect(Buffer.from(rowOf(batch, index).buffer).equals(Buffer.from(rowOf(single, 0).buffer))).toBe(true);
-      }
-    },
-  );
+  const lengths = [12, 5, 33, 20, 64, 3];
+
+  /** All logits of the token after each of these prompts, decoded in one batch. */
+  async function decodedTogether(
+    dtype: TinyModelOptions['dtype'],
+    prompts: readonly number[],
+  ): Promise<Float32Array[]> {
+    const decoder = await openTiny({ dtype });
+    const parts: DecodePart[] = [];
+    for (const prompt of prompts) {
+      const row = decoder.openRow();
+      const tokenIds = Int32Array.from(promptOf(lengths[prompt] as number, prompt + 1));
+      await decoder.prefill([{ row, tokenIds, final: true }], 'none');
+      parts.push({ row, tokenId: 300 + prompt });
+    }
+    const batch = await decoder.decode(parts, 'full');
+    return prompts.map((_, index) => rowOf(batch, index));
+  }
+
+  const all = [...lengths.keys()];
+
+  it('have logits bitwise equal to those of the row alone: int8-channel', async () => {
+    const together = await decodedTogether('int8-channel', all);
+    for (const prompt of all) {
+      const [alone] = await decodedTogether('int8-channel', [prompt]);
+      expect(hasSameBits(alone, together[prompt])).toBe(true);
+    }
+    expect(await isBatchInvariant(await openTiny({ dtype: 'int8-channel' }))).toBe(true);
+  });
+
+  it('have logits bitwise equal to those of the row alone where the kernels of this processor are: int4', async () => {
+    const together = await decodedTogether('int4', all);
+    const comparisons: boolean[] = [];
+    for (const prompt of all) {
+      const [alone] = await decodedTogether('int4', [prompt]);
+      comparisons.push(hasSameBits(alone, together[prompt]));
+      alone?.forEach((logit, id) => expect(Math.abs(logit - (together[prompt]?.[id] ?? NaN))).toBeLessThan(1e-4));
+    }
+    const isInvariant = await multipliesRowsAlike({ bits: 4, blockSize: 32 });
+    if (isInvariant) expect(comparisons).toEqual(all.map(() => true));
+    else expect(comparisons).toContain(false);
+    expect(await isBatchInvariant(await openTiny({ dtype: 'int4' }))).toBe(isInvariant);
+  });
+
+  it('have the same bits in every batch of two rows or more: int4', async () => {
+    const together = await decodedTogether('int4', all);
+    for (const pair of [
+      [0, 1],
+      [5, 2, 4],
+      [3, 0, 1, 5, 2],
+    ]) {
+      const fewer = await decodedTogether('int4', pair);
+      pair.forEach((prompt, index) => expect(hasSameBits(fewer[index], together[prompt])).toBe(true));
+    }
+  });
+
+  it('are found to depend on the batch if their logits do', async () => {
+    const decoder = await openTiny({ dtype: 'int8-channel' });
+    const { decode } = decoder;
+    decoder.decode = async (parts, wanted) => {
+      const batch = await decode.call(decoder, parts, wanted);
+      if (parts.length > 1 && batch.logits) batch.logits[batch.logits.length - 1]! += 1e-6;
+      return batch;
+    };
+    expect(await isBatchInvariant(decoder)).toBe(false);
+  });
 
   it('have the top candidates and log-sum-exp that all logits imply', async () => {
     const decoder = await openTiny({});

@@ -4,6 +4,7 @@ import { SchedulerTextEngine, type TextSide } from '../../engines/text-generatio
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { usualReasoning } from '../../contract/reasoning-format.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
+import { isBatchInvariant } from '../../scheduler/batch-invariance.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import {
@@ -38,6 +39,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const [text, hints] = await Promise.all([loadTextSide(directory, options), loadHints(directory)]);
   const { session, adapters, refused } = await openWithAdapters(options);
   const decoder = openDecoder(session, { slots, hints });
+  const batchInvariant = await isBatchInvariant(decoder);
   const contextLength = Math.min(
     options.contextLength,
     text.generation.maxPositions ?? options.contextLength,
@@ -58,6 +60,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     provider: session.provider,
     providerNote: notes.length > 0 ? notes.join('; ') : null,
     slots,
+    batchInvariant,
     ...(options.adapters !== undefined && { adapters: { modelIds: [...adapters.keys()], refused } }),
     warmUp: textWarmUp,
   };

@@ -6,6 +6,7 @@ import { ImageReader } from '../../engines/image-reader.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
 import { OrtSession } from '../../runtime/ort-session.js';
+import { isBatchInvariant } from '../../scheduler/batch-invariance.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import { TokenEmbedder } from '../../scheduler/token-embedder.js';
@@ -52,6 +53,7 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
     hints: hintsOf(textConfigOf(config ?? {})),
     embedder: new TokenEmbedder(embedding),
   });
+  const batchInvariant = await isBatchInvariant(decoder);
   const contextLength = contextOf(options, text, textConfigOf(config ?? {}));
   const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
   const engine = new SchedulerTextEngine({
@@ -61,7 +63,7 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
     sink,
   });
   const { provider, providerNote } = decoderSession;
-  return { engine, provider, providerNote, slots, warmUp: textWarmUp };
+  return { engine, provider, providerNote, slots, batchInvariant, warmUp: textWarmUp };
 };
 
 function newProcessor(files: ProcessorFiles, { familyOptions }: HostLoadOptions): VisionProcessor {

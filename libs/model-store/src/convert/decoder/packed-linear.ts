@@ -3,7 +3,10 @@ import { bytesOf } from '../../onnx/index.js';
 import type { PackedLayer, PackedMatrix } from './packed-layer.js';
 import type { LinearLayer } from './row-pieces.js';
 
-/** Integer kernels with int8 activations: the fast path on CPUs, with results independent of the batch. */
+/**
+ * Integer kernels with int8 activations: the fast path on CPUs. With VNNI and blocks of 32, results do not depend on the
+ * batch (docs/decisions/rows-on-every-processor.md).
+ */
 export const accuracyLevel = 4;
 
 const blockSizes = [128, 64, 32] as const;
