@@ -122,6 +122,13 @@ describe('the documents', () => {
     for (const link of links) expect((await ask(link)).status, link).toBe(200);
     expect(body.toString()).not.toMatch(/https?:\/\//);
   });
+
+  it('run no inline script on that page, and keep no key in the browser', async () => {
+    expect((await ask('/docs')).body.toString()).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=/);
+    const script = await ask('/docs/start.js');
+    expect(script.headers['content-type']).toContain('text/javascript');
+    expect(script.body.toString()).not.toContain('persistAuthorization');
+  });
 });
 
 describe('access', () => {

@@ -103,9 +103,13 @@ const page = `<!doctype html>
 <body>
 <div id="ui"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
-<script>SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#ui', deepLinking: true, persistAuthorization: true, validatorUrl: null });</script>
+<script src="/docs/start.js"></script>
 </body>
 </html>
+`;
+
+/** A file of its own, so that the page's policy allows no inline script. Keys are forgotten when the page is closed. */
+const startScript = `SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });
 `;
 
 /** Returns a function that calls `make` on first use and caches the result. */
@@ -129,6 +133,7 @@ export function addDocumentation(server: FastifyInstance, build: () => OpenAPIOb
     reply.type('application/yaml; charset=utf-8').send(yaml()),
   );
   server.get('/docs', (_request, reply) => reply.type('text/html; charset=utf-8').send(page));
+  server.get('/docs/start.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(startScript));
   const folder = dirname(load.resolve('swagger-ui-dist/package.json'));
   for (const [name, type] of Object.entries(assets)) {
     server.get(`/docs/${name}`, async (_request, reply) =>

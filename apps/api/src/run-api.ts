@@ -1,3 +1,4 @@
+import { outdatedNode } from '#common';
 import type { ApiConfig } from '#platform/config';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger, NestLogger } from '#platform/logging';
@@ -8,6 +9,8 @@ import { createApplication } from './api-server.js';
 /** Serves until SIGTERM or SIGINT, then drains open requests and exits. */
 export async function runApi(config: ApiConfig): Promise<void> {
   const logger = createLogger('api');
+  const outdated = outdatedNode(process.version, new Date());
+  if (outdated !== null) logger.warn({ node: process.version }, outdated);
   const app = await createApplication(config, logger);
   app.useLogger(new NestLogger(logger));
   await app.listen(config.port, config.host);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { outdatedNode } from '#common';
 import { formatBytes } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import type { Diagnosis } from './examine.js';
@@ -45,12 +46,14 @@ function print({ output }: CliContext, { machine, runtime, providers, models }: 
 }
 
 function machineRows({ platform, node, cpu, cores, memoryBytes, nvidia, tools }: MachineReport): string[][] {
+  const outdated = outdatedNode(node, new Date());
   const devices = (nvidia?.devices ?? []).map(({ name, totalBytes, usedBytes, slices }) => [
     'GPU',
     `${name}, ${bytesText(usedBytes)} of ${bytesText(totalBytes)} taken${slicesText(slices)}`,
   ]);
   return [
     ['system', `${platform}, Node ${node}`],
+    ...(outdated === null ? [] : [['', outdated]]),
     ['processor', `${cpu}, ${cores} cores`],
     ['memory', formatBytes(memoryBytes)],
     ...devices,

@@ -51,5 +51,6 @@ describe('response headers', () => {
   it('let the documentation pages run only their own scripts', async () => {
     const { headers } = await server.inject({ url: '/docs' });
     expect(headers['content-security-policy']).toContain("default-src 'self'");
+    expect(headers['content-security-policy']).not.toContain('unsafe');
   });
 });

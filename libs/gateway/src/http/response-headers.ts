@@ -18,9 +18,12 @@ export const securityHeaders = {
 } as const;
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'";
-/** The documentation pages need their own scripts and styles, and nothing from other origins. */
+/**
+ * The documentation pages need their own files, and nothing inline or from other origins. Styles that the page's script
+ * sets are not inline ones.
+ */
 const documentationPolicy =
-  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+  "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
 
 /** Headers of a client that return as they came, cut to this many characters. */
 const echoedHeaders = [

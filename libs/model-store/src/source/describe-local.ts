@@ -14,6 +14,7 @@ import {
   readSentencePrompts,
   sizedFiles,
 } from './encoder-weights.js';
+import { refuseLinksOutOf } from './links-of-folder.js';
 import { describeSafetensors, holdsCheckpoint, isCheckpointFile } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
 import type { SourceDescription } from './source-description.js';
@@ -58,6 +59,7 @@ async function describeGgufFiles(folder: string, names: readonly string[]): Prom
 
 async function describeFolder(folder: string): Promise<SourceDescription> {
   const paths = await filesBelow(folder);
+  await refuseLinksOutOf(folder, paths);
   const gguf = chooseGguf(paths, { where: folder });
   if (gguf !== null) {
     const inner = dirname(gguf[0] ?? '');

@@ -5,6 +5,7 @@ import type { ManifestFile } from '#model-registry/manifest';
 import { containedPath } from '../contained-path.js';
 import { filesBelow } from '../files-below.js';
 import { ContentCheck } from './digest.js';
+import { refuseLinksOutOf } from './links-of-folder.js';
 import { pullError } from './pull-error.js';
 import type { SourceRequest } from './source-request.js';
 import { writeVerifiedFile } from './verified-file.js';
@@ -17,6 +18,11 @@ export async function fetchLocalSource(path: string, request: SourceRequest): Pr
   if (!existsSync(path)) throw pullError(`${path} does not exist.`);
   const isFolder = (await stat(path)).isDirectory();
   const files = request.source.files.length > 0 ? request.source.files : await listFiles(path, isFolder);
+  if (isFolder)
+    await refuseLinksOutOf(
+      path,
+      files.map((file) => file.path),
+    );
   for (const file of files) await fetchFile(file, isFolder ? join(path, file.path) : path, request);
   return [];
 }
