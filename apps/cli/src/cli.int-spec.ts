@@ -238,6 +238,25 @@ describe('sluice models', () => {
     await run(['models', 'remove', 'beside']);
   });
 
+  it('installs the manifests of a folder without a database, and registers them with one, as containers do', async () => {
+    const folder = join(home, 'own models');
+    await mkdir(folder);
+    await writeFile(join(folder, 'README.md'), 'no manifest');
+    expect(await run(['models', 'pull', 'none', '--manifests', folder], withoutDatabase)).toContain('nothing to pull');
+    await writeFile(join(folder, 'model.onnx'), 'weights');
+    const uri = `file:${join(folder, 'model.onnx')}`;
+    const manifest = exampleManifest({ id: 'of-the-folder', sources: [{ uri, files: [] }] });
+    await writeFile(join(folder, 'own.yaml'), JSON.stringify(manifest));
+    const pull = ['models', 'pull', 'none,of-the-folder', '--manifests', folder, '--json'];
+    expect(JSON.parse(await run(pull, withoutDatabase))).toMatchObject({
+      models: [{ modelId: 'of-the-folder', status: 'installed' }],
+    });
+    expect(await readFile(join(home, 'models', 'of-the-folder', 'model.onnx'), 'utf8')).toBe('weights');
+    expect(await runJson('models', 'sync', folder)).toEqual({ models: ['of-the-folder'], changed: ['of-the-folder'] });
+    await expect(run(['models', 'pull', '--manifests', join(home, 'none')])).rejects.toThrow('There is no folder');
+    await run(['models', 'remove', 'of-the-folder']);
+  });
+
   it('registers the bundled manifests once, without fixtures', async () => {
     const bundled = await loadManifestFolder(bundledManifestFolder());
     const models = listedManifests(bundled, 'none').map(({ id }) => id);

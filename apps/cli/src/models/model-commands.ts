@@ -55,8 +55,9 @@ function addWeightCommands(models: Command, context: CliContext): void {
     .description(
       'download, verify, convert and install models: ids, also of `models search`, sets or files; default: "starter"',
     )
+    .option('--manifests <folder>', 'also pull every manifest (.yaml) of this folder, whose ids can be named too')
     .option(...jsonFlag)
-    .action(async (names: string[], options: JsonOption) =>
+    .action(async (names: string[], options: JsonOption & { manifests?: string }) =>
       (await import('./pull-command.js')).pullCommand(context, names, options),
     );
   models

@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { type ModelManifest, selectManifests } from '#model-registry/manifest';
 import { draftManifest, pullModels, type PullResult } from '#model-store';
@@ -7,8 +9,14 @@ import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { readManifestFile } from './manifest-file.js';
 import { findKnownModels } from './known-models.js';
 
-export async function pullCommand(context: CliContext, names: string[], { json }: { json?: boolean }): Promise<void> {
-  const known = (await findKnownModels(context)).map(({ manifest }) => manifest);
+export async function pullCommand(
+  context: CliContext,
+  names: string[],
+  { json, manifests: folder }: { json?: boolean; manifests?: string },
+): Promise<void> {
+  const own = folder === undefined ? [] : await readManifests(folder);
+  const bundled = (await findKnownModels(context)).map(({ manifest }) => manifest);
+  const known = [...bundled.filter(({ id }) => !own.some((each) => each.id === id)), ...own];
   const words = names.flatMap((name) => name.split(',')).map((word) => word.trim());
   const source = words.find((word) => isModelSource(word));
   if (source !== undefined) {
@@ -19,20 +27,31 @@ export async function pullCommand(context: CliContext, names: string[], { json }
   }
   // Also without a database, as in a container that only prepares a disk.
   const files = words.filter((word) => /\.ya?ml$/i.test(word));
-  const given = await Promise.all(files.map((path) => readManifestFile(path)));
-  if (files.length > 0 && files.length === words.length) return await pullAndPrint(context, given, json);
+  const given = [...own, ...(await Promise.all(files.map((path) => readManifestFile(path))))];
+  if (given.length > 0 && files.length === words.length) return await pullAndPrint(context, given, json);
   // Same meaning as in `SLUICE_MODELS`, whose value containers pass on: neither pulls files.
   const wanted = words.filter((word) => word !== 'all' && word !== 'none' && !files.includes(word));
   const open = (await loadCatalogue()).filter(({ id }) => wanted.includes(id) && !known.some((each) => each.id === id));
   given.push(...(await Promise.all(open.map((entry) => draftEntry(context, entry)))));
   const named = wanted.filter((word) => !open.some(({ id }) => id === word));
-  const selected = [...selectManifests(known, words.length > 0 ? named.join(',') : 'starter'), ...given];
+  const chosen = selectManifests(known, words.length > 0 ? named.join(',') : 'starter');
+  const selected = [...chosen.filter(({ id }) => !given.some((each) => each.id === id)), ...given];
   if (selected.length === 0) {
     if (wanted.length === words.length) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
     if (json) return context.output.json({ models: [] });
     return context.output.line('nothing to pull: "all" means what is installed, "none" means nothing');
   }
   await pullAndPrint(context, selected, json);
+}
+
+/** Every manifest of a folder, in the order of their names. Throws `INVALID_MANIFEST` naming the file. */
+async function readManifests(folder: string): Promise<ModelManifest[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
+    throw new PlatformError('INVALID_REQUEST', `There is no folder ${folder}.`);
+  });
+  const files = names.filter((name) => /\.ya?ml$/i.test(name)).sort();
+  return Promise.all(files.map((name) => readManifestFile(join(folder, name))));
 }
 
 /** What `models add` takes: a file, a folder or an address. */

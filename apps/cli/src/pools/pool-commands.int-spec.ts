@@ -209,3 +209,42 @@ describe('sluice migrate with SLUICE_POOLS', () => {
 function withUser(url: string, username: string): string {
   return Object.assign(new URL(url), { username, password: 'x' }).href;
 }
+
+describe('sluice pools kubernetes-secrets', () => {
+  const environment = {
+    DATABASE_URL: 'postgresql://sluice:secret@db.example.com/sluice',
+    REDIS_URL: 'redis://sluice:secret@queue.example.com:6379',
+    SLUICE_QUEUE_KEY: key,
+    SLUICE_POOLS: 'text=a,b;image=c',
+  };
+  const print = async (more: Record<string, string> = {}) =>
+    JSON.parse(await runCommandLine(['pools', 'kubernetes-secrets'], { ...environment, ...more })) as {
+      kind: string;
+      items: { metadata: { name: string; namespace: string }; stringData: Record<string, string> }[];
+    };
+
+  it('prints the Secrets that the pods mount, the same ones each time, and connects to nothing', async () => {
+    const { kind, items } = await print();
+    expect(kind).toBe('List');
+    expect(items.map(({ metadata }) => metadata.name)).toEqual([
+      ...['sluice-database', 'sluice-payloads', 'sluice-queue'],
+      ...['sluice-queue-text', 'sluice-artifacts-text', 'sluice-queue-image', 'sluice-artifacts-image'],
+    ]);
+    expect(new Set(items.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['sluice']));
+    const [database, payloads, queue, text] = items.map(({ stringData }) => stringData);
+    expect(database).toEqual({ url: environment.DATABASE_URL });
+    expect(payloads?.['key']).toMatch(/^[0-9a-f]{64}$/);
+    expect(payloads?.['key']).not.toBe(key);
+    expect(queue).toEqual({ url: environment.REDIS_URL, key });
+    expect(text?.['url']).toMatch(/^redis:\/\/sluice-pool-text:[0-9a-f]{64}@queue\.example\.com:6379/);
+    expect(text?.['key']).toMatch(/^a:[0-9a-f]{64},b:[0-9a-f]{64},@bus:[0-9a-f]{64}$/);
+    expect((await print()).items).toEqual(items);
+  });
+
+  it('names what is missing or wrong', async () => {
+    await expect(print({ REDIS_URL: '' })).rejects.toThrow('REDIS_URL');
+    await expect(print({ SLUICE_QUEUE_KEY: '' })).rejects.toThrow('SLUICE_QUEUE_KEY');
+    const named = ['pools', 'kubernetes-secrets', '--kubernetes-namespace', 'Not A Name'];
+    await expect(runCommandLine(named, environment)).rejects.toThrow('--kubernetes-namespace');
+  });
+});

@@ -55,6 +55,15 @@ export function addPoolCommands(program: Command, context: CliContext): void {
     .option('--group', 'let the group of the files read them, for an object store that runs as another user', false)
     .option('--json', 'print one JSON document to stdout')
     .action((folder: string, options: WriteOptions) => writeUsers(context, folder, options));
+  pools
+    .command('kubernetes-secrets')
+    .description(
+      'print the Secrets of a Kubernetes installation for DATABASE_URL, REDIS_URL, SLUICE_QUEUE_KEY and SLUICE_POOLS',
+    )
+    .option('--kubernetes-namespace <name>', 'namespace of the Secrets', 'sluice')
+    .action(async ({ kubernetesNamespace }: { kubernetesNamespace: string }) =>
+      (await import('./kubernetes-secrets.js')).printKubernetesSecrets(context, kubernetesNamespace),
+    );
 }
 
 async function createCredentials(context: CliContext, name: string, options: CredentialOptions): Promise<void> {
