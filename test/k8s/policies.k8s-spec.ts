@@ -69,6 +69,26 @@ describe('the component pool-credentials beside the bundled stores', () => {
   });
 });
 
+describe('the component own-models', () => {
+  const manifests = renderWith('production', 'own-models');
+  const jobOf = (component: string) =>
+    workloadsOf(manifests).find((each) => each.component === component)?.pod ?? expect.fail(`no job ${component}`);
+
+  it.each(everywhere.map((policy) => [policy.name, policy] as const))('%s', (_name, policy) => {
+    expect(policy.violations(manifests)).toEqual([]);
+  });
+
+  it('installs the manifests of the ConfigMap in one job, and registers them in the other', () => {
+    const [pull] = jobOf('models').containers;
+    const register = jobOf('migrate').containers.find(({ name }) => name === 'register-own-models');
+    expect(pull?.args?.slice(-2)).toEqual(['--manifests', '/own-models']);
+    expect(register?.args).toEqual(['bin/sluice.mjs', 'models', 'sync', '/own-models']);
+    for (const container of [pull, register]) {
+      expect(container?.volumeMounts).toContainEqual({ name: 'own-models', mountPath: '/own-models', readOnly: true });
+    }
+  });
+});
+
 describe('docs/kubernetes.md', () => {
   it('lists every secret with the keys that production pods mount', () => {
     const page = readFileSync(join(root, 'docs', 'kubernetes.md'), 'utf8');

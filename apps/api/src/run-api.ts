@@ -1,5 +1,5 @@
-import { outdatedNode } from '#common';
 import type { ApiConfig } from '#platform/config';
+import { outdatedNode } from '#platform/devices';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger, NestLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';

@@ -7,7 +7,6 @@ export * from './errors/platform-error.js';
 export * from './float16.js';
 export * from './in-batches.js';
 export * from './money.js';
-export * from './node-release.js';
 export * from './process-alive.js';
 export * from './request-id.js';
 export * from './store-budget.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { outdatedNode } from '#common';
 import { formatBytes } from '#model-store';
+import { outdatedNode } from '#platform/devices';
 import type { CliContext } from '../cli-context.js';
 import type { Diagnosis } from './examine.js';
 import type { MachineReport, RuntimeReport } from './machine-report.js';
