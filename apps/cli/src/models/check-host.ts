@@ -109,7 +109,7 @@ function loadOptions(model: CheckedModel, { provider, threads }: CheckHostOption
   const load = hostLoadOptions(
     base === undefined ? own : { manifest: base.manifest, directory: base.folder, adapters: [own] },
     {
-      providers: provider === 'cpu' ? ['cpu'] : [provider, 'cpu'],
+      providers: [provider],
       threads: threads === undefined ? availableParallelism() : wholeNumber(threads, '--threads'),
       slots: 1,
     },
