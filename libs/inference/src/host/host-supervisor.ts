@@ -345,7 +345,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     const wasReady = this.currentState === 'ready';
     if (!wasReady) {
       this.loadFailures++;
-      this.lastLoadFailure = reason;
+      this.lastLoadFailure = reason.replace(/\.$/, '');
     }
     const delayMs = this.restartDelayMs(wasSilent);
     this.failures++;
