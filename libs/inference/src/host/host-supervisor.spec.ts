@@ -18,11 +18,19 @@ class ScriptedHost implements HostProcess {
   private emit: (message: HostMessage) => void = () => undefined;
   private ended: (reason: string) => void = () => undefined;
 
-  constructor(private readonly oneAtATime: boolean) {}
+  /** `loadError`: why it cannot load. */
+  constructor(
+    private readonly oneAtATime: boolean,
+    private readonly loadError: string | null = null,
+  ) {}
 
   send({ type }: HostCommand): void {
     if (type === 'drain') this.ended('exit code 0');
     if (type !== 'load') return;
+    if (this.loadError !== null) {
+      const error = { code: 'INFERENCE_FAILED' as const, message: this.loadError };
+      return this.emit({ type: 'load-failed', error, detail: this.loadError });
+    }
     const { oneAtATime } = this;
     this.emit({ type: 'ready', provider: 'cpu', providerNote: null, slots: 1, loadMs: 0, oneAtATime });
   }
@@ -139,6 +147,33 @@ describe('the death of a host', () => {
     await die();
     await die();
     for (const run of runs) await expect(run).rejects.toMatchObject({ code: 'DEVICE_LOST' });
+  });
+});
+
+describe('a host that cannot be loaded', () => {
+  const minuteMs = 60_000;
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('counts as failed after ten tries with its last reason, is tried every ten minutes, and recovers', async () => {
+    let loads = 0;
+    let loadError: string | null = 'no device was found.';
+    const launch = () => {
+      loads += 1;
+      return new ScriptedHost(false, loadError);
+    };
+    const supervisor = new HostSupervisor({ load, launch, readActivity: () => null });
+    supervisor.start();
+    expect([supervisor.hasFailed, supervisor.loadFailure]).toEqual([false, 'load failed: no device was found']);
+    await vi.advanceTimersByTimeAsync(5 * minuteMs);
+    expect([loads, supervisor.hasFailed]).toEqual([10, true]);
+    await vi.advanceTimersByTimeAsync(30 * minuteMs);
+    expect(loads).toBe(13);
+    loadError = null;
+    await vi.advanceTimersByTimeAsync(10 * minuteMs);
+    expect([supervisor.state, supervisor.hasFailed, supervisor.loadFailure]).toEqual(['ready', false, null]);
+    await supervisor.drain(0);
   });
 });
 
