@@ -120,6 +120,9 @@ const models = dashboard({
       '{{model}} {{state}} | max by (model, state) (sluice_model_workers{model=~"$model"}) > 0',
     ]),
     graph('Model hosts ready', 'short', ['{{model}} {{instance}} | sluice_host_ready{model=~"$model"}']),
+    graph('Models on another provider than the first', 'short', [
+      '{{model}} {{instance}} on {{provider}} | sluice_host_provider_fallback{model=~"$model"}',
+    ]),
     graph('Model host restarts', 'short', [
       '{{model}} {{instance}} | increase(sluice_host_restarts_total{model=~"$model"}[15m])',
     ]),

@@ -128,6 +128,21 @@ describe('the command line', () => {
     expect(forPeople.stdout).toMatch(/^tiny-llama +\S+ \S+ +cpu$/m);
   });
 
+  it('fails on a machine where no provider of the list works', async () => {
+    await installTinyModel(home);
+    const { code, stdout, stderr } = await startIn({ SLUICE_PROVIDERS: 'cuda' }, 'doctor').finished;
+    expect(code, stderr).toBe(1);
+    expect(stdout).toMatch(/^tiny-llama +\S+ \S+ +nothing works$/m);
+    expect(stdout).toMatch(
+      /^! No provider of SLUICE_PROVIDERS \(cuda\) works here, so no model is loaded: cuda skipped/m,
+    );
+    expect(stdout).not.toContain('No problems found');
+    const asJson = await startIn({ SLUICE_PROVIDERS: 'cuda' }, 'doctor', '--json').finished;
+    const { models, providers } = JSON.parse(asJson.stdout) as Diagnosis;
+    expect([asJson.code, providers.length]).toEqual([1, 1]);
+    expect(models).toContainEqual(expect.objectContaining({ id: 'tiny-llama', provider: null }));
+  });
+
   it('names a GPU and what it lacks', async () => {
     const PATH = `${await fakeDriver()}${delimiter}${process.env.PATH}`;
     const { stdout } = await startIn({ PATH }, 'doctor').finished;

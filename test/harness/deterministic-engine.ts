@@ -27,6 +27,7 @@ import type {
  * - `segv=N`: the same by SIGSEGV
  * - `once`: the fault occurs in one process only, and not in the next
  * - `hang=N`: the process stops responding for good after N tokens (default 0)
+ * - `work=MS`: the process uses so much processor time without responding, before the first token
  * - `fail=N`: the request fails with INFERENCE_FAILED after N tokens (default 0)
  * - `lose=N`: the device fails after N tokens (default 0), as when its memory is full
  */
@@ -41,6 +42,7 @@ export interface Directives {
   segv?: number;
   once?: number;
   hang?: number;
+  work?: number;
   fail?: number;
   lose?: number;
 }
@@ -208,6 +210,7 @@ export class DeterministicEngine implements TextGenerationEngine {
       this.leaveNote(request);
       misbehave(directives, position);
     }
+    if (directives.work !== undefined && position === 0) useProcessor(directives.work);
     if (directives.fail !== undefined && position >= directives.fail) {
       this.running.delete(request.id);
       const error = { code: 'INFERENCE_FAILED', message: 'The test engine was told to fail.' } as const;
@@ -328,6 +331,16 @@ function logprobOf(word: string, alternatives: number): GeneratedTokenLogprob {
   });
   const others = vocabulary.slice(0, alternatives).map((token, rank) => describe(` ${token}`, -1 - rank));
   return { ...describe(word, -0.5), topLogprobs: [describe(word, -0.5), ...others].slice(0, alternatives) };
+}
+
+/** Blocks the event loop, like a long run of a model. */
+function useProcessor(ms: number): void {
+  const start = process.cpuUsage();
+  const usedMs = () => {
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1_000;
+  };
+  while (usedMs() < ms) createHash('sha256').update(vocabulary.join()).digest();
 }
 
 function misbehave({ crash, abort, segv, hang }: Directives, position: number): void {

@@ -1,12 +1,17 @@
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { serveModelHost } from '#inference/host';
 import { DeterministicEngine } from './deterministic-engine.js';
 import { DeterministicImageGenerator } from './deterministic-image-generator.js';
 import { DeterministicSynthesizer } from './deterministic-synthesizer.js';
 import { EngineJournalWriter } from './engine-journal.js';
 
-/* Entry of a model host with the deterministic test engine: same protocol, no model. */
+/*
+ * Entry of a model host with the deterministic test engine: same protocol, no model. `SLUICE_TEST_LOAD_MS` lengthens
+ * its load.
+ */
 serveModelHost(async ({ slots, contextLength, family, familyOptions }, sink) => {
+  await sleep(Number(process.env.SLUICE_TEST_LOAD_MS ?? 0));
   const path = process.env.SLUICE_TEST_JOURNAL;
   const about = { provider: 'cpu', providerNote: 'deterministic test engine', slots };
   if (path === undefined) return { engine: new DeterministicEngine({ slots, contextLength, sink }), ...about };

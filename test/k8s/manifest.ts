@@ -20,6 +20,8 @@ export interface ManifestSpec {
   ingress?: { from?: Peer[]; ports?: { port?: number }[] }[];
   egress?: { to?: Peer[]; ports?: { port?: number }[] }[];
   scaleTargetRef?: { name: string };
+  strategy?: { rollingUpdate?: { maxSurge?: number; maxUnavailable?: number } };
+  progressDeadlineSeconds?: number;
   minReplicaCount?: number;
   /** Of an Ingress. */
   tls?: { hosts: string[] }[];

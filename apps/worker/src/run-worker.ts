@@ -1,7 +1,13 @@
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
 import { MediaTools } from '#media';
 import type { WorkerConfig } from '#platform/config';
-import { logReadiness, Readiness, registerReadinessGauges, startHealthServer } from '#platform/health';
+import {
+  logReadiness,
+  Readiness,
+  type ReadinessCheck,
+  registerReadinessGauges,
+  startHealthServer,
+} from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { IdleCollector } from '#platform/memory';
 import { Metrics, registerBusLag, registerQueueFailures, registerRefusedMessages } from '#platform/metrics';
@@ -65,6 +71,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     [
       { name: 'queue', check: () => transport.ping() },
       { name: 'storage', check: () => artifacts.ping(), isPartial: true },
+      modelsCheck(worker),
     ],
     logReadiness(logger),
   );
@@ -89,6 +96,18 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   await tracing.close();
   await http.close();
   logger.info('worker stopped');
+}
+
+/** The models keep a worker from being ready at its start only. */
+function modelsCheck({ startup }: Worker): ReadinessCheck {
+  return {
+    name: 'models',
+    check: () => startup.check(),
+    isStartup: true,
+    get isPartial() {
+      return startup.isDone;
+    },
+  };
 }
 
 /** The first signal starts the drain; a second one ends the process and its hosts at once. */

@@ -66,6 +66,7 @@ export class ServedModel {
   private readonly downtime: HostDowntime;
   private readonly startedAtMs = performance.now();
   private readyAtMs: number | null = null;
+  private consumesAll = false;
 
   constructor(private readonly options: ServedModelOptions) {
     const { model, settings, launch, tracing } = options;
@@ -118,6 +119,35 @@ export class ServedModel {
     return this.downtime.isDown;
   }
 
+  /** True once it could run jobs for the first time: its host was ready and the queues were open. */
+  get hasServed(): boolean {
+    return this.isHelper ? this.readyAtMs !== null : this.consumesAll;
+  }
+
+  /** Why its last load failed; null while loads succeed. */
+  get loadFailure(): string | null {
+    return this.supervisor.loadFailure;
+  }
+
+  /** True when loads have failed so often that the model is tried again only rarely. */
+  get hasFailed(): boolean {
+    return this.supervisor.hasFailed;
+  }
+
+  /** The failure of the last load; null while loads succeed. */
+  get failure(): ModelWithoutReplica | null {
+    if (this.loadFailure === null) return null;
+    return { modelId: this.id, cause: 'failed', reason: `${this.id} is not loaded: ${this.loadFailure}` };
+  }
+
+  /** Present while the model runs on another provider than the first in the order of preference. */
+  get fallback(): { provider: string; preferred: string; note: string } | null {
+    const { report } = this.supervisor;
+    const [preferred = ''] = this.options.settings.providers;
+    if (report === null || report.provider === preferred) return null;
+    return { provider: report.provider, preferred, note: report.providerNote ?? `${preferred} is not used` };
+  }
+
   /** How often a stalled consumer was restarted. */
   get restarts(): number {
     return [...this.consumers.values()].reduce((sum, { restarts }) => sum + restarts, 0);
@@ -147,10 +177,8 @@ export class ServedModel {
   }
 
   describeAdapters(): ServedModelState[] {
-    const { modalities, state, slots, provider } = this.describe();
-    return [...this.adapters].map(([modelId, { running }]) => {
-      return { modelId, modalities, state, slots, running, provider };
-    });
+    const own = this.describe();
+    return [...this.adapters].map(([modelId, { running }]) => ({ ...own, modelId, running }));
   }
 
   describe(): ServedModelState {
@@ -163,6 +191,7 @@ export class ServedModel {
       slots: report?.slots ?? 0,
       running: Math.max(0, this.supervisor.running - ofAdapters),
       provider: report?.provider ?? '',
+      ...(this.fallback !== null && { providerNote: this.fallback.note }),
     };
   }
 
@@ -234,6 +263,7 @@ export class ServedModel {
           this.adapters.set(manifest.id, runner);
         }
       }
+      this.consumesAll = true;
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');
       setTimeout(() => {

@@ -42,6 +42,18 @@ export function registerWorkerMetrics(metrics: Metrics, models: () => ServedMode
       }
     },
   });
+  metrics.observedGauge({
+    name: 'sluice_host_provider_fallback',
+    help: '1 while a model runs on another execution provider than the first of SLUICE_PROVIDERS.',
+    labelNames: ['model', 'provider', 'preferred'],
+    read: (observe) => {
+      for (const { id, fallback } of models()) {
+        if (fallback === null) continue;
+        const { provider, preferred } = fallback;
+        observe({ model: id, provider, preferred }, 1);
+      }
+    },
+  });
   registerTimings(metrics, models);
 }
 

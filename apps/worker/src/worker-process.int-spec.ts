@@ -19,6 +19,7 @@ interface LogLine {
   provider?: string;
   slots?: number;
   loadMs?: number;
+  reason?: string;
 }
 
 /** The worker as a separate process, run from the sources, with its log lines. */
@@ -68,6 +69,11 @@ describe('the worker process with a real model', () => {
     await installTinyModel(home, { id: 'tiny' });
     api = await createTransport({ url: database.url, namespace: 'sluice', clientName: 'api' });
     await api.replies.start();
+    worker = startWorker({});
+    await worker.line(/^tiny runs on cpu/);
+  });
+
+  function startWorker(more: Record<string, string>): WorkerProcess {
     const env = childEnvironment({
       SLUICE_HOME: home,
       SLUICE_MODELS: 'tiny',
@@ -79,13 +85,13 @@ describe('the worker process with a real model', () => {
       LOG_LEVEL: 'info',
       DATABASE_URL: null,
       REDIS_URL: null,
+      ...more,
     });
     const main = sourcePath('apps/worker/src/main.ts');
-    worker = new WorkerProcess(
+    return new WorkerProcess(
       spawn(process.execPath, [...runSourceArguments, main], { env, stdio: ['ignore', 'pipe', 'inherit'] }),
     );
-    await worker.line(/^tiny runs on cpu/);
-  });
+  }
 
   afterAll(async () => {
     if (worker.child.exitCode === null) await worker.stop('SIGKILL');
@@ -94,8 +100,8 @@ describe('the worker process with a real model', () => {
     await rm(home, { recursive: true, force: true });
   });
 
-  async function health(path: string): Promise<Response> {
-    const { port } = await worker.line(/serves health/);
+  async function health(path: string, of = worker): Promise<Response> {
+    const { port } = await of.line(/serves health/);
     return fetch(`http://127.0.0.1:${port}${path}`);
   }
 
@@ -144,9 +150,31 @@ describe('the worker process with a real model', () => {
     expect(events.at(-1)).toMatchObject({ type: 'job-failed', error: { code: 'TOO_MANY_TOKENS', param: 'messages' } });
   });
 
-  it('is ready while the queue responds, and exports engine metrics', async () => {
+  it('never falls back to a provider that is not listed: it is not ready and says why', async () => {
+    const other = startWorker({ SLUICE_PROVIDERS: 'cuda' });
+    try {
+      const { reason } = await other.line(/model host ended/);
+      expect(reason).toMatch(/load failed: .*\(cuda skipped: .*; cpu is not among the providers\)/);
+      const response = await health('/health/ready', other);
+      const body = (await response.json()) as { checks: object; reasons: { models: string } };
+      expect([response.status, body.checks]).toEqual([503, { queue: 'ok', storage: 'ok', models: 'unavailable' }]);
+      expect(body.reasons.models).toMatch(/^tiny is not loaded: load failed: .*cpu is not among the providers/);
+      expect((await health('/health/live', other)).status).toBe(200);
+      const metrics = await (await health('/metrics', other)).text();
+      expect(metrics).toContain('sluice_models_without_replica{cause="failed",app="worker"} 1');
+      expect(metrics).not.toContain('sluice_host_provider_fallback{');
+    } finally {
+      await other.stop('SIGTERM');
+    }
+  });
+
+  it('is ready while the queue responds and its model was loaded once, and exports engine metrics', async () => {
     expect((await health('/health/live')).status).toBe(200);
-    expect((await health('/health/ready')).status).toBe(200);
+    const ready = await health('/health/ready');
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { status: 'ok', checks: { queue: 'ok', storage: 'ok', models: 'ok' } },
+    ]);
     const text = await (await health('/metrics')).text();
     expect(text).toContain('sluice_engine_slots{model="tiny",provider="cpu",app="worker"} 8');
     expect(text).toContain('sluice_host_ready{model="tiny",app="worker"} 1');
@@ -156,6 +184,8 @@ describe('the worker process with a real model', () => {
     const { pid } = await worker.line(/^tiny runs on cpu/);
     process.kill(pid ?? 0, 'SIGKILL');
     await worker.line(/model host ended; restarting it/);
+    // A restart of a host is no reason to replace the worker.
+    expect((await health('/health/ready')).status).toBe(200);
     expect((await ask('after')).at(-1)).toMatchObject({ type: 'job-finished' });
   });
 

@@ -20,6 +20,7 @@ import { ModelResidency } from './residency/model-residency.js';
 import { WantedModels } from './residency/wanted-models.js';
 import { workerHeartbeat } from './residency/worker-heartbeat.js';
 import { type HostSilence, ServedModel } from './served-model.js';
+import { type StartupView, StartupModels } from './startup-models.js';
 
 export interface WorkerOptions {
   home: string;
@@ -56,6 +57,7 @@ export interface WorkerOptions {
 export class Worker {
   readonly processId = `worker-${randomBytes(6).toString('hex')}`;
   readonly residency: ModelResidency;
+  readonly startup: StartupModels;
   private readonly installed: InstalledModels;
   private readonly desired: DesiredModels;
   private readonly wantedModels: WantedModels;
@@ -71,6 +73,8 @@ export class Worker {
   private scanning: Promise<void> = Promise.resolve();
   private stopping = false;
   private missing: readonly ModelWithoutReplica[] = [];
+  /** Version of the placements that the last scan has used; null: no scan has ended. */
+  private plannedVersion: number | null = null;
   private rescanRequested = false;
 
   constructor(private readonly options: WorkerOptions) {
@@ -111,6 +115,11 @@ export class Worker {
       isLoaded,
       hasKeyOf: (modelId) => this.hasKeyOf(modelId),
     });
+    this.startup = new StartupModels({
+      view: () => this.startupView(),
+      failed: () => this.models.filter(({ hasFailed }) => hasFailed).flatMap(({ failure }) => failure ?? []),
+      announce: () => transport.membership.announce(),
+    });
   }
 
   get models(): ServedModel[] {
@@ -125,7 +134,22 @@ export class Worker {
   /** Models that it should serve but does not. */
   get withoutReplica(): ModelWithoutReplica[] {
     const refused = this.models.flatMap((model) => model.refusedAdapters);
-    return [...alsoOfAdapters(this.residency.withoutReplica, this.wanted), ...refused, ...this.missing];
+    const failed = this.models.flatMap((model) => model.failure ?? []);
+    const unloaded = [...this.residency.withoutReplica, ...failed];
+    return [...alsoOfAdapters(unloaded, this.wanted), ...refused, ...this.missing];
+  }
+
+  private startupView(): StartupView {
+    const { version } = this.desired;
+    const leftOut = this.residency.withoutReplica;
+    const isWaiting = (id: string) => leftOut.some(({ modelId, cause }) => modelId === id && cause !== 'not-installed');
+    const missing = [...leftOut, ...this.missing.filter(({ modelId }) => this.desired.isForAll(modelId))];
+    return {
+      isPlanned: version !== null && version === this.plannedVersion,
+      due: this.wanted.map(({ manifest }) => manifest.id).filter((id) => !isWaiting(id)),
+      models: this.models,
+      missing: missing.filter(({ cause }) => cause === 'not-installed'),
+    };
   }
 
   async start(): Promise<void> {
@@ -178,6 +202,7 @@ export class Worker {
   };
 
   private async scan(): Promise<void> {
+    const { version } = this.desired;
     const { models, broken } = await this.installed.scan();
     for (const { id, reason } of broken) {
       this.reportOnce(`${id}: ${reason}`, `the model in folder ${id} cannot be used: ${reason}`);
@@ -201,6 +226,7 @@ export class Worker {
     if (this.isStopping()) return;
     for (const served of evict) this.unload(served, 'it was used least recently and is evicted');
     for (const model of load) this.load(model);
+    this.plannedVersion = version;
   }
 
   /** The worker may be stopped during any await. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { PlatformError } from '#common';
 import { formatBytes } from '#model-store';
 import { outdatedNode } from '#platform/devices';
 import type { CliContext } from '../cli-context.js';
@@ -15,15 +16,17 @@ export function addDoctorCommand(program: Command, context: CliContext): void {
     .action((options: { json?: boolean }) => doctor(context, options));
 }
 
+/** Rejects on a machine where a worker would load no model. */
 async function doctor(context: CliContext, { json }: { json?: boolean }): Promise<void> {
-  const [{ diagnoseMachine }, { collectFindings }] = await Promise.all([
+  const [{ diagnoseMachine }, { collectFindings, isUnusable }] = await Promise.all([
     import('./examine.js'),
     import('./findings.js'),
   ]);
   const diagnosis = await diagnoseMachine(context);
   const findings = collectFindings(diagnosis);
-  if (json) return context.output.json({ ...diagnosis, findings });
-  print(context, diagnosis, findings);
+  if (json) context.output.json({ ...diagnosis, findings });
+  else print(context, diagnosis, findings);
+  if (isUnusable(diagnosis)) throw new PlatformError('SERVICE_UNAVAILABLE', 'A worker on this machine loads no model.');
 }
 
 function print({ output }: CliContext, { machine, runtime, providers, models }: Diagnosis, findings: string[]): void {

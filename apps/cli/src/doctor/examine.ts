@@ -37,7 +37,7 @@ export async function diagnoseMachine({ config, signal }: CliContext): Promise<D
   const [machine, runtime] = await Promise.all([reportMachine(await reportMedia()), reportRuntime()]);
   const providers: ProviderReport[] = [];
   // Sequentially: two probes on one device would distort each other.
-  for (const name of new Set([...config.providers, 'cpu'])) {
+  for (const name of new Set(config.providers)) {
     providers.push({ name, ...(await probeProvider(name, signal)) });
   }
   const provider = providers.find(({ usable }) => usable)?.name ?? null;

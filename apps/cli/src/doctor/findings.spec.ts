@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Diagnosis } from './examine.js';
-import { collectFindings } from './findings.js';
+import { collectFindings, isUnusable } from './findings.js';
 
 const gpu = { name: 'NVIDIA H200', totalBytes: 2 ** 37, usedBytes: 0, slices: [] };
 const nvidia = { driverVersion: '570.86.15', cudaVersion: '12.8', devices: [gpu] };
@@ -54,6 +54,17 @@ describe('doctor findings', () => {
       'Missing for CUDA: libcudnn.so.9. CUDA 12 and cuDNN 9 bring them.',
     ]);
     expect(withoutCuda({}, installed)[0]).toContain('does not work');
+  });
+
+  it('name the reason when no provider of the list works, since nothing falls back to the CPU', () => {
+    const providers = [{ name: 'cuda', usable: false, note: 'cuda skipped: its libraries are not installed' }];
+    const machine = { ...healthy.machine, nvidia: null };
+    const runtime = { ...healthy.runtime, cuda: { installed: false, libraries: null } };
+    expect(collectFindings({ ...healthy, machine, runtime, providers })).toEqual([
+      'No provider of SLUICE_PROVIDERS (cuda) works here, so no model is loaded: cuda skipped: its libraries are not ' +
+        'installed. Add cpu to the list to run models on the processor.',
+    ]);
+    expect([isUnusable({ providers }), isUnusable({ providers: cudaFails })]).toEqual([true, false]);
   });
 
   it('name missing tools and models that cannot fit', () => {

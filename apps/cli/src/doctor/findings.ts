@@ -7,7 +7,9 @@ export function collectFindings({ machine, runtime, providers, models }: Diagnos
   const findings: string[] = [];
   const isUsable = (name: string): boolean => providers.some((provider) => provider.name === name && provider.usable);
   const isWanted = (name: string): boolean => providers.some((provider) => provider.name === name);
-  if (!isUsable('cpu')) findings.push('The runtime does not compute even on the CPU: run `npm ci` again.');
+  if (isUnusable({ providers })) findings.push(withoutProvider({ providers }));
+  if (isWanted('cpu') && !isUsable('cpu'))
+    findings.push('The runtime does not compute even on the CPU: run `npm ci` again.');
   if (isWanted('cuda') && !isUsable('cuda')) findings.push(...withoutCuda({ machine, runtime }));
   for (const { name, version } of machine.tools) {
     if (version === null)
@@ -19,6 +21,18 @@ export function collectFindings({ machine, runtime, providers, models }: Diagnos
     if (bytes > machine.memoryBytes) findings.push(`${id} is larger than the memory of this machine.`);
   }
   return findings;
+}
+
+/** True on a machine where no provider of the list works: a worker would load no model. */
+export function isUnusable({ providers }: Pick<Diagnosis, 'providers'>): boolean {
+  return providers.every(({ usable }) => !usable);
+}
+
+function withoutProvider({ providers }: Pick<Diagnosis, 'providers'>): string {
+  const reasons = providers.map(({ name, note }) => note ?? `${name} does not work`).join('; ');
+  const names = providers.map(({ name }) => name);
+  const fix = names.includes('cpu') ? '' : ' Add cpu to the list to run models on the processor.';
+  return `No provider of SLUICE_PROVIDERS (${names.join(',')}) works here, so no model is loaded: ${reasons}.${fix}`;
 }
 
 function withoutCuda({ machine, runtime }: Pick<Diagnosis, 'machine' | 'runtime'>): string[] {

@@ -24,7 +24,8 @@ async function probe(provider: string): Promise<ProbeResult> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'));
   try {
     const modelPath = await writeProbe(folder);
-    const session = await OrtSession.open({ modelPath, providers: [provider], intraOpThreads: 1 });
+    // The fallback's note gives the reason alone.
+    const session = await OrtSession.open({ modelPath, providers: [provider, 'cpu'], intraOpThreads: 1 });
     if (session.provider !== provider) return { usable: false, note: session.providerNote };
     const rows = Float32Array.from({ length: side * side }, (_, index) => index % 7);
     const { sums } = await session.run({ rows: session.tensor('float32', rows, [side, side]) }, ['sums']);

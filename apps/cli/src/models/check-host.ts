@@ -91,10 +91,10 @@ export function wholeNumber(text: string, option: string): number {
 /** Reports the first load error. Retrying would not help here. */
 function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    host.onChange(({ state, reason }) => {
+    host.onChange(({ state }) => {
       if (state === 'ready') resolve();
       if (state === 'restarting' || state === 'gone') {
-        reject(new PlatformError('INFERENCE_FAILED', `The model does not load: ${reason?.split(';')[0] ?? state}.`));
+        reject(new PlatformError('INFERENCE_FAILED', `The model does not load: ${host.loadFailure ?? state}.`));
       }
     });
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -109,7 +109,7 @@ function loadOptions(model: CheckedModel, { provider, threads }: CheckHostOption
   const load = hostLoadOptions(
     base === undefined ? own : { manifest: base.manifest, directory: base.folder, adapters: [own] },
     {
-      providers: provider === 'cpu' ? ['cpu'] : [provider, 'cpu'],
+      providers: [provider],
       threads: threads === undefined ? availableParallelism() : wholeNumber(threads, '--threads'),
       slots: 1,
     },

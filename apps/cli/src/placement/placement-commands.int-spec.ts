@@ -43,7 +43,16 @@ describe('sluice models placement', () => {
         models: [{ modelId: 'one', state: 'ready', provider: 'cpu', memory: { cpu: 2.5e9 } }],
         withoutReplica: [{ modelId: 'two', cause: 'too-large', reason }],
       },
-      { processId: 'worker-2', pools: [], budgets: {}, models: [], withoutReplica: [] },
+      {
+        processId: 'worker-2',
+        pools: [],
+        budgets: {},
+        models: [
+          { modelId: 'one', state: 'ready', provider: 'cpu', providerNote: 'cuda skipped: no device was found' },
+        ],
+        withoutReplica: [],
+      },
+      { processId: 'worker-3', pools: [], budgets: {}, models: [], withoutReplica: [] },
     ]);
     expect(await run('place', 'two', '--pool', 'text', '--pin', '--replicas', '2')).toBe(
       'two: placed in the pool text, pinned, on 2 of its workers; one worker is there now\n',
@@ -53,14 +62,20 @@ describe('sluice models placement', () => {
       'one    text  –       all (1)    1',
       'two    text  yes     2          0',
       '',
-      'WORKER    POOLS  MODEL  STATE      MEMORY      OF',
-      'worker-1  text   one    ready      2.5 GB cpu  8.0 GB cpu',
-      'worker-1  text   two    too large  –           8.0 GB cpu',
-      'worker-2  –      –      –          –           –',
+      'WORKER    POOLS  MODEL  STATE      RUNS ON  MEMORY      OF',
+      'worker-1  text   one    ready      cpu      2.5 GB cpu  8.0 GB cpu',
+      'worker-1  text   two    too large  –        –           8.0 GB cpu',
+      'worker-2  –      one    ready      cpu      –           –',
+      'worker-3  –      –      –          –        –           –',
       '',
       `worker-1: ${reason}`,
+      'worker-2: one runs on cpu: cuda skipped: no device was found',
       '',
     ]);
+    const list = await run('list');
+    expect(list).toMatch(/^one .* unknown +cpu +test/m);
+    expect(list).toMatch(/^two .* unknown +– +test/m);
+    expect(list).toContain(`worker-1: ${reason}\nworker-2: one runs on cpu: cuda skipped: no device was found\n`);
     expect(await run('unplace', 'two')).toBe('two: no longer placed in text\n');
   });
 });

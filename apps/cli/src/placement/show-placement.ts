@@ -25,10 +25,8 @@ export async function showPlacement(context: CliContext, { json }: { json?: bool
   }
   context.output.line();
   if (workers.length === 0) return context.output.line('no worker has reported recently, or ops is not running');
-  context.output.table(['WORKER', 'POOLS', 'MODEL', 'STATE', 'MEMORY', 'OF'], workers.flatMap(rowsOf));
-  const reasons = workers.flatMap(({ processId, withoutReplica }) =>
-    withoutReplica.map(({ reason }) => `${processId}: ${reason}`),
-  );
+  context.output.table(['WORKER', 'POOLS', 'MODEL', 'STATE', 'RUNS ON', 'MEMORY', 'OF'], workers.flatMap(rowsOf));
+  const reasons = workers.flatMap(reasonsOf);
   if (reasons.length > 0) context.output.line();
   for (const reason of reasons) context.output.line(reason);
 }
@@ -41,12 +39,25 @@ function countsOf({ modelId, pool }: ModelPlacement, workers: readonly WorkerSta
   return { workersOfPool: running.length, ready: ready.length };
 }
 
+/** Why models are not loaded, or not on the provider that was preferred. */
+export function reasonsOf({ processId, models, withoutReplica }: WorkerState): string[] {
+  const fallbacks = models.flatMap(({ modelId, provider, providerNote }) =>
+    providerNote === undefined ? [] : `${processId}: ${modelId} runs on ${provider}: ${providerNote}`,
+  );
+  return [...withoutReplica.map(({ reason }) => `${processId}: ${reason}`), ...fallbacks];
+}
+
 function rowsOf({ processId, pools, budgets, models, withoutReplica }: WorkerState): string[][] {
   const name = [processId, pools.join(', ') || '–'];
-  const held = models.map(({ modelId, state, memory }) => [modelId, state, bytesOf(memory), bytesOf(budgets)]);
-  const absent = withoutReplica.map(({ modelId, cause }) => [modelId, cause.replace('-', ' '), '–', bytesOf(budgets)]);
+  const held = models.map(({ modelId, state, provider, memory }) => {
+    return [modelId, state, provider || '–', bytesOf(memory), bytesOf(budgets)];
+  });
+  const absent = withoutReplica
+    // A model that is tried again after a failed load.
+    .filter(({ modelId }) => !models.some((model) => model.modelId === modelId))
+    .map(({ modelId, cause }) => [modelId, cause.replace('-', ' '), '–', '–', bytesOf(budgets)]);
   const rows = [...held, ...absent];
-  return (rows.length > 0 ? rows : [['–', '–', '–', bytesOf(budgets)]]).map((row) => [...name, ...row]);
+  return (rows.length > 0 ? rows : [['–', '–', '–', '–', bytesOf(budgets)]]).map((row) => [...name, ...row]);
 }
 
 function bytesOf(memory: Readonly<Record<string, number>> = {}): string {

@@ -15,6 +15,7 @@ const acceptOlderAfterMs = 60_000;
 export class DesiredModels {
   private known: DesiredPlacements = { revision: -1, placements: [] };
   private receivedAtMs = -Infinity;
+  private changes = 0;
   private timer: NodeJS.Timeout | null = null;
   private unsubscribe: () => void = () => undefined;
 
@@ -41,6 +42,11 @@ export class DesiredModels {
     if (this.timer !== null) clearInterval(this.timer);
   }
 
+  /** Changes with the known placements; null while a worker with pools has received none. */
+  get version(): number | null {
+    return this.options.pools.length > 0 && this.changes === 0 ? null : this.changes;
+  }
+
   /** Placements in the pools of this worker, by model. Of two, the more demanding one applies. */
   placements(): Map<string, Placement[]> {
     const found = new Map<string, Placement[]>();
@@ -51,15 +57,27 @@ export class DesiredModels {
     return found;
   }
 
+  /** True for a model that every worker of one of its pools is to serve. */
+  isForAll(modelId: string): boolean {
+    return (
+      this.placements()
+        .get(modelId)
+        ?.some(({ replicas }) => replicas === null) ?? false
+    );
+  }
+
   private receive(desired: DesiredPlacements): void {
     if (this.timer !== null) clearInterval(this.timer);
     this.timer = null;
     const nowMs = performance.now();
     if (desired.revision < this.known.revision && nowMs - this.receivedAtMs < acceptOlderAfterMs) return;
     this.receivedAtMs = nowMs;
-    const isNews = JSON.stringify(desired.placements) !== JSON.stringify(this.known.placements);
+    const isFirst = this.changes === 0;
+    const isNews = isFirst || JSON.stringify(desired.placements) !== JSON.stringify(this.known.placements);
     this.known = desired;
-    if (isNews) this.options.onChange();
+    if (!isNews) return;
+    this.changes++;
+    this.options.onChange();
   }
 }
 

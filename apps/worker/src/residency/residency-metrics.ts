@@ -29,7 +29,7 @@ export function registerResidencyMetrics(metrics: Metrics, worker: HeartbeatSour
     help: 'Models that the worker should have loaded but has not, by reason.',
     labelNames: ['cause'],
     read: (observe) => {
-      for (const cause of ['too-large', 'not-installed', 'waiting'] as const) {
+      for (const cause of ['too-large', 'not-installed', 'waiting', 'failed'] as const) {
         observe({ cause }, worker.withoutReplica.filter((withoutReplica) => withoutReplica.cause === cause).length);
       }
     },

@@ -263,6 +263,39 @@ describe('a worker of a pool', () => {
   });
 });
 
+describe('a starting worker', () => {
+  /** Why it is not ready; null: it is. */
+  const pending = () =>
+    worker?.startup.check().then(
+      () => null,
+      ({ message }: Error) => message,
+    );
+
+  it('is ready when what it is to serve and has memory for was loaded once', async () => {
+    await install('a', 'placed', 'huge', 'b');
+    const machine = machineOf(100, { a: 50, placed: 40, huge: 101, b: 60 });
+    await startWorker({ machine, pools: ['text'], models: ['a', 'huge', 'b'] });
+    await held('a');
+    expect(await pending()).toBe('the placements of its pools, which ops publishes, are not known yet.');
+    await tell({ modelId: 'placed' }, { modelId: 'absent' });
+    await held('placed');
+    const absent = 'absent is not installed on this worker; run "sluice models pull absent" there.';
+    await expect.poll(pending).toBe(absent);
+    // One replica, which another worker may be.
+    await tell({ modelId: 'placed' }, { modelId: 'absent', replicas: 1 });
+    await expect.poll(pending).toBeNull();
+    // What is placed later does not make it unready.
+    await tell({ modelId: 'placed' }, { modelId: 'absent' }, { modelId: 'later' });
+    await untilHeartbeat((heartbeat) => causeOf(heartbeat, 'later') === 'not-installed');
+    expect(await pending()).toBeNull();
+  });
+
+  it('without models is ready', async () => {
+    await startWorker({ models: [] });
+    await expect.poll(pending).toBeNull();
+  });
+});
+
 describe('a worker with real models', () => {
   it('measures them and loads as many as fit', async () => {
     await installTinyModel(home, { id: 'one' });

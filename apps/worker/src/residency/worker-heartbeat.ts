@@ -23,12 +23,14 @@ export function workerHeartbeat(
   pools: readonly string[],
 ): { models: ServedModelState[]; worker: WorkerHeartbeat } {
   return {
-    models: models.flatMap((model) => {
-      const memory = residency.memoryOf(model);
-      const run = runOf(model, { residency, models });
-      const shared = { ...(memory !== null && { memory: inSteps(memory) }), ...(run !== null && { run }) };
-      return [{ ...model.describe(), ...shared }, ...model.describeAdapters()];
-    }),
+    models: models
+      .filter(({ hasFailed }) => !hasFailed)
+      .flatMap((model) => {
+        const memory = residency.memoryOf(model);
+        const run = runOf(model, { residency, models });
+        const shared = { ...(memory !== null && { memory: inSteps(memory) }), ...(run !== null && { run }) };
+        return [{ ...model.describe(), ...shared }, ...model.describeAdapters()];
+      }),
     worker: { pools, budgets: inSteps(residency.budget), withoutReplica },
   };
 }

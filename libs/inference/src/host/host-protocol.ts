@@ -36,6 +36,6 @@ export type HostMessage =
     }
   | { type: 'load-failed'; error: WireError; detail: string }
   | { type: 'events'; events: [id: string, event: EngineEvent][] }
-  /** Sent every second, also while idle. A host silent for longer than `silentAfterMs` is killed. */
+  /** Sent every second, also while idle. A host silent for too long is killed (`host-silence.ts`). */
   | { type: 'beat'; stats: AnyEngineStats; residentBytes: number; loopLagMs: number }
   | { type: 'drained' };

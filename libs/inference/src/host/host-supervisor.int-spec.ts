@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import { processorQuota } from '#test/processor-quota';
 import { runSourceArguments, sourcePath } from '#test/source-program';
 import type { TextGenerationRequest } from '../contract/text-generation.js';
 import { forkHost } from './host-process.js';
@@ -66,11 +67,18 @@ function run(
 
 const textOf = (events: RunEvent[]) => events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
 
+/** Whether this machine lets a test limit a process. */
+const canLimit = ((quota) => (quota?.remove(), quota !== null))(processorQuota(1));
+
 describe('a supervised model host', () => {
   const supervisors: HostSupervisor[] = [];
 
   async function ready(timings: Partial<HostTimings> = {}): Promise<HostSupervisor> {
-    const supervisor = new HostSupervisor({ load, launch, timings: { firstRestartMs: 20, ...timings } });
+    const supervisor = new HostSupervisor({
+      load,
+      launch,
+      timings: { firstRestartMs: 20, afterSilenceMs: 20, ...timings },
+    });
     supervisors.push(supervisor);
     supervisor.start();
     await until(supervisor, 'ready');
@@ -177,6 +185,45 @@ describe('a supervised model host', () => {
     await expect(hung.result).rejects.toMatchObject({ code: 'DEVICE_LOST' });
     await until(supervisor, 'ready');
     expect(supervisor.restarts).toBe(1);
+  });
+
+  it('replaces a host that was stopped for good', async () => {
+    const supervisor = await ready({ silentAfterMs: 2_000 });
+    const stopped = supervisor.pid ?? 0;
+    process.kill(stopped, 'SIGSTOP');
+    await until(supervisor, 'restarting');
+    await until(supervisor, 'ready');
+    expect(supervisor.pid).not.toBe(stopped);
+  });
+
+  it('lets a host compute for longer than it may be idle', async () => {
+    const supervisor = await ready({ silentAfterMs: 1_500 });
+    const { result } = run(supervisor, request('a', '[[work=2000 tokens=2]]'));
+    expect(await result).toMatchObject({ cancelled: false, usage: { completionTokens: 2 } });
+    expect(supervisor.restarts).toBe(0);
+  }, 120_000);
+
+  it('ends a host in an endless loop', async () => {
+    const supervisor = await ready({ silentAfterMs: 1_500 });
+    const reasons: (string | null)[] = [];
+    supervisor.onChange(({ reason }) => void reasons.push(reason));
+    run(supervisor, request('a', '[[work=3600000 tokens=2]]'));
+    await until(supervisor, 'restarting');
+    expect(reasons.join()).toMatch(/silent for too long \(idle for \d+ s, busy for \d+ s/);
+  }, 120_000);
+
+  it.skipIf(!canLimit)('does not end a host that is starved of processor', async () => {
+    const supervisor = await ready({ silentAfterMs: 1_500 });
+    const quota = processorQuota(0.05);
+    quota?.add(supervisor.pid ?? 0);
+    try {
+      // About ten seconds by the clock.
+      const { result } = run(supervisor, request('a', '[[work=500 tokens=2]]'));
+      expect(await result).toMatchObject({ cancelled: false, usage: { completionTokens: 2 } });
+      expect(supervisor.restarts).toBe(0);
+    } finally {
+      quota?.remove();
+    }
   });
 
   it('completes running requests on drain, rejects new ones, and exits', async () => {

@@ -7,6 +7,8 @@ import type { HostLauncher, HostProcess } from './host-process.js';
 import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
 import type { HostMessage } from './host-protocol.js';
 import type { HostRun } from './host-run.js';
+import { HostWatchdog } from './host-watchdog.js';
+import { type ProcessActivity, readProcessActivity } from './process-activity.js';
 import { TaskRun } from './task-run.js';
 import type { TaskOptions, TaskResult, TaskRunner } from './task-runner.js';
 import type { RunOptions, RunResult, TextGenerationRunner } from './text-generation-runner.js';
@@ -17,9 +19,9 @@ export type HostState = 'loading' | 'ready' | 'restarting' | 'draining' | 'gone'
 
 /** Time limits of a host, in ms. */
 export interface HostTimings {
-  /** A ready host that sends nothing for longer is killed. */
+  /** A ready host that sends nothing and does nothing for longer is killed; see `host-silence.ts`. */
   silentAfterMs: number;
-  /** Load timeout. Creating a session blocks the child, so it sends no heartbeats meanwhile. */
+  /** The same for a load. Creating a session blocks the child, so it sends no heartbeats meanwhile. */
   loadTimeoutMs: number;
   /** How long a request waits for a host that is being restarted. */
   failoverWaitMs: number;
@@ -30,6 +32,11 @@ export interface HostTimings {
   firstRestartMs: number;
   maxRestartMs: number;
   stableAfterMs: number;
+  /** Shortest delay before a host is replaced that was silent: the machine may have too much to do. */
+  afterSilenceMs: number;
+  /** After `maxLoadFailures` failed loads in a row the model counts as failed and is tried again so rarely. */
+  maxLoadFailures: number;
+  retryFailedMs: number;
   /** How long a drained host may take to exit. */
   leaveWithinMs: number;
 }
@@ -41,6 +48,9 @@ export const defaultHostTimings: HostTimings = {
   firstRestartMs: 200,
   maxRestartMs: 30_000,
   stableAfterMs: 60_000,
+  afterSilenceMs: 5_000,
+  maxLoadFailures: 10,
+  retryFailedMs: 600_000,
   leaveWithinMs: 3_000,
 };
 
@@ -50,15 +60,11 @@ export interface HostSupervisorOptions {
   timings?: Partial<HostTimings>;
   /** Returns the `traceparent` of a run's job, by run id. */
   traceOf?: (runId: string) => string | undefined;
+  /** Replaced by tests; default: from `/proc`. */
+  readActivity?: (pid: number) => ProcessActivity | null;
 }
 
 const noAdapters: LoadedAdapters = { modelIds: [], refused: [] };
-
-/** Timer delay above which the worker itself was paused, not its host. */
-const stoodStillMs = 1_000;
-
-/** How long a host may then take to send a message, in ms; it sends heartbeats every second. */
-const listenAgainMs = 5_000;
 
 /** Last report of a host. */
 export interface HostReport {
@@ -82,6 +88,13 @@ export interface HostStateChange {
   reason: string | null;
 }
 
+/** How a host ended. */
+interface Circumstances {
+  /** The run at fault has already ended. */
+  isAnswered: boolean;
+  wasSilent: boolean;
+}
+
 /** A run of any kind, as the supervisor needs it. */
 type OpenRun = Pick<HostRun, keyof HostRun>;
 
@@ -97,9 +110,11 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private readonly listeners = new Set<(change: HostStateChange) => void>();
   private currentState: HostState = 'loading';
   private host: HostProcess | null = null;
-  private watchdog: NodeJS.Timeout | null = null;
+  private readonly watchdog: HostWatchdog;
   private runCount = 0;
   private failures = 0;
+  private loadFailures = 0;
+  private lastLoadFailure: string | null = null;
   private readyAtMs = 0;
   private oneAtATime = false;
   private restartCount = 0;
@@ -109,6 +124,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
 
   constructor(private readonly options: HostSupervisorOptions) {
     this.timings = { ...defaultHostTimings, ...options.timings };
+    this.watchdog = new HostWatchdog({
+      readActivity: options.readActivity ?? readProcessActivity,
+      onDead: (reason) => this.replace(reason, { wasSilent: true }),
+    });
   }
 
   get state(): HostState {
@@ -118,6 +137,16 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   /** Null until the host was ready for the first time. */
   get report(): HostReport | null {
     return this.lastReport;
+  }
+
+  /** Why the last load failed; null while loads succeed. */
+  get loadFailure(): string | null {
+    return this.lastLoadFailure;
+  }
+
+  /** True after several failed loads in a row: it is tried again every `retryFailedMs` only. */
+  get hasFailed(): boolean {
+    return this.loadFailures >= this.timings.maxLoadFailures;
   }
 
   /** Number of host replacements. */
@@ -251,7 +280,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
 
   private handleMessage(message: HostMessage): void {
     const isServing = this.currentState === 'ready' || this.currentState === 'draining';
-    if (isServing) this.watch(this.timings.silentAfterMs, 'silent for too long');
+    if (isServing) this.watchdog.heard();
     switch (message.type) {
       case 'events':
         return this.route(message.events);
@@ -274,6 +303,8 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     const load = { provider, providerNote, slots, loadMs, run, adapters, batchInvariant };
     this.lastReport = { ...load, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
+    this.loadFailures = 0;
+    this.lastLoadFailure = null;
     this.enter('ready', null);
     this.watch(this.timings.silentAfterMs, 'silent for too long');
     for (const run of this.runs.values()) this.submit(run);
@@ -294,16 +325,16 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     for (const [id, list] of byRun) this.runs.get(id)?.accept(list);
   }
 
-  /** Kills an unusable host and handles it like a crash. `isAnswered`: the run at fault has already ended. */
-  private replace(reason: string, { isAnswered = false } = {}): void {
+  /** Kills an unusable host and handles it like a crash. */
+  private replace(reason: string, circumstances: Partial<Circumstances> = {}): void {
     const host = this.host;
-    this.handleHostExit(reason, { isAnswered });
+    this.handleHostExit(reason, circumstances);
     host?.kill();
   }
 
-  private handleHostExit(reason: string, { isAnswered = false } = {}): void {
+  private handleHostExit(reason: string, { isAnswered = false, wasSilent = false }: Partial<Circumstances> = {}): void {
     this.host = null;
-    this.watch(null, '');
+    this.watchdog.stop();
     if (this.currentState === 'draining' || this.currentState === 'gone') {
       for (const run of this.runs.values()) run.fail(new PlatformError('DEVICE_LOST', 'The model stopped. Try again.'));
       this.enter('gone', null);
@@ -314,7 +345,11 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       this.failures = 0;
     }
     const wasReady = this.currentState === 'ready';
-    const delayMs = Math.min(this.timings.firstRestartMs * 2 ** this.failures, this.timings.maxRestartMs);
+    if (!wasReady) {
+      this.loadFailures++;
+      this.lastLoadFailure = reason.replace(/\.$/, '');
+    }
+    const delayMs = this.restartDelayMs(wasSilent);
     this.failures++;
     this.restartCount++;
     this.enter('restarting', `${reason}; next try in ${delayMs} ms`);
@@ -327,6 +362,13 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     setTimeout(() => {
       if (this.currentState === 'restarting') this.start();
     }, delayMs);
+  }
+
+  private restartDelayMs(wasSilent: boolean): number {
+    const { firstRestartMs, afterSilenceMs, maxRestartMs, retryFailedMs } = this.timings;
+    if (this.hasFailed) return retryFailedMs;
+    const firstMs = wasSilent ? Math.max(firstRestartMs, afterSilenceMs) : firstRestartMs;
+    return Math.min(firstMs * 2 ** this.failures, maxRestartMs);
   }
 
   private async waitForRuns(graceMs: number): Promise<void> {
@@ -347,19 +389,8 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     clearTimeout(timer);
   }
 
-  /** Restarts the watchdog; every message of the host does so. */
-  private watch(ms: number | null, reason: string): void {
-    if (this.watchdog !== null) clearTimeout(this.watchdog);
-    if (ms === null) {
-      this.watchdog = null;
-      return;
-    }
-    const dueAtMs = performance.now() + ms;
-    this.watchdog = setTimeout(() => {
-      // After its own pause, as in a paused container, the worker waits for the host's next message.
-      if (performance.now() - dueAtMs > stoodStillMs) this.watch(listenAgainMs, reason);
-      else this.replace(reason);
-    }, ms);
+  private watch(limitMs: number, reason: string): void {
+    this.watchdog.watch({ pid: this.host?.pid, limitMs, reason });
   }
 
   private enter(state: HostState, reason: string | null): void {

@@ -44,10 +44,14 @@ describe('OrtSession', () => {
     await session.release();
   });
 
-  it('tries the CPU if no requested provider works', async () => {
-    const session = await OrtSession.open({ modelPath, providers: ['no-such-provider'], intraOpThreads: 1 });
-    expect(session.provider).toBe('cpu');
-    await session.release();
+  it('fails if no listed provider works, and does not fall back to a CPU that is not listed', async () => {
+    const opened = OrtSession.open({ modelPath, providers: ['no-such-provider'], intraOpThreads: 1 });
+    await expect(opened).rejects.toMatchObject({
+      code: 'INFERENCE_FAILED',
+      message:
+        "The model's graph could not be loaded (no-such-provider skipped: not part of this build; " +
+        'cpu is not among the providers).',
+    });
   });
 
   it('reports that a graph could not be loaded without revealing its path', async () => {

@@ -13,7 +13,7 @@ export interface OrtSessionOptions {
   modelPath: string;
   /** Content of another graph to run in its place, with the same external data; absent: the file's. */
   model?: Uint8Array;
-  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. `cpu` is always tried last. */
+  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. No other is tried. */
   providers: readonly string[];
   /** Threads per operator. */
   intraOpThreads: number;
@@ -75,7 +75,7 @@ export class OrtSession implements GraphSession {
     let lastError: unknown = null;
     // The library silently drops unknown names, so they are checked first.
     const known = new Set(listSupportedBackends().map(({ name }) => name));
-    for (const provider of providerOrder(options.providers)) {
+    for (const provider of new Set(options.providers)) {
       if (!known.has(provider)) {
         skipped.push(`${provider} skipped: not part of this build`);
         continue;
@@ -94,11 +94,9 @@ export class OrtSession implements GraphSession {
     }
     throw new PlatformError(
       'INFERENCE_FAILED',
-      `The model's graph could not be loaded (${skipped.join('; ')}).`,
+      `The model's graph could not be loaded (${explainSkipped(skipped, options.providers)}).`,
       null,
-      {
-        cause: lastError,
-      },
+      { cause: lastError },
     );
   }
 
@@ -172,8 +170,8 @@ function extraSettings({
   return Object.keys(session).length > 0 ? { extra: { session } } : {};
 }
 
-function providerOrder(preferred: readonly string[]): string[] {
-  return [...new Set([...preferred, 'cpu'])];
+function explainSkipped(skipped: readonly string[], providers: readonly string[]): string {
+  return [...skipped, ...(providers.includes('cpu') ? [] : ['cpu is not among the providers'])].join('; ');
 }
 
 /** Explains common failures; otherwise returns the first line of the runtime's error without local paths. */

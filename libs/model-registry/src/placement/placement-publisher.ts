@@ -153,10 +153,11 @@ function workerStateOf({ processId, models, worker }: WorkerHeartbeatLike): Omit
     processId,
     pools,
     budgets,
-    models: models.map(({ modelId, state, provider, memory }) => ({
+    models: models.map(({ modelId, state, provider, providerNote, memory }) => ({
       modelId,
       state,
       provider,
+      ...(providerNote !== undefined && { providerNote }),
       ...(memory !== undefined && { memory }),
     })),
     withoutReplica,

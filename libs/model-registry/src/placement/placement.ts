@@ -24,6 +24,8 @@ export interface ServedByWorker {
   modelId: string;
   state: string;
   provider: string;
+  /** Why the first provider in its order of preference is not used; absent: it is. */
+  providerNote?: string;
   /** Bytes by device; absent before the first measurement. */
   memory?: Readonly<Record<string, number>>;
 }

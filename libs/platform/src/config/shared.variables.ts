@@ -27,7 +27,9 @@ export function FfmpegVariable(): PropertyDecorator {
 
 export function ProvidersVariable(): PropertyDecorator {
   return ListVariable('SLUICE_PROVIDERS', {
-    about: 'Execution providers in order of preference.',
+    about:
+      'Execution providers in order of preference. Without `cpu`, a model that none of them runs is not loaded; it never ' +
+      'falls back to the CPU.',
     choices: ['cuda', 'webgpu', 'cpu'],
     default: 'cuda,cpu',
   });

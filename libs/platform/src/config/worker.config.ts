@@ -93,8 +93,8 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_HOST_SILENCE_MS', {
     about:
-      'Silence after which the host of a text model is killed and restarted, in ms; one step, or tokenizing a long ' +
-      'prompt, must not take longer.',
+      'Silence after which the host of a text model is killed and restarted if it uses no processor, in ms. One that ' +
+      'computes may take four times as long, one that gets no processor forty times.',
     default: 15_000,
     min: 2_000,
     max: 3_600_000,
@@ -102,9 +102,7 @@ export class WorkerConfig extends QueueConfig {
   hostSilenceMs!: number;
 
   @IntegerVariable('SLUICE_MEDIA_HOST_SILENCE_MS', {
-    about:
-      'The same for models of other types, in ms; one run for an image, a sentence or a batch of embeddings must not ' +
-      'take longer.',
+    about: 'The same for models of other types, in ms: for a run for an image, a sentence or a batch of embeddings.',
     default: 120_000,
     min: 2_000,
     max: 3_600_000,

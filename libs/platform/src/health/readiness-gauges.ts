@@ -15,7 +15,8 @@ export function registerReadinessGauges(metrics: Metrics, readiness: Readiness):
     labelNames: ['dependency'],
     read: async (observe) => {
       const { checks } = await readiness.report();
-      for (const [dependency, state] of Object.entries(checks)) observe({ dependency }, state === 'ok' ? 1 : 0);
+      const dependencies = Object.entries(checks).filter(([name]) => !readiness.startupChecks.has(name));
+      for (const [dependency, state] of dependencies) observe({ dependency }, state === 'ok' ? 1 : 0);
     },
   });
 }

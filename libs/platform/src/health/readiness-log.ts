@@ -9,8 +9,9 @@ const deepestCause = 4;
  * again.
  */
 export function logReadiness(logger: Logger): (change: ReadinessChange) => void {
-  return ({ check, error }) => {
-    if (error === null) logger.info({ check }, `readiness: ${check} answers again`);
+  return ({ check, error, isStartup }) => {
+    if (error !== null && isStartup) logger.info({ check }, `readiness: ${check}: ${failureText(error)}`);
+    else if (error === null) logger.info({ check }, `readiness: ${check} answers again`);
     else logger.warn({ check }, `readiness: ${check} fails: ${failureText(error)}`);
   };
 }

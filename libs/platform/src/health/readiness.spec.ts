@@ -2,7 +2,9 @@ import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
 import { Readiness } from './readiness.js';
+import { registerReadinessGauges } from './readiness-gauges.js';
 import { failureText, logReadiness } from './readiness-log.js';
 
 /** A logger and the lines it wrote. */
@@ -42,6 +44,45 @@ describe('logReadiness', () => {
       ['warn', 'database', 'readiness: database fails: password authentication failed for user "sluice"'],
       ['info', 'database', 'readiness: database answers again'],
       ['warn', 'queue', 'readiness: queue fails: The queue is full.'],
+    ]);
+  });
+});
+
+describe('a check of what the process does at its start', () => {
+  it('keeps it from being ready, is no dependency, and is logged as information', async () => {
+    const { logger, lines } = recorded();
+    let isLoaded = false;
+    let isStarted = false;
+    const models = {
+      name: 'models',
+      isStartup: true,
+      get isPartial() {
+        return isStarted;
+      },
+      check: async () => {
+        if (!isLoaded) throw new PlatformError('SERVICE_UNAVAILABLE', 'a is being loaded.');
+      },
+    };
+    const readiness = new Readiness([models], logReadiness(logger));
+    expect(await readiness.report()).toEqual({
+      status: 'unavailable',
+      checks: { models: 'unavailable' },
+      reasons: { models: 'a is being loaded.' },
+    });
+    const metrics = new Metrics('worker', { processMetrics: false });
+    registerReadinessGauges(metrics, readiness);
+    const text = await metrics.render();
+    expect(text).toContain('sluice_ready{app="worker"} 0');
+    expect(text).not.toContain('sluice_dependency_up{');
+    isLoaded = true;
+    isStarted = true;
+    expect((await readiness.report()).status).toBe('ok');
+    isLoaded = false;
+    expect(await readiness.report()).toMatchObject({ status: 'ok', checks: { models: 'unavailable' } });
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      ['info', 'readiness: models: a is being loaded.'],
+      ['info', 'readiness: models answers again'],
+      ['info', 'readiness: models: a is being loaded.'],
     ]);
   });
 });

@@ -6,6 +6,11 @@ export interface ReadinessCheck {
   check: () => Promise<void>;
   /** Only some routes need it: a failure is reported, and the process stays ready. */
   isPartial?: boolean;
+  /**
+   * What the process itself does at every start, instead of a dependency: no `sluice_dependency_up`, and logged as
+   * information.
+   */
+  isStartup?: boolean;
 }
 
 /**
@@ -23,6 +28,7 @@ export interface ReadinessChange {
   check: string;
   /** The failure, for operators; null: it passes again. */
   error: unknown;
+  isStartup: boolean;
 }
 
 const checkTimeoutMs = 2_000;
@@ -34,11 +40,15 @@ const checkTimeoutMs = 2_000;
 export class Readiness {
   private draining = false;
   private readonly failing = new Set<string>();
+  /** Names of the checks that are no dependencies. */
+  readonly startupChecks: ReadonlySet<string>;
 
   constructor(
     private readonly checks: ReadinessCheck[],
     private readonly onChange: (change: ReadinessChange) => void = () => undefined,
-  ) {}
+  ) {
+    this.startupChecks = new Set(checks.filter(({ isStartup }) => isStartup).map(({ name }) => name));
+  }
 
   /** Reports the process as not ready from now on. */
   drain(): void {
@@ -70,7 +80,7 @@ export class Readiness {
     if (this.draining || this.failing.has(check) === (error !== null)) return;
     if (error === null) this.failing.delete(check);
     else this.failing.add(check);
-    this.onChange({ check, error });
+    this.onChange({ check, error, isStartup: this.startupChecks.has(check) });
   }
 }
 

@@ -11,6 +11,8 @@ export interface ServedModelState {
   running: number;
   /** Execution provider: `cpu`, `cuda`… */
   provider: string;
+  /** Why the first provider in its order of preference is not used. Absent: it is, or a worker of an earlier version. */
+  providerNote?: string;
   /** Bytes it occupies, by device, rounded. Absent: a worker of an earlier version, or not measured yet. */
   memory?: Readonly<Record<string, number>>;
   /** Memory of a run, and what is available for it. Absent: it does not depend on the request, or is not known yet. */
@@ -21,10 +23,10 @@ export interface ServedModelState {
 export interface ModelWithoutReplica {
   modelId: string;
   /**
-   * `waiting`: it would be loaded if there were memory; the others last until an operator changes something.
-   * `not-installed` also covers an unreadable folder.
+   * `waiting`: it would be loaded if there were memory. `failed`: its loads fail, and it is tried again rarely. The
+   * others last until an operator changes something. `not-installed` also covers an unreadable folder.
    */
-  cause: 'too-large' | 'not-installed' | 'waiting';
+  cause: 'too-large' | 'not-installed' | 'waiting' | 'failed';
   reason: string;
 }
 

@@ -34,7 +34,7 @@ function isHeartbeat(value: unknown): value is CountedHeartbeat {
 
 function isServedModel(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { modelId, modalities, state, slots, running, provider, memory = {}, run } = value;
+  const { modelId, modalities, state, slots, running, provider, providerNote = '', memory = {}, run } = value;
   return (
     isText(modelId) &&
     isArrayOf(modalities, isText) &&
@@ -42,6 +42,7 @@ function isServedModel(value: unknown): boolean {
     isCount(slots) &&
     isCount(running) &&
     isText(provider) &&
+    isText(providerNote) &&
     isNumbers(memory) &&
     (run === undefined || isNumbers(run))
   );
