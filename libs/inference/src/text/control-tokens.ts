@@ -52,7 +52,7 @@ export class ControlTokens {
   /** Returns a caller's text with marks, so that no token of it is structure. Marking it again changes nothing. */
   mark(text: string): string {
     if (this.pattern === null) return text;
-    const marked = text.replace(this.pattern, (found) => this.withMark(found));
+    const marked = text.replace(this.pattern, (found) => this.markOf.get(found) ?? this.withMark(found));
     const name = marked.trim();
     return this.innerNames.has(name) ? marked.replace(name, () => this.withMark(name)) : marked;
   }

@@ -16,6 +16,8 @@ interface Node {
  */
 export class TokenSplitter implements TextSplitter {
   private readonly root: Node = newNode();
+  /** Finds the first character that may begin a token without marks. */
+  private readonly starts: RegExp;
 
   constructor(
     tokens: Iterable<string>,
@@ -30,6 +32,8 @@ export class TokenSplitter implements TextSplitter {
     },
   ) {
     for (const token of tokens) if (token !== '') this.add(token);
+    const starts = [...this.root.next.keys()].map((character) => character.charCodeAt(0).toString(16).padStart(4, '0'));
+    this.starts = starts.length === 0 ? /(?!)/ : new RegExp(`[${starts.map((unit) => `\\u${unit}`).join('')}]`);
   }
 
   split(text: string): string[] {
@@ -55,7 +59,7 @@ export class TokenSplitter implements TextSplitter {
   /** Counts the tokens in a text. */
   count(text: string): number {
     let count = 0;
-    for (let index = 0; index < text.length;) {
+    for (let index = text.search(this.starts); index >= 0 && index < text.length;) {
       const token = this.longestAt(text, index);
       if (token !== null) count++;
       index += token?.length ?? 1;
