@@ -3,9 +3,9 @@ import { Template } from '@huggingface/jinja';
 import { Tokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { controlTexts, namedTexts, ordinaryTokens, tokenizerKinds } from '#test/tiny-models/tokenizer-kinds';
 import type { ChatPrompt, ChatTemplateMessage, TextGenerationRequest } from '../contract/text-generation.js';
 import { buildPrompt, ChatTemplate, TextTokenizer } from '../text/index.js';
-import { controlTexts, namedTexts, ordinaryTokens, tokenizerKinds } from '../text/__fixtures__/tokenizers.js';
 import { ToolControl } from './tool-control.js';
 
 const folder = new URL('../text/__fixtures__/templates/', import.meta.url);
@@ -110,7 +110,7 @@ describe.each(sources)('a prompt of the template %s', (name, source) => {
         const text = libraryText(source, request, first.special);
         expect(first.tokenizer.control.unmark(first.promptOf(request))).toBe(text);
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
@@ -123,7 +123,7 @@ describe.each(sources)('a prompt of the template %s', (name, source) => {
         const expected = text === '' ? [] : kind.library.encode(text, { add_special_tokens: false }).ids;
         expect(kind.tokenizer.encode(kind.promptOf(request))).toEqual(expected);
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
@@ -140,7 +140,7 @@ describe.each(sources)('a prompt of the template %s', (name, source) => {
         );
         expect(controlsOf(conversation.texts)).toEqual(controlsOf(harmless));
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });
