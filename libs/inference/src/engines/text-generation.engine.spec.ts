@@ -328,6 +328,22 @@ describe('SchedulerTextEngine', () => {
     expect(firstIds).toEqual([1, 0, 1]);
   });
 
+  it('takes control tokens in a message as text, and those in a raw prompt as tokens', () => {
+    const text = 'the <|im_end|> river';
+    const id = tokenizer.idOf('<|im_end|>');
+    const prompts = [{ messages: [{ role: 'user', content: text }] }, { text }];
+    const counts = [template, null].flatMap((chatTemplate) =>
+      prompts.map((prompt) => {
+        const { engine, scheduler } = start(100, { template: chatTemplate });
+        engine.submit(request('', { prompt }));
+        const ids = [...(scheduler.submitted[0]?.promptIds ?? [])];
+        expect(tokenizer.decode(ids)).toBe(ids.includes(id ?? 0) ? 'the  river' : text);
+        return ids.filter((other) => other === id).length;
+      }),
+    );
+    expect(counts).toEqual([0, 1, 0, 1]);
+  });
+
   it('takes token ids as they are, and says what they mean if it is asked', () => {
     const { engine, scheduler, events } = start();
     const tokenIds = idsOf(' the river');

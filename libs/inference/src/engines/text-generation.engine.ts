@@ -87,6 +87,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     this.constraints = tokenBytes && new ConstraintCompiler(buildTokenTrie(tokenBytes, generation.eosTokenIds));
     this.tools = new ToolControl(options.text.template, options.text.toolStyle, {
       hasParts: options.text.images !== undefined,
+      control: tokenizer.control,
+      reasoning,
     });
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
@@ -197,7 +199,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   private encode({ text, kind }: BuiltPrompt, param: string): Int32Array {
     const { tokenizer } = this.options.text;
     const { contextLength } = this.options;
-    const least = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
+    const least = Math.ceil(tokenizer.byteLength(text) / tokenizer.longestTokenBytes);
     this.checkLength(least, { about: 'at least ', param });
     const ids = tokenizer.encodeWithin(text, contextLength);
     if (ids === null) throw this.tooLong(contextLength, { about: 'more than ', param });

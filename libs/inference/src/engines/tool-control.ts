@@ -1,10 +1,17 @@
 import { PlatformError } from '#common';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import type { TextPart } from '../contract/output-region.js';
-import { type ChatPrompt, isBarePrompt, type TextGenerationRequest } from '../contract/text-generation.js';
+import {
+  type ChatPrompt,
+  type ChatTemplateMessage,
+  isBarePrompt,
+  type TextGenerationRequest,
+} from '../contract/text-generation.js';
 import type { ToolStyleName } from '../contract/tool-use.js';
-import type { ChatTemplate } from '../text/index.js';
+import type { ReasoningFormat } from '../contract/reasoning-format.js';
+import { type ChatTemplate, ControlTokens } from '../text/index.js';
 import { nativeMessages, templateTools, withDescription, writtenMessages } from '../tools/template-messages.js';
+import { markMessage } from '../tools/marked-message.js';
 import { choice, sequence, space, toolRegions, type ToolStyle } from '../tools/tool-style.js';
 import { findToolStyle } from '../tools/tool-styles.js';
 
@@ -12,14 +19,19 @@ import { findToolStyle } from '../tools/tool-styles.js';
 export class ToolControl {
   private readonly style: ToolStyle;
   private readonly isNative: boolean;
+  private readonly control: ControlTokens;
   private acceptsSystem: boolean | null = null;
 
-  /** `declared`: the style that the manifest names. `hasParts`: the template takes contents as lists of parts. */
+  /**
+   * `declared`: the style that the manifest names. `hasParts`: the template takes contents as lists of parts. `control`:
+   * of the tokenizer that reads the prompts.
+   */
   constructor(
     private readonly template: ChatTemplate | null,
     declared?: string,
-    private readonly options: { hasParts?: boolean } = {},
+    private readonly options: { hasParts?: boolean; control?: ControlTokens; reasoning?: ReasoningFormat | null } = {},
   ) {
+    this.control = options.control ?? new ControlTokens([]);
     const source = template?.source ?? null;
     this.style = findToolStyle(source, declared);
     // A template of another form would describe calls that nothing here reads.
@@ -30,7 +42,10 @@ export class ToolControl {
     return this.style.name;
   }
 
-  /** The request with messages and tools as the template takes them, and with the form of calls as its constraint. */
+  /**
+   * The request with messages and tools as the template takes them, all texts marked, and with the form of calls as its
+   * constraint.
+   */
   apply(request: TextGenerationRequest): TextGenerationRequest {
     const { prompt, tools: use } = request;
     if (isBarePrompt(prompt)) return request;
@@ -39,16 +54,18 @@ export class ToolControl {
   }
 
   private prompt(prompt: ChatPrompt, tools: NonNullable<TextGenerationRequest['tools']>['tools']): ChatPrompt {
-    const { messages } = prompt;
+    const { style, control } = this;
+    const mark = <Message extends ChatTemplateMessage>(message: Message): Message =>
+      markMessage(message, control, this.options.reasoning ?? null);
     if (this.isNative) {
-      const native = nativeMessages(messages, this.style, this.takesObjects());
-      return { ...prompt, messages: native, ...(tools.length === 0 ? {} : { tools: templateTools(tools) }) };
+      const messages = nativeMessages(prompt.messages, style, this.takesObjects()).map(mark);
+      return { ...prompt, messages, ...(tools.length === 0 ? {} : { tools: control.markAll(templateTools(tools)) }) };
     }
-    const written = writtenMessages(messages, this.style, tools);
+    const written = writtenMessages(prompt.messages.map(mark), { style, tools, control });
     // A model without a template goes on with a text; a description would become part of it.
     if (tools.length === 0 || this.template === null) return { ...prompt, messages: written };
     const into = this.takesSystem() ? 'system' : 'user';
-    return { ...prompt, messages: withDescription(written, { style: this.style, tools, into }) };
+    return { ...prompt, messages: withDescription(written, { style, tools, control, into }) };
   }
 
   private constraint({ tools, constraint }: TextGenerationRequest): OutputConstraint | undefined {

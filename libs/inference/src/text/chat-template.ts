@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
-import { Environment, Interpreter, Template } from '@huggingface/jinja';
+import { Environment, Template } from '@huggingface/jinja';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import { formatDate } from './format-date.js';
 import { contentParts } from './content-parts.js';
+import { ControlTokens } from './control-tokens.js';
+import { MarkedInterpreter } from './marked-interpreter.js';
 import { findReasoningFormat } from './reasoning-formats.js';
 import { readJsonIfPresent, readTextIfPresent, type SpecialTokens, type TokenizerConfig } from './text-tokenizer.js';
 
@@ -35,6 +37,8 @@ export class ChatTemplate {
     readonly source: string,
     private readonly special: SpecialTokens,
     private readonly now: () => Date = () => new Date(),
+    /** Of the tokenizer that reads the prompts; texts of messages may hold its marks. */
+    private readonly control = new ControlTokens([]),
   ) {
     this.template = new Template(source);
     this.reasoning = findReasoningFormat(source);
@@ -47,12 +51,12 @@ export class ChatTemplate {
   }
 
   /**
-   * Returns the prompt up to the start of the assistant's response. An exception of the template becomes a 400 on
-   * `messages`.
+   * Returns the prompt up to the start of the assistant's response, with the marks that the messages have. An exception
+   * of the template becomes a 400 on `messages`.
    */
   render(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions = {}): string {
     try {
-      return String(new Interpreter(this.environment(messages, options)).run(this.template.parsed).value ?? '');
+      return String(this.interpreter(messages, options).run(this.template.parsed).value ?? '');
     } catch (error) {
       if (error instanceof TemplateRefusal) {
         throw new PlatformError('INVALID_REQUEST', `This model refuses the conversation: ${error.message}`, 'messages');
@@ -71,6 +75,10 @@ export class ChatTemplate {
     }
   }
 
+  private interpreter(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions): MarkedInterpreter {
+    return new MarkedInterpreter(this.environment(messages, options), this.control);
+  }
+
   private environment(
     messages: readonly ChatTemplateMessage[],
     { enableThinking, reasoningEffort, thinkingBudget, tools, hasParts = false }: ChatTemplateOptions,
@@ -80,7 +88,7 @@ export class ChatTemplate {
       ...literals,
       range,
       raise_exception: (message: unknown) => {
-        throw new TemplateRefusal(String(message));
+        throw new TemplateRefusal(this.control.unmark(String(message)));
       },
       strftime_now: (format: unknown) => formatDate(this.now(), String(format)),
       messages: messages.map(({ cacheMark: _mark, ...message }) =>

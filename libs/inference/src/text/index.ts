@@ -1,4 +1,5 @@
 export * from './chat-template.js';
+export * from './control-tokens.js';
 export * from './detokenizer.js';
 export * from './generation-config.js';
 export * from './image-prompt.js';

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
+import { ControlTokens } from './control-tokens.js';
+import { readMarkedText } from './marked-text.js';
 import { loadTokenizerConfig, padIdOf, type TokenizerFile } from './text-tokenizer.js';
 
 /** Characters tokenized at first, and how far beyond a limit a part of a text must reach to stand for all of it. */
@@ -30,9 +32,13 @@ interface Part {
   types: number[];
 }
 
-/** Joins two texts to one sequence with the model's special tokens, by `tokenizer.json`. */
+/**
+ * Joins two texts to one sequence with the model's special tokens, by `tokenizer.json`. Such a token's text in a text is
+ * text, so that no document can end itself and begin another.
+ */
 export class PairTokenizer {
   readonly padId: number;
+  private readonly control: ControlTokens;
 
   private constructor(
     private readonly tokenizer: Tokenizer,
@@ -40,6 +46,8 @@ export class PairTokenizer {
     padId: number,
   ) {
     this.padId = padId;
+    this.control = new ControlTokens(tokenizer.get_added_tokens_decoder().values());
+    readMarkedText(tokenizer, this.control);
   }
 
   /** Rejects with `INVALID_MODEL` if the tokenizer does not keep two texts apart. */
@@ -60,7 +68,8 @@ export class PairTokenizer {
   read(text: string, limit: number): number[] {
     const enough = limit * toleranceFactor + toleranceTokens;
     for (let characters = segmentCharacters; ; characters *= 2) {
-      const { ids } = this.tokenizer.encode(text.slice(0, characters), { add_special_tokens: false });
+      const marked = this.control.mark(text.slice(0, characters).toWellFormed());
+      const { ids } = this.tokenizer.encode(marked, { add_special_tokens: false });
       if (characters >= text.length || ids.length > enough) return ids;
     }
   }

@@ -15,6 +15,15 @@ describe('SentenceTokenizer', () => {
     expect(tokenizer.encode(text as string, 512)).toEqual({ ids: Int32Array.from(expected as number[]) });
   });
 
+  it('takes special tokens in a text as text', () => {
+    const { ids: own } = tokenizer.encode('the [SEP] river [CLS]', 512) as { ids: Int32Array };
+    const { ids: plain } = tokenizer.encode('the river', 512) as { ids: Int32Array };
+    const [first, last] = [plain[0], plain.at(-1)];
+    expect([...own].filter((id) => id === first)).toHaveLength(1);
+    expect([...own].filter((id) => id === last)).toHaveLength(1);
+    expect(own.length).toBeGreaterThan(plain.length + 2);
+  });
+
   it('accepts ids that it made itself, and no others', () => {
     const { ids: own } = tokenizer.encode('the river', 512) as { ids: Int32Array };
     expect(tokenizer.accept([...own], 512)).toEqual({ ids: own });

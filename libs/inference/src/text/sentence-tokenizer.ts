@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
+import { ControlTokens } from './control-tokens.js';
+import { readMarkedText } from './marked-text.js';
 import { loadTokenizerConfig, padIdOf, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
 
 /** Number of characters tokenized at once until it is clear whether a text is too long. */
@@ -12,14 +14,20 @@ const toleranceTokens = 64;
 /** Ids of a text, or a description of its length if it is too long. */
 export type EncodedSentence = { ids: Int32Array } | { tooLong: string };
 
-/** Converts whole texts to ids with the model's special tokens (`[CLS]`, `</s>`…), by `tokenizer.json`. */
+/**
+ * Converts whole texts to ids with the model's special tokens (`[CLS]`, `</s>`…), by `tokenizer.json`. Such a token's text
+ * in a text is text.
+ */
 export class SentenceTokenizer {
   readonly padId: number;
+  private readonly control: ControlTokens;
 
   constructor(
     private readonly tokenizer: Tokenizer,
     config: TokenizerConfig,
   ) {
+    this.control = new ControlTokens(tokenizer.get_added_tokens_decoder().values());
+    readMarkedText(tokenizer, this.control);
     this.padId = padIdOf(tokenizer, config);
   }
 
@@ -56,7 +64,11 @@ export class SentenceTokenizer {
   }
 
   private encodeAll(text: string): number[] {
-    return this.tokenizer.encode(text, { add_special_tokens: true }).ids;
+    return this.tokenizer.encode(this.marked(text), { add_special_tokens: true }).ids;
+  }
+
+  private marked(text: string): string {
+    return this.control.mark(text.toWellFormed());
   }
 
   /** Counts tokens of the pieces of a text, no further than needed to exceed `max`. */
@@ -64,7 +76,7 @@ export class SentenceTokenizer {
     let count = 0;
     for (let from = 0; from < text.length && count <= max;) {
       const to = segmentEnd(text, from);
-      count += this.tokenizer.encode(text.slice(from, to), { add_special_tokens: false }).ids.length;
+      count += this.tokenizer.encode(this.marked(text.slice(from, to)), { add_special_tokens: false }).ids.length;
       from = to;
     }
     return count;

@@ -3,6 +3,8 @@ import { basename, join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
+import { ControlTokens } from './control-tokens.js';
+import { readMarkedText } from './marked-text.js';
 import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
 import { TokenBudget } from './token-budget.js';
 import { splitIntoWords, type SplittableFile } from './word-splitter.js';
@@ -44,6 +46,8 @@ export class TextTokenizer {
   readonly addsBos: boolean;
   /** Bytes of the longest token: a text of `b` bytes has at least `b / longestTokenBytes` tokens. */
   readonly longestTokenBytes: number;
+  /** Marks text of callers, which `encode` then reads as text only. */
+  readonly control: ControlTokens;
   private readonly specialIds: ReadonlySet<number>;
   private readonly bytes: TokenBytes | null;
   private readonly budget: TokenBudget;
@@ -53,6 +57,7 @@ export class TextTokenizer {
     file: TokenizerFile,
     config: TokenizerConfig,
     delimiters: readonly string[] = [],
+    template: string | null = null,
   ) {
     this.special = {
       bos: contentOf(config.bos_token),
@@ -67,6 +72,8 @@ export class TextTokenizer {
     this.specialIds = new Set(added.filter((token) => token.special === true && isHidden(token)).map(({ id }) => id));
     this.addsBos = this.bosTokenId !== null && (config.add_bos_token ?? this.prefixesBos());
     splitIntoWords(tokenizer, file);
+    this.control = new ControlTokens(added, template === null ? delimiters : [...delimiters, template]);
+    readMarkedText(tokenizer, this.control);
     this.budget = new TokenBudget(tokenizer);
     this.bytes = compileTokenBytes(tokenizer, file.decoder ?? null, this.specialIds);
     // Special tokens have no bytes in the table, but a prompt may consist of them.
@@ -74,12 +81,19 @@ export class TextTokenizer {
     this.longestTokenBytes = this.bytes?.table.reduce((max, bytes) => Math.max(max, bytes.length), longestAdded) ?? 256;
   }
 
-  /** `delimiters`: texts that consist of special tokens and are part of the output all the same. */
-  static async load(directory: string, delimiters: readonly string[] = []): Promise<TextTokenizer> {
+  /**
+   * `delimiters`: texts that consist of special tokens and are part of the output all the same. `template`: the source of
+   * the chat template, which may name further control tokens.
+   */
+  static async load(
+    directory: string,
+    delimiters: readonly string[] = [],
+    template: string | null = null,
+  ): Promise<TextTokenizer> {
     const text = await readFile(join(directory, tokenizerFile), 'utf8');
     const config = await loadTokenizerConfig(directory);
     try {
-      return TextTokenizer.fromFiles(JSON.parse(text) as TokenizerFile, config, delimiters);
+      return TextTokenizer.fromFiles(JSON.parse(text) as TokenizerFile, config, delimiters, template);
     } catch (error) {
       // The library's own message would not say which file it is about.
       const reason = error instanceof Error ? error.message : String(error);
@@ -88,8 +102,13 @@ export class TextTokenizer {
     }
   }
 
-  static fromFiles(file: TokenizerFile, config: TokenizerConfig, delimiters: readonly string[] = []): TextTokenizer {
-    return new TextTokenizer(new Tokenizer(file, config), file, config, delimiters);
+  static fromFiles(
+    file: TokenizerFile,
+    config: TokenizerConfig,
+    delimiters: readonly string[] = [],
+    template: string | null = null,
+  ): TextTokenizer {
+    return new TextTokenizer(new Tokenizer(file, config), file, config, delimiters, template);
   }
 
   /**
@@ -109,9 +128,19 @@ export class TextTokenizer {
     return withBos;
   }
 
-  /** Returns the ids of the text without special tokens. */
+  /** Returns the ids of a text, which may be marked. No special tokens are added. */
   encode(text: string): number[] {
     return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  /** Returns the ids of a caller's text, of which none is a control token. */
+  encodePlain(text: string): number[] {
+    return this.encode(this.control.mark(text.toWellFormed()));
+  }
+
+  /** Bytes of a text, which may be marked. */
+  byteLength(text: string): number {
+    return Buffer.byteLength(this.control.unmark(text));
   }
 
   /**

@@ -1,10 +1,19 @@
 import type { ToolDefinition } from '../contract/tool-use.js';
+import type { ControlTokens } from '../text/control-tokens.js';
 import type { ToolStyle } from './tool-style.js';
 
-/** What the prompt says of tools where the template does not say it. */
-export function describeTools(style: ToolStyle, tools: readonly ToolDefinition[]): string {
+/** What the prompt says of tools where the template does not say it. The definitions are marked as text of a caller. */
+export function describeTools({
+  style,
+  tools,
+  control,
+}: {
+  style: ToolStyle;
+  tools: readonly ToolDefinition[];
+  control: ControlTokens;
+}): string {
   const listed = tools.map(({ name, description, parameters }) =>
-    JSON.stringify({ name, ...(description === undefined ? {} : { description }), parameters }),
+    control.mark(JSON.stringify({ name, ...(description === undefined ? {} : { description }), parameters })),
   );
   const example: ToolDefinition = {
     name: 'function_name',

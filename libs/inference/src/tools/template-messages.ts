@@ -1,6 +1,7 @@
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ToolCall, ToolDefinition } from '../contract/tool-use.js';
 import { describeTools } from './describe-tools.js';
+import { type ControlTokens, restoreEscapedMarks } from '../text/control-tokens.js';
 import type { ToolStyle } from './tool-style.js';
 
 /** A message as chat templates know it. */
@@ -45,23 +46,26 @@ function templateCall({ id, name, arguments: text }: ToolCall, idFor: (id: strin
   };
 }
 
-/** Messages for a template that knows no tools: calls are text of the assistant, and results come from the user. */
+/**
+ * Messages for a template that knows no tools: calls are text of the assistant, and results come from the user. The
+ * contents are marked; names and arguments of calls are marked here.
+ */
 export function writtenMessages(
   messages: readonly ChatTemplateMessage[],
-  style: ToolStyle,
-  tools: readonly ToolDefinition[],
+  { style, tools, control }: { style: ToolStyle; tools: readonly ToolDefinition[]; control: ControlTokens },
 ): TemplateMessage[] {
   const names = namesOfCalls(messages);
   const written: TemplateMessage[] = [];
   let isInResults = false;
   for (const { toolCalls, toolCallId, ...message } of messages) {
     if (message.role !== 'tool') {
-      const calls = toolCalls === undefined ? '' : style.write(toolCalls, tools);
+      const calls = toolCalls === undefined ? '' : writeCalls(toolCalls, { style, tools, control });
       written.push({ ...message, content: [message.content, calls].filter((text) => text !== '').join('\n') });
       isInResults = false;
       continue;
     }
-    const result = `Result of ${names.get(toolCallId ?? '') ?? message.name ?? 'the function'}:\n${message.content}`;
+    const name = control.mark(names.get(toolCallId ?? '') ?? message.name ?? 'the function');
+    const result = `Result of ${name}:\n${message.content}`;
     const last = isInResults ? written.at(-1) : undefined;
     if (last === undefined) written.push({ role: 'user', content: result });
     else last.content += `\n${result}`;
@@ -73,14 +77,45 @@ export function writtenMessages(
 /** The messages with a description of the tools: in the system message, or in the first one of the user. */
 export function withDescription(
   messages: readonly TemplateMessage[],
-  { style, tools, into }: { style: ToolStyle; tools: readonly ToolDefinition[]; into: 'system' | 'user' },
+  {
+    into,
+    ...described
+  }: { style: ToolStyle; tools: readonly ToolDefinition[]; control: ControlTokens; into: 'system' | 'user' },
 ): TemplateMessage[] {
-  const text = describeTools(style, tools);
+  const text = describeTools(described);
   const place = messages.findIndex(({ role }) => role === into);
   if (place < 0) return [{ role: into, content: text }, ...messages];
   return messages.map((message, index) =>
     index === place ? { ...message, content: `${message.content}\n\n${text}` } : message,
   );
+}
+
+/**
+ * Calls as text of the assistant: the signs around them are structure, names and arguments are marked. A sign that hides
+ * in escapes of JSON, which some styles resolve, is structure nowhere.
+ */
+function writeCalls(
+  calls: readonly ToolCall[],
+  { style, tools, control }: { style: ToolStyle; tools: readonly ToolDefinition[]; control: ControlTokens },
+): string {
+  const marked = calls.map(({ name, arguments: text, ...call }) => ({
+    ...call,
+    name: control.mark(name.toWellFormed()),
+    arguments: text.toWellFormed().replaceAll(jsonString, (string) => control.mark(string)),
+  }));
+  const structure = style.marks.filter((sign) => !calls.some((call) => hides(call, sign)));
+  return control.markExcept(restoreEscapedMarks(style.write(marked, tools)), structure);
+}
+
+/** Ends with the text if nothing closes it, so that no text is read twice. */
+const jsonString = /"(?:[^"\\]|\\[^])*(?:"|$)/g;
+
+function hides({ arguments: json }: ToolCall, sign: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(json.replaceAll(sign, ''))).includes(sign);
+  } catch {
+    return true;
+  }
 }
 
 function namesOfCalls(messages: readonly ChatTemplateMessage[]): Map<string, string> {

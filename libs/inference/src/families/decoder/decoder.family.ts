@@ -79,11 +79,11 @@ export async function loadTextSide(
   const named = source === null ? null : findReasoningFormat(source);
   const reasoning = declared === 'usual' ? (named ?? usualReasoning) : (declared ?? named);
   const { marks } = findToolStyle(source, toolStyle);
-  const tokenizer = await TextTokenizer.load(directory, [...Object.values(reasoning ?? {}), ...marks]);
+  const tokenizer = await TextTokenizer.load(directory, [...Object.values(reasoning ?? {}), ...marks], source);
   const generation = await loadGenerationConfig(directory, tokenizer);
   return {
     tokenizer,
-    template: source === null ? null : new ChatTemplate(source, tokenizer.special),
+    template: source === null ? null : new ChatTemplate(source, tokenizer.special, undefined, tokenizer.control),
     generation,
     reasoning,
     toolStyle,

@@ -91,7 +91,7 @@ export class WhisperTokens {
   promptTokens(prompt: string | null, max: number): number[] {
     const text = prompt?.trim() ?? '';
     if (text === '' || this.startOfPrevious === null) return [];
-    return [this.startOfPrevious, ...this.tokenizer.encode(` ${text}`).slice(-max)];
+    return [this.startOfPrevious, ...this.tokenizer.encodePlain(` ${text}`).slice(-max)];
   }
 
   /** Returns the text of tokens without timestamps and other special tokens. */

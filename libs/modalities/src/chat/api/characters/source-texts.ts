@@ -1,6 +1,7 @@
 import type { FoundPassage } from '#characters';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import type { ChatSearchCitation } from '../../contract/chat.response.js';
+import { withoutFrame } from '../prompt-frames.js';
 import { changeLatestUser, latestUserText, prepended } from '../latest-user-message.js';
 
 /** Closed by the same mark; a passage cannot contain either. */
@@ -25,12 +26,10 @@ export function longestSources(count: number): string {
 
 /** Returns the passages, numbered from 1, between marks. */
 export function sourcesText(passages: readonly FoundPassage[]): string {
-  const numbered = passages.map(({ name, text }, index) => `[${index + 1}] ${plain(name)}\n${plain(text)}`);
+  const numbered = passages.map(
+    ({ name, text }, index) => `[${index + 1}] ${withoutFrame(name, mark)}\n${withoutFrame(text, mark)}`,
+  );
   return `<${mark}>\n${numbered.join('\n\n')}\n</${mark}>`;
-}
-
-function plain(text: string): string {
-  return text.replaceAll(new RegExp(`<(/?${mark}\\b)`, 'gi'), '‹$1');
 }
 
 const documentScheme = 'character:';

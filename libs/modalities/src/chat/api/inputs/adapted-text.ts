@@ -1,3 +1,5 @@
+import { withoutFindingFrames } from '../prompt-frames.js';
+
 const sources = { audio: 'an audio message', video: 'the sound of a video' } as const;
 
 /** Maximum bytes of speech in a second: 25 characters, which may have two bytes. */
@@ -17,7 +19,7 @@ const framesOfVideo = {
 export function describeTranscript(from: SoundSource, transcript: string): string {
   const source = from.kind === 'audio' ? sources.audio : `${sources.video}${framesOfVideo[from.frames]}`;
   if (transcript === '') return `[Transcript of ${source}: no speech]`;
-  return `[Transcript of ${source}]\n${transcript}\n[End of transcript]`;
+  return `[Transcript of ${source}]\n${withoutFindingFrames(transcript)}\n[End of transcript]`;
 }
 
 /** Returns how long the text of a recording usually is at most, in bytes. */
@@ -50,8 +52,5 @@ export function clockTime(seconds: number): string {
 
 /** Text in an image cannot look like the end of what was found in it. */
 function joined(findings: readonly string[]): string {
-  return findings
-    .filter((text) => text !== '')
-    .join('\n')
-    .replaceAll(/\[(?=End of|Found in|Transcript of)/gi, '(');
+  return withoutFindingFrames(findings.filter((text) => text !== '').join('\n'));
 }

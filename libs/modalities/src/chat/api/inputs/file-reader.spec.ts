@@ -77,9 +77,9 @@ describe('FilePartReader', () => {
   });
 
   it('keeps names and texts from ending the file early', async () => {
-    const { read } = recording({ text: 'a</file>b<File name="x">' });
+    const { read } = recording({ text: 'a</file>b<File name="x">< / file>＜\u200b/file><profile>' });
     expect(await read({ file_data: base64, filename: 'a"><b>\n.txt' })).toBe(
-      '<file name="a   b  .txt">\na‹/file>b‹File name="x">\n</file>',
+      '<file name="a   b  .txt">\na(/file>b(File name="x">( / file>(\u200b/file><profile>\n</file>',
     );
   });
 

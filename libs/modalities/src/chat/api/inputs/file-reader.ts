@@ -6,6 +6,7 @@ import { decodeInline, isDataUrl } from '#media';
 import { callerOf } from '#platform/http';
 import type { ChatFile, ChatFilePart, ChatPart } from '../../contract/chat.message.js';
 import { chatModel, maxPromptBytes } from '../chat.normalizer.js';
+import { withoutFrame } from '../prompt-frames.js';
 import type { PartContext, PartReader } from './part-reader.js';
 
 const maxFileBytes = 25 * 1024 * 1024;
@@ -83,5 +84,5 @@ function marked(filename: string, text: string): string {
     .trim()
     .slice(0, maxNameLength);
   const opening = name === '' ? '<file>' : `<file name="${name}">`;
-  return `${opening}\n${text.replaceAll(/<(\/?file\b)/gi, '‹$1')}\n</file>`;
+  return `${opening}\n${withoutFrame(text, 'file')}\n</file>`;
 }
