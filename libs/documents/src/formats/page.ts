@@ -49,7 +49,7 @@ function decodePage(bytes: Buffer, charset: string): string {
   const guess = encodingOfText(bytes);
   if (guess === null && charset === '') throw new DocumentFault('is not text');
   const head = bytes.subarray(0, headBytes).toString('latin1');
-  const named = /<meta[^>]{0,200}charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(head)?.[1] ?? '';
+  const named = /<meta[^>]{0,200}charset\s*=\s*(?:["']\s*)?([\w.:-]{1,40})/i.exec(head)?.[1] ?? '';
   const hasMark = guess !== null && /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(head);
   const wanted = hasMark ? guess : (known(charset) ?? known(named) ?? guess ?? 'utf-8');
   return new TextDecoder(wanted).decode(bytes);

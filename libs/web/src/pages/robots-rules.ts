@@ -4,6 +4,7 @@ interface Rule {
 }
 
 const maxRules = 2_000;
+const maxLineLength = 2_048;
 
 /** Rules of a robots.txt for one agent (RFC 9309). */
 export class RobotsRules {
@@ -15,8 +16,7 @@ export class RobotsRules {
     let current: Rule[][] = [];
     let isNaming = false;
     for (const line of text.split(/\r\n|\r|\n/).slice(0, maxRules * 2)) {
-      const match = /^\s*([a-z-]+)\s*:\s*([^#]*?)\s*(?:#.*)?$/i.exec(line.slice(0, 2_048));
-      const [name, value] = [match?.[1]?.toLowerCase(), match?.[2] ?? ''];
+      const [name, value] = memberIn(line.slice(0, maxLineLength));
       if (name === 'user-agent') {
         if (!isNaming) current = [];
         const group = groups.get(value.toLowerCase()) ?? [];
@@ -41,6 +41,13 @@ export class RobotsRules {
     }
     return best.isAllowed;
   }
+}
+
+/** The name of a line in lower case, and its value without a comment. */
+function memberIn(line: string): [name: string, value: string] {
+  const [written = ''] = line.split('#', 1);
+  const colon = written.indexOf(':');
+  return colon < 0 ? ['', ''] : [written.slice(0, colon).trim().toLowerCase(), written.slice(colon + 1).trim()];
 }
 
 /** `*` stands for anything, a final `$` for the end. Compares part by part, without backtracking. */
