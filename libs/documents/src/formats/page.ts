@@ -5,6 +5,7 @@ import { DocumentFault } from '../document-fault.js';
 import type { ExtractedPage, PageHints, PageMetadata } from '../page.js';
 import { encodingOfText } from './plain-text.js';
 import { readLinks } from './page-links.js';
+import { checkDepth, removeActiveContent } from './page-tree.js';
 
 const maxTitle = 500;
 const maxMember = 1_000;
@@ -24,9 +25,11 @@ export async function extractPage(
   // Deep nesting takes the DOM a time that grows with its square.
   readXml(bytes, {}, { html: true });
   const { document } = parseHTML(decodePage(bytes, charset));
+  checkDepth(document);
   const base = baseOf(document.querySelector('base')?.getAttribute('href') ?? '', url);
   // Read first: what follows removes what it does not take for content.
   const links = readLinks(document.querySelectorAll('a[href]'), base);
+  removeActiveContent(document, base);
   const page = await Defuddle(document as unknown as Parameters<typeof Defuddle>[0], base, {
     markdown: true,
     useAsync: false,

@@ -5,6 +5,8 @@ interface Rule {
 
 const maxRules = 2_000;
 const maxLineLength = 2_048;
+/** Memory of a rule besides its characters, roughly. */
+const ruleBytes = 64;
 
 /** Rules of a robots.txt for one agent (RFC 9309). */
 export class RobotsRules {
@@ -28,7 +30,14 @@ export class RobotsRules {
         if (value !== '') for (const group of current) group.push({ path: value, isAllowed: name === 'allow' });
       }
     }
-    return new RobotsRules((groups.get(agent) ?? groups.get('*') ?? []).slice(0, maxRules));
+    const rules = (groups.get(agent) ?? groups.get('*') ?? []).slice(0, maxRules);
+    // A part of a text keeps the whole text in memory; a copy does not.
+    return new RobotsRules(rules.map(({ path, isAllowed }) => ({ path: Buffer.from(path).toString(), isAllowed })));
+  }
+
+  /** Memory of the rules, roughly. */
+  get bytes(): number {
+    return this.rules.reduce((sum, { path }) => sum + 2 * path.length + ruleBytes, 0);
   }
 
   /** The longest matching rule decides; of two equal ones, the permission. */
