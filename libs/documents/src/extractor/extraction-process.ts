@@ -71,7 +71,7 @@ export class ExtractionProcess {
    */
   async extract(head: OrderHead, bytes: Buffer, signal?: AbortSignal): Promise<Extraction> {
     const onAbort = (): void => this.kill(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
-    const timeout = setTimeout(() => this.kill(new DocumentFault('takes too long to read')), this.limits.timeoutMs);
+    const timeout = setTimeout(() => this.kill(tooMuchTime()), this.limits.timeoutMs);
     const watch = setInterval(() => void this.checkMemory(), watchMs);
     signal?.addEventListener('abort', onAbort, { once: true });
     if (signal?.aborted) onAbort();
@@ -129,9 +129,9 @@ export class ExtractionProcess {
       if ('fault' in head) throw new DocumentFault(head.fault);
       return { ...head, text: body.toString('utf8') };
     }
-    if (signal === 'SIGXCPU') throw new DocumentFault('takes too long to read');
-    const isCrash = signal !== null && crashSignals.includes(signal);
-    if (isCrash && output.length >= startMarkBytes) throw tooMuchMemory();
+    const hasBegun = output.length >= startMarkBytes;
+    if (signal === 'SIGXCPU' && hasBegun) throw tooMuchTime();
+    if (signal !== null && crashSignals.includes(signal) && hasBegun) throw tooMuchMemory();
     throw new ExtractorLost('the extractor was lost', { cause: this.failure });
   }
 
@@ -143,6 +143,10 @@ export class ExtractionProcess {
     this.killedFor ??= reason;
     this.child.kill('SIGKILL');
   }
+}
+
+function tooMuchTime(): DocumentFault {
+  return new DocumentFault('takes too long to read');
 }
 
 function tooMuchMemory(): DocumentFault {

@@ -95,7 +95,8 @@ export class MediaInputReader {
   ): Promise<StoredImage> {
     return await this.unlessDisconnected(async () => {
       const bytes = await this.bytesOf(source, from);
-      const header = await readImageHeader(bytes, { ...limits, param: from.param, maxBytes: from.maxBytes });
+      const { owner } = this.parts;
+      const header = await readImageHeader(bytes, { ...limits, owner, param: from.param, maxBytes: from.maxBytes });
       const { id: artifactId, sha256 } = await this.store(bytes, from);
       return { artifactId, sha256, header };
     });
