@@ -53,6 +53,8 @@ COPY --from=build /app/dist/apps/cli dist/apps/cli
 RUN ln -s /app/bin/sluice.mjs /usr/local/bin/sluice
 # Buffers of bodies are mapped one by one, so that their memory returns to the system when they are freed.
 ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536
+# Lookups of the names of stores take half of these threads at most, while a name server is silent. Node has 4.
+ENV UV_THREADPOOL_SIZE=8
 ENV NODE_ENV=production SLUICE_HOME=/var/lib/sluice HOST=0.0.0.0 SLUICE_API_HEALTH_HOST=0.0.0.0 SLUICE_OPS_HOST=0.0.0.0
 USER 10001:10001
 EXPOSE 3000 3002 3003

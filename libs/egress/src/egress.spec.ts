@@ -63,7 +63,7 @@ describe('Egress', () => {
     },
   });
   const read = (path: string, options: Partial<RemoteRequest> = {}) =>
-    egress.read({ url: `http://public.example${path}`, maxBytes: 1_000, ...options });
+    egress.read({ url: `http://public.example${path}`, owner: 'account', maxBytes: 1_000, ...options });
 
   it('connects to the address that it checked', async () => {
     expect(await read('/image')).toEqual({
@@ -138,7 +138,11 @@ describe('Egress', () => {
   });
 
   it('streams the content as it arrives', async () => {
-    const { body, totalBytes } = await egress.open({ url: 'http://public.example/endless', maxBytes: 1e9 });
+    const { body, totalBytes } = await egress.open({
+      url: 'http://public.example/endless',
+      owner: 'account',
+      maxBytes: 1e9,
+    });
     expect(totalBytes).toBeNull();
     for await (const part of body) {
       expect((part as Buffer).length).toBeGreaterThan(0);
@@ -157,7 +161,9 @@ describe('Egress', () => {
         return Promise.resolve(connect({ host: '127.0.0.1', port }));
       },
     });
-    expect((await patient.read({ url: 'http://public.example/image', maxBytes: 100 })).bytes.toString()).toBe('image');
+    expect(
+      (await patient.read({ url: 'http://public.example/image', owner: 'account', maxBytes: 100 })).bytes.toString(),
+    ).toBe('image');
     expect(tried).toEqual(['8.8.8.8', '8.8.4.4', address]);
   });
 });

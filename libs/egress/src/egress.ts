@@ -1,14 +1,17 @@
 import type { Dispatcher } from 'undici';
 import { PlatformError } from '#common';
+import { within } from '#platform/turns';
 import { type Dialer, systemDialer } from './dialer.js';
 import { refusedUrl } from './egress-error.js';
 import { type AllowedNetwork, isAllowed, isGlobalAddress, parseNetwork } from './global-address.js';
 import { receive } from './receive.js';
 import type { RemoteFile, RemoteRequest, RemoteStream } from './remote-file.js';
+import { NameResolver } from './name-resolver.js';
 import { hostOf, isAddress, parseRemoteUrl } from './remote-url.js';
-import { type HostAddress, type Resolver, systemResolver } from './resolve-address.js';
+import type { HostAddress, Resolver } from './resolve-address.js';
 
 export interface EgressOptions {
+  /** Default: a `NameResolver` for names of callers. */
   resolver?: Resolver;
   dialer?: Dialer;
   /** Networks that may be reached although they are not global, in CIDR notation. Default: none. */
@@ -35,8 +38,9 @@ export class Egress {
   private readonly dialer: Dialer;
   private readonly allowed: AllowedNetwork[];
 
-  constructor({ resolver = systemResolver, dialer = systemDialer, allowedNetworks = [] }: EgressOptions = {}) {
-    this.resolver = resolver;
+  constructor({ resolver, dialer = systemDialer, allowedNetworks = [] }: EgressOptions = {}) {
+    const names = new NameResolver();
+    this.resolver = resolver ?? ((hostname, options) => names.resolve(hostname, options));
     this.dialer = dialer;
     this.allowed = allowedNetworks.map((text) => {
       const network = parseNetwork(text);
@@ -90,7 +94,7 @@ export class Egress {
   }
 
   private async ask(url: URL, request: RemoteRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const addresses = await this.addressesOf(url, request.param ?? null, signal);
+    const addresses = await this.addressesOf(url, request, signal);
     // Loaded on first use: many installations never fetch anything, and the HTTP client takes 0.1 s at each start.
     const { Agent, request: send } = await import('undici');
     const socket = await this.dial(url, addresses, signal);
@@ -129,12 +133,14 @@ export class Egress {
   }
 
   /** Returns every address of the host after checking all of them. */
-  private async addressesOf(url: URL, param: string | null, signal: AbortSignal): Promise<HostAddress[]> {
+  private async addressesOf(url: URL, request: RemoteRequest, signal: AbortSignal): Promise<HostAddress[]> {
+    const { owner, param = null } = request;
     const host = hostOf(url);
     const addresses: HostAddress[] = isAddress(host)
       ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
-      : await within(signal, this.resolver(host)).catch((error: unknown) => {
+      : await within(signal, this.resolver(host, { owner, signal })).catch((error: unknown) => {
           signal.throwIfAborted();
+          if (error instanceof PlatformError) throw error;
           throw refusedUrl('names a host that cannot be found', param, error);
         });
     if (addresses.length === 0) throw refusedUrl('names a host that cannot be found', param);
@@ -175,19 +181,4 @@ function explained(
   if (signal?.aborted === true) return signal.reason instanceof Error ? signal.reason : new Error('stopped');
   if (deadline.aborted) return refusedUrl('did not answer in time', param, error);
   return refusedUrl('could not be fetched', param, error);
-}
-
-/** Lookups cannot be cancelled, so only the wait for them ends. */
-async function within<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(new Error('aborted'));
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

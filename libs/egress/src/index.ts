@@ -1,5 +1,6 @@
 export { type Dialer, type DialTarget, systemDialer } from './dialer.js';
 export * from './egress.js';
 export { isGlobalAddress } from './global-address.js';
+export { NameResolver, type NameResolverOptions } from './name-resolver.js';
 export * from './remote-file.js';
-export { type HostAddress, type Resolver, systemResolver } from './resolve-address.js';
+export { type HostAddress, type ResolveOptions, type Resolver, systemResolver } from './resolve-address.js';

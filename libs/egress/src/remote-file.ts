@@ -2,6 +2,8 @@ import type { Readable } from 'node:stream';
 
 export interface RemoteRequest {
   url: string;
+  /** The account that asks, or a name for what the operator configured. Lookups of names are shared between owners. */
+  owner: string;
   /** Maximum body size in bytes; more fails with `PAYLOAD_TOO_LARGE`. */
   maxBytes: number;
   /** `image/png`, or `image/*` for a whole kind. Default: any. */

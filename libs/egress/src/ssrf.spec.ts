@@ -142,7 +142,7 @@ describe('internal URLs', () => {
       return Promise.resolve(connect({ host: '127.0.0.1', port }));
     },
   });
-  const read = (url: string) => egress.read({ url, maxBytes: 1_000, param: 'image_url' });
+  const read = (url: string) => egress.read({ url, owner: 'account', maxBytes: 1_000, param: 'image_url' });
   const refused = { code: 'INVALID_REQUEST', param: 'image_url' };
 
   /** Asserts that only the two public addresses were dialed. */
@@ -245,11 +245,13 @@ describe('internal URLs', () => {
       allowedNetworks: ['127.0.0.0/8', 'fd00::/8'],
     });
     for (const url of ['http://127.0.0.1/', 'http://[::ffff:127.0.0.1]/', 'http://[fd00::1]/', 'http://a.localhost/']) {
-      expect((await open.read({ url, maxBytes: 1_000 })).bytes.toString(), url).toBe('image');
+      expect((await open.read({ url, owner: 'account', maxBytes: 1_000 })).bytes.toString(), url).toBe('image');
     }
     dialed = [];
     for (const url of ['http://10.0.0.1/', 'http://[::1]/', 'http://localhost/']) {
-      await expect(open.read({ url, maxBytes: 1_000 })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+      await expect(open.read({ url, owner: 'account', maxBytes: 1_000 })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+      });
     }
     expect(dialed).toEqual([]);
     expect(() => new Egress({ allowedNetworks: ['everything'] })).toThrow('everything');

@@ -59,6 +59,19 @@ describe('a line of the usage history', () => {
     expect(end).toBe('');
   });
 
+  it.each([
+    ['=1+1', "'=1+1"],
+    ['+1', "'+1"],
+    ['-cmd', "'-cmd"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['\t=1', "'\t=1"],
+    ['\r=1', '"\'\r=1"'],
+    ['-0.5', '-0.5'],
+    ['a=1', 'a=1'],
+  ])('has no field that a spreadsheet takes for a formula: %j', (note, written) => {
+    expect(usageCsv([{ ...entry, note }])).toContain(`,BUNDLED_CREDITS,${written},8f3a-SLC,`);
+  });
+
   it('has a file name with the time', () => {
     const name = csvFileName(Date.parse('2026-11-21T12:00:00.123Z'));
     expect(name).toBe('billing-usage-history-20261121T120000123Z.csv');

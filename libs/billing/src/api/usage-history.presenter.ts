@@ -42,9 +42,14 @@ const columns = [
   'inferenceDetails.completionTokens',
 ];
 
-/** Formats a field according to RFC 4180. */
+/** Spreadsheets take text that begins like this for a formula. */
+const formulaStart = /^[=+\-@\t\r]/;
+const plainNumber = /^-?\d+(?:\.\d+)?$/;
+
+/** Formats a field according to RFC 4180. An apostrophe makes text of what would be a formula. */
 function field(value: string | number | null): string {
-  const text = value === null ? '' : String(value);
+  const written = value === null ? '' : String(value);
+  const text = formulaStart.test(written) && !plainNumber.test(written) ? `'${written}` : written;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -1,5 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '#test/processor-time';
 import { formatCharacterCard, readCharacterCard } from './character-card.js';
 
 const data = {
@@ -95,6 +96,13 @@ describe('a character card', () => {
 
 describe('a hostile card', () => {
   const good = png(chunk('tEXt', `chara\0${base64(v2)}`));
+
+  it('with 400,000 blanks instead of base64 is refused in linear time', () => {
+    const blanks = png(chunk('tEXt', `chara\0${' '.repeat(400_000)}!`));
+    const read = () => readCharacterCard(blanks, 'card.png');
+    expect(processorMs(() => expect(read).toThrow('is not base64'))).toBeLessThan(1_500);
+  });
+
   const at = signature.length + 25;
   const changed = (position: number, value: number) => {
     const copy = Buffer.from(good);

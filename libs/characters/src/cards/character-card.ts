@@ -1,3 +1,4 @@
+import { trimOf } from '#platform/text';
 import { findIssues } from '#platform/validation';
 import type { CharacterDefinition } from '../character.js';
 import { fileFault, readCharacter } from '../files/character-file.js';
@@ -32,8 +33,14 @@ function textInPng(bytes: Buffer, file: string): string {
   const texts = readPngTexts(bytes, ['ccv3', 'chara'], file);
   const encoded = texts.get('ccv3') ?? texts.get('chara');
   if (encoded === undefined) throw fileFault(file, 'the PNG holds no character: it has no chunk chara or ccv3');
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(encoded)) throw fileFault(file, 'the character in the PNG is not base64');
+  if (!isBase64(encoded)) throw fileFault(file, 'the character in the PNG is not base64');
   return Buffer.from(encoded, 'base64').toString('utf8');
+}
+
+function isBase64(text: string): boolean {
+  const padding = text.indexOf('=');
+  const digits = padding < 0 ? text : text.slice(0, padding);
+  return !/[^A-Za-z0-9+/\s]/.test(digits) && /^={0,2}\s*$/.test(text.slice(digits.length));
 }
 
 function parseJson(text: string, file: string): unknown {
@@ -109,7 +116,7 @@ function slugOf(name: string): string {
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-');
-  return plain.slice(0, 64).replaceAll(/^-+|-+$/g, '');
+  return trimOf(plain.slice(0, 64), '-');
 }
 
 /** Returns a character as a card in the V3 format, which programs for V2 also read. */

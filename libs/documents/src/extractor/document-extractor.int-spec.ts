@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Sandbox } from '#platform/sandbox';
 import { pdfFile } from '#test/pdf-file';
 import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
 import { seededRandom } from '#test/seeded-random';
@@ -38,6 +39,18 @@ describe('DocumentExtractor', () => {
 
   it('kills a process that takes too long', async () => {
     await expect(extractor({ process: { timeoutMs: 1 } }).extract(text)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: 'file takes too long to read.',
+    });
+  });
+
+  it('refuses a page that uses up its processor time', async (context) => {
+    if ((await Sandbox.find()).missing.includes('a limit of processor time')) context.skip();
+    // Some 20 s.
+    const rows = `<p>A page.</p><table>${'<tr><td>cell'.repeat(100_000)}`;
+    const page = { ...order, url: 'https://site.example/', charset: '', bytes: Buffer.from(rows) };
+    const limited = extractor({ process: { maxCpuSeconds: 5, timeoutMs: 600_000 } });
+    await expect(limited.extractPage(page)).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       message: 'file takes too long to read.',
     });

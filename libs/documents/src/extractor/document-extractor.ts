@@ -1,18 +1,20 @@
 import { PlatformError } from '#common';
 import { Sandbox } from '#platform/sandbox';
+import { AccountSlots, type SlotLimits } from '#platform/turns';
 import type { DocumentHints, ExtractedText } from '../document.js';
 import type { ExtractedPage, PageHints } from '../page.js';
 import { defaultLimits, type DocumentLimits } from '../document-limits.js';
 import { DocumentFault } from '../document-fault.js';
 import { type Extraction, ExtractionProcess, ExtractorLost, type ProcessLimits } from './extraction-process.js';
 import type { OrderHead } from './extraction-protocol.js';
-import { ExtractionSlots, type SlotLimits } from './extraction-slots.js';
 import { type ExtractorProgram, extractorProgram } from './extractor-program.js';
 
 const mebibyte = 1024 * 1024;
 
 export const defaultProcessLimits: ProcessLimits = {
   timeoutMs: 20_000,
+  // The program and a thread that collects its garbage.
+  maxCpuSeconds: 40,
   maxHeapBytes: 256 * mebibyte,
   maxResidentBytes: 512 * mebibyte,
 };
@@ -23,6 +25,7 @@ const defaultSlots: SlotLimits = {
   maxWaiting: 16,
   maxWaitingPerOwner: 4,
   maxWaitMs: 30_000,
+  work: 'files are being read',
 };
 
 export interface DocumentExtractorOptions {
@@ -34,7 +37,7 @@ export interface DocumentExtractorOptions {
 
 interface FileOrder {
   bytes: Buffer;
-  /** Whose file it is: an account gets one extractor at a time. */
+  /** The account whose file it is. Accounts take turns. */
   owner: string;
   /** Field to name in errors. */
   param: string;
@@ -56,17 +59,17 @@ export class DocumentExtractor {
   private readonly program: ExtractorProgram;
   private readonly limits: DocumentLimits;
   private readonly processLimits: ProcessLimits;
-  private readonly slots: ExtractionSlots;
+  private readonly slots: AccountSlots;
 
   constructor({ program, limits, process: processLimits, slots }: DocumentExtractorOptions = {}) {
     this.program = program ?? extractorProgram();
     this.limits = { ...defaultLimits, ...limits };
     this.processLimits = { ...defaultProcessLimits, ...processLimits };
-    this.slots = new ExtractionSlots({ ...defaultSlots, ...slots });
+    this.slots = new AccountSlots({ ...defaultSlots, ...slots });
   }
 
   /**
-   * Rejects with `INVALID_REQUEST` naming the field and what is wrong with the file, as `ExtractionSlots.run` does if
+   * Rejects with `INVALID_REQUEST` naming the field and what is wrong with the file, as `AccountSlots.run` does if
    * too many files are read, with `SERVICE_UNAVAILABLE` if the machine cannot run the extractor, or with the signal's
    * reason.
    */

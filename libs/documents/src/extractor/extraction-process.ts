@@ -15,14 +15,14 @@ const maxPageBytes = 8 * mebibyte;
 const bytesPerCharacter = 3;
 /** Stacks of threads and reserved heaps, which count before they are used. */
 const reservedBytes = 512 * mebibyte;
-/** The program and a thread that collects its garbage. */
-const processors = 2;
 const openFiles = 256;
 /** How V8 ends a process whose heap is full, and the kernel one whose stack is. */
 const crashSignals: readonly string[] = ['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'];
 
 export interface ProcessLimits {
   timeoutMs: number;
+  /** Processor time of all threads, where the machine limits it. */
+  maxCpuSeconds: number;
   /** Memory of JavaScript objects. */
   maxHeapBytes: number;
   /** All memory of the process; watched on Linux. */
@@ -55,7 +55,7 @@ export class ExtractionProcess {
     const command = { program: process.execPath, args: [heap, ...nodeArguments, modulePath] };
     const { program, args } = sandbox.command(command, {
       memoryBytes: limits.maxResidentBytes + reservedBytes,
-      cpuSeconds: Math.ceil(limits.timeoutMs / 1_000) * processors,
+      cpuSeconds: limits.maxCpuSeconds,
       fileBytes: 0,
       openFiles,
     });
@@ -71,7 +71,7 @@ export class ExtractionProcess {
    */
   async extract(head: OrderHead, bytes: Buffer, signal?: AbortSignal): Promise<Extraction> {
     const onAbort = (): void => this.kill(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
-    const timeout = setTimeout(() => this.kill(new DocumentFault('takes too long to read')), this.limits.timeoutMs);
+    const timeout = setTimeout(() => this.kill(tooMuchTime()), this.limits.timeoutMs);
     const watch = setInterval(() => void this.checkMemory(), watchMs);
     signal?.addEventListener('abort', onAbort, { once: true });
     if (signal?.aborted) onAbort();
@@ -129,8 +129,9 @@ export class ExtractionProcess {
       if ('fault' in head) throw new DocumentFault(head.fault);
       return { ...head, text: body.toString('utf8') };
     }
-    const isCrash = signal !== null && crashSignals.includes(signal);
-    if (isCrash && output.length >= startMarkBytes) throw tooMuchMemory();
+    const hasBegun = output.length >= startMarkBytes;
+    if (signal === 'SIGXCPU' && hasBegun) throw tooMuchTime();
+    if (signal !== null && crashSignals.includes(signal) && hasBegun) throw tooMuchMemory();
     throw new ExtractorLost('the extractor was lost', { cause: this.failure });
   }
 
@@ -142,6 +143,10 @@ export class ExtractionProcess {
     this.killedFor ??= reason;
     this.child.kill('SIGKILL');
   }
+}
+
+function tooMuchTime(): DocumentFault {
+  return new DocumentFault('takes too long to read');
 }
 
 function tooMuchMemory(): DocumentFault {

@@ -30,6 +30,16 @@ describe('a page', () => {
     expect(based.links[0]?.url).toBe('https://base.org/x/a');
   });
 
+  it('has no frames, and no links that run scripts', async () => {
+    const frames =
+      '<iframe src="file:///etc/passwd"></iframe><object data="x"></object><embed src="https://a.example/y">';
+    const links =
+      '<a href="javascript:alert(1)">one</a> <a href=" java&#10;script:x">two</a> <a href="/good">three</a>';
+    const { markdown } = await read(page(`<p>${text}</p>${frames}<p>${links} ${text}</p>`));
+    expect(markdown).not.toMatch(/iframe|object|embed|passwd|script/i);
+    expect(markdown).toContain('one two [three](https://example.org/good)');
+  });
+
   it('is cut off at the maximum length', async () => {
     expect(await read(page(`<p>${text}</p>`), '', 20)).toMatchObject({
       markdown: 'These words are the ',
@@ -49,6 +59,8 @@ describe('a page', () => {
     ['', /is empty/],
     ['<html></html>', /holds no text/],
     ['<div>'.repeat(100_000), /nested too deeply/],
+    // Links that are not closed nest in the DOM only.
+    [page('<a href=x>a'.repeat(1_000)), /nested too deeply/],
     [Buffer.from([0, 1, 2, 3, 0xff, 0xfe]), /is not text/],
   ])('is refused when it is none: %#', async (html, message) => {
     const error: unknown = await read(html).catch((reason: unknown) => reason);

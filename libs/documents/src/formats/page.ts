@@ -5,6 +5,7 @@ import { DocumentFault } from '../document-fault.js';
 import type { ExtractedPage, PageHints, PageMetadata } from '../page.js';
 import { encodingOfText } from './plain-text.js';
 import { readLinks } from './page-links.js';
+import { checkDepth, removeActiveContent } from './page-tree.js';
 
 const maxTitle = 500;
 const maxMember = 1_000;
@@ -24,9 +25,11 @@ export async function extractPage(
   // Deep nesting takes the DOM a time that grows with its square.
   readXml(bytes, {}, { html: true });
   const { document } = parseHTML(decodePage(bytes, charset));
+  checkDepth(document);
   const base = baseOf(document.querySelector('base')?.getAttribute('href') ?? '', url);
   // Read first: what follows removes what it does not take for content.
   const links = readLinks(document.querySelectorAll('a[href]'), base);
+  removeActiveContent(document, base);
   const page = await Defuddle(document as unknown as Parameters<typeof Defuddle>[0], base, {
     markdown: true,
     useAsync: false,
@@ -49,7 +52,7 @@ function decodePage(bytes: Buffer, charset: string): string {
   const guess = encodingOfText(bytes);
   if (guess === null && charset === '') throw new DocumentFault('is not text');
   const head = bytes.subarray(0, headBytes).toString('latin1');
-  const named = /<meta[^>]{0,200}charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(head)?.[1] ?? '';
+  const named = /<meta[^>]{0,200}charset\s*=\s*(?:["']\s*)?([\w.:-]{1,40})/i.exec(head)?.[1] ?? '';
   const hasMark = guess !== null && /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(head);
   const wanted = hasMark ? guess : (known(charset) ?? known(named) ?? guess ?? 'utf-8');
   return new TextDecoder(wanted).decode(bytes);

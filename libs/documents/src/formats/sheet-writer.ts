@@ -56,7 +56,8 @@ const builtInDates = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 27, 30, 36, 45
 /** Whether a number format shows dates or times. Built-in formats have no code. */
 export function isDateFormat(id: number, code: string | undefined): boolean {
   if (code === undefined) return builtInDates.has(id);
-  const plain = code.replaceAll(/"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/g, '');
+  // A quotation or a bracket that is not closed lasts to the end.
+  const plain = code.replaceAll(/"[^"]*"?|\\.|_.|\*.|\[[^\]]*\]?/g, '');
   return /[dmyhs]/i.test(plain) && !/^general$/i.test(plain.trim());
 }
 

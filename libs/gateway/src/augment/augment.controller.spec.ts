@@ -77,6 +77,13 @@ describe('augment', () => {
     expect([work, search].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
   });
 
+  it('reads pages in the name of the account', async () => {
+    const read = vi.fn(fault('refused'));
+    const { controller } = controllerOf({ pages: { read } });
+    await expect(controller.scrape({ url: 'https://example.org/' }, reply)).rejects.toThrow();
+    expect(read).toHaveBeenCalledWith('https://example.org/', expect.objectContaining({ owner: 'account' }));
+  });
+
   it.each([
     ['refused', { code: 'INVALID_REQUEST', param: 'url', message: 'It is refused.' }],
     ['unavailable', { code: 'SERVICE_UNAVAILABLE', param: null }],

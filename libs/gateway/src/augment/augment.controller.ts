@@ -65,9 +65,10 @@ export class AugmentController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http): Promise<AugmentScrapeResponse> => {
+      const owner = callerOf(http.request).accountId;
       const prices = { page: Number(this.config.augmentPriceUsd) };
       const page = await this.requests.run(http, { id: 'augment-scrape', prices }, async (signal) => ({
-        result: await this.pages.read(url, signal).catch(explained),
+        result: await this.pages.read(url, { owner, signal }).catch(explained),
         answeredBy: 'page',
       }));
       const { title, markdown: content, links, metadata } = page;

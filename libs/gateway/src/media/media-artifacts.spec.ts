@@ -27,18 +27,21 @@ function setUp(failure?: Error) {
     }),
     delete: async (id: string) => void stored.delete(id),
   };
-  const open = async () => {
+  const owners: string[] = [];
+  const open = async ({ owner }: { owner: string }) => {
+    owners.push(owner);
     if (failure) throw failure;
     return { body: Readable.from([Buffer.from('from afar')]) };
   };
   const media = new MediaArtifacts(artifacts as never, { open } as never, {} as never);
   const raw = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
-  const http = new HttpExchange({ raw } as unknown as FastifyReply);
+  const http = new HttpExchange({ raw, request: { caller: { accountId: 'account' } } } as unknown as FastifyReply);
   return {
     reader: media.inputsOf(http, 'model', 1_000),
     http,
     stored,
     models,
+    owners,
     disconnect: () => void raw.emit('close'),
   };
 }
@@ -47,8 +50,9 @@ const from = { param: 'url', maxBytes: 100, timeoutMs: 1_000 };
 
 describe('the inputs of a request', () => {
   it('are stored from URLs and data URLs, and deleted when the request ends', async () => {
-    const { reader, http, stored } = setUp();
+    const { reader, http, stored, owners } = setUp();
     const fetched = await reader.file('https://example.org/a', from);
+    expect(owners).toEqual(['account']);
     expect((await reader.head(fetched, 4)).toString()).toBe('from');
     const inline = await reader.file('data:text/plain;base64,aGVyZQ==', from);
     expect(stored.get(inline.id)?.toString()).toBe('here');

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { Egress } from '#egress';
 import { decodeInline, type ImageHeader, type ImageLimits, isDataUrl, MediaTools, readImageHeader } from '#media';
-import { UploadedFile } from '#platform/http';
+import { callerOf, UploadedFile } from '#platform/http';
 import { type ArtifactContent, type ArtifactRecord, ArtifactStore, discard } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
@@ -50,7 +50,8 @@ export class MediaArtifacts {
   inputsOf(http: HttpExchange, modelId: string, lifetimeMs: number): MediaInputReader {
     const { egress, tools } = this;
     const artifacts = this.artifacts.ofModel(modelId);
-    const reader = new MediaInputReader({ artifacts, egress, tools }, http.disconnected, lifetimeMs);
+    const owner = callerOf(http.request).accountId;
+    const reader = new MediaInputReader({ artifacts, egress, tools, owner }, http.disconnected, lifetimeMs);
     http.onEnd(() => reader.release());
     return reader;
   }
@@ -68,7 +69,13 @@ export class MediaInputReader {
   private readonly stored: string[] = [];
 
   constructor(
-    private readonly parts: { artifacts: ArtifactStore; egress: Pick<Egress, 'open' | 'read'>; tools: MediaTools },
+    private readonly parts: {
+      artifacts: ArtifactStore;
+      egress: Pick<Egress, 'open' | 'read'>;
+      tools: MediaTools;
+      /** The account of the request. */
+      owner: string;
+    },
     readonly disconnected: AbortSignal,
     private readonly lifetimeMs: number,
   ) {}
@@ -88,7 +95,8 @@ export class MediaInputReader {
   ): Promise<StoredImage> {
     return await this.unlessDisconnected(async () => {
       const bytes = await this.bytesOf(source, from);
-      const header = await readImageHeader(bytes, { ...limits, param: from.param, maxBytes: from.maxBytes });
+      const { owner } = this.parts;
+      const header = await readImageHeader(bytes, { ...limits, owner, param: from.param, maxBytes: from.maxBytes });
       const { id: artifactId, sha256 } = await this.store(bytes, from);
       return { artifactId, sha256, header };
     });
@@ -102,6 +110,7 @@ export class MediaInputReader {
       if (dataUrls && isDataUrl(url)) return await this.store(decodeInline(url, limits).bytes, limits);
       const { body } = await this.parts.egress.open({
         url,
+        owner: this.parts.owner,
         ...limits,
         timeoutMs,
         contentTypes,
@@ -169,7 +178,9 @@ export class MediaInputReader {
       return decodeInline(source, { maxBytes, param, mayBeEmpty: base64 }).bytes;
     }
     if (!urls) throw new PlatformError('INVALID_REQUEST', `${param} must be a file, base64 or a data URL.`, param);
-    return (await this.parts.egress.read({ url: source, maxBytes, param, timeoutMs, signal: this.disconnected })).bytes;
+    const { egress, owner } = this.parts;
+    const signal = this.disconnected;
+    return (await egress.read({ url: source, owner, maxBytes, param, timeoutMs, signal })).bytes;
   }
 
   /** Reports any failure of work that a disconnection aborted as a disconnection. */

@@ -15,8 +15,8 @@ const maxRepetition = 100_000;
 const startName = 'root';
 const nameAt = /[A-Za-z_][A-Za-z0-9_-]*/y;
 const blankAt = /(?:\s|#[^\n]*)*/y;
-const definitionAt = /(?:\s|#[^\n]*)*::=/y;
-const boundsAt = /\{\s*(\d{1,9})\s*(,\s*(\d{1,9})?\s*)?\}/y;
+const definitionAt = /(?:\s|#[^\n]*\n)*::=/y;
+const boundsAt = /\{\s*(\d{1,9})\s*(,\s*(?:(\d{1,9})\s*)?)?\}/y;
 const escapes: Readonly<Record<string, number>> = {
   n: 10,
   r: 13,

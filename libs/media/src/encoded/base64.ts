@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { trimEndOf } from '#platform/text';
 
 export interface EncodedLimits {
   /** Bytes after decoding; more fail with `PAYLOAD_TOO_LARGE`. */
@@ -29,7 +30,7 @@ export function decodeBase64(text: string, { maxBytes, param, mayBeEmpty = false
   if (text.length > (maxBytes * 4) / 3 + 4 + maxBytes / 8 + 1024) throw tooLarge(maxBytes, param);
   const compact = lineBreaks.test(text) ? text.replace(lineBreaks, '') : text;
   if (!alphabet.test(compact)) throw invalid('is not valid base64', param);
-  const digits = compact.replace(/=+$/, '').length;
+  const digits = trimEndOf(compact, '=').length;
   if (digits % 4 === 1) throw invalid('is not valid base64: it was cut off', param);
   const bytes = Math.floor((digits * 3) / 4);
   if (bytes > maxBytes) throw tooLarge(maxBytes, param);

@@ -7,6 +7,8 @@ export interface ImageLimits {
   maxPixels?: number;
   /** Shortest allowed side, in pixels. */
   minSide?: number;
+  /** The account whose image it is, where requests of several share the decoders. */
+  owner?: string;
   /** Field to name in errors. */
   param?: string;
 }

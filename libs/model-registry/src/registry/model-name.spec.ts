@@ -20,6 +20,18 @@ describe('parseModelName', () => {
     expect(parseModelName(text)).toEqual({ name, suffix });
   });
 
+  it('finds what the longest tail of pairs is', () => {
+    const pattern = /^([^]+?):([A-Za-z_]\w*=[^&]*(?:&[A-Za-z_]\w*=[^&]*)*)$/;
+    const texts = fc.array(fc.constantFrom('a', '_', '1', ':', '&', '=', '\n', 'b='), { maxLength: 14 });
+    fc.assert(
+      fc.property(texts, (parts) => {
+        const [, name = parts.join('')] = pattern.exec(parts.join('')) ?? [];
+        expect(parseModelName(parts.join('')).name).toBe(name);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it('leaves any name without an equals sign whole', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {

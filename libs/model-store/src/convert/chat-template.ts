@@ -1,4 +1,5 @@
 import { Template } from '@huggingface/jinja';
+import { trimEndOf } from '#platform/text';
 import { invalidFile, quoted } from './invalid-file.js';
 import { type ModelFiles, readJsonObject } from './safetensors/model-files.js';
 
@@ -20,7 +21,7 @@ export function checkChatTemplate(fileName: string, value: unknown): void {
 /** The parser runs over the end of a template that is cut short. */
 function templateFault(error: unknown): string {
   if (!(error instanceof Error) || error instanceof TypeError) return 'it ends in the middle of a statement';
-  return quoted(error.message.replace(/\.+$/, ''));
+  return quoted(trimEndOf(error.message, '.'));
 }
 
 function usedTemplate(list: unknown[]): unknown {

@@ -1,3 +1,4 @@
+import { trimOf } from '#platform/text';
 import { scopeOfModel } from '../artifact.js';
 
 /** A policy of S3, as AWS and MinIO read it. */
@@ -20,6 +21,6 @@ export function workerStoragePolicy(storageUrl: string | undefined, modelIds: re
 /** The bucket of an `s3:` URL and the prefix of its keys, which is empty or ends in `/`. */
 export function placeInBucket(storageUrl: string): { bucket: string; prefix: string } {
   const { hostname: bucket, pathname } = new URL(storageUrl);
-  const prefix = pathname.replaceAll(/^\/+|\/+$/g, '');
+  const prefix = trimOf(pathname, '/');
   return { bucket, prefix: prefix === '' ? '' : `${decodeURIComponent(prefix)}/` };
 }

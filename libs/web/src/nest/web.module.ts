@@ -15,8 +15,10 @@ import { SearchCache } from '../search/search-cache.js';
 import { SearchCacheRepository } from '../search/search-cache.repository.js';
 import { WebSearch } from '../search/web-search.js';
 
-/** Pages wait for each other, whoever asks for them; each takes about a second. */
-const pageSlots = { slotsPerOwner: 2, maxWaiting: 64, maxWaitingPerOwner: 64, maxWaitMs: 20_000 };
+/** Pages take about a second each. An account has both extractors only while no other waits. */
+const pageSlots = { slotsPerOwner: 2, maxWaiting: 64, maxWaitingPerOwner: 16, maxWaitMs: 20_000 };
+/** Far more than large pages of real sites take. */
+const pageLimits = { maxCpuSeconds: 8 };
 
 /** Search of the web, and its pages. */
 @Module({
@@ -30,7 +32,7 @@ const pageSlots = { slotsPerOwner: 2, maxWaiting: 64, maxWaitingPerOwner: 64, ma
 export class WebModule {}
 
 function readerOf({ pageRobots }: ApiConfig, egress: Egress): PageReader {
-  const extractor = new DocumentExtractor({ slots: pageSlots });
+  const extractor = new DocumentExtractor({ slots: pageSlots, process: pageLimits });
   return new HttpPageReader({ egress, extractor, robots: pageRobots ? new Robots(egress) : null });
 }
 

@@ -84,7 +84,8 @@ describe('a page', () => {
     server.close();
   });
 
-  const read = (path: string): Promise<WebPage> => reader.read(`${base}${path}`, new AbortController().signal);
+  const read = (path: string): Promise<WebPage> =>
+    reader.read(`${base}${path}`, { owner: 'account', signal: new AbortController().signal });
 
   it('comes with title, content, links and metadata, after redirects', async () => {
     const page = await read('/moved');
@@ -130,13 +131,15 @@ describe('a page', () => {
   it.each(['ftp://example.org/', 'not a url', 'http://localhost.:1/', 'http://[::1]:1/', 'http://0x0a000001/'])(
     'is refused at %s',
     async (url) => {
-      await expect(reader.read(url, new AbortController().signal)).rejects.toMatchObject({ reason: 'refused' });
+      await expect(reader.read(url, { owner: 'account', signal: new AbortController().signal })).rejects.toMatchObject({
+        reason: 'refused',
+      });
     },
   );
 
   it('ends with its caller', async () => {
     const caller = new AbortController();
-    const reading = reader.read(`${base}/silent`, caller.signal);
+    const reading = reader.read(`${base}/silent`, { owner: 'account', signal: caller.signal });
     setImmediate(() => caller.abort(new Error('the caller left')));
     await expect(reading).rejects.toThrow('the caller left');
   });

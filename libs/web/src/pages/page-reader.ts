@@ -11,8 +11,14 @@ export interface WebPage {
   metadata: PageMetadata;
 }
 
+export interface PageRequest {
+  /** The account that asks. */
+  owner: string;
+  signal: AbortSignal;
+}
+
 /** Fetches pages and turns them into Markdown. */
 export abstract class PageReader {
   /** Rejects with `WebFault`, or with the signal's reason. */
-  abstract read(url: string, signal: AbortSignal): Promise<WebPage>;
+  abstract read(url: string, request: PageRequest): Promise<WebPage>;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '#test/processor-time';
 import { RobotsRules } from './robots-rules.js';
 
 const allows = (text: string, path: string): boolean =>
@@ -33,6 +34,33 @@ describe('robots.txt', () => {
     ['/*?session=', '/x?session=1', false],
   ])('compares %s with %s', (rule, path, allowed) => {
     expect(allows(`User-agent: *\nDisallow: ${rule}`, path)).toBe(allowed);
+  });
+
+  it('reads values behind blanks and before comments, and no line without a colon', () => {
+    const text = ' USER-AGENT :\t* # all\n  disallow  :  /a b  # comment: x\nDisallow #: /c\nDisallow: /d#e\n: /f';
+    const paths = ['/a%20b', '/c', '/d', '/f'];
+    expect(paths.map((path) => allows(text, path))).toEqual([true, true, false, true]);
+    expect(allows('User-agent: *\nDisallow: /a:b', '/a:b')).toBe(false);
+  });
+
+  it.each([' ', '\t', ': ', 'a:', '#', '-', '\u00a0'])('reads lines of %j and a line separator quickly', (unit) => {
+    const line = `${unit.repeat(2_000 / unit.length)}#\u2028${unit.repeat(20)}`;
+    // One such line of blanks took several seconds.
+    expect(processorMs(() => allows(`${`a:${line}\n`.repeat(128)}${`${line}\n`.repeat(128)}`, '/a'))).toBeLessThan(
+      1_500,
+    );
+  });
+
+  it('compares long rules and addresses that almost match quickly', () => {
+    const rules = ['a', 'ab'].flatMap((unit) =>
+      Array.from({ length: 120 }, () => `Disallow: /*${unit.repeat(2_000 / unit.length)}c`),
+    );
+    const text = ['User-agent: *', ...rules].join('\n');
+    expect(processorMs(() => allows(text, `/${'a'.repeat(8_000)}`))).toBeLessThan(1_500);
+    const backwards = ['User-agent: *', ...Array.from({ length: 240 }, () => `Disallow: /*c${'a'.repeat(2_000)}`)].join(
+      '\n',
+    );
+    expect(processorMs(() => allows(backwards, `/${'a'.repeat(8_000)}`))).toBeLessThan(1_500);
   });
 
   it('compares hostile patterns quickly', () => {

@@ -4,6 +4,9 @@ interface Rule {
 }
 
 const maxRules = 2_000;
+const maxLineLength = 2_048;
+/** Memory of a rule besides its characters, roughly. */
+const ruleBytes = 64;
 
 /** Rules of a robots.txt for one agent (RFC 9309). */
 export class RobotsRules {
@@ -15,8 +18,7 @@ export class RobotsRules {
     let current: Rule[][] = [];
     let isNaming = false;
     for (const line of text.split(/\r\n|\r|\n/).slice(0, maxRules * 2)) {
-      const match = /^\s*([a-z-]+)\s*:\s*([^#]*?)\s*(?:#.*)?$/i.exec(line.slice(0, 2_048));
-      const [name, value] = [match?.[1]?.toLowerCase(), match?.[2] ?? ''];
+      const [name, value] = memberIn(line.slice(0, maxLineLength));
       if (name === 'user-agent') {
         if (!isNaming) current = [];
         const group = groups.get(value.toLowerCase()) ?? [];
@@ -28,7 +30,14 @@ export class RobotsRules {
         if (value !== '') for (const group of current) group.push({ path: value, isAllowed: name === 'allow' });
       }
     }
-    return new RobotsRules((groups.get(agent) ?? groups.get('*') ?? []).slice(0, maxRules));
+    const rules = (groups.get(agent) ?? groups.get('*') ?? []).slice(0, maxRules);
+    // A part of a text keeps the whole text in memory; a copy does not.
+    return new RobotsRules(rules.map(({ path, isAllowed }) => ({ path: Buffer.from(path).toString(), isAllowed })));
+  }
+
+  /** Memory of the rules, roughly. */
+  get bytes(): number {
+    return this.rules.reduce((sum, { path }) => sum + 2 * path.length + ruleBytes, 0);
   }
 
   /** The longest matching rule decides; of two equal ones, the permission. */
@@ -41,6 +50,13 @@ export class RobotsRules {
     }
     return best.isAllowed;
   }
+}
+
+/** The name of a line in lower case, and its value without a comment. */
+function memberIn(line: string): [name: string, value: string] {
+  const [written = ''] = line.split('#', 1);
+  const colon = written.indexOf(':');
+  return colon < 0 ? ['', ''] : [written.slice(0, colon).trim().toLowerCase(), written.slice(colon + 1).trim()];
 }
 
 /** `*` stands for anything, a final `$` for the end. Compares part by part, without backtracking. */

@@ -25,7 +25,16 @@ export async function askProvider(
   signal: AbortSignal,
 ): Promise<unknown> {
   const contentTypes = ['application/json'];
-  const remote = { ...request, maxBytes, timeoutMs, contentTypes, maxRedirects: 0, param: 'It', signal };
+  const remote = {
+    ...request,
+    owner: 'search provider',
+    maxBytes,
+    timeoutMs,
+    contentTypes,
+    maxRedirects: 0,
+    param: 'It',
+    signal,
+  };
   let text: string;
   try {
     text = (await egress.read(remote)).bytes.toString('utf8');

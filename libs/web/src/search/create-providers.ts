@@ -1,4 +1,4 @@
-import { Egress } from '#egress';
+import { Egress, systemResolver } from '#egress';
 import type { SearchProviderName, SearchSettings } from '#platform/config';
 import type { ProviderConnection } from './ask-provider.js';
 import { BraveProvider } from './brave.provider.js';
@@ -18,7 +18,8 @@ const creators: Record<SearchProviderName, Create> = {
 
 /** Returns the configured providers in their order. Only a server of the operator may have a private address. */
 export function createProviders({ providers, timeoutMs }: SearchSettings): SearchProvider[] {
-  const own = { egress: new Egress({ allowedNetworks: ['0.0.0.0/0', '::/0'] }), timeoutMs };
+  // Its name may need the search domains of a cluster.
+  const own = { egress: new Egress({ allowedNetworks: ['0.0.0.0/0', '::/0'], resolver: systemResolver }), timeoutMs };
   const connections = { own, public: { egress: new Egress(), timeoutMs } };
   return providers.map(({ name, secret }) => creators[name](connections, secret));
 }

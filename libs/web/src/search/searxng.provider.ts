@@ -1,3 +1,4 @@
+import { trimEndOf } from '#platform/text';
 import { askProvider, type ProviderConnection, resultsIn } from './ask-provider.js';
 import { readResults } from './read-results.js';
 import { ProviderFault, type SearchProvider } from './search-provider.js';
@@ -33,7 +34,7 @@ export class SearxngProvider implements SearchProvider {
   }
 
   private urlOf({ freshness, safeSearch = true, language, ...asked }: SearchQuery): string {
-    const url = new URL(`${this.baseUrl.replace(/\/+$/, '')}/search`);
+    const url = new URL(`${trimEndOf(this.baseUrl, '/')}/search`);
     url.search = new URLSearchParams({
       q: withSiteOperators(asked),
       format: 'json',

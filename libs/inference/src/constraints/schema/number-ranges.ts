@@ -1,3 +1,4 @@
+import { trimEndOf } from '#platform/text';
 import type { JsonGrammar } from '../json-grammar.js';
 import { maxIntegerDigits } from '../json-grammar.js';
 import type { Regex } from '../regex.js';
@@ -180,7 +181,7 @@ export class NumberRanges {
 function decimalOf(value: number): Decimal {
   const text = withoutExponent(Math.abs(value));
   const [integer = '0', fraction = ''] = text.split('.');
-  return { isNegative: value < 0, integer, fraction: fraction.replace(/0+$/, '') };
+  return { isNegative: value < 0, integer, fraction: trimEndOf(fraction, '0') };
 }
 
 /** The shortest decimal of a number, with its exponent written out. */

@@ -71,23 +71,20 @@ function romanNumber(numeral: string): number {
 
 const numeral = '(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})';
 
+const countedNoun = new RegExp(
+  `\\b(Chapter|Part|Act|Scene|Volume|Book|War|Phase|Type|Section|Article|Super Bowl)\\s+(${numeral})\\b`,
+  'gu',
+);
+const ruler = new RegExp(
+  `\\b(Henry|Louis|Elizabeth|George|Edward|Charles|James|William|Richard|Pius|John Paul|Philip)\\s+(${numeral})\\b`,
+  'gu',
+);
+
 /** Speaks Roman numerals where they are unambiguous: after counted nouns and after names of rulers. */
 export function sayRomanNumerals(text: string): string {
   return text
-    .replaceAll(
-      new RegExp(
-        `\\b(Chapter|Part|Act|Scene|Volume|Book|War|Phase|Type|Section|Article|Super Bowl)\\s+(${numeral})\\b`,
-        'gu',
-      ),
-      (_found, what: string, roman: string) => `${what} ${romanNumber(roman)}`,
-    )
-    .replaceAll(
-      new RegExp(
-        `\\b(Henry|Louis|Elizabeth|George|Edward|Charles|James|William|Richard|Pius|John Paul|Philip)\\s+(${numeral})\\b`,
-        'gu',
-      ),
-      (_found, name: string, roman: string) => `${name} the ${romanNumber(roman)}th`,
-    );
+    .replaceAll(countedNoun, (_found, what: string, roman: string) => `${what} ${romanNumber(roman)}`)
+    .replaceAll(ruler, (_found, name: string, roman: string) => `${name} the ${romanNumber(roman)}th`);
 }
 
 /** Splits joined words: `GitHub2` → `Git Hub 2`. Only where the case changes inside a word; names in capitals stay. */

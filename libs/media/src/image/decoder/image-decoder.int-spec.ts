@@ -106,6 +106,19 @@ describe.runIf(process.platform === 'linux')('ImageDecoder', () => {
     expect(decoder.processIds).toHaveLength(2);
   });
 
+  it('takes the images of accounts in turns', async () => {
+    open();
+    const ended: string[] = [];
+    const decode = async (owner: string, name: string): Promise<void> => {
+      await decoder.decode(await image(7), { ...size, channels: 3, owner });
+      ended.push(name);
+    };
+    const many = Array.from({ length: 4 }, (_, index) => decode('a', `a${index}`));
+    await Promise.all([...many, decode('b', 'b0')]);
+    // One image of the first account is being decoded, and at most one more is taken before that of the other.
+    expect(ended.indexOf('b0')).toBeLessThanOrEqual(2);
+  });
+
   it('confines the process', async (context) => {
     open();
     await colourOf(1);

@@ -1,4 +1,5 @@
 import { Sandbox } from '#platform/sandbox';
+import { AccountSlots } from '#platform/turns';
 import { type DecoderLimits, defaultDecoderLimits } from './decoder-limits.js';
 import { DecodeFault, DecoderLost, DecoderProcess } from './decoder-process.js';
 import { type DecoderProgram, decoderProgram } from './decoder-program.js';
@@ -20,12 +21,17 @@ export interface ImageDecoderOptions {
 export interface DecodeRequest extends DecodeOrder {
   storedWidth: number;
   storedHeight: number;
+  /** The account whose image it is, in processes that serve several. Accounts take turns. */
+  owner?: string;
 }
 
 export interface DecodedImage extends ImageFacts {
   /** Empty if only the header was wanted. */
   data: Buffer;
 }
+
+/** An image waits until its request ends, as long as a timer can. */
+const maxWaitMs = 2 ** 31 - 1;
 
 /** A process that is lost for reasons of the machine is replaced so often for one image. */
 const attempts = 2;
@@ -47,19 +53,24 @@ export class ImageDecoder {
 
   private readonly program: DecoderProgram;
   private readonly limits: DecoderLimits;
-  private readonly processes: number;
+  private readonly slots: AccountSlots;
   private readonly idleMs: number;
   private readonly sandbox: Sandbox | null;
   private readonly working = new Set<DecoderProcess>();
   /** Those that wait for an image, by the timers that end them; the last one is used first. */
   private readonly idle = new Map<DecoderProcess, NodeJS.Timeout>();
-  private readonly waiting: (() => void)[] = [];
-  private taken = 0;
 
   constructor({ program, limits, processes = 2, idleMs = 30_000, sandbox }: ImageDecoderOptions = {}) {
     this.program = program ?? decoderProgram();
     this.limits = { ...defaultDecoderLimits, ...limits };
-    this.processes = processes;
+    this.slots = new AccountSlots({
+      slots: processes,
+      slotsPerOwner: processes,
+      maxWaiting: Number.POSITIVE_INFINITY,
+      maxWaitingPerOwner: Number.POSITIVE_INFINITY,
+      maxWaitMs,
+      work: 'images are being read',
+    });
     this.idleMs = idleMs;
     this.sandbox = sandbox ?? null;
   }
@@ -75,7 +86,8 @@ export class ImageDecoder {
   async decode(file: Buffer, request: DecodeRequest): Promise<DecodedImage> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return checked(await this.run(file, request), request);
+        const decoded = await this.slots.run(request.owner ?? '', () => this.run(file, request));
+        return checked(decoded, request);
       } catch (error) {
         if (!(error instanceof DecoderLost) || attempt === attempts) throw error;
       }
@@ -88,32 +100,15 @@ export class ImageDecoder {
   }
 
   private async run(file: Buffer, { channels, maxPixels, storedWidth, storedHeight }: DecodeRequest): Promise<Decoded> {
-    await this.enter();
+    const decoder =
+      this.reuse() ?? new DecoderProcess(this.program, this.limits, this.sandbox ?? (await Sandbox.find()));
+    this.working.add(decoder);
     try {
-      const decoder =
-        this.reuse() ?? new DecoderProcess(this.program, this.limits, this.sandbox ?? (await Sandbox.find()));
-      this.working.add(decoder);
-      try {
-        return await decoder.run({ channels, maxPixels }, file, storedWidth * storedHeight * (channels ?? 0));
-      } finally {
-        this.working.delete(decoder);
-        this.keep(decoder);
-      }
+      return await decoder.run({ channels, maxPixels }, file, storedWidth * storedHeight * (channels ?? 0));
     } finally {
-      this.leave();
+      this.working.delete(decoder);
+      this.keep(decoder);
     }
-  }
-
-  private async enter(): Promise<void> {
-    if (this.taken < this.processes) this.taken += 1;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
-
-  /** Hands the place over to the next image, if one waits. */
-  private leave(): void {
-    const next = this.waiting.shift();
-    if (next === undefined) this.taken -= 1;
-    else next();
   }
 
   private reuse(): DecoderProcess | null {

@@ -11,10 +11,10 @@ export async function readDecoded(
   channels: 1 | 3 | 4 | null,
   limits: ImageLimits,
 ): Promise<ImageHeader & { data: Buffer }> {
-  const { param = null, maxPixels = defaultMaxPixels } = limits;
+  const { param = null, maxPixels = defaultMaxPixels, owner } = limits;
   try {
     const { format, width: storedWidth, height: storedHeight } = checkSketch(bytes, limits);
-    const request = { channels, maxPixels, storedWidth, storedHeight };
+    const request = { channels, maxPixels, storedWidth, storedHeight, owner };
     const { width, height, hasAlpha, data } = await ImageDecoder.shared.decode(bytes, request);
     return { format, width, height, hasAlpha, data };
   } catch (error) {

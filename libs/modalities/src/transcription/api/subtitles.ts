@@ -25,7 +25,9 @@ function clock(seconds: number, separator: ',' | '.'): string {
 /** A blank line would end the cue, and an arrow would start another. */
 function lineOf({ text }: Cue): string {
   return text
-    .trim()
-    .replaceAll(/\s*\n\s*/g, ' ')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
     .replaceAll('-->', '->');
 }

@@ -39,10 +39,12 @@ export class FilePartReader implements PartReader {
     const { contextLength } = chatModel(opened.resolved, { systemPrompt: null });
     const { disconnected, request } = opened.http;
     const field = `${param}.file.file_data`;
-    const file = await this.load((part as ChatFilePart).file, field, disconnected);
+    const owner = callerOf(request).accountId;
+    const source = { owner, param: field, signal: disconnected };
+    const file = await this.load((part as ChatFilePart).file, source);
     const { text, isTruncated } = await this.documents.extract({
       ...file,
-      owner: callerOf(request).accountId,
+      owner,
       param: field,
       maxCharacters: maxPromptBytes(contextLength),
       signal: disconnected,
@@ -53,13 +55,13 @@ export class FilePartReader implements PartReader {
 
   private async load(
     { file_data: data, filename = '' }: ChatFile,
-    param: string,
-    signal: AbortSignal,
+    { owner, param, signal }: { owner: string; param: string; signal: AbortSignal },
   ): Promise<LoadedFile> {
     const limits = { maxBytes: maxFileBytes, param };
     if (isDataUrl(data) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(data)) return { ...decodeInline(data, limits), filename };
     const { url, bytes, contentType } = await this.egress.read({
       url: data,
+      owner,
       ...limits,
       timeoutMs: fetchTimeoutMs,
       signal,

@@ -39,11 +39,13 @@ function planOf({ request = search, maxBytes = 4_000, maxMs = 1_000, sources = [
   const lookup = {
     maxSearchNano: 10_000_000,
     search: found ?? (() => Promise.resolve({ sources, priceNano: 5_000_000 })),
-    read: (url: string) =>
-      Promise.resolve(url.endsWith('/bad') ? { problem: `The page ${url} failed.` } : { source: page(url) }),
+    read: (url: string, { owner }: { owner: string }) =>
+      Promise.resolve(
+        owner !== 'a' || url.endsWith('/bad') ? { problem: `The page ${url} failed.` } : { source: page(url) },
+      ),
   };
   const decide = () => Promise.resolve(null);
-  const score = (passages: readonly string[]) => Promise.resolve(scoreByWords('high water', passages));
+  const score = (passages: readonly string[]) => scoreByWords('high water', passages);
   const plan = new ChatWebPlan(lookup, { request, accountId: 'a', decide, score, cites: true, maxBytes, maxMs });
   const complete = (signal = new AbortController().signal): Promise<ChatJobPayload> =>
     plan

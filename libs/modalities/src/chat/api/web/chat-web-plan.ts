@@ -137,7 +137,8 @@ export class ChatWebPlan {
     signal: AbortSignal,
   ): Promise<WebFindings> {
     await begun(urls.map((url) => ({ url })));
-    const results = await Promise.all(urls.map((url) => this.lookup.read(url, signal)));
+    const { accountId: owner } = this.options;
+    const results = await Promise.all(urls.map((url) => this.lookup.read(url, { owner, signal })));
     const sources = results.flatMap((result) => ('source' in result ? [result.source] : []));
     const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []));
     const calls = results.map((result, index) => ({

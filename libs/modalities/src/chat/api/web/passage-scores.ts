@@ -36,7 +36,7 @@ export class PassageScores {
 
   /** Never rejects, and returns soon after `signal` aborts. */
   async of(question: string, passages: readonly string[], { opened, signal }: ScoreOptions): Promise<number[]> {
-    const byWords = scoreByWords(question, passages);
+    const byWords = await scoreByWords(question, passages);
     const ranked = [...byWords.keys()].toSorted((left, right) => (byWords[right] ?? 0) - (byWords[left] ?? 0));
     const chosen = ranked.slice(0, maxEmbedded);
     const texts = [question, ...chosen.map((index) => passages[index] ?? '')];

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { countTurns } from '#test/count-turns';
 import { scoreByWords } from './passage-words.js';
 import { trimSources } from './trim-sources.js';
 import type { WebSource } from './web-source.js';
@@ -14,7 +15,7 @@ const page = (...parts: string[]): WebSource => ({
   date: null,
 });
 const fact = `High water is at 14:20. ${'The gate closes then. '.repeat(16)}`;
-const score = async (passages: readonly string[]) => scoreByWords('When is high water?', passages);
+const score = (passages: readonly string[]) => scoreByWords('When is high water?', passages);
 
 describe('sources that do not fit', () => {
   it('are left alone where they do', async () => {
@@ -33,6 +34,19 @@ describe('sources that do not fit', () => {
     expect(numbers.length).toBeGreaterThan(1);
     expect(numbers).toEqual(numbers.toSorted((left, right) => left - right));
     expect(writeWebBlock([trimmed ?? long], 3_000).sources[0]?.content).toBe(content);
+  });
+
+  it('are read to a bounded length, and the event loop turns between them', async () => {
+    // In its compatibility form, each is 18 characters: 45 million for these pages, which took 2 s without a turn.
+    const long = page('\ufdfa'.repeat(500_000));
+    const turns = countTurns();
+    const begun = process.cpuUsage();
+    const trimmed = await trimSources([long, long, long, long, long], { maxBytes: 8_000, score, signal });
+    writeWebBlock(trimmed, 8_000);
+    const { user } = process.cpuUsage(begun);
+    expect(turns()).toBeGreaterThan(8);
+    expect(user / 1_000).toBeLessThan(1_500);
+    expect(Math.max(...trimmed.map(({ content }) => content.length))).toBeLessThan(8_000);
   });
 
   it('share the room by what matters, and each keeps something', async () => {

@@ -1,9 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { splitIntoPassages } from '#characters';
 import type { WebSource } from './web-source.js';
 import { cutToBytes, neutralize, roomForContents } from './web-text.js';
 
-/** Of a longer page, only the beginning is ranked. */
-const maxSourceBytes = 100_000;
+/** Of a longer page, only the beginning is read. */
+const maxSourceLength = 100_000;
 /** Between passages that did not follow one another. */
 const gap = '\n...\n';
 
@@ -25,17 +26,18 @@ export async function trimSources(
   sources: readonly WebSource[],
   { maxBytes, score, signal }: { maxBytes: number; score: ScorePassages; signal: AbortSignal },
 ): Promise<readonly WebSource[]> {
-  const plain = sources.map((source) => neutralize(source.content));
+  // No more bytes fit, and a character takes at least one.
+  const maxLength = Math.max(maxSourceLength, maxBytes);
   const room = roomForContents(sources, maxBytes);
-  if (plain.reduce((sum, text) => sum + Buffer.byteLength(text), 0) <= room) return sources;
-  const passages = plain.flatMap((text, source) =>
-    splitIntoPassages(cutToBytes(text, maxSourceBytes)).map((part): Passage => ({
-      source,
-      text: part,
-      score: 0,
-      isKept: false,
-    })),
-  );
+  const plain: string[] = [];
+  for (const { content } of sources) plain.push(await plainTextOf(content, maxLength));
+  const isShort = sources.every(({ content }) => content.length <= maxLength);
+  if (isShort && plain.reduce((sum, text) => sum + Buffer.byteLength(text), 0) <= room) return sources;
+  const passages: Passage[] = [];
+  for (const [source, text] of plain.entries()) {
+    for (const part of splitIntoPassages(text)) passages.push({ source, text: part, score: 0, isKept: false });
+    await setImmediate();
+  }
   const scores = await score(
     passages.map(({ text }) => text),
     signal,
@@ -46,6 +48,14 @@ export async function trimSources(
     ...source,
     content: joined(passages.filter((each) => each.source === index)),
   }));
+}
+
+/** The event loop turns after each page, which takes it up to a tenth of a second. */
+async function plainTextOf(content: string, maxLength: number): Promise<string> {
+  // Some characters are many in their compatibility form.
+  const text = cutToBytes(neutralize(content.slice(0, maxLength)), maxLength);
+  await setImmediate();
+  return text;
 }
 
 function keepBest(passages: readonly Passage[], room: number): void {

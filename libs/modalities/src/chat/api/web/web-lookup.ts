@@ -3,7 +3,7 @@ import { nanosOf } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
-import { PageReader, WebFault, WebSearch } from '#web';
+import { PageReader, type PageRequest, WebFault, WebSearch } from '#web';
 import type { WebAccess } from './web-access.js';
 import type { WebSource } from './web-source.js';
 import { isWithin, sitesOfX, type XFilter } from './x-search.js';
@@ -75,9 +75,10 @@ export class WebLookup {
     return found === undefined ? this.maxSearchNano : Number(nanosOf(found.priceUsd));
   }
 
-  async read(url: string, signal: AbortSignal): Promise<{ source: WebSource } | WebProblem> {
+  async read(url: string, request: PageRequest): Promise<{ source: WebSource } | WebProblem> {
+    const { signal } = request;
     const shown = url.slice(0, maxUrlLength);
-    const read = await this.within(signal, `The page ${shown}`, () => this.pages.read(url, signal));
+    const read = await this.within(signal, `The page ${shown}`, () => this.pages.read(url, request));
     if ('problem' in read) return read;
     const { title, url: address, markdown, metadata } = read.result;
     if (markdown.trim() === '') return { problem: `The page ${shown} has no text.` };

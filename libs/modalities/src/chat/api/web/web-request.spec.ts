@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '#test/processor-time';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { effectiveParameters } from '../chat.parameters.js';
 import { readDecision } from './web-decision.js';
@@ -13,6 +14,23 @@ it.each([
   ['ftp://a.example javascript:alert(1) file:///etc/passwd https://', []],
 ])('finds the addresses in %j', (text, addresses) => {
   expect(addressesIn(text)).toEqual(addresses);
+});
+
+it.each([
+  [`https://a.example/${'.'.repeat(60_000)}b`, []],
+  [`https://a.example/${'.'.repeat(400_000)}`, ['https://a.example/']],
+  [`https://a.example/x${')'.repeat(20_000)}`, ['https://a.example/x']],
+  [`https://a.example/(${').'.repeat(2_000)}`, [`https://a.example/(${').'.repeat(1_999)})`]],
+  [`https://a.example/${'a'.repeat(8_192)} http://b.example`, ['http://b.example']],
+  ['http'.repeat(100_000), []],
+])('finds the addresses in long texts in linear time: %#', (text, addresses) => {
+  // 60,000 dots took 6 s.
+  expect(processorMs(() => expect(addressesIn(text)).toEqual(addresses))).toBeLessThan(1_500);
+});
+
+it('looks at the first addresses of a text only', () => {
+  const urls = Array.from({ length: 10_000 }, (_, index) => `https://a.example/${index}`);
+  expect(addressesIn(urls.join(' '))).toEqual(urls.slice(0, 200));
 });
 
 describe('what a request asks of the web', () => {

@@ -12,18 +12,34 @@ export const maxPages = 5;
 const maxQueryLength = 400;
 
 const address = /https?:\/\/[^\s<>"'`\\^{}|[\]]+/gi;
+/** `egress` refuses longer ones. */
+const maxAddressLength = 8_192;
+/** Addresses of a text that are looked at. */
+const maxAddresses = 200;
 
-/** The addresses in a text, without the punctuation of its sentences; each once. */
+/** The first addresses in a text, without the punctuation of its sentences; each once. */
 export function addressesIn(text: string): string[] {
-  const found = [...text.matchAll(address)].map(([match]) => withoutPunctuation(match));
-  return [...new Set(found)].filter((url) => URL.canParse(url));
+  const found = new Set<string>();
+  let looked = 0;
+  for (const [match] of text.matchAll(address)) {
+    const url = withoutPunctuation(match);
+    if (url.length <= maxAddressLength && URL.canParse(url)) found.add(url);
+    looked += 1;
+    if (looked === maxAddresses) break;
+  }
+  return [...found];
 }
 
 function withoutPunctuation(match: string): string {
-  const trimmed = match.replace(/[.,;:!?*]+$/, '');
   // A closing bracket belongs to the address only if it holds the opening one.
-  const isBracketed = trimmed.endsWith(')') && !trimmed.includes('(');
-  return isBracketed ? withoutPunctuation(trimmed.slice(0, -1)) : trimmed;
+  const opening = match.indexOf('(');
+  let end = match.length;
+  for (; end > 0; end -= 1) {
+    const last = match.charAt(end - 1);
+    const isForeign = last === ')' && (opening < 0 || opening >= end);
+    if (!isForeign && !'.,;:!?*'.includes(last)) break;
+  }
+  return match.slice(0, end);
 }
 
 export function queryOf(text: string): string {

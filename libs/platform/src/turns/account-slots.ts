@@ -1,23 +1,28 @@
 import { PlatformError } from '#common';
 
 export interface SlotLimits {
-  /** Extractions at once. */
+  /** Pieces of work at once. */
   slots: number;
-  /** Extractions at once of one owner. */
+  /** Pieces of work at once of one owner. */
   slotsPerOwner: number;
-  /** Extractions that wait, of all owners and of one. */
+  /** Pieces of work that wait, of all owners and of one. */
   maxWaiting: number;
   maxWaitingPerOwner: number;
   /** Maximum wait, in ms. */
   maxWaitMs: number;
+  /** What the work does, for messages: `files are being read`. */
+  work: string;
 }
 
 interface Waiter {
   start(): void;
 }
 
-/** Shares a few slots between owners: each in turn, and never all slots to one of them. */
-export class ExtractionSlots {
+/**
+ * Shares a few slots between owners, which are accounts. A free slot goes to the owner with the fewest slots; owners with
+ * equally many take turns. So one owner has several slots only while no other waits for one.
+ */
+export class AccountSlots {
   private readonly running = new Map<string, number>();
   /** Owners in the order of their turns. */
   private readonly waiting = new Map<string, Waiter[]>();
@@ -42,9 +47,10 @@ export class ExtractionSlots {
   private wait(owner: string, signal: AbortSignal | undefined): Promise<void> {
     const own = this.waiting.get(owner) ?? [];
     if (own.length >= this.limits.maxWaitingPerOwner) {
-      throw new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many files of this account are being read at once.');
+      const message = `Too many ${this.limits.work} for this account at once.`;
+      throw new PlatformError('RATE_LIMIT_EXCEEDED', message);
     }
-    if (this.waitingCount() >= this.limits.maxWaiting) throw busy();
+    if (this.waitingCount() >= this.limits.maxWaiting) throw this.busy();
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer);
@@ -62,7 +68,7 @@ export class ExtractionSlots {
         reject(error instanceof Error ? error : new Error('aborted'));
       };
       const onAbort = (): void => giveUp(signal?.reason);
-      const timer = setTimeout(() => giveUp(busy()), this.limits.maxWaitMs);
+      const timer = setTimeout(() => giveUp(this.busy()), this.limits.maxWaitMs);
       signal?.addEventListener('abort', onAbort, { once: true });
       own.push(waiter);
       this.waiting.set(owner, own);
@@ -77,17 +83,23 @@ export class ExtractionSlots {
   }
 
   private startNext(): void {
-    for (const [owner, waiters] of this.waiting) {
-      if (!this.mayStart(owner)) continue;
-      const [waiter] = waiters;
-      if (waiter === undefined) continue;
-      // The owner's next turn comes after all others.
-      this.waiting.delete(owner);
-      if (waiters.length > 1) this.waiting.set(owner, waiters.slice(1));
-      this.occupy(owner);
-      waiter.start();
-      return;
+    const owner = this.nextOwner();
+    const [waiter, ...later] = (owner === null ? undefined : this.waiting.get(owner)) ?? [];
+    if (owner === null || waiter === undefined) return;
+    // The owner's next turn comes after all others.
+    this.waiting.delete(owner);
+    if (later.length > 0) this.waiting.set(owner, later);
+    this.occupy(owner);
+    waiter.start();
+  }
+
+  private nextOwner(): string | null {
+    let next: string | null = null;
+    for (const owner of this.waiting.keys()) {
+      const isBefore = next === null || this.slotsOf(owner) < this.slotsOf(next);
+      if (isBefore && this.mayStart(owner)) next = owner;
     }
+    return next;
   }
 
   private remove(owner: string, waiter: Waiter): void {
@@ -98,18 +110,22 @@ export class ExtractionSlots {
 
   private mayStart(owner: string): boolean {
     const all = [...this.running.values()].reduce((sum, count) => sum + count, 0);
-    return all < this.limits.slots && (this.running.get(owner) ?? 0) < this.limits.slotsPerOwner;
+    return all < this.limits.slots && this.slotsOf(owner) < this.limits.slotsPerOwner;
+  }
+
+  private slotsOf(owner: string): number {
+    return this.running.get(owner) ?? 0;
   }
 
   private occupy(owner: string): void {
-    this.running.set(owner, (this.running.get(owner) ?? 0) + 1);
+    this.running.set(owner, this.slotsOf(owner) + 1);
   }
 
   private waitingCount(): number {
     return [...this.waiting.values()].reduce((sum, waiters) => sum + waiters.length, 0);
   }
-}
 
-function busy(): PlatformError {
-  return new PlatformError('MODEL_AT_CAPACITY', 'Too many files are being read at the moment.');
+  private busy(): PlatformError {
+    return new PlatformError('MODEL_AT_CAPACITY', `Too many ${this.limits.work} at the moment.`);
+  }
 }

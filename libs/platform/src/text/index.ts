@@ -1,0 +1,1 @@
+export { trimEndOf, trimOf } from './trim-characters.js';

@@ -1,0 +1,2 @@
+export { AccountSlots, type SlotLimits } from './account-slots.js';
+export { within } from './within.js';
