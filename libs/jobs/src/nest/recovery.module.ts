@@ -119,10 +119,11 @@ function repairSweepsOf(
   logger: Logger,
   { onRun }: SweepMetrics,
 ): RepairSweeps {
-  const common = { jobs, closer, transport, logger, definitions, resultBacklog: () => backlog.flows() };
+  const lookups = { jobs, cipher, tickets, definitions, resultBacklog: () => backlog.flows() };
+  const common = { ...lookups, closer, transport, logger };
   const confirmMs = Math.min(sweepIntervalMs, 5_000);
   const sweeps = [
-    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, tickets, lostAfterMs, confirmMs }),
+    new RequeueLostSweep({ ...common, producer: transport.producer, lostAfterMs, confirmMs }),
     new FailAbandonedSweep(common),
     new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
   ];
