@@ -125,7 +125,7 @@ describe('a stream on the wire', () => {
 describe('when something dies', () => {
   const running = platformOf({
     models: [tinyLlama, { id: 'other', seed: 2 }],
-    env: { SLUICE_MODEL_WAIT_MS: '1000' },
+    env: { SLUICE_MODEL_WAIT_MS: '10000' },
   });
 
   it('a model host killed during streams ends them with an error, and the next request works', async () => {

@@ -726,5 +726,6 @@ function bound(producer: QueueTransport['producer']): QueueTransport['producer']
     withdraw: (...parameters) => producer.withdraw(...parameters),
     holds: (...parameters) => producer.holds(...parameters),
     counts: (...parameters) => producer.counts(...parameters),
+    listWaiting: (...parameters) => producer.listWaiting(...parameters),
   };
 }

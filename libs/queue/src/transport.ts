@@ -102,6 +102,8 @@ export interface JobProducer {
   /** True while the queue still holds the job, waiting or running. */
   holds(modality: string, modelId: string, requestId: string): Promise<boolean>;
   counts(modality: string, modelId: string): Promise<QueueCounts>;
+  /** Request ids of jobs that no worker has taken, of each state at most `count` from the `first` on. */
+  listWaiting(modality: string, modelId: string, range: { first: number; count: number }): Promise<string[]>;
 }
 
 export interface EnqueueOptions {

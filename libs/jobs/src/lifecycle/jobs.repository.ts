@@ -229,6 +229,13 @@ export class JobsRepository {
     return rows[0]?.ciphertext ?? null;
   }
 
+  /** Returns which of these rows are open. */
+  async selectOpen(requestIds: readonly string[]): Promise<string[]> {
+    const rows = await this.prisma.$queryRaw<{ request_id: string }[]>`
+      SELECT request_id FROM jobs WHERE request_id = ANY (${[...requestIds]}) AND state IN ('queued', 'running')`;
+    return rows.map(({ request_id: id }) => id);
+  }
+
   /** Counts open rows, by queue and state, and returns how long the oldest has been in the queue, in seconds. */
   async countOpen(): Promise<OpenCount[]> {
     return this.prisma.$queryRaw`
