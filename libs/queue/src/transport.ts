@@ -199,6 +199,8 @@ export interface JobResult {
   executionMs: number;
   /** As in `JobReport`. */
   artifacts?: readonly string[];
+  /** Pools and process id of the worker, as in `JobStartedEvent.servedBy`; for display only. */
+  reportedBy?: string;
   /** Ms since the epoch by the worker's clock; for display only. */
   finishedAtMs: number;
   /** That the reporter had the job's ticket. Absent: it had none, and the result does not count. */

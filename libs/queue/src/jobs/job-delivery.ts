@@ -134,7 +134,7 @@ export class JobDelivery<Payload extends object> {
 
   /** The result is money: it is reported before the job leaves the queue, however long that takes. */
   private async report({ status, error, usage, executionMs, artifacts }: Decision): Promise<void> {
-    const { envelope, failedBefore } = this.job;
+    const { envelope, failedBefore, servedBy } = this.job;
     const result: JobResult = {
       requestId: envelope.requestId,
       attempt: envelope.attempt,
@@ -146,6 +146,7 @@ export class JobDelivery<Payload extends object> {
       usage,
       executionMs: Math.round(executionMs),
       ...(artifacts === undefined ? {} : { artifacts }),
+      ...(servedBy !== undefined && { reportedBy: servedBy }),
       finishedAtMs: this.clock.nowMs(),
     };
     for (let failures = 1; ; failures += 1) {
