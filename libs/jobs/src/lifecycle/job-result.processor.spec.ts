@@ -110,10 +110,10 @@ describe('the line about a refused result', () => {
 
   it.each<[unknown, object]>([
     [null, { cause: 'not an object', bytes: 4 }],
-    ['a prompt of somebody', { cause: 'not an object' }],
+    ['a prompt of a caller', { cause: 'not an object' }],
     [{ results: 'none' }, { cause: 'requestId is missing or invalid' }],
     [nested(100_000), { cause: 'nested too deeply' }],
-    [{ ...result, requestId: 'a prompt of\nsomebody', attempt: 0 }, { cause: 'attempt is missing or invalid' }],
+    [{ ...result, requestId: 'a prompt of\na caller', attempt: 0 }, { cause: 'attempt is missing or invalid' }],
   ])('says what it can about anything else, and repeats no text', async (given, expected) => {
     const line = await lineAbout(given);
     expect(line).toMatchObject({ reason: 'malformed', ...expected });
