@@ -20,12 +20,16 @@ interface Answer {
   retryAfter: string | null;
 }
 
-async function post(platform: Platform, path: string, body: object): Promise<Answer> {
-  const response = await fetch(`${platform.baseUrl}${path}`, {
+function send(platform: Platform, path: string, body: object): Promise<Response> {
+  return fetch(`${platform.baseUrl}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
+}
+
+async function post(platform: Platform, path: string, body: object): Promise<Answer> {
+  const response = await send(platform, path, body);
   const bytes = Buffer.from(await response.arrayBuffer());
   return {
     requestId: response.headers.get('cf-ray') ?? '',
@@ -60,10 +64,23 @@ const speech = (platform: Platform, delayMs: number) =>
     response_format: 'wav',
   });
 
-async function queueAudio(platform: Platform, prompt: string): Promise<Answer> {
-  const answer = await post(platform, '/audio/queue', { model: 'tiny-kokoro', prompt });
-  expect(answer.status).toBe(200);
-  return answer;
+interface QueuedAudio {
+  requestId: string;
+  queueId: string;
+}
+
+async function queueAudio(platform: Platform, prompt: string): Promise<QueuedAudio> {
+  const response = await send(platform, '/audio/queue', { model: 'tiny-kokoro', prompt });
+  expect(response.status).toBe(200);
+  const { queue_id: queueId } = (await response.json()) as { queue_id: string };
+  return { requestId: response.headers.get('cf-ray') ?? '', queueId };
+}
+
+/** Why a queued job waits, as its caller is told. */
+async function queuedReason(platform: Platform, { queueId }: QueuedAudio): Promise<string | null> {
+  const response = await send(platform, '/audio/retrieve', { model: 'tiny-kokoro', queue_id: queueId });
+  expect(await response.json()).toMatchObject({ status: 'PROCESSING' });
+  return response.headers.get('x-service-queued-reason');
 }
 
 /** Running rows, by kind of job. */
@@ -118,6 +135,7 @@ describeFault(
       const pending = askWhole(platform, { directives: 'tokens=2', text: 'Late' });
       const lateAudio = await queueAudio(platform, 'Queued while it stops');
       expect((await ended).code).toBe(0);
+      expect(await queuedReason(platform, lateAudio)).toBe('no-worker');
       expect(Date.now() - publishedAtMs).toBeLessThanOrEqual(exitWithinMs);
 
       const [shortStream, shortImage, shortSpeech] = await Promise.all(short);
