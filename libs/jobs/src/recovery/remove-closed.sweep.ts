@@ -86,8 +86,8 @@ export class RemoveClosedSweep implements Sweep {
 
   private async closedOf({ modality, modelId, rows }: QueueOfModel & { rows: number }): Promise<Entry[]> {
     const { producer, jobs } = this.options;
-    const { waiting, delayed, prioritized } = await producer.counts(modality, modelId);
-    if (waiting + delayed + prioritized <= rows) return [];
+    const { active: _taken, ...waiting } = await producer.counts(modality, modelId);
+    if (Object.values(waiting).reduce((sum, count) => sum + count, 0) <= rows) return [];
     const closed: Entry[] = [];
     for (let first = 0; first < maxEntries; first += pageEntries) {
       const ids = await producer.listWaiting(modality, modelId, { first, count: pageEntries });
