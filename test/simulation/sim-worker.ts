@@ -50,7 +50,7 @@ export class SimWorker {
     this.isStopping = true;
     for (const { delivery } of this.running.values()) delivery.stop();
     await Promise.all(this.takes);
-    if (!this.process.isDead) this.platform.world.kill(this.process);
+    if (!this.process.isDead) void this.platform.world.kill(this.process);
   }
 
   onCancel(requestId: string): void {
