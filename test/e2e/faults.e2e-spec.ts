@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
+import { expectInvariant } from '#test/invariant';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
 
@@ -122,7 +123,10 @@ describe('a stream on the wire', () => {
 });
 
 describe('when something dies', () => {
-  const running = platformOf({ models: [tinyLlama, { id: 'other', seed: 2 }] });
+  const running = platformOf({
+    models: [tinyLlama, { id: 'other', seed: 2 }],
+    env: { SLUICE_MODEL_WAIT_MS: '10000' },
+  });
 
   it('a model host killed during streams ends them with an error, and the next request works', async () => {
     const target = running();
@@ -159,9 +163,15 @@ describe('when something dies', () => {
     const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
     expect(frames.at(-1)).toContain('"error"');
     expect(frames).not.toContain('data: [DONE]');
-    expect((await post(target, chat('Nobody there'))).status).toBe(503);
+    // It waits for another worker, in vain and free of charge.
+    const unanswered = await post(target, chat('Nobody there'));
+    expect(unanswered.status).toBe(503);
+    expect(unanswered.headers.get('retry-after')).toBe('30');
+    expect(await unanswered.json()).toMatchObject({ error: { code: 'MODEL_OFFLINE' } });
     // Maximum time that a row of a killed worker stays open.
-    await target.closedJobs(20_000);
+    const job = (await target.closedJobs(20_000)).find(({ request_id: id }) => id === unanswered.headers.get('cf-ray'));
+    expect(job).toMatchObject({ state: 'cancelled', completion_tokens: 0 });
+    await expectInvariant(target);
   }, 90_000);
 });
 

@@ -67,6 +67,8 @@ describeFault(
         const fromMs = Date.now();
         // Alternates clean and hard stops: the append-only file covers both.
         await platform.redis.stop({ signal: restart % 2 === 0 ? 'SIGTERM' : 'SIGKILL' });
+        // A load balancer keeps the replica, whose own 503 says when to try again.
+        expect((await fetch(`${platform.operationsUrl('api')}/health/ready`)).status).toBe(200);
         await pause(downMs);
         await platform.redis.start();
         outages.push({ fromMs, toMs: Date.now() });

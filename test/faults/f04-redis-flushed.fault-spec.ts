@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
+import type { Platform } from '#test/platform';
 import { askWhole, ChatStreamReader } from './chat-caller.js';
 import { describeFault, eventually } from './fault-scene.js';
 import { ledgerOf } from './job-ledger.js';
+import { installMediaModels } from './media-slices.js';
 import { redisCommand } from './redis-command.js';
 
 /* F4: Redis loses all data while jobs are waiting and running. */
@@ -14,8 +16,27 @@ const countJobs = `local n = 0
   for _, id in ipairs(ARGV) do if #redis.call('KEYS', '*:' .. id) > 0 then n = n + 1 end end
   return n`;
 
-describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
-  it(`FLUSHALL: ${waiting} waiting jobs are back within ${restartedWithinMs / 1_000} s, and no stream hangs`, async () => {
+/** Longer than half a lock: a worker that ends sooner need not ask whether its job is still its own. */
+const audioMs = 10_000;
+
+/** Queues audio and waits until a worker runs it; resolves to the id of its job. */
+async function startAudio(platform: Platform): Promise<string> {
+  const response = await fetch(`${platform.baseUrl}/audio/queue`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'tiny-kokoro', prompt: `Sound that is lost while it is made [[delay=${audioMs}]].` }),
+  });
+  expect(response.status).toBe(200);
+  const requestId = response.headers.get('cf-ray') ?? '';
+  await eventually(
+    'the audio is being made',
+    async () => (await ledgerOf(platform, [requestId]))[0]?.state === 'running',
+  );
+  return requestId;
+}
+
+describeFault('F4', { env: { SLUICE_SLOTS: '4' }, install: installMediaModels }, (running) => {
+  it(`FLUSHALL: ${waiting} waiting jobs are back within ${restartedWithinMs / 1_000} s, running async ones start anew, and no stream hangs`, async () => {
     const platform = running();
     // Four slots and one job that waits in the host: all later jobs wait in the queue.
     const streams = await Promise.all(
@@ -38,6 +59,7 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
     const inQueue = () => redisCommand(platform.redis, 'EVAL', countJobs, '0', ...requestIds);
     await eventually('all are in the queue', async () => (await inQueue()) === `:${waiting}`);
 
+    const audioId = await startAudio(platform);
     const flushedAtMs = Date.now();
     await redisCommand(platform.redis, 'FLUSHALL');
 
@@ -51,6 +73,10 @@ describeFault('F4', { env: { SLUICE_SLOTS: '4' } }, (running) => {
     expect(restarted.map(({ attempt }) => attempt)).toEqual(requestIds.map(() => 2));
     const latest = Math.max(...restarted.map(({ enqueued_at: at }) => at.getTime()));
     expect(latest - flushedAtMs).toBeLessThanOrEqual(restartedWithinMs);
+    // Its result would have been read from the row: it is made once more, and paid once.
+    await eventually('the audio is made', async () => (await ledgerOf(platform, [audioId]))[0]?.state === 'succeeded');
+    const [audio] = await ledgerOf(platform, [audioId]);
+    expect(audio).toMatchObject({ attempt: 2, charges: 1, reservationState: 'settled' });
     await platform.closedJobs();
     for (const ledgerState of await ledgerOf(platform, requestIds)) {
       expect(ledgerState).toMatchObject({ state: 'succeeded', charges: 1 });

@@ -10,6 +10,17 @@ const downMs = amount({ full: 30_000, quick: 12_000 });
 const recoveryWithinMs = 5_000;
 const streamTokens = 100;
 
+/** The replica stays reachable, and what needs no store is served: with a key, and without one. */
+async function expectReachable(platform: Platform): Promise<void> {
+  expect((await fetch(`${platform.operationsUrl('api')}/health/ready`)).status).toBe(200);
+  expect((await fetch(`${platform.operationsUrl('api')}/health/dependencies`)).status).toBe(503);
+  for (const headers of [undefined, { authorization: `Bearer ${platform.inferenceKey}` }]) {
+    const response = await fetch(`${platform.baseUrl}/models`, { headers });
+    expect(response.status).toBe(200);
+    expect(((await response.json()) as { data: object[] }).data.length).toBeGreaterThan(0);
+  }
+}
+
 /** Requests during the outage; all must get a 503. */
 async function sendProbe(platform: Platform, forMs: number): Promise<string[]> {
   const until = Date.now() + forMs;
@@ -21,6 +32,7 @@ async function sendProbe(platform: Platform, forMs: number): Promise<string[]> {
     refused.push(answer.requestId);
     await pause(200);
   }
+  await expectReachable(platform);
   return refused;
 }
 

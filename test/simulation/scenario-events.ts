@@ -132,9 +132,13 @@ function breakEvents(scenario: Scenario): ScenarioEvent[] {
     if (process.isFrozen) events.push({ weight: 2, run: () => thaw(scenario, process) });
     else events.push({ weight: 0.2, run: () => freeze(scenario, process) });
   }
+  for (const worker of platform.workers.filter(({ process, isStopping }) => process.runs && !isStopping)) {
+    if (!isBusy) break;
+    events.push({ weight: 0.2, run: () => (world.note(`${worker.process.name} stops`), void worker.stop()) });
+  }
   if (platform.apis.every(({ process }) => process.isDead))
     events.push({ weight: 4, run: () => void scenario.addApi() });
-  if (platform.workers.every(({ process }) => process.isDead))
+  if (platform.workers.every(({ process, isStopping }) => process.isDead || isStopping))
     events.push({ weight: 4, run: () => void scenario.addWorker() });
   if (platform.ops.every(({ process }) => process.isDead))
     events.push({ weight: 4, run: () => void scenario.addOps() });

@@ -235,7 +235,7 @@ export class Scenario {
     world.note('-- no more faults from here on');
     for (const process of platform.processes) process.isFrozen = false;
     if (!platform.apis.some(({ process }) => process.runs)) this.addApi();
-    if (!platform.workers.some(({ process }) => process.runs)) this.addWorker();
+    if (!platform.workers.some(({ process, isStopping }) => process.runs && !isStopping)) this.addWorker();
     if (!platform.ops.some(({ process }) => process.runs)) this.addOps();
     await this.finishWork();
     for (const pauseMs of pausesMs) {

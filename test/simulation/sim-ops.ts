@@ -47,14 +47,13 @@ export class SimOps {
     const flow = new ResultBacklog(transport.results, { clock: world });
     const resultBacklog = () => flow.flows();
     const definitions = new Map([[simChatJob.modality, simChatJob]]);
-    const common = { jobs, closer, transport, logger: silentLogger, definitions, resultBacklog, clock: world };
+    const parts = { jobs, closer, transport, logger: silentLogger, definitions, tickets };
+    const common = { ...parts, cipher: new PayloadCipher(secretKey), resultBacklog, clock: world };
     const confirmMs = plant?.hastySweeps === true ? 0 : undefined;
     this.sweeps = [
       new RequeueLostSweep({
         ...common,
         producer: transport.producer,
-        cipher: new PayloadCipher(secretKey),
-        tickets,
         lostAfterMs: confirmMs ?? lostAfterMs,
         confirmMs: confirmMs ?? sweepIntervalMs,
       }),

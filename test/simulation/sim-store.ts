@@ -96,6 +96,15 @@ export class SimStore {
     job.owner = null;
   }
 
+  /** A worker that stops returns a job: it counts as never taken. */
+  handBack(requestId: string, token: number): void {
+    const job = this.jobs.get(requestId);
+    if (job === undefined || !this.owns(requestId, token)) return;
+    job.state = 'waiting';
+    job.owner = null;
+    job.token = 0;
+  }
+
   /** Live workers renew as time passes. */
   renew(nowMs: number): void {
     for (const job of this.jobs.values()) {

@@ -29,6 +29,9 @@ export class SimWorker {
   private readonly running = new Map<string, Running>();
   private readonly cancelled = new Set<string>();
   private readonly startedAtMs: number;
+  private readonly takes = new Set<Promise<void>>();
+  /** It was told to stop: it takes no more jobs, and hands back those that may be repeated. */
+  isStopping = false;
 
   constructor(
     private readonly platform: SimPlatform,
@@ -39,7 +42,15 @@ export class SimWorker {
   }
 
   get isBusy(): boolean {
-    return this.running.size >= simChatJob.policy.concurrency;
+    return this.isStopping || this.running.size >= simChatJob.policy.concurrency;
+  }
+
+  /** Ends once its jobs have left it; never rejects. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    for (const { delivery } of this.running.values()) delivery.stop();
+    await Promise.all(this.takes);
+    if (!this.process.isDead) void this.platform.world.kill(this.process);
   }
 
   onCancel(requestId: string): void {
@@ -59,6 +70,13 @@ export class SimWorker {
 
   /** Takes one job and runs it; never rejects. */
   async take(job: QueuedJob, failure: number): Promise<void> {
+    const taking = this.runOne(job, failure);
+    this.takes.add(taking);
+    await taking;
+    this.takes.delete(taking);
+  }
+
+  private async runOne(job: QueuedJob, failure: number): Promise<void> {
     const { world, store } = this.platform;
     const token = store.claim(job, this.process, world.nowMs());
     const { requestId } = job.envelope;
@@ -78,9 +96,10 @@ export class SimWorker {
       });
     if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
     if (end.kind === 'lost' || this.process.isDead) return;
-    const how = end.kind === 'retry' ? 'retry' : 'done';
+    const how = end.kind === 'retry' || end.kind === 'handed-back' ? end.kind : 'done';
     const label = `${how} ${requestId}`;
-    const finish = () => store.finish(requestId, token, how);
+    const finish = () =>
+      how === 'handed-back' ? store.handBack(requestId, token) : store.finish(requestId, token, how);
     await world.step(this.process, { label, start: finish, mayBeLost: false }).catch(() => undefined);
   }
 

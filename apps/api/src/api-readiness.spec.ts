@@ -9,21 +9,46 @@ const unavailable = () =>
   Promise.reject(new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check rate limits.'));
 const available = () => Promise.resolve();
 
-/** Returns the checks while only the limit store is down. */
-async function checksOf(config: { queueUrl: string; limitsRedisUrl: string | null; rateLimits?: boolean }) {
+/** The readiness of an api whose limit store is down, and other stores as `down` says. */
+function readinessOf(
+  config: { queueUrl: string; limitsRedisUrl: string | null; rateLimits?: boolean },
+  down: { queue?: boolean; database?: boolean } = {},
+) {
   const logger = createLogger('api', { stream: new Writable({ write: (_chunk, _encoding, done) => done() }) });
+  const ping = (store: 'queue' | 'database') => ({ ping: () => (down[store] === true ? unavailable() : available()) });
   const sources = {
-    prisma: { ping: available },
-    migrations: { check: unavailable },
-    transport: { ping: available },
+    prisma: ping('database'),
+    migrations: { check: () => (down.database === true ? unavailable() : available()) },
+    transport: ping('queue'),
     artifacts: { ping: available },
     logger,
   };
   const settings = { rateLimits: true, ...config };
-  return (await createReadiness(settings, { ...sources, limitStore: { ping: unavailable } }).report()).checks;
+  return createReadiness(settings, { ...sources, limitStore: { ping: unavailable } });
+}
+
+/** Returns the checks while only the limit store is down. */
+async function checksOf(config: Parameters<typeof readinessOf>[0]) {
+  return (await readinessOf(config).report()).checks;
 }
 
 describe('createReadiness', () => {
+  const config = { queueUrl: 'redis://queue:6379', limitsRedisUrl: null };
+
+  it.each(['queue', 'database'] as const)(
+    'stays ready while the %s is down, and not before it was up',
+    async (store) => {
+      const down = { [store]: true };
+      const readiness = readinessOf(config, down);
+      expect((await readiness.report()).status).toBe('unavailable');
+      down[store] = false;
+      expect((await readiness.report()).status).toBe('ok');
+      down[store] = true;
+      expect(await readiness.report()).toMatchObject({ status: 'ok', checks: { [store]: 'unavailable' } });
+      expect((await readiness.dependencies()).status).toBe('unavailable');
+    },
+  );
+
   it('checks the limits Redis when it is not the queue Redis', async () => {
     const separate = { queueUrl: 'redis://queue:6379', limitsRedisUrl: 'redis://limits:6379' };
     expect(await checksOf(separate)).toMatchObject({ queue: 'ok', limits: 'unavailable' });

@@ -19,16 +19,19 @@ export interface ReadinessDependencies {
 
 type ReadinessConfig = Pick<ApiConfig, 'queueUrl' | 'limitsRedisUrl' | 'rateLimits'>;
 
-/** Builds the readiness checks of the API. Partial checks cover what only some routes need. */
+/**
+ * Builds the readiness checks of the API. Partial checks cover what only some routes need. Database and queue are shared
+ * by all replicas: while one is down, each replica responds with its own 503 (docs/decisions/api-readiness.md).
+ */
 export function createReadiness(config: ReadinessConfig, sources: ReadinessDependencies): Readiness {
   const { prisma, migrations, transport, limitStore, artifacts, logger } = sources;
   // Routes that run no model work without this store.
   const limits: ReadinessCheck = { name: 'limits', check: () => limitStore.ping(), isPartial: true };
   return new Readiness(
     [
-      { name: 'database', check: () => prisma.ping() },
-      { name: 'migrations', check: () => migrations.check() },
-      { name: 'queue', check: () => transport.ping() },
+      { name: 'database', check: () => prisma.ping(), isNeededAtStart: true },
+      { name: 'migrations', check: () => migrations.check(), isNeededAtStart: true },
+      { name: 'queue', check: () => transport.ping(), isNeededAtStart: true },
       ...(hasSeparateLimitsRedis(config) ? [limits] : []),
       { name: 'storage', check: () => artifacts.ping(), isPartial: true },
     ],

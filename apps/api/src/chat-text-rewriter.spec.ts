@@ -34,6 +34,7 @@ async function rewrite(events: object[], changes: Changes = {}) {
   } as unknown as PriceList;
   const open = () => Object.assign(Readable.from(events), { close: () => undefined, fail: () => undefined });
   const budgets = new StoreBudgets(60_000);
+  const watch = () => ({ lost: new AbortController().signal, release: () => undefined });
   const runner = new JobRunner(
     {
       open: async (request: OpenRequest) => {
@@ -47,7 +48,7 @@ async function rewrite(events: object[], changes: Changes = {}) {
       cancel: async () => undefined,
     } as unknown as JobsService,
     { replies: { open, address: 'here' } } as never,
-    { watch: () => ({ lost: new AbortController().signal, release: () => undefined }) },
+    { watch, watchReturn: watch, stateOf: () => 'ready', mayReturn: () => false },
     { expired: new AbortController().signal },
     budgets,
     { warn: () => undefined },

@@ -24,6 +24,12 @@ export class OperationsController {
     void reply.status(report.status === 'ok' ? 200 : 503).send(report);
   }
 
+  @Get('health/dependencies')
+  async dependencies(@Res() reply: FastifyReply): Promise<void> {
+    const report = await this.readiness.dependencies();
+    void reply.status(report.status === 'ok' ? 200 : 503).send(report);
+  }
+
   @Get('metrics')
   async scrape(@Res() reply: FastifyReply): Promise<void> {
     const text = await this.metrics.render();

@@ -25,7 +25,7 @@ export async function runApi(config: ApiConfig): Promise<void> {
   });
   logger.info({ port: health.port }, `api serves health and metrics on port ${health.port}`);
   // Logs what is not ready yet for an operator who starts this by hand; no probe may ask for a while.
-  await readiness.report();
+  await readiness.dependencies();
   const signal = await stopSignal();
   logger.info(
     { signal, graceMs: config.shutdownGraceMs },

@@ -1,9 +1,9 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { LedgerService, LedgerWatch } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
-import { JobCatalog, JobResultProcessingModule, RecoveryModule } from '#jobs/nest';
-import { catalog, meterJob } from '#modalities';
-import { PlacementPublisher, PlacementRepository } from '#model-registry';
+import { JobCatalog, JobResultProcessingModule, KnownQueues, RecoveryModule } from '#jobs/nest';
+import { catalog, meterJob, modalitiesOf } from '#modalities';
+import { ModelRegistryService, noOnlineModels, PlacementPublisher, PlacementRepository } from '#model-registry';
 import { OpsConfig } from '#platform/config';
 import { logReadiness, Readiness } from '#platform/health';
 import { Logger } from '#platform/logging';
@@ -33,10 +33,22 @@ const jobCatalog: JobCatalog = {
   providers: [
     { provide: JobCatalog, useValue: jobCatalog },
     { provide: JobMeter, useValue: meterJob },
+    { provide: KnownQueues, inject: [PrismaService], useFactory: knownQueuesOf },
   ],
-  exports: [JobCatalog, JobMeter],
+  exports: [JobCatalog, JobMeter, KnownQueues],
 })
 class CatalogModule {}
+
+/** One for each modality of each model in the registry, served or not. */
+function knownQueuesOf(prisma: PrismaService): KnownQueues {
+  const registry = new ModelRegistryService(prisma, noOnlineModels);
+  return {
+    list: async () =>
+      (await registry.inventory()).flatMap(({ manifest }) =>
+        modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
+      ),
+  };
+}
 
 /** The root of ops: job results, sweeps, cleanup, progress, ledger verification and placements. */
 @Module({})

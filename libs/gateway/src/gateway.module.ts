@@ -105,8 +105,9 @@ async function openPolicy(
     },
     {
       provide: ModelAvailabilityWatcher,
-      inject: [QueueTransport],
-      useFactory: ({ membership }: QueueTransport) => new ModelAvailabilityWatcher(membership),
+      inject: [QueueTransport, ApiConfig],
+      useFactory: ({ membership }: QueueTransport, { modelWaitMs: returnMs }: ApiConfig) =>
+        new ModelAvailabilityWatcher(membership, { returnMs }),
     },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

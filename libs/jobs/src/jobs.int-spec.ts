@@ -40,6 +40,7 @@ const definitions = new Map([['echo', echoJob]]);
 const logger = createLogger('test', { level: 'silent' });
 const secretKey = '5c'.repeat(32);
 const tickets = new ResultTickets(secretKey);
+const cipher = new PayloadCipher(secretKey);
 const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: 5, reasoningTokens: 0 };
 
 interface Row {
@@ -108,7 +109,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     return new AdmissionService({
       jobs,
       closer: new JobCloser(jobs, options.closing),
-      cipher: new PayloadCipher(secretKey),
+      cipher,
       tickets,
       transport: options.over ?? transport,
       logger,
@@ -171,7 +172,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     new RequeueLostSweep({
       jobs,
       producer: transport.producer,
-      cipher: new PayloadCipher(secretKey),
+      cipher,
       tickets,
       definitions,
       logger,
@@ -463,7 +464,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   it('fails a lost job behind any number of older running ones, and expires all that are overdue', async () => {
-    const lost = request();
+    const lost = request({ replyTo: transport.replies.address });
     const running = Array.from({ length: 4 }, () => request());
     const all = [...running, lost].map(({ requestId }) => requestId);
     for (const each of [...running, lost]) await admission().open(each);
@@ -471,7 +472,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await jobs.markRunning(all);
     const longAgo = `UPDATE jobs SET started_at = now() - interval '1 hour' WHERE request_id = ANY ($1)`;
     await client.query(longAgo, [running.map(({ requestId }) => requestId)]);
-    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, cipher, tickets };
     const options = { ...common, resultBacklog: async () => true, pageRows: 2, confirmMs: 0 };
     await new FailAbandonedSweep(options).run();
     expect(await row(lost.requestId)).toMatchObject({ state: 'failed' });
@@ -520,7 +521,6 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       throw new Error('the connection was lost');
     };
     const closer = new JobCloser(jobs);
-    const cipher = new PayloadCipher(secretKey);
     const service = new AdmissionService({
       jobs: stalledConsumers,
       closer,
@@ -556,7 +556,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const common = {
       jobs: stalledConsumers,
       closer: new JobCloser(jobs),
-      cipher: new PayloadCipher(secretKey),
+      cipher,
       tickets,
       transport,
       logger,
@@ -577,7 +577,6 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const slow = Object.create(jobs) as JobsRepository;
     slow.transaction = (work) => held.then(() => jobs.transaction(work));
     const closer = new JobCloser(jobs);
-    const cipher = new PayloadCipher(secretKey);
     const common = { jobs: slow, closer, cipher, tickets, transport, logger, queueLimit: 1_000 };
     // Long enough that the transaction begins within it on a busy machine, too.
     const service = new AdmissionService({ ...common, budgetOf: () => new StoreBudget(500) });
@@ -601,7 +600,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       const common = {
         jobs: repository,
         closer,
-        cipher: new PayloadCipher(secretKey),
+        cipher,
         tickets,
         transport,
         logger,
@@ -631,7 +630,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request({ replyTo: transport.replies.address });
     await admission().open(opened);
     await jobs.markRunning([opened.requestId]);
-    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, cipher, tickets };
     const atOnce = { ...common, confirmMs: 0, comebackMs: 0 };
     const asleep = new FailAbandonedSweep({ ...atOnce, resultBacklog: async () => false });
     expect(await asleep.run()).toBe(0);
@@ -655,7 +654,16 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const flow = new ResultBacklog(transport.results, { slowMs: 0 });
     const resultBacklog = () => flow.flows();
     await expect.poll(resultBacklog).toBe(false);
-    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, resultBacklog };
+    const common = {
+      jobs,
+      closer: new JobCloser(jobs),
+      transport,
+      logger,
+      definitions,
+      cipher,
+      tickets,
+      resultBacklog,
+    };
     const sweeps = [
       requeue({ resultBacklog }),
       new FailAbandonedSweep({ ...common, confirmMs: 0, comebackMs: 0 }),
@@ -699,7 +707,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const stream = request({ replyTo: transport.replies.address, stream: true });
     for (const each of [whole, stream]) await admission().open(each);
     await jobs.markRunning([whole.requestId, stream.requestId]);
-    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions };
+    const common = { jobs, closer: new JobCloser(jobs), transport, logger, definitions, cipher, tickets };
     const sweep = new FailAbandonedSweep({ ...common, resultBacklog: async () => true, confirmMs: 0 });
     await expect.poll(async () => (await sweep.run(), (await row(stream.requestId))?.state)).toBe('failed');
     expect(await row(whole.requestId)).toMatchObject({ state: 'running' });
@@ -718,5 +726,6 @@ function bound(producer: QueueTransport['producer']): QueueTransport['producer']
     withdraw: (...parameters) => producer.withdraw(...parameters),
     holds: (...parameters) => producer.holds(...parameters),
     counts: (...parameters) => producer.counts(...parameters),
+    listWaiting: (...parameters) => producer.listWaiting(...parameters),
   };
 }

@@ -5,6 +5,7 @@ import { describeJobs } from './conformance/jobs.conformance.js';
 import { describeReplies } from './conformance/replies.conformance.js';
 import { describeOutages } from './conformance/outages.conformance.js';
 import { describeJobResults } from './conformance/job-results.conformance.js';
+import { describeHandBack } from './conformance/hand-back.conformance.js';
 import { describePlacements } from './conformance/placements.conformance.js';
 import { describeMembership } from './conformance/membership.conformance.js';
 import { describeProgress } from './conformance/progress.conformance.js';
@@ -31,6 +32,7 @@ export function describeTransport(
 
 const allTopics = [
   describeJobs,
+  describeHandBack,
   describeAffinity,
   describeCancelling,
   describeReplies,

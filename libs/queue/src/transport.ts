@@ -102,6 +102,8 @@ export interface JobProducer {
   /** True while the queue still holds the job, waiting or running. */
   holds(modality: string, modelId: string, requestId: string): Promise<boolean>;
   counts(modality: string, modelId: string): Promise<QueueCounts>;
+  /** Request ids of jobs that no worker has taken, of each state at most `count` from the `first` on. */
+  listWaiting(modality: string, modelId: string, range: { first: number; count: number }): Promise<string[]>;
 }
 
 export interface EnqueueOptions {
@@ -197,6 +199,8 @@ export interface JobResult {
   executionMs: number;
   /** As in `JobReport`. */
   artifacts?: readonly string[];
+  /** Pools and process id of the worker, as in `JobStartedEvent.servedBy`; for display only. */
+  reportedBy?: string;
   /** Ms since the epoch by the worker's clock; for display only. */
   finishedAtMs: number;
   /** That the reporter had the job's ticket. Absent: it had none, and the result does not count. */

@@ -48,6 +48,7 @@ export const exposedHeaders = [
   'x-service-model-name',
   'x-service-model-router',
   'x-service-progress-percent',
+  'x-service-queued-reason',
   'x-service-request-timestamp-ms',
   'x-service-timestamp',
   'x-service-version',

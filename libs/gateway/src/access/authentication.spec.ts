@@ -31,6 +31,10 @@ beforeAll(async () => {
     caller,
     keyLookupFailed,
   }));
+  server.get('/api/v1/catalog', { config: { access: 'public' } }, ({ caller, keyLookupFailed }) => ({
+    caller,
+    keyLookupFailed,
+  }));
   server.get('/api/v1/gone', { config: { access: 'anonymous', retired: true } }, ({ caller }) => ({ caller }));
   server.setNotFoundHandler(({ caller, keyLookupFailed }, reply) =>
     reply.status(404).send({ caller, keyLookupFailed }),
@@ -101,6 +105,16 @@ describe('authentication', () => {
 
   it('waits for the key lookup within the request budget, then reports that the service is unavailable', async () => {
     expect(await statusOf('/api/v1/things', 'slk_slow')).toBe(503);
+  });
+
+  it('serves a public route to a key that cannot be looked up, and rejects a wrong one', async () => {
+    const ask = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}` };
+      const response = await server.inject({ url: '/api/v1/catalog', headers });
+      return [response.statusCode, response.body];
+    };
+    expect(await ask('slk_slow')).toEqual([200, JSON.stringify({ caller: null, keyLookupFailed: true })]);
+    expect(await ask('slk_bad')).toEqual([401, '']);
   });
 
   it('ignores paths outside the base path', async () => {

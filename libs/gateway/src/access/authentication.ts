@@ -44,14 +44,23 @@ async function callerBehind(
   }
 }
 
-/** Returns null for unauthenticated clients on a public route. */
+/**
+ * Returns null for unauthenticated clients on a public route, and there also for a key that cannot be looked up: the
+ * route shows the same without it.
+ */
 async function callerOfRoute(
   request: FastifyRequest,
   access: RouteAccess,
   parts: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
   const bearer = bearerOf(request);
-  if (bearer !== null) return await callerBehind(bearer, request, parts);
+  if (bearer !== null) {
+    return await callerBehind(bearer, request, parts).catch((error: unknown) => {
+      if (access !== 'public' || isUnauthenticated(error)) throw error;
+      request.keyLookupFailed = true;
+      return null;
+    });
+  }
   if (access === 'public') return null;
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
@@ -60,8 +69,7 @@ async function callerOfRoute(
 async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
   try {
     return await callerOfRoute(request, 'public', parts);
-  } catch (error) {
-    request.keyLookupFailed = !isUnauthenticated(error);
+  } catch {
     return null;
   }
 }

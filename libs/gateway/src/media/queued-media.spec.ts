@@ -6,8 +6,18 @@ import type { MediaJob } from '#jobs';
 import { QueuedMedia } from './queued-media.js';
 
 /** Neither limits nor models are asked for what is tested here. */
-function mediaOn({ mediaJobs = {}, artifacts = {}, config = {} }: Record<string, object>): QueuedMedia {
-  return new QueuedMedia({} as never, {} as never, mediaJobs as never, artifacts as never, config as never);
+function mediaOn({
+  pipeline = {},
+  models = {},
+  mediaJobs = {},
+  artifacts = {},
+  config = {},
+  replicas = {},
+}: Record<string, object>): QueuedMedia {
+  const parts = [pipeline, models, mediaJobs, artifacts, config, replicas] as unknown as ConstructorParameters<
+    typeof QueuedMedia
+  >;
+  return new QueuedMedia(...parts);
 }
 
 function setUp() {
@@ -47,6 +57,35 @@ describe('a result that is sent and then deleted', () => {
     sent[0]?.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
     expect(disconnected).toEqual([]);
+  });
+});
+
+describe('a job that waits', () => {
+  it.each([
+    ['queued', 'absent', 'no-worker'],
+    ['queued', 'loading', 'model-loading'],
+    ['queued', 'ready', 'waiting-for-turn'],
+    ['running', 'absent', undefined],
+  ] as const)('says why: %s, its model %s', async (state, replicaState, reason) => {
+    const headers: Record<string, unknown> = {};
+    const request = { headers: {}, caller: { accountId: 'a' } };
+    const reply = {
+      header: (name: string, value: unknown) => void (headers[name] = value),
+      headers: () => undefined,
+    };
+    const manifest = { id: 'm', name: 'M', type: 'music', tier: 'S' };
+    const queued = mediaOn({
+      pipeline: { limit: async () => undefined },
+      models: { resolve: async () => ({ manifest, resolvedBy: 'id', deprecation: null }) },
+      mediaJobs: {
+        find: async () => ({ state, isDeleted: false, progressPercent: 0, runningMs: 0 }),
+        usualDurationMs: async () => null,
+      },
+      replicas: { stateOf: () => replicaState },
+    });
+    const answer = await queued.retrieve({ request, reply } as never, { model: 'm', queue_id: 'q' }, ['music']);
+    expect(answer).toMatchObject({ status: 'PROCESSING' });
+    expect(headers['x-service-queued-reason']).toBe(reason);
   });
 });
 

@@ -9,6 +9,7 @@ import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
+import { ModelAvailabilityWatcher, type ReplicaState } from '../pipeline/model-availability-watcher.js';
 import { ModelResolver } from '../pipeline/model-resolver.js';
 import { modelHeaders } from '../pipeline/request-headers.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
@@ -21,6 +22,13 @@ export interface MediaTiming {
   /** Run time of this job, in ms. */
   execution_duration: number;
 }
+
+/** Why a job has not started: no worker has the model, one loads it, or other jobs are first. */
+const queuedReasons: Record<ReplicaState, string> = {
+  absent: 'no-worker',
+  loading: 'model-loading',
+  ready: 'waiting-for-turn',
+};
 
 /** How a caller names a job: by its model, of these types, and by the id that queueing it returned. */
 export interface MediaName {
@@ -49,12 +57,16 @@ export class QueuedMedia {
     private readonly mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>,
     @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'storageLifetimeMs'>,
+    @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'stateOf'>,
   ) {}
 
   /** Sends the result of a job, or its progress while it runs or where its result is delivered by link. Rejects as `find` does. */
   async retrieve(http: HttpExchange, name: MediaName, types: MediaTypes): Promise<MediaTiming | undefined> {
-    const { job, timing } = await this.find(await this.keyOf(http, name, types));
+    const key = await this.keyOf(http, name, types);
+    const { job, timing } = await this.find(key);
     void http.reply.header('x-service-progress-percent', job.progressPercent);
+    if (job.state === 'queued')
+      void http.reply.header('x-service-queued-reason', queuedReasons[this.replicas.stateOf(key.modelId)]);
     if (timing.status === 'PROCESSING' || job.delivery === 'link') return timing;
     await this.send(http.reply, { job, deleteAfter: name.delete_media_on_completion ?? false });
     return undefined;

@@ -58,11 +58,17 @@ export class JobRunner {
     @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
     @Inject(JobsService) private readonly jobs: Pick<JobsService, 'markStarted' | 'markEnded' | 'cancel'>,
     @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'replies'>,
-    @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch'>,
+    @Inject(ModelAvailabilityWatcher)
+    private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch' | 'watchReturn' | 'stateOf' | 'mayReturn'>,
     @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
+
+  /** Whether a request may wait for a model that no worker has ready (`ModelAvailabilityWatcher.mayReturn`). */
+  mayWait(modelId: string): boolean {
+    return this.replicas.mayReturn(modelId);
+  }
 
   /**
    * Rejects with `MODEL_AT_CAPACITY`, `SERVICE_UNAVAILABLE`, `ReservationRefused` if the account cannot pay, and as the
@@ -75,17 +81,20 @@ export class JobRunner {
 
   /**
    * Opens the reply stream before `admit` admits the job, so that no event is missed. `admit` gets the address that
-   * workers reply to. Rejects as `admit` does.
+   * workers reply to. Rejects as `admit` does. A job of a model without a ready replica waits for one for a while, and
+   * then ends with `MODEL_OFFLINE`.
    */
   async start<Event extends ReplyEvent>(
     { requestId, modelId, deadlineMs, disconnected, onStarted }: JobToStart,
     admit: (replyTo: string) => Promise<unknown>,
   ): Promise<StartedJob<Event>> {
     const replies = this.transport.replies.open({ requestId, modelId });
+    let firstWatch = this.replicas.stateOf(modelId) === 'ready' ? null : this.replicas.watchReturn(modelId);
     try {
       await admit(this.transport.replies.address);
     } catch (error) {
       replies.close();
+      firstWatch?.release();
       throw error;
     }
     const stream = new JobStream<Event>(replies, this.controlsOf(requestId), this.budgets.of(requestId).spentMs);
@@ -93,7 +102,11 @@ export class JobRunner {
       disconnected,
       stopping: this.drain.expired,
       watchAvailability: () => this.replicas.watch(modelId),
-      watchQueue: () => this.replicas.watch(modelId, queuedPatienceMs),
+      watchQueue: () => {
+        const watch = firstWatch ?? this.replicas.watch(modelId, queuedPatienceMs);
+        firstWatch = null;
+        return watch;
+      },
       deadlineMs,
       onStarted,
     };

@@ -50,7 +50,7 @@ afterEach(() => {
 
 describe('ModelAvailabilityWatcher', () => {
   it('aborts the requests of a model without a replica, and no others', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const [a, b] = [watch.watch('a'), watch.watch('b')];
     become(holding('b'));
     vi.advanceTimersByTime(5_000);
@@ -58,7 +58,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('keeps the requests of a replica that comes back', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const { lost } = watch.watch('a');
     become();
     vi.advanceTimersByTime(500);
@@ -68,7 +68,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('aborts a request whose model lost its replica before the watch began', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     heartbeats = [holding('b')];
     const { lost } = watch.watch('a');
     vi.advanceTimersByTime(5_000);
@@ -76,7 +76,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('uses the longer patience it is given and restarts it when a replica was there meanwhile', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const { lost } = watch.watch('a', 30_000);
     become();
     vi.advanceTimersByTime(20_000);
@@ -89,7 +89,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('waits as long for a model whose host does not restart as its jobs wait for the host', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const [waiting, running] = [watch.watch('a', 30_000), watch.watch('a')];
     become(inState('loading', 'a'));
     vi.advanceTimersByTime(29_000);
@@ -100,7 +100,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('waits without limit for a model that loads anew and for one whose host is back', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const [a, b] = [watch.watch('a', 30_000), watch.watch('b', 30_000)];
     become(inState('draining', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
     become(inState('loading', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
@@ -115,7 +115,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('stops waiting for a model that a live worker has unloaded', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const { lost } = watch.watch('a', 30_000);
     become(holding('b'));
     vi.advanceTimersByTime(3_000);
@@ -123,11 +123,69 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('ignores requests whose watch was released', () => {
-    const watch = new ModelAvailabilityWatcher(membership());
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const { lost, release } = watch.watch('a');
     release();
     become();
     vi.advanceTimersByTime(5_000);
     expect(lost.aborted).toBe(false);
+  });
+});
+
+describe('a model without a ready replica', () => {
+  const loading = (...modelIds: string[]) => inState('loading', ...modelIds);
+  const open = (returnMs = 30_000) => {
+    const watch = new ModelAvailabilityWatcher(membership(), { returnMs });
+    // The heartbeats that made it known.
+    notify(heartbeats);
+    return watch;
+  };
+  const other = (...modelIds: string[]): Heartbeat => ({ ...holding(...modelIds), processId: 'other' });
+
+  it('may return for a while after its last worker said goodbye or was lost', () => {
+    const watch = open();
+    become(other('b'));
+    expect([watch.mayReturn('a'), watch.mayReturn('never-served')]).toEqual([true, false]);
+    vi.advanceTimersByTime(29_000);
+    expect(watch.mayReturn('a')).toBe(true);
+    vi.advanceTimersByTime(2_000);
+    expect(watch.mayReturn('a')).toBe(false);
+  });
+
+  it('may return while its worker drains, and while another loads it', () => {
+    const watch = open();
+    become(inState('draining', 'a'));
+    expect(watch.mayReturn('a')).toBe(true);
+    become(loading('new'));
+    vi.advanceTimersByTime(60_000);
+    expect([watch.mayReturn('new'), watch.mayReturn('a')]).toEqual([true, false]);
+    expect([watch.stateOf('new'), watch.stateOf('a')]).toEqual(['loading', 'absent']);
+  });
+
+  it('does not return when a live worker unloaded it, or with a wait of 0', () => {
+    const watch = open();
+    become(holding('b'));
+    expect(watch.mayReturn('a')).toBe(false);
+    const impatient = open(0);
+    become(loading('b'));
+    expect(impatient.mayReturn('b')).toBe(false);
+  });
+
+  it('keeps requests until it is ready, and aborts them after the wait: loading alone does not count', () => {
+    const watch = open();
+    become(other());
+    const [first, second] = [watch.watchReturn('a'), watch.watchReturn('a')];
+    vi.advanceTimersByTime(20_000);
+    become(loading('a'));
+    vi.advanceTimersByTime(9_000);
+    second.release();
+    expect(first.lost.aborted).toBe(false);
+    vi.advanceTimersByTime(2_000);
+    expect([first.lost.aborted, second.lost.aborted]).toEqual([true, false]);
+    const third = watch.watchReturn('a');
+    vi.advanceTimersByTime(20_000);
+    become(holding('a'));
+    vi.advanceTimersByTime(60_000);
+    expect(third.lost.aborted).toBe(false);
   });
 });

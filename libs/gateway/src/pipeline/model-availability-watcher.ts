@@ -4,9 +4,31 @@ interface Watch {
   modelId: string;
   controller: AbortController;
   patienceMs: number;
+  /** A replica that still loads does not count. */
+  needsReady: boolean;
   /** Since when no worker serves the model; null while one does. */
   orphanedAtMs: number | null;
 }
+
+/** Aborts when a model has had no replica for too long; active until released. */
+export interface AvailabilityWatch {
+  lost: AbortSignal;
+  release: () => void;
+}
+
+/** Why a job of a model has to wait: its only workers load it, or no worker has it. */
+export type ReplicaState = 'ready' | 'loading' | 'absent';
+
+export interface AvailabilityOptions {
+  /**
+   * How long a new request waits for a model that lost its last replica within this time, or that a worker loads, in ms;
+   * 0: it is refused.
+   */
+  returnMs: number;
+}
+
+/** Models whose last replica is remembered; the ones lost first are dropped first. */
+const rememberedModels = 1_000;
 
 /**
  * How long a model may have no replica before its running requests are aborted, in ms. Also applies to waiting requests
@@ -19,7 +41,7 @@ const hostDownMs = 30_000;
 
 /**
  * Detects that no live process serves a model any more. A request running there would otherwise get no reply until its
- * deadline.
+ * deadline. Also tells models whose worker is being replaced from those that nobody serves.
  */
 export class ModelAvailabilityWatcher {
   private readonly watches = new Set<Watch>();
@@ -28,10 +50,17 @@ export class ModelAvailabilityWatcher {
   /** Replicas that were ready and are loading again: their host is down, and they take no jobs. `<process> <model>`. */
   private away = new Set<string>();
   private ready = new Set<string>();
+  private readyModels: ReadonlySet<string> = new Set();
+  private loadingModels: ReadonlySet<string> = new Set();
+  /** When models lost their last ready replica. */
+  private readonly lostAtMs = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private readonly stop: () => void;
 
-  constructor(private readonly membership: ClusterMembership) {
+  constructor(
+    private readonly membership: ClusterMembership,
+    private readonly options: AvailabilityOptions,
+  ) {
     this.stop = membership.onChange((heartbeats) => this.look(heartbeats));
   }
 
@@ -39,8 +68,38 @@ export class ModelAvailabilityWatcher {
    * Returns a signal that aborts when the model has had no replica for `patienceMs`, and a function that ends the
    * watch. The default of 2 s tolerates a worker that restarts its heartbeat.
    */
-  watch(modelId: string, patienceMs = confirmMs): { lost: AbortSignal; release: () => void } {
-    const entry: Watch = { modelId, controller: new AbortController(), patienceMs, orphanedAtMs: null };
+  watch(modelId: string, patienceMs = confirmMs): AvailabilityWatch {
+    return this.add({ modelId, patienceMs, needsReady: false });
+  }
+
+  /** The same for a request that came while the model had no ready replica: it waits for one, for `returnMs`. */
+  watchReturn(modelId: string): AvailabilityWatch {
+    return this.add({ modelId, patienceMs: this.options.returnMs, needsReady: true });
+  }
+
+  /** What the heartbeats say about a model. */
+  stateOf(modelId: string): ReplicaState {
+    this.look(this.membership.list());
+    if (this.readyModels.has(modelId)) return 'ready';
+    return this.loadingModels.has(modelId) ? 'loading' : 'absent';
+  }
+
+  /**
+   * Whether a new request may wait for a model without a ready replica: a worker loads it, or had it ready until a moment
+   * ago and did not unload it on purpose.
+   */
+  mayReturn(modelId: string): boolean {
+    const heartbeats = this.membership.list();
+    this.look(heartbeats);
+    const { returnMs } = this.options;
+    if (returnMs === 0) return false;
+    if (this.loadingModels.has(modelId)) return true;
+    const lostAtMs = this.lostAtMs.get(modelId) ?? -Infinity;
+    return performance.now() - lostAtMs < returnMs && !this.isRemoved(modelId, heartbeats);
+  }
+
+  private add(options: Pick<Watch, 'modelId' | 'patienceMs' | 'needsReady'>): AvailabilityWatch {
+    const entry: Watch = { ...options, controller: new AbortController(), orphanedAtMs: null };
     this.watches.add(entry);
     // The last replica may have left just before; no further change would be reported then.
     this.look(this.membership.list());
@@ -58,7 +117,7 @@ export class ModelAvailabilityWatcher {
     const nowMs = performance.now();
     let nextMs = Infinity;
     for (const entry of this.watches) {
-      if (held.has(entry.modelId)) entry.orphanedAtMs = null;
+      if ((entry.needsReady ? this.readyModels : held).has(entry.modelId)) entry.orphanedAtMs = null;
       else {
         entry.orphanedAtMs ??= nowMs;
         const leftMs = entry.orphanedAtMs + this.patienceFor(entry, heartbeats) - nowMs;
@@ -86,24 +145,42 @@ export class ModelAvailabilityWatcher {
   /** A model that was unloaded, or whose worker was lost, counts as new when it loads. */
   private noteHosts(heartbeats: Heartbeat[]): void {
     const [ready, away] = [new Set<string>(), new Set<string>()];
+    const [readyModels, loadingModels] = [new Set<string>(), new Set<string>()];
     for (const { processId, models } of heartbeats) {
       for (const { modelId, state } of models) {
         const holding = `${processId} ${modelId}`;
         if (state === 'ready') ready.add(holding);
         else if (state === 'loading' && (this.ready.has(holding) || this.away.has(holding))) away.add(holding);
+        if (state === 'ready') readyModels.add(modelId);
+        else if (state === 'loading') loadingModels.add(modelId);
       }
     }
+    for (const modelId of this.readyModels) if (!readyModels.has(modelId)) this.noteLoss(modelId);
     this.ready = ready;
     this.away = away;
+    this.readyModels = readyModels;
+    this.loadingModels = loadingModels;
+  }
+
+  private noteLoss(modelId: string): void {
+    this.lostAtMs.delete(modelId);
+    this.lostAtMs.set(modelId, performance.now());
+    const [oldest] = this.lostAtMs.keys();
+    if (this.lostAtMs.size > rememberedModels && oldest !== undefined) this.lostAtMs.delete(oldest);
+  }
+
+  private patienceFor({ modelId, patienceMs, needsReady }: Watch, heartbeats: Heartbeat[]): number {
+    const isAway = heartbeats.some(({ processId }) => this.away.has(`${processId} ${modelId}`));
+    if (isAway && !needsReady) return Math.max(patienceMs, hostDownMs);
+    return this.isRemoved(modelId, heartbeats) ? Math.min(confirmMs, patienceMs) : patienceMs;
   }
 
   /** A worker that died returns with its models; a live worker without a model unloaded it on purpose. */
-  private patienceFor({ modelId, patienceMs }: Watch, heartbeats: Heartbeat[]): number {
-    if (heartbeats.some(({ processId }) => this.away.has(`${processId} ${modelId}`)))
-      return Math.max(patienceMs, hostDownMs);
+  private isRemoved(modelId: string, heartbeats: Heartbeat[]): boolean {
+    const isServed = ({ models }: Heartbeat): boolean => models.some((model) => model.modelId === modelId);
+    if (heartbeats.some(isServed)) return false;
     const replicas = this.lastReplicas.get(modelId) ?? [];
-    const isRemoved = heartbeats.some(({ processId }) => replicas.includes(processId));
-    return isRemoved ? Math.min(confirmMs, patienceMs) : patienceMs;
+    return heartbeats.some(({ processId }) => replicas.includes(processId));
   }
 
   private abortRequests(entry: Watch): void {

@@ -81,11 +81,21 @@ export class ModelRequest {
     return this.resolved.manifest;
   }
 
-  /** Throws `MODEL_OFFLINE` if no live worker serves the model. */
+  /** Throws `MODEL_OFFLINE` if no live worker serves the model, unless one is being replaced or loads it. */
   requireServed(): void {
-    if (!this.resolved.offline) return;
+    const { offline, disabled } = this.resolved;
+    if (!offline || (!disabled && this.steps.runner.mayWait(this.manifest.id))) return;
+    throw this.offlineError();
+  }
+
+  /** For jobs that wait for a worker as long as it takes: throws `MODEL_OFFLINE` if the operator took the model offline. */
+  requireEnabled(): void {
+    if (this.resolved.disabled) throw this.offlineError();
+  }
+
+  private offlineError(): PlatformError {
     const message = `No worker serves the model ${this.manifest.id} at the moment.`;
-    throw this.input === null
+    return this.input === null
       ? new PlatformError('MODEL_OFFLINE', message, 'model')
       : new PlatformError('MODEL_OFFLINE', `${message} ${this.input.need}`, this.input.param);
   }
@@ -104,7 +114,8 @@ export class ModelRequest {
   /**
    * Applies the rate limits of a served model to a valid request and sets `x-ratelimit-*`. Rejects with
    * `MODEL_OFFLINE`, `RATE_LIMIT_EXCEEDED`, or `SERVICE_UNAVAILABLE` if the limits cannot be checked. `needsWorker:
-   * false` is for requests that no worker serves, `isCounted: false` for checks of requests that were limited themselves.
+   * false` is for requests that no worker serves or that wait for one, `isCounted: false` for checks of requests that
+   * were limited themselves.
    */
   async limit({
     tokens,

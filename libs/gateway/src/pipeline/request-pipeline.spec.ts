@@ -12,6 +12,10 @@ import { StoreBudgets } from './store-budgets.js';
 
 interface Scene {
   offline?: boolean;
+  /** The operator took the model offline. */
+  disabled?: boolean;
+  /** Its worker is being replaced. */
+  mayWait?: boolean;
   /** Models by type; every other name is unknown. */
   known?: Partial<Record<ModelType, string[]>>;
   limitRefusal?: PlatformError;
@@ -23,6 +27,8 @@ interface Scene {
 
 function pipelineOn({
   offline = false,
+  disabled = false,
+  mayWait = false,
   known = { text: ['m', 'default'] },
   limitRefusal,
   policyRefusal,
@@ -33,7 +39,13 @@ function pipelineOn({
   const resolve = async (name: string, type: ModelType) => {
     steps.push(`resolve ${type} ${name}`);
     if (known[type]?.includes(name) !== true) throw new PlatformError('MODEL_NOT_FOUND', 'No.', 'model');
-    return { manifest: { ...exampleManifest({ id: name }), type }, offline, resolvedBy: 'id', deprecation: null };
+    return {
+      manifest: { ...exampleManifest({ id: name }), type },
+      offline,
+      disabled,
+      resolvedBy: 'id',
+      deprecation: null,
+    };
   };
   const admitModel = async () => {
     steps.push('limit');
@@ -55,7 +67,7 @@ function pipelineOn({
     { resolve } as never,
     { admitModel } as never,
     { current } as never,
-    { admit } as never,
+    { admit, mayWait: () => mayWait } as never,
     new StoreBudgets(60_000),
     { keepAliveMs: 1_000, stalledMs: 1_000 },
     {
@@ -112,6 +124,12 @@ describe('a request', () => {
   it('is not admitted if the content policy refuses its texts', async () => {
     const policyRefusal = new PlatformError('CONTENT_POLICY_VIOLATION', 'No.', 'prompt');
     expect(await queue({ policyRefusal })).toMatchObject({ ended: 'CONTENT_POLICY_VIOLATION', admitted: [] });
+  });
+
+  it('waits for a worker that is being replaced, and not for a model that the operator took offline', async () => {
+    expect(await queue({ offline: true, mayWait: true })).toMatchObject({ ended: null, admitted: [{ modelId: 'm' }] });
+    const disabled = await queue({ offline: true, disabled: true, mayWait: true });
+    expect(disabled).toMatchObject({ ended: 'MODEL_OFFLINE', admitted: [] });
   });
 
   it('is not admitted beyond its limits or for a model that no worker serves', async () => {

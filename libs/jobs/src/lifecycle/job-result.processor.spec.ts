@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { noTokens } from '#common';
 import { createLogger } from '#platform/logging';
@@ -70,6 +71,53 @@ describe('JobResultProcessor', () => {
     ['malformed', nested(100_000)],
   ])('changes nothing for what is %s, and does not want it again', async (reason, given) => {
     expect(await process(given)).toEqual({ closings: [], refused: [reason] });
+  });
+});
+
+describe('the line about a refused result', () => {
+  /** The log line of what is refused. */
+  async function lineAbout(given: unknown): Promise<Record<string, unknown> | undefined> {
+    const lines: Record<string, unknown>[] = [];
+    const stream = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
+        done();
+      },
+    });
+    const closer = { close: async () => null } as unknown as JobCloser;
+    const processor = new JobResultProcessor({ closer, tickets, logger: createLogger('ops', { stream }) });
+    await processor.process(given as JobResult);
+    return lines.find(({ msg }) => msg === 'a job result was refused');
+  }
+
+  const reported = { ...result, reportedBy: 'gpu-a/worker-1f' };
+
+  it.each<[string, unknown, object]>([
+    ['forged', { ...tickets.sign(reported, bounds), attempt: 2 }, { reason: 'forged', attempt: 2 }],
+    ['unsigned', reported, { reason: 'unsigned', cause: 'no ticket' }],
+    ['malformed', { ...reported, status: 'done' }, { reason: 'malformed', cause: 'status is missing or invalid' }],
+    ['unstorable', { ...reported, artifacts: ['a\0'] }, { reason: 'malformed', cause: 'a text that cannot be stored' }],
+    [
+      'impossible',
+      tickets.sign({ ...reported, usage: { ...noTokens, completionTokens: 11 } }, bounds),
+      { reason: 'usage', cause: 'completionTokens exceeds its bound' },
+    ],
+  ])('names request, worker, size and cause: %s', async (_kind, given, expected) => {
+    const bytes = Buffer.byteLength(JSON.stringify(given));
+    const request = { requestId: 'r', model: 'm', worker: 'gpu-a/worker-1f', bytes };
+    expect(await lineAbout(given)).toMatchObject({ ...request, ...expected });
+  });
+
+  it.each<[unknown, object]>([
+    [null, { cause: 'not an object', bytes: 4 }],
+    ['a prompt of a caller', { cause: 'not an object' }],
+    [{ results: 'none' }, { cause: 'requestId is missing or invalid' }],
+    [nested(100_000), { cause: 'nested too deeply' }],
+    [{ ...result, requestId: 'a prompt of\na caller', attempt: 0 }, { cause: 'attempt is missing or invalid' }],
+  ])('says what it can about anything else, and repeats no text', async (given, expected) => {
+    const line = await lineAbout(given);
+    expect(line).toMatchObject({ reason: 'malformed', ...expected });
+    expect(JSON.stringify(line)).not.toContain('prompt');
   });
 });
 

@@ -1,13 +1,20 @@
 import type { Logger } from '#platform/logging';
 import { findExcess, JobResultHandler, type JobResult } from '#queue';
-import type { ResultTickets } from '../tickets/result-tickets.js';
-import { isWellFormed } from '../tickets/well-formed-result.js';
+import type { ResultTickets, TicketFault } from '../tickets/result-tickets.js';
+import { malformationOf } from '../tickets/well-formed-result.js';
+import { describeRefused, isName } from '../tickets/refused-result.js';
 import type { JobCloser } from './job-closer.js';
 import type { ClosedJob, ClosedState, JobClosing } from './job-states.js';
 
 /** Why a result was refused. */
 export const resultRefusals = ['malformed', 'unsigned', 'unknown-key', 'forged', 'usage'] as const;
 export type ResultRefusal = (typeof resultRefusals)[number];
+
+const ticketCauses: Record<TicketFault, string> = {
+  unsigned: 'no ticket',
+  'unknown-key': 'the ticket was made with another secret key',
+  forged: 'the signature is not that of this attempt',
+};
 
 /** Interval between two lines about refused results, in ms. */
 const logEveryMs = 1_000;
@@ -36,8 +43,10 @@ export class JobResultProcessor extends JobResultHandler {
 
   /** Rejects when the database does not accept it; the queue then delivers it again. */
   async process(result: JobResult): Promise<void> {
+    const malformation = malformationOf(result);
+    if (malformation !== null) return this.refuse('malformed', result, malformation);
     const fault = this.faultOf(result);
-    if (fault !== null) return this.refuse(fault, result);
+    if (fault !== null) return this.refuse(fault.reason, result, fault.cause);
     const { closer, logger, onClosed } = this.options;
     const { requestId, attempt, status } = result;
     try {
@@ -53,11 +62,12 @@ export class JobResultProcessor extends JobResultHandler {
     }
   }
 
-  private faultOf(result: JobResult): ResultRefusal | null {
+  private faultOf(result: JobResult): { reason: ResultRefusal; cause: string } | null {
     try {
-      return isWellFormed(result) ? this.options.tickets.faultOf(result) : 'malformed';
+      const reason = this.options.tickets.faultOf(result);
+      return reason === null ? null : { reason, cause: ticketCauses[reason] };
     } catch {
-      return 'malformed';
+      return { reason: 'malformed', cause: 'proof is invalid' };
     }
   }
 
@@ -66,7 +76,7 @@ export class JobResultProcessor extends JobResultHandler {
     const { usage, proof } = result;
     const field = usage === null || proof === undefined ? null : findExcess(usage, proof.bounds);
     if (field === null) return result;
-    this.refuse('usage', result, field);
+    this.refuse('usage', result, `${isName(field) ? field : 'a unit'} exceeds its bound`);
     const error = {
       code: 'INFERENCE_FAILED',
       message: 'The worker reported more usage than the request allows.',
@@ -75,14 +85,13 @@ export class JobResultProcessor extends JobResultHandler {
   }
 
   /** A flood of refused results gets one line a second: the metric counts them all. */
-  private refuse(reason: ResultRefusal, result: JobResult, field?: string): void {
+  private refuse(reason: ResultRefusal, result: unknown, cause: string): void {
     const { logger, onRefused } = this.options;
     onRefused?.(reason);
     const nowMs = performance.now();
     if (nowMs - this.loggedAtMs < logEveryMs) return;
     this.loggedAtMs = nowMs;
-    const job = reason === 'malformed' ? {} : { requestId: result.requestId.slice(0, 64), field };
-    logger.error({ reason, ...job }, 'a job result was refused');
+    logger.error({ reason, cause, ...describeRefused(result) }, 'a job result was refused');
   }
 }
 

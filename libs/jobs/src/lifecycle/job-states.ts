@@ -2,7 +2,10 @@ import type { ErrorCode, JobUsage, PlatformError } from '#common';
 import type { RawQueries } from '#platform/prisma';
 import type { ReservedTokens } from '#rate-limit';
 
-/** `queued → running → succeeded | failed | cancelled | expired`; `running` may be skipped by quick jobs. */
+/**
+ * `queued → running → succeeded | failed | cancelled | expired`; `running` may be skipped by quick jobs. The next attempt of
+ * an async job that the queue lost while it ran is `queued` again.
+ */
 export type ClosedState = 'succeeded' | 'failed' | 'cancelled' | 'expired';
 export type JobState = 'queued' | 'running' | ClosedState;
 

@@ -216,17 +216,24 @@ export class JobsRepository {
     return rows[0]?.deadline_at.getTime() ?? null;
   }
 
-  /** Starts the next attempt of a queued row; resolves to its payload, or null when another process came first. */
+  /** Starts the next attempt of an open row; resolves to its payload, or null when another process came first. */
   async startNextAttempt(job: OpenJob): Promise<Uint8Array | null> {
     const rows = await this.prisma.$queryRaw<{ ciphertext: Uint8Array }[]>`
       WITH retried AS (
-        UPDATE jobs SET attempt = attempt + 1, enqueued_at = now()
+        UPDATE jobs SET attempt = attempt + 1, state = 'queued', enqueued_at = now(), started_at = NULL
          WHERE request_id = ${job.requestId} AND attempt = ${job.attempt}::int
-           AND state = 'queued' AND deadline_at > now()
+           AND state = ${job.state}::job_state AND state IN ('queued', 'running') AND deadline_at > now()
         RETURNING request_id
       )
       SELECT ciphertext FROM job_payloads WHERE request_id IN (SELECT request_id FROM retried)`;
     return rows[0]?.ciphertext ?? null;
+  }
+
+  /** Returns which of these rows are open. */
+  async selectOpen(requestIds: readonly string[]): Promise<string[]> {
+    const rows = await this.prisma.$queryRaw<{ request_id: string }[]>`
+      SELECT request_id FROM jobs WHERE request_id = ANY (${[...requestIds]}) AND state IN ('queued', 'running')`;
+    return rows.map(({ request_id: id }) => id);
   }
 
   /** Counts open rows, by queue and state, and returns how long the oldest has been in the queue, in seconds. */

@@ -35,7 +35,8 @@ const longVideoJob = defineJob({
   policy: { attempts: 2, lockMs: 5_000, deadlineMs: 60_000, stalledMax: 1, concurrency: 4 },
 });
 const logger = createLogger('test', { level: 'silent' });
-const tickets = new ResultTickets('5c'.repeat(32));
+const secretKey = '5c'.repeat(32);
+const tickets = new ResultTickets(secretKey);
 const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0, units: { seconds: 5 } };
 
 describe('async jobs', () => {
@@ -83,7 +84,7 @@ describe('async jobs', () => {
     const admission = new AdmissionService({
       jobs,
       closer,
-      cipher: new PayloadCipher('5c'.repeat(32)),
+      cipher: new PayloadCipher(secretKey),
       tickets,
       transport,
       logger,
@@ -201,24 +202,41 @@ describe('async jobs', () => {
     expect(await find()).toMatchObject({ state: 'running', progressPercent: 30 });
   });
 
-  it('wait for a worker while the queue holds them, and are abandoned when it does not', async () => {
-    const { requestId, find } = await admit('video-seven');
-    await videos.noteProgress([{ requestId, modelId: 'video-seven', attempt: 1, percent: 1 }]);
+  it('run again when the queue has lost them while they ran, and fail after five attempts', async () => {
+    const modelId = 'video-seven';
+    const { requestId, find } = await admit(modelId);
+    const start = (attempt: number) => videos.noteProgress([{ requestId, modelId, attempt, percent: 1 }]);
+    await start(1);
     const sweep = new FailAbandonedSweep({
       jobs,
       closer,
       transport,
       logger,
+      cipher: new PayloadCipher(secretKey),
+      tickets,
       definitions: new Map([['video', longVideoJob]]),
       resultBacklog: async () => true,
       confirmMs: 0,
     });
-    await sweep.run();
-    await sweep.run();
+    const sweepTwice = async () => {
+      await sweep.run();
+      await sweep.run();
+    };
+    await sweepTwice();
     expect(await find()).toMatchObject({ state: 'running' });
-    await transport.producer.remove('video', 'video-seven', requestId);
-    await sweep.run();
-    await sweep.run();
+    for (let attempt = 2; attempt <= 5; attempt += 1) {
+      await transport.producer.remove('video', modelId, requestId);
+      await sweepTwice();
+      expect(await find()).toMatchObject({ state: 'queued', runningMs: 0 });
+      expect(await jobs.find(requestId)).toMatchObject({ attempt, state: 'queued' });
+      expect(await transport.producer.holds('video', modelId, requestId)).toBe(true);
+      // What the lost attempt still reports changes nothing.
+      const late = { requestId, attempt: attempt - 1, state: 'succeeded', errorCode: null, usage: null } as const;
+      expect(await closer.close({ ...late, executionMs: 1 })).toBeNull();
+      await start(attempt);
+    }
+    await transport.producer.remove('video', modelId, requestId);
+    await sweepTwice();
     expect(await find()).toMatchObject({ state: 'failed', error: { code: 'DEVICE_LOST' } });
   });
 });

@@ -19,6 +19,7 @@ import { ProgressRecorder } from '../media/progress-recorder.js';
 import { DeleteExpiredArtifactsSweep } from '../recovery/delete-expired-artifacts.sweep.js';
 import { ExpireOverdueSweep } from '../recovery/expire-overdue.sweep.js';
 import { FailAbandonedSweep } from '../recovery/fail-abandoned.sweep.js';
+import { type QueueOfModel, RemoveClosedSweep } from '../recovery/remove-closed.sweep.js';
 import { RequeueLostSweep } from '../recovery/requeue-lost.sweep.js';
 import { ResultBacklog } from '../recovery/result-backlog.js';
 import type { Sweep } from '../recovery/sweep.js';
@@ -31,6 +32,11 @@ import { JobsModule } from './jobs.module.js';
 
 /** After its deadline a row waits this long for the result of a worker that stopped in time, in ms. */
 const expireGraceMs = 15_000;
+
+/** The queues of all models, which the process provides. */
+export abstract class KnownQueues {
+  abstract list(): Promise<readonly QueueOfModel[]>;
+}
 
 /** Repairs what was lost: jobs, workers, deadlines. */
 export class RepairSweeps extends SweepRunner {}
@@ -77,6 +83,7 @@ class SweepMetrics {
         ResultTickets,
         JobCatalog,
         ResultBacklog,
+        KnownQueues,
         Logger,
         SweepMetrics,
       ],
@@ -116,15 +123,19 @@ function repairSweepsOf(
   tickets: ResultTickets,
   { definitions }: JobCatalog,
   backlog: ResultBacklog,
+  queues: KnownQueues,
   logger: Logger,
   { onRun }: SweepMetrics,
 ): RepairSweeps {
-  const common = { jobs, closer, transport, logger, definitions, resultBacklog: () => backlog.flows() };
+  const lookups = { jobs, cipher, tickets, definitions, resultBacklog: () => backlog.flows() };
+  const common = { ...lookups, closer, transport, logger };
   const confirmMs = Math.min(sweepIntervalMs, 5_000);
+  const { producer } = transport;
   const sweeps = [
-    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, tickets, lostAfterMs, confirmMs }),
+    new RequeueLostSweep({ ...common, producer, lostAfterMs, confirmMs }),
     new FailAbandonedSweep(common),
     new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
+    new RemoveClosedSweep({ jobs, producer, queues: () => queues.list(), logger, confirmMs }),
   ];
   return new RepairSweeps({ sweeps, intervalMs: sweepIntervalMs, logger, onRun });
 }

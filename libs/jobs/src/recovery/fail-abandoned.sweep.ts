@@ -1,18 +1,15 @@
 import type { Clock } from '#common';
-import type { JobDefinition } from '#queue';
-import type { FoundJob, JobsRepository, OpenJob } from '../lifecycle/jobs.repository.js';
+import type { FoundJob, OpenJob } from '../lifecycle/jobs.repository.js';
 import { closeDead, type CloseDeadOptions, type Decision } from './close-dead.js';
 import { groupsOf } from './group-rows.js';
+import { JobRequeuer, type JobRequeuerOptions } from './job-requeuer.js';
 import { LookDepth, pagesOf } from './paged-rows.js';
 import { repairAll } from './repair-all.js';
 import { SuspectTracker } from './suspect-tracker.js';
 import { confirmLost } from './confirm-lost.js';
 import type { Sweep } from './sweep.js';
 
-export interface FailAbandonedOptions extends CloseDeadOptions {
-  jobs: JobsRepository;
-  /** Every kind of job, by modality. */
-  definitions: ReadonlyMap<string, JobDefinition<object, object>>;
+export interface FailAbandonedOptions extends CloseDeadOptions, Omit<JobRequeuerOptions, 'producer'> {
   /** See `ResultBacklog.flows`. */
   resultBacklog: () => Promise<boolean>;
   /**
@@ -30,6 +27,13 @@ export interface FailAbandonedOptions extends CloseDeadOptions {
 const lookupsAtOnce = 20;
 /** Longer than an api waits for such a response: it cancels by itself, and this covers an api that died as well. */
 const usualComebackMs = 45_000;
+
+/**
+ * Attempts after which a running job that the queue lost is not run again. A loss is no fault of the job, but a worker whose
+ * results do not count would otherwise run one until its deadline.
+ */
+const maxAttempts = 5;
+
 const abandoned: Decision = {
   state: 'failed',
   code: 'DEVICE_LOST',
@@ -43,8 +47,8 @@ const abandoned: Decision = {
 type Loss = 'forgotten' | 'orphaned';
 
 /**
- * Fails running rows that nothing runs: the queue no longer holds the job, or no worker that serves its model is alive.
- * They are not enqueued again, because the client may hold half the response.
+ * Ends running rows that nothing runs: the queue no longer holds the job, or no worker that serves its model is alive. They
+ * fail, because the client may hold half the response. Async jobs, whose result nobody has read, are enqueued again.
  */
 export class FailAbandonedSweep implements Sweep {
   readonly name = 'fail-abandoned';
@@ -52,9 +56,11 @@ export class FailAbandonedSweep implements Sweep {
   private readonly orphans: SuspectTracker;
   private readonly depth: LookDepth;
   private readonly confirmMs: number;
+  private readonly requeuer: JobRequeuer;
 
   constructor(private readonly options: FailAbandonedOptions) {
     const { definitions, comebackMs = usualComebackMs, clock } = options;
+    this.requeuer = new JobRequeuer({ ...options, producer: options.transport.producer });
     const longestLockMs = Math.max(...[...definitions.values()].map(({ policy }) => policy.lockMs));
     // A worker counts as lost after 4 s of silence; together that is about one lock, after which it may not return.
     this.confirmMs = options.confirmMs ?? longestLockMs * 0.6;
@@ -73,7 +79,10 @@ export class FailAbandonedSweep implements Sweep {
       ...this.suspects.confirmJobs(lost.filter((job) => !isWholeOrphan(job))),
       ...this.orphans.confirmJobs(lost.filter(isWholeOrphan)),
     ];
-    const repair = (job: OpenJob) => closeDead(job, abandoned, this.options);
+    const repair = (job: OpenJob) =>
+      job.replyTo === null && job.attempt < maxAttempts
+        ? this.requeuer.requeue(job)
+        : closeDead(job, abandoned, this.options);
     return repairAll(confirmed, { repair, logger: this.options.logger });
   }
 

@@ -1,25 +1,15 @@
 import type { Clock } from '#common';
-import type { StoredRequest } from '../admission/stored-request.js';
-import type { Logger } from '#platform/logging';
-import { directModality, type JobDefinition, type JobProducer } from '#queue';
-import type { FoundJob, JobsRepository, OpenJob } from '../lifecycle/jobs.repository.js';
-import type { PayloadCipher } from '../admission/payload-cipher.js';
-import type { ResultTickets } from '../tickets/result-tickets.js';
+import { directModality } from '#queue';
+import type { FoundJob, OpenJob } from '../lifecycle/jobs.repository.js';
 import { groupsOf } from './group-rows.js';
+import { JobRequeuer, type JobRequeuerOptions } from './job-requeuer.js';
 import { LookDepth, pagesOf } from './paged-rows.js';
 import { repairAll } from './repair-all.js';
 import { SuspectTracker } from './suspect-tracker.js';
 import { confirmLost } from './confirm-lost.js';
 import type { Sweep } from './sweep.js';
 
-export interface RequeueLostOptions {
-  jobs: JobsRepository;
-  producer: JobProducer;
-  cipher: PayloadCipher;
-  tickets: ResultTickets;
-  /** Every kind of job, by modality. */
-  definitions: ReadonlyMap<string, JobDefinition<object, object>>;
-  logger: Logger;
+export interface RequeueLostOptions extends JobRequeuerOptions {
   /** Age at which a queued row is looked up in the queue. */
   lostAfterMs: number;
   /** How long it must be missing there. */
@@ -33,16 +23,15 @@ export interface RequeueLostOptions {
 
 const lookupsAtOnce = 20;
 
-/**
- * Re-enqueues queued rows that the queue has lost (a flushed Redis, an enqueue that died halfway) as a new attempt,
- * from the encrypted payload, before their deadline. The attempt's compare-and-set lets one process win.
- */
+/** Re-enqueues queued rows that the queue has lost (a flushed Redis, an enqueue that died halfway) as a new attempt. */
 export class RequeueLostSweep implements Sweep {
   readonly name = 'requeue-lost';
   private readonly suspects: SuspectTracker;
   private readonly depth: LookDepth;
+  private readonly requeuer: JobRequeuer;
 
   constructor(private readonly options: RequeueLostOptions) {
+    this.requeuer = new JobRequeuer(options);
     this.suspects = new SuspectTracker(options.confirmMs, options.clock);
     this.depth = new LookDepth(options.clock);
   }
@@ -51,7 +40,7 @@ export class RequeueLostSweep implements Sweep {
     const { resultBacklog, logger } = this.options;
     const look = () => this.findMissing();
     const missing = await confirmLost(look, { resultBacklog, suspects: [this.suspects], asksAlways: true });
-    const repair = (job: OpenJob) => this.requeue(job);
+    const repair = (job: OpenJob) => this.requeuer.requeue(job);
     return repairAll(this.suspects.confirmJobs(missing), { repair, logger });
   }
 
@@ -77,24 +66,5 @@ export class RequeueLostSweep implements Sweep {
       missing.push(...some.filter((_job, index) => held[index] === false));
     }
     return missing;
-  }
-
-  private async requeue(job: OpenJob): Promise<boolean> {
-    const { jobs, producer, cipher, tickets, definitions, logger } = this.options;
-    const { requestId, modality, modelId, replyTo, stream, deadlineAtMs } = job;
-    const definition = definitions.get(modality);
-    if (!definition) {
-      logger.error({ requestId, modality }, 'a lost job is of a kind this version does not know');
-      return false;
-    }
-    const ciphertext = await jobs.startNextAttempt(job);
-    if (ciphertext === null) return false;
-    const attempt = job.attempt + 1;
-    const { payload, bounds } = cipher.decrypt(requestId, ciphertext) as StoredRequest;
-    const ticket = tickets.issue({ requestId, attempt, modality, modelId }, bounds);
-    const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
-    await producer.enqueue(definition, { ...envelope, ticket, payload });
-    logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
-    return true;
   }
 }

@@ -9,24 +9,37 @@ const maxTextLength = 20_000;
 const unstorable = /\\u(0000|d[89a-f])/i;
 
 /**
- * Whether a value from the queue is a job result that can be stored. Anything else must not reach the database: the
- * statement fails with all results of its group, and is repeated for ever.
+ * Returns what is wrong with a value from the queue that is to be a job result; null for one that can be stored. Anything
+ * else must not reach the database: the statement fails with all results of its group, and is repeated for ever. Names
+ * fields and no values.
  */
-export function isWellFormed(value: unknown): value is JobResult {
-  if (typeof value !== 'object' || value === null) return false;
-  const { requestId, modality, modelId, attempt, executionMs, status, error, usage, artifacts } =
-    value as Partial<JobResult>;
-  return (
-    [requestId, modality, modelId].every(isText) &&
-    isInteger(attempt, 1) &&
-    isInteger(executionMs, 0) &&
-    statuses.some((known) => known === status) &&
-    isError(error) &&
-    (usage === null || typeof usage === 'object') &&
-    (artifacts === undefined || (Array.isArray(artifacts) && artifacts.length <= 100 && artifacts.every(isText))) &&
-    !unstorable.test(JSON.stringify(value))
-  );
+export function malformationOf(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return 'not an object';
+  const result = value as Partial<JobResult>;
+  const field = fieldChecks.find(([, isValid]) => !isValid(result))?.[0];
+  if (field !== undefined) return `${field} is missing or invalid`;
+  try {
+    return unstorable.test(JSON.stringify(value)) ? 'a text that cannot be stored' : null;
+  } catch {
+    return 'nested too deeply';
+  }
 }
+
+const fieldChecks: readonly (readonly [keyof JobResult, (result: Partial<JobResult>) => boolean])[] = [
+  ['requestId', ({ requestId }) => isText(requestId)],
+  ['modality', ({ modality }) => isText(modality)],
+  ['modelId', ({ modelId }) => isText(modelId)],
+  ['attempt', ({ attempt }) => isInteger(attempt, 1)],
+  ['executionMs', ({ executionMs }) => isInteger(executionMs, 0)],
+  ['status', ({ status }) => statuses.some((known) => known === status)],
+  ['error', ({ error }) => isError(error)],
+  ['usage', ({ usage }) => usage === null || typeof usage === 'object'],
+  [
+    'artifacts',
+    ({ artifacts }) =>
+      artifacts === undefined || (Array.isArray(artifacts) && artifacts.length <= 100 && artifacts.every(isText)),
+  ],
+];
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= maxTextLength;

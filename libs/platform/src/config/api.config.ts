@@ -44,7 +44,7 @@ export class ApiConfig extends LimitsConfig {
   healthPort!: number;
 
   @BooleanVariable('SLUICE_API_PUBLIC_HEALTH', {
-    about: 'Whether `PORT` shows `/health/live`, `/health/ready` and `/metrics` as well, to everybody who reaches it.',
+    about: 'Whether `PORT` shows the `/health` routes and `/metrics` as well, to everybody who reaches it.',
     default: false,
   })
   publicHealth!: boolean;
@@ -56,6 +56,16 @@ export class ApiConfig extends LimitsConfig {
     max: 1_000_000,
   })
   queueLimit!: number;
+
+  @IntegerVariable('SLUICE_MODEL_WAIT_MS', {
+    about:
+      'Time a new request waits for a model whose last worker is being replaced or loads it, in ms; then the response ' +
+      'is 503. 0: at once.',
+    default: 30_000,
+    min: 0,
+    max: 600_000,
+  })
+  modelWaitMs!: number;
 
   @IntegerVariable('SLUICE_AFFINITY_MS', {
     about:

@@ -75,6 +75,18 @@ describe('startHealthServer', () => {
     expect(text).toContain('sluice_dependency_up{dependency="queue",app="ops"} 1');
   });
 
+  it('reports dependencies apart: all of them must respond', async () => {
+    expect((await get('/health/dependencies')).status).toBe(200);
+    queueIsFull = true;
+    const response = await get('/health/dependencies');
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({
+      status: 'unavailable',
+      checks: { database: 'ok', queue: 'unavailable' },
+      reasons: { queue: 'The queue is full.' },
+    });
+  });
+
   it('serves metrics as Prometheus text and nothing else', async () => {
     const response = await get('/metrics');
     expect(response.headers.get('content-type')).toContain('text/plain');

@@ -18,7 +18,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** Serves `/health/live`, `/health/ready` and `/metrics` for processes without another HTTP server. */
+/** Serves `/health/live`, `/health/ready`, `/health/dependencies` and `/metrics` for processes without another HTTP server. */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const server = createServer((request, response) => {
     answer(request, response, options).catch(() => send(response, 500, { error: 'unavailable' }));
@@ -40,6 +40,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   }
   if (path === '/health/ready') {
     const report = await options.readiness.report();
+    return send(response, report.status === 'ok' ? 200 : 503, report);
+  }
+  if (path === '/health/dependencies') {
+    const report = await options.readiness.dependencies();
     return send(response, report.status === 'ok' ? 200 : 503, report);
   }
   if (path === '/metrics') {

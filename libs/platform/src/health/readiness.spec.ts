@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
@@ -84,6 +84,81 @@ describe('a check of what the process does at its start', () => {
       ['info', 'readiness: models answers again'],
       ['info', 'readiness: models: a is being loaded.'],
     ]);
+  });
+});
+
+describe('Readiness with stores that all replicas share', () => {
+  const outage = new PlatformError('SERVICE_UNAVAILABLE', 'The queue is full.');
+
+  /** A process whose queue must respond at the start, and whose storage only some routes need. */
+  function open() {
+    const state: { queue: 'up' | 'down' | 'silent'; storage: 'up' | 'down' } = { queue: 'down', storage: 'up' };
+    const readiness = new Readiness([
+      {
+        name: 'queue',
+        isNeededAtStart: true,
+        check: async () => {
+          if (state.queue === 'down') throw outage;
+          if (state.queue === 'silent') await new Promise(() => undefined);
+        },
+      },
+      {
+        name: 'storage',
+        isPartial: true,
+        check: async () => {
+          if (state.storage === 'down') throw outage;
+        },
+      },
+    ]);
+    return { state, readiness };
+  }
+
+  it('is not ready before it has reached them once', async () => {
+    const { state, readiness } = open();
+    expect(await readiness.report()).toMatchObject({ status: 'unavailable', checks: { queue: 'unavailable' } });
+    state.queue = 'up';
+    expect(await readiness.report()).toMatchObject({ status: 'ok', checks: { queue: 'ok' } });
+  });
+
+  it('stays ready during an outage, and reports it', async () => {
+    const { state, readiness } = open();
+    state.queue = 'up';
+    await readiness.report();
+    state.queue = 'down';
+    expect(await readiness.report()).toEqual({
+      status: 'ok',
+      checks: { queue: 'unavailable', storage: 'ok' },
+      reasons: { queue: 'The queue is full.' },
+    });
+    expect(await readiness.dependencies()).toMatchObject({ status: 'unavailable', checks: { queue: 'unavailable' } });
+    readiness.drain();
+    expect((await readiness.report()).status).toBe('unavailable');
+  });
+
+  it('does not wait for a store that does not respond, and reports what it last knew', async () => {
+    vi.useFakeTimers();
+    try {
+      const { state, readiness } = open();
+      state.queue = 'up';
+      await readiness.report();
+      state.queue = 'silent';
+      const first = readiness.report();
+      await vi.advanceTimersByTimeAsync(500);
+      expect(await first).toMatchObject({ status: 'ok', checks: { queue: 'ok' } });
+      await vi.advanceTimersByTimeAsync(2_000);
+      const second = readiness.report();
+      await vi.advanceTimersByTimeAsync(500);
+      expect(await second).toMatchObject({ status: 'ok', checks: { queue: 'unavailable' } });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('counts a part that only some routes need among the dependencies', async () => {
+    const { state, readiness } = open();
+    Object.assign(state, { queue: 'up', storage: 'down' });
+    expect((await readiness.report()).status).toBe('ok');
+    expect((await readiness.dependencies()).status).toBe('unavailable');
   });
 });
 

@@ -11,10 +11,15 @@ export interface ReadinessCheck {
    * information.
    */
   isStartup?: boolean;
+  /**
+   * All replicas share it, so that a failure would take them all out of a load balancer at once: the process becomes
+   * ready once the check has passed, and stays ready when it fails later.
+   */
+  isNeededAtStart?: boolean;
 }
 
 /**
- * Body of `GET /health/ready`. Names the failing check, and the reason if it is a `PlatformError`: other errors contain
+ * Body of `GET /health/ready` and `GET /health/dependencies`. Names the failing check, and the reason if it is a `PlatformError`: other errors contain
  * hosts and users.
  */
 export interface ReadinessReport {
@@ -33,6 +38,9 @@ export interface ReadinessChange {
 
 const checkTimeoutMs = 2_000;
 
+/** How long `report` waits for a check that does not decide, in ms: load balancers give up on a slow response. */
+const glanceMs = 250;
+
 /**
  * Runs all checks concurrently; one that takes over 2 s fails. Draining processes are not ready. `onChange` is called
  * once when a check begins to fail and once when it passes again.
@@ -40,8 +48,9 @@ const checkTimeoutMs = 2_000;
 export class Readiness {
   private draining = false;
   private readonly failing = new Set<string>();
-  /** Names of the checks that are no dependencies. */
-  readonly startupChecks: ReadonlySet<string>;
+  private readonly startupChecks: ReadonlySet<string>;
+  /** Checks that have passed at least once. */
+  private readonly passed = new Set<string>();
 
   constructor(
     private readonly checks: ReadinessCheck[],
@@ -55,24 +64,44 @@ export class Readiness {
     this.draining = true;
   }
 
+  /** Whether the process can serve, with the state of all checks; responds at once when no check can change that. */
   async report(): Promise<ReadinessReport> {
-    const results = await Promise.all(
-      this.checks.map(async ({ name, check }) => [name, await respondsInTime(check)] as const),
+    const results = await Promise.all(this.checks.map((check) => this.glance(check)));
+    const ready = !this.draining && this.checks.every((check, index) => results[index]?.ok || !this.decides(check));
+    return reportOf(ready, this.checks, results);
+  }
+
+  /** Whether everything that the process needs responds. */
+  async dependencies(): Promise<ReadinessReport> {
+    const dependencies = this.checks.filter(({ isStartup }) => isStartup !== true);
+    const results = await Promise.all(dependencies.map((check) => this.run(check)));
+    return reportOf(
+      results.every(({ ok }) => ok),
+      dependencies,
+      results,
     );
-    for (const [name, { ok, error }] of results) this.note(name, ok ? null : error);
-    const needed = new Set(this.checks.filter(({ isPartial }) => !isPartial).map(({ name }) => name));
-    const ready = !this.draining && results.every(([name, { ok }]) => ok || !needed.has(name));
-    const checks = Object.fromEntries(
-      results.map(([name, { ok }]) => [name, ok ? ('ok' as const) : ('unavailable' as const)]),
-    );
-    const reasons = results.flatMap(([name, { error }]) =>
-      error instanceof PlatformError ? [[name, error.message] as const] : [],
-    );
-    return {
-      status: ready ? 'ok' : 'unavailable',
-      checks,
-      ...(reasons.length > 0 && { reasons: Object.fromEntries(reasons) }),
-    };
+  }
+
+  private decides({ name, isPartial = false, isNeededAtStart = false }: ReadinessCheck): boolean {
+    return !isPartial && !(isNeededAtStart && this.passed.has(name));
+  }
+
+  private async run({ name, check }: ReadinessCheck): Promise<CheckResult> {
+    const result = await respondsInTime(check);
+    if (result.ok) this.passed.add(name);
+    this.note(name, result.ok ? null : result.error);
+    return result;
+  }
+
+  private async glance(check: ReadinessCheck): Promise<CheckResult> {
+    const result = this.run(check);
+    const wasFailing = this.failing.has(check.name);
+    const isKnown = wasFailing || this.passed.has(check.name);
+    if (this.decides(check) || !isKnown) return await result;
+    const lastKnown = { ok: !wasFailing, error: null };
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<CheckResult>((resolve) => (timer = setTimeout(() => resolve(lastKnown), glanceMs)));
+    return await Promise.race([result, late]).finally(() => clearTimeout(timer));
   }
 
   private note(check: string, error: unknown): void {
@@ -87,6 +116,19 @@ export class Readiness {
 interface CheckResult {
   ok: boolean;
   error: unknown;
+}
+
+function reportOf(isOk: boolean, checks: readonly ReadinessCheck[], results: readonly CheckResult[]): ReadinessReport {
+  const named = checks.map(({ name }, index) => ({ name, ...(results[index] ?? { ok: false, error: null }) }));
+  const states = named.map(({ name, ok }) => [name, ok ? ('ok' as const) : ('unavailable' as const)]);
+  const reasons = named.flatMap(({ name, error }) =>
+    error instanceof PlatformError ? [[name, error.message] as const] : [],
+  );
+  return {
+    status: isOk ? 'ok' : 'unavailable',
+    checks: Object.fromEntries(states) as ReadinessReport['checks'],
+    ...(reasons.length > 0 && { reasons: Object.fromEntries(reasons) }),
+  };
 }
 
 async function respondsInTime(check: () => Promise<void>): Promise<CheckResult> {

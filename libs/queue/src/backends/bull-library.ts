@@ -16,5 +16,6 @@ export const {
   runMigrations,
   SchemaMigrationRequiredError,
   UnrecoverableError,
+  WaitingError,
   Worker,
 } = createRequire(import.meta.url)('bullmq') as typeof BullMQ;

@@ -43,7 +43,7 @@ export interface ReplyLink {
 /** A BullMQ queue, or a worker of one. */
 export interface DelayedQueue {
   readonly name: string;
-  readonly backend: Pick<IQueueBackend, 'promote' | 'moveToActive'>;
+  readonly backend: Pick<IQueueBackend, 'promote' | 'moveToActive' | 'moveJobFromActiveToWait'>;
 }
 
 /** A worker of BullMQ. */
@@ -107,6 +107,11 @@ export interface Store {
   claim(worker: ClaimingWorker, claim: JobClaim): Promise<FetchedJob | null>;
   /** Moves a delayed job to the end of the waiting ones, in one atomic step; false when it is no longer delayed. */
   release(queue: DelayedQueue, jobId: string): Promise<boolean>;
+  /**
+   * Moves a running job to the front of the waiting ones of its priority; it counts as never taken. Rejects when `token` does
+   * not hold its lock any more.
+   */
+  handBack(worker: ClaimingWorker, job: JobClaim): Promise<void>;
   /** Adds a job without reading its queue, as the roles of pools must; null: `add` of BullMQ reads nothing either. */
   readonly append: ((queue: string, job: AppendedJob) => Promise<void>) | null;
   /** Sessions of pools that were ended because they held up others, by role; with `guardsPools` alone. */

@@ -1,12 +1,12 @@
 import { type Clock, PlatformError } from '#common';
 import type { ClaimBus } from '../affinity/claim-bus.js';
 import { StickyJobs } from '../affinity/sticky-jobs.js';
-import { UnrecoverableError } from '../backends/bull-library.js';
+import { UnrecoverableError, WaitingError } from '../backends/bull-library.js';
 import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
 import type { BusCancels } from '../replies/cancel-bus.js';
 import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
 import { type JobEnvelope, queueName } from './job-definition.js';
-import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery, workerStopping } from './job-delivery.js';
+import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery } from './job-delivery.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
 import type { QueueKeys } from '../seal/queue-keys.js';
 import { openEnvelope } from '../seal/sealed-envelope.js';
@@ -113,7 +113,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.stickyJobs?.pause();
     const stopped = Promise.all(this.workers.map((worker) => worker.close()));
     if (!(await settlesWithin(stopped, graceMs))) {
-      for (const { delivery } of this.running.values()) delivery.abort(workerStopping());
+      for (const { delivery } of this.running.values()) delivery.stop();
       await settlesWithin(stopped, finalReportMs);
     }
     this.stickyJobs?.close();
@@ -195,7 +195,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     const { results, clock } = this.parts;
     const requestId = job.id ?? job.data.requestId;
     this.pickups += 1;
-    if (job.attemptsMade === 0 && job.stalledCounter === 0) {
+    if (job.attemptsStarted <= 1 && job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
       const { preferredWorkerId } = job.data;
       if (preferredWorkerId !== undefined)
@@ -207,10 +207,22 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     // Another cancel may have arrived since the check of the recent ones.
     if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
     try {
-      throwForBullMQ(await delivery.run(this.options.handler));
+      const end = await delivery.run(this.options.handler);
+      if (end.kind === 'handed-back') await this.handBack(job, token);
+      throwForBullMQ(end);
     } finally {
       if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
     }
+  }
+
+  /** The next worker takes it first. If the store does not respond, the job returns when its lock expires. */
+  private async handBack({ id: jobId = '' }: BullJob<JobEnvelope>, token: string): Promise<void> {
+    const { store, warn } = this.parts;
+    const [worker] = this.workers;
+    if (worker === undefined) return;
+    await store.handBack(worker, { jobId, token }).catch((error: unknown) => {
+      warn(`A job of ${this.queue} could not be handed back.`, error);
+    });
   }
 
   private deliveredJob(job: BullJob<JobEnvelope>, token: string): DeliveredJob<Payload> {
@@ -276,6 +288,8 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 }
 
 function throwForBullMQ(end: DeliveryEnd): void {
+  // Tells BullMQ that the job has left this worker.
+  if (end.kind === 'handed-back') throw new WaitingError(end.kind);
   if (end.kind === 'retry') throw new Error(end.error.code);
   if (end.kind === 'failed') throw new UnrecoverableError(end.error.code);
 }

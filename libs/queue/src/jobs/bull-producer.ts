@@ -96,6 +96,17 @@ export class BullProducer implements JobProducer {
     });
   }
 
+  async listWaiting(
+    modality: string,
+    modelId: string,
+    { first, count }: { first: number; count: number },
+  ): Promise<string[]> {
+    const ranges = await this.call(modality, modelId, (queue) =>
+      queue.backend.getRanges(['wait', 'prioritized', 'delayed'], first, first + count - 1, true),
+    );
+    return [...new Set(ranges.flat())];
+  }
+
   /** Jobs that any worker could take now: sticky jobs do not count while they are delayed. */
   async countReady(modality: string, modelId: string): Promise<number> {
     const counts = await this.call(modality, modelId, (queue) => queue.getJobCounts('wait', 'prioritized'));

@@ -30,7 +30,8 @@ export interface DeliveredJob<Payload extends object> {
 }
 
 /** How a delivery ended, for the queue. */
-export type DeliveryEnd = { kind: 'complete' | 'lost' } | { kind: 'failed' | 'retry'; error: PlatformError };
+export type DeliveryEnd =
+  { kind: 'complete' | 'lost' | 'handed-back' } | { kind: 'failed' | 'retry'; error: PlatformError };
 
 interface Decision {
   status: JobResult['status'];
@@ -44,6 +45,7 @@ interface Decision {
 export class JobDelivery<Payload extends object> {
   private readonly abortController = new AbortController();
   private deadline: NodeJS.Timeout | undefined;
+  private isStopping = false;
 
   constructor(
     private readonly job: DeliveredJob<Payload>,
@@ -56,10 +58,17 @@ export class JobDelivery<Payload extends object> {
     if (!this.abortController.signal.aborted) this.abortController.abort(reason);
   }
 
+  /** Stops the handler because its worker stops: a job that may be repeated goes back to the queue. */
+  stop(): void {
+    this.isStopping = true;
+    this.abort(workerStopping());
+  }
+
   async run(handler: (job: RunningJob<Payload>) => Promise<JobReport>): Promise<DeliveryEnd> {
     const startedAtMs = this.clock.monotonicMs();
     const decision = await this.decide(handler, startedAtMs);
     if (await this.job.isLost(this.clock.monotonicMs() - startedAtMs)) return { kind: 'lost' };
+    if (decision.status === 'failed' && this.isHandedBack(decision.error)) return { kind: 'handed-back' };
     if (decision.error !== null && decision.status === 'failed' && this.mayRetry(decision.error)) {
       return { kind: 'retry', error: decision.error };
     }
@@ -111,6 +120,11 @@ export class JobDelivery<Payload extends object> {
     return reason instanceof PlatformError ? reason : cancelledByCaller();
   }
 
+  /** A stop is no fault of the job: it uses up no attempt, and only the deadline ends a job that is handed back for ever. */
+  private isHandedBack(error: PlatformError | null): boolean {
+    return this.isStopping && this.job.attempts > 1 && error === this.abortController.signal.reason;
+  }
+
   private mayRetry(error: PlatformError): boolean {
     const { attempts, failedBefore } = this.job;
     const action = errorEntry(error.code).queue;
@@ -120,7 +134,7 @@ export class JobDelivery<Payload extends object> {
 
   /** The result is money: it is reported before the job leaves the queue, however long that takes. */
   private async report({ status, error, usage, executionMs, artifacts }: Decision): Promise<void> {
-    const { envelope, failedBefore } = this.job;
+    const { envelope, failedBefore, servedBy } = this.job;
     const result: JobResult = {
       requestId: envelope.requestId,
       attempt: envelope.attempt,
@@ -132,6 +146,7 @@ export class JobDelivery<Payload extends object> {
       usage,
       executionMs: Math.round(executionMs),
       ...(artifacts === undefined ? {} : { artifacts }),
+      ...(servedBy !== undefined && { reportedBy: servedBy }),
       finishedAtMs: this.clock.nowMs(),
     };
     for (let failures = 1; ; failures += 1) {
@@ -153,7 +168,7 @@ export function deadlinePassed(): PlatformError {
   return new PlatformError('REQUEST_TIMEOUT', 'The request was not answered before its deadline.');
 }
 
-export function workerStopping(): PlatformError {
+function workerStopping(): PlatformError {
   return new PlatformError('MODEL_AT_CAPACITY', 'The worker that ran this request is stopping.');
 }
 

@@ -149,8 +149,8 @@ const settings = {
 };
 
 /**
- * Runs the handler for each result; rejected ones stay in the job, which is retried. What holds no results, which no
- * process of ours writes, is dropped: retried for ever, it would hold up what looks for lost jobs.
+ * Runs the handler for each result; rejected ones stay in the job, which is retried. What is no batch, which no process of
+ * ours writes, is passed on as one result, so that the handler refuses it.
  */
 export async function handleBatch(
   job: BullJob<JobResultBatch>,
@@ -167,5 +167,5 @@ export async function handleBatch(
 
 function resultsOf(data: unknown): JobResult[] {
   const results = (data as Partial<JobResultBatch> | null)?.results;
-  return Array.isArray(results) ? results : [];
+  return Array.isArray(results) ? results : [data as JobResult];
 }

@@ -44,9 +44,9 @@ export class AudioController {
     await this.pipeline.handle(reply, async (http) => {
       const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
       const options = normalizeAudio(wire, opened.manifest);
-      opened.requireServed();
+      opened.requireEnabled();
       if (needsFfmpeg(options.format)) await this.tools.require();
-      const limited = await opened.limit();
+      const limited = await opened.limit({ needsWorker: false });
       const pricing = limited.price.pricing;
       const units = quotedUnits(pricing, sizeOfAudio(options));
       const payload = { ...options, units };

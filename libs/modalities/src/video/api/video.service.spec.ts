@@ -22,6 +22,7 @@ const usualPricing = { per_second: price, upscale: { '2x': price } };
 
 interface QuoteCircumstances {
   offline?: boolean;
+  disabled?: boolean;
   limited?: boolean;
   pricing?: Pricing | null;
 }
@@ -42,6 +43,7 @@ interface Circumstances {
   manifest: ReturnType<typeof manifestOf>;
   pricing: Pricing | null;
   offline?: boolean;
+  disabled?: boolean;
   limited?: boolean;
   /** What happened: a request counted, a source fetched. */
   done?: string[];
@@ -51,7 +53,7 @@ interface Circumstances {
 
 /** Runs one request through the pipeline. Returns what was sent, or the error. */
 async function run(
-  { manifest, pricing, offline = false, limited = false, done = [], lifetimes = [] }: Circumstances,
+  { manifest, pricing, offline = false, disabled = false, limited = false, done = [], lifetimes = [] }: Circumstances,
   work: (videos: VideoService, http: Parameters<VideoService['quote']>[0]) => Promise<object>,
 ) {
   const config = { mediaDeadlineMs: 1_000, storageLifetimeMs: 5_000, publicUrl: 'https://example.org' } as ApiConfig;
@@ -61,7 +63,7 @@ async function run(
     resolvedBy: 'id',
     suffix: {},
     deprecation: null,
-    disabled: false,
+    disabled,
     runMemory: null,
   };
   const admitModel = () => {
@@ -131,10 +133,11 @@ describe('a quote', () => {
     expect(await quote('interpolator', source)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', done });
   });
 
-  it('fetches nothing beyond the limit or for a model that is offline', async () => {
+  it('fetches nothing beyond the limit or for a model that the operator took offline', async () => {
     const limited = await quote('upscaler', source, { limited: true });
     expect(limited).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', done: ['counted'] });
-    expect(await quote('upscaler', source, { offline: true })).toMatchObject({ code: 'MODEL_OFFLINE', done: [] });
+    const disabled = { offline: true, disabled: true };
+    expect(await quote('upscaler', source, disabled)).toMatchObject({ code: 'MODEL_OFFLINE', done: [] });
   });
 
   it.each([
@@ -199,11 +202,11 @@ describe('a quote', () => {
 
 describe('a video that is delivered by link', () => {
   /** Queues one. Returns how long its result is reserved, and the code of an error. */
-  async function queue(pricing: Pricing) {
+  async function queue(pricing: Pricing, availability: { offline?: boolean; disabled?: boolean } = {}) {
     const lifetimes: (number | undefined)[] = [];
     const manifest = manifestOf('generator', { private_delivery: true });
     const body = { model: 'm', duration: '5s', resolution: '480p', prompt: 'A boat.' };
-    const response = await run({ manifest, pricing, lifetimes }, async (videos, http) =>
+    const response = await run({ manifest, pricing, lifetimes, ...availability }, async (videos, http) =>
       videos.queue(http, validateWire(QueueVideoRequest, body)),
     );
     return { response, lifetimes };
@@ -213,6 +216,14 @@ describe('a video that is delivered by link', () => {
     const { response, lifetimes } = await queue({ per_second: price });
     expect(response).toMatchObject({ model: 'm', download_url: 'https://example.org/api/v1/media/r1' });
     expect(lifetimes).toEqual([6_000]);
+  });
+
+  it('is queued while no worker serves its model, unless the operator took it offline', async () => {
+    const pricing = { per_second: price };
+    const waiting = await queue(pricing, { offline: true });
+    expect(waiting.response).toMatchObject({ model: 'm', queue_id: expect.any(String) });
+    const { response } = await queue(pricing, { offline: true, disabled: true });
+    expect(response).toMatchObject({ code: 'MODEL_OFFLINE' });
   });
 
   it('is rejected if its model has prices but none for this unit', async () => {

@@ -52,10 +52,10 @@ export class VideoService {
       void http.reply.status(409).header('x-should-retry', 'false');
       return presentNeededConsent(wire, model.consent);
     }
-    opened.requireServed();
+    opened.requireEnabled();
     // Checked before anything is fetched for a result that could not be written.
     await this.tools.require();
-    const limited = await opened.limit();
+    const limited = await opened.limit({ needsWorker: false });
     const pricing = limited.price.pricing;
     const inputReader = this.readerOf(opened);
     const requireFits = (demand: RunDemand): void => requireRunFits(opened.resolved, demand);
@@ -81,9 +81,9 @@ export class VideoService {
    * unlike a quote without a source.
    */
   private async measure(opened: ModelRequest, model: VideoModel, url: string): Promise<number> {
-    opened.requireServed();
+    opened.requireEnabled();
     await this.tools.require();
-    await opened.limit();
+    await opened.limit({ needsWorker: false });
     return (await readVideo(this.readerOf(opened), url, model.maxSourceSeconds)).probe.durationSeconds;
   }
 

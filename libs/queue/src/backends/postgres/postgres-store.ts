@@ -14,6 +14,7 @@ import type {
   StoreOptions,
 } from '../store.js';
 import { appendJob } from './append-job.js';
+import { handBackJob } from './hand-back-job.js';
 import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
@@ -70,6 +71,10 @@ export class PostgresStore implements Store {
 
   release({ name }: DelayedQueue, jobId: string): Promise<boolean> {
     return releaseDelayedJob(this.connection.pool, name, { jobId, isAnnounced: true });
+  }
+
+  handBack({ name }: ClaimingWorker, job: JobClaim): Promise<void> {
+    return handBackJob(this.connection.pool, name, job);
   }
 
   readonly append = (queue: string, job: AppendedJob): Promise<void> => appendJob(this.connection.pool, queue, job);

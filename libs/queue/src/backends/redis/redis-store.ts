@@ -120,6 +120,10 @@ export class RedisStore implements Store {
     );
   }
 
+  async handBack({ backend }: ClaimingWorker, { jobId, token }: JobClaim): Promise<void> {
+    await backend.moveJobFromActiveToWait(jobId, token);
+  }
+
   /** Nothing of a pool holds up others for long here. */
   readonly poolSessions = new Map<never, never>();
 
