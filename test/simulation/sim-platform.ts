@@ -122,7 +122,8 @@ export class SimPlatform {
       remove: (_modality, _model, requestId) => step(`remove ${requestId}`, () => store.remove(requestId)),
       withdraw: (_modality, _model, requestId) => step(`withdraw ${requestId}`, () => store.withdraw(requestId)),
       holds: (_modality, _model, requestId) => step(`holds ${requestId}`, () => store.jobs.has(requestId)),
-      counts: () => Promise.resolve({ waiting: store.waiting.length, active: 0, delayed: 0, prioritized: 0 }),
+      countAhead: () => Promise.resolve(store.waiting.length),
+      counts: () => Promise.resolve({ waiting: store.waiting.length, active: 0, delayed: 0 }),
     };
   }
 

@@ -718,5 +718,6 @@ function bound(producer: QueueTransport['producer']): QueueTransport['producer']
     withdraw: (...parameters) => producer.withdraw(...parameters),
     holds: (...parameters) => producer.holds(...parameters),
     counts: (...parameters) => producer.counts(...parameters),
+    countAhead: (...parameters) => producer.countAhead(...parameters),
   };
 }

@@ -3,6 +3,7 @@ import { BudgetSpent, type ErrorCode, PlatformError, type StoreBudget } from '#c
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport, UsageBounds } from '#queue';
 import type { ReservedTokens, TokenReservation } from '#rate-limit';
+import type { AccountTurns } from './account-turns.js';
 import { GroupCommit } from './group-commit.js';
 import type { JobCloser } from '../lifecycle/job-closer.js';
 import type { Admission, AdmissionStep, AdmittedJob, JobTransaction } from '../lifecycle/job-states.js';
@@ -59,6 +60,8 @@ export interface AdmissionOptions {
   logger: Logger;
   /** Maximum number of waiting jobs per model. */
   queueLimit: number;
+  /** Default: jobs of a model run in the order of their arrival. */
+  turns?: AccountTurns;
   /** Run in order in the transaction of the row. */
   steps?: readonly AdmissionStep[];
   /** Called once for every request; must not throw. */
@@ -324,7 +327,8 @@ export class AdmissionService {
       payload,
     };
     const routeKey = affinity === undefined ? undefined : () => routeKeyOf(affinity());
-    await this.options.transport.producer.enqueue(definition, envelope, { routeKey });
+    const turn = this.options.turns?.turnOf(request.caller);
+    await this.options.transport.producer.enqueue(definition, envelope, { routeKey, turn });
   }
 }
 

@@ -13,7 +13,7 @@ class FakeQueue {
     await Promise.resolve();
     const { waiting } = this;
     await Promise.resolve();
-    return { waiting, active: 7, delayed: 0, prioritized: 0 };
+    return { waiting, active: 7, delayed: 0 };
   }
 
   enqueue(position: QueuePosition): void {

@@ -60,8 +60,8 @@ export class QueueLimit {
     const { underWay } = view;
     view.sinceLook = 0;
     const atMs = this.clock.monotonicMs();
-    const { waiting, prioritized, delayed } = await this.producer.counts(modality, modelId);
-    view.waiting = waiting + prioritized + delayed + underWay + view.sinceLook;
+    const { waiting, delayed } = await this.producer.counts(modality, modelId);
+    view.waiting = waiting + delayed + underWay + view.sinceLook;
     view.atMs = atMs;
   }
 

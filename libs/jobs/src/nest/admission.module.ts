@@ -10,6 +10,7 @@ import { TokenCorrector } from '#rate-limit';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { countDecisions } from '../admission/admission.metrics.js';
+import { AccountTurns } from '../admission/account-turns.js';
 import { AdmissionService } from '../admission/admission.service.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { RequestBudgets } from '../admission/request-budgets.js';
@@ -56,6 +57,7 @@ import { JobsModule } from './jobs.module.js';
         JobCloser,
         PayloadCipher,
         ResultTickets,
+        AccountTurns,
         QueueTransport,
         Logger,
         ApiConfig,
@@ -112,6 +114,7 @@ function admissionOf(
   closer: JobCloser,
   cipher: PayloadCipher,
   tickets: ResultTickets,
+  turns: AccountTurns,
   transport: QueueTransport,
   logger: Logger,
   { queueLimit }: ApiConfig,
@@ -127,6 +130,7 @@ function admissionOf(
     closer,
     cipher,
     tickets,
+    turns,
     transport,
     logger,
     queueLimit,

@@ -7,6 +7,7 @@ import { DeleteExpiredWindowsSweep, LimitStore, PostgresLimitStore } from '#rate
 import { LimitStoreModule } from '#rate-limit/nest';
 import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
+import { AccountTurns } from '../admission/account-turns.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { DeleteStoredResponsesSweep } from '../idempotency/delete-stored-responses.sweep.js';
 import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
@@ -75,6 +76,7 @@ class SweepMetrics {
         JobCloser,
         PayloadCipher,
         ResultTickets,
+        AccountTurns,
         JobCatalog,
         ResultBacklog,
         Logger,
@@ -114,6 +116,7 @@ function repairSweepsOf(
   closer: JobCloser,
   cipher: PayloadCipher,
   tickets: ResultTickets,
+  turns: AccountTurns,
   { definitions }: JobCatalog,
   backlog: ResultBacklog,
   logger: Logger,
@@ -122,7 +125,7 @@ function repairSweepsOf(
   const common = { jobs, closer, transport, logger, definitions, resultBacklog: () => backlog.flows() };
   const confirmMs = Math.min(sweepIntervalMs, 5_000);
   const sweeps = [
-    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, tickets, lostAfterMs, confirmMs }),
+    new RequeueLostSweep({ ...common, producer: transport.producer, cipher, tickets, turns, lostAfterMs, confirmMs }),
     new FailAbandonedSweep(common),
     new ExpireOverdueSweep({ ...common, graceMs: expireGraceMs, confirmMs }),
   ];

@@ -3,6 +3,7 @@ import type { StoredRequest } from '../admission/stored-request.js';
 import type { Logger } from '#platform/logging';
 import { directModality, type JobDefinition, type JobProducer } from '#queue';
 import type { FoundJob, JobsRepository, OpenJob } from '../lifecycle/jobs.repository.js';
+import type { AccountTurns } from '../admission/account-turns.js';
 import type { PayloadCipher } from '../admission/payload-cipher.js';
 import type { ResultTickets } from '../tickets/result-tickets.js';
 import { groupsOf } from './group-rows.js';
@@ -17,6 +18,8 @@ export interface RequeueLostOptions {
   producer: JobProducer;
   cipher: PayloadCipher;
   tickets: ResultTickets;
+  /** As in `AdmissionOptions`. */
+  turns?: AccountTurns;
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;
   logger: Logger;
@@ -80,7 +83,7 @@ export class RequeueLostSweep implements Sweep {
   }
 
   private async requeue(job: OpenJob): Promise<boolean> {
-    const { jobs, producer, cipher, tickets, definitions, logger } = this.options;
+    const { jobs, producer, cipher, tickets, turns, definitions, logger } = this.options;
     const { requestId, modality, modelId, replyTo, stream, deadlineAtMs } = job;
     const definition = definitions.get(modality);
     if (!definition) {
@@ -93,7 +96,10 @@ export class RequeueLostSweep implements Sweep {
     const { payload, bounds } = cipher.decrypt(requestId, ciphertext) as StoredRequest;
     const ticket = tickets.issue({ requestId, attempt, modality, modelId }, bounds);
     const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
-    await producer.enqueue(definition, { ...envelope, ticket, payload });
+    const turn = turns?.turnOf(job);
+    // It comes before what its account has sent since.
+    const options = { turn: turn && { ...turn, isRecovered: true } };
+    await producer.enqueue(definition, { ...envelope, ticket, payload }, options);
     logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
     return true;
   }

@@ -27,6 +27,9 @@ export const limitTable: Record<LimitClass, Record<LimitTier, Limits>> = {
   retrieve: { default: only(120), partner: only(120) },
 };
 
+/** Turns of an account among the waiting jobs of a model, for one turn of an account of weight 1. */
+export const turnWeights: Record<LimitTier, number> = { default: 1, partner: 2 };
+
 const classOfType = {
   image: 'image',
   inpaint: 'image',
