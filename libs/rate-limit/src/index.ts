@@ -1,11 +1,13 @@
 export {
   checkOverride,
   everything,
+  maxConcurrent,
   type LimitOverride,
   maxRequests,
   maxTokens,
   targetOfModel,
 } from './limits/limit-override.js';
+export { OpenRequests } from './open-requests.js';
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
 export { limitClasses, limitClassOf, type Limits, limitTable, turnWeights } from './limits/limit-table.js';
 export { type LimitDecision, type LimitedCaller, RateLimiter } from './rate-limiter.js';

@@ -58,6 +58,7 @@ function pipelineOn({
     { admit } as never,
     new StoreBudgets(60_000),
     { keepAliveMs: 1_000, stalledMs: 1_000 },
+    { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
     {
       screen: async ({ modality }: { modality: string }) => {
         steps.push(`screen ${modality}`);

@@ -7,7 +7,10 @@ import { LimitConfig } from '../limits/limit-config.js';
 import { LimitOverridesRepository } from '../limits/limit-overrides.repository.js';
 import { RefusalLog } from '../log/refusal-log.js';
 import { RefusalLogRepository } from '../log/refusal-log.repository.js';
+import { concurrencyFactors } from '../limits/limit-table.js';
+import { OpenRequests } from '../open-requests.js';
 import { RateLimiter } from '../rate-limiter.js';
+import type { RefusalReason } from '../refusal.js';
 import { LimitStore } from '../store/limit-store.js';
 import { windowOf } from '../store/limit-window.js';
 import { TokenCorrector } from '../token-reservation.js';
@@ -39,6 +42,11 @@ import { LimitStoreModule } from './limit-store.module.js';
             requests: config.globalRequestsPerMinute ?? null,
             tokens: config.globalTokensPerMinute ?? null,
           },
+          concurrent: {
+            default: config.accountConcurrent * concurrencyFactors.default,
+            partner: config.accountConcurrent * concurrencyFactors.partner,
+            key: config.keyConcurrent ?? null,
+          },
         }),
     },
     {
@@ -52,14 +60,28 @@ import { LimitStoreModule } from './limit-store.module.js';
       inject: [LimitStore, LimitConfig, FailureGuard, TokenCorrector, RefusalLog, LimitsConfig, Metrics],
       useFactory: limiterOf,
     },
+    {
+      provide: OpenRequests,
+      inject: [LimitStore, LimitConfig, LimitsConfig, Metrics],
+      useFactory: (
+        store: LimitStore,
+        limitConfig: LimitConfig,
+        { rateLimits: enabled }: LimitsConfig,
+        metrics: Metrics,
+      ) => new OpenRequests({ store, limitConfig, enabled, onRefused: countRefusals(metrics) }),
+    },
   ],
-  exports: [LimitStoreModule, RateLimiter, LimitConfig, RefusalLog, RefusalLogRepository],
+  exports: [LimitStoreModule, RateLimiter, OpenRequests, LimitConfig, RefusalLog, RefusalLogRepository],
 })
 export class RateLimitModule implements OnApplicationShutdown {
-  constructor(@Inject(RefusalLog) private readonly log: RefusalLog) {}
+  constructor(
+    @Inject(RefusalLog) private readonly log: RefusalLog,
+    @Inject(OpenRequests) private readonly open: OpenRequests,
+  ) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.log.flush();
+    await this.open.close();
   }
 }
 
@@ -72,9 +94,20 @@ function limiterOf(
   { rateLimits: enabled }: LimitsConfig,
   metrics: Metrics,
 ): RateLimiter {
+  return new RateLimiter({
+    store,
+    limitConfig,
+    guard,
+    corrector,
+    log,
+    enabled,
+    onRefused: countRefusals(metrics),
+  });
+}
+
+function countRefusals(metrics: Metrics): (reason: RefusalReason) => void {
   const refused = metrics.counter('sluice_requests_rate_limited_total', 'Requests rejected by a rate limit.', [
     'reason',
   ]);
-  const onRefused = (reason: string) => refused.inc({ reason });
-  return new RateLimiter({ store, limitConfig, guard, corrector, log, enabled, onRefused });
+  return (reason) => refused.inc({ reason });
 }
