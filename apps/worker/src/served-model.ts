@@ -162,6 +162,7 @@ export class ServedModel {
       state: this.publishedState(),
       slots: report?.slots ?? 0,
       running: Math.max(0, this.supervisor.running - ofAdapters),
+      ended: this.timings.ended,
       provider: report?.provider ?? '',
     };
   }
@@ -224,7 +225,7 @@ export class ServedModel {
   /** Starts the consumers once the model can run jobs. */
   private async openConsumers(slots: number): Promise<void> {
     // Takes a few more jobs than slots, so that the next prompt waits in the host instead of a queue round trip.
-    const concurrency = slots + Math.ceil(slots / 4);
+    const concurrency = slots + Math.ceil(slots / 16);
     try {
       for (const modality of this.options.modalities) {
         await this.openOne({ manifest: this.options.model.manifest, runner: this.supervisor, modality, concurrency });

@@ -34,13 +34,14 @@ function isHeartbeat(value: unknown): value is CountedHeartbeat {
 
 function isServedModel(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { modelId, modalities, state, slots, running, provider, memory = {}, run } = value;
+  const { modelId, modalities, state, slots, running, ended = 0, provider, memory = {}, run } = value;
   return (
     isText(modelId) &&
     isArrayOf(modalities, isText) &&
     isOneOf(state, states) &&
     isCount(slots) &&
     isCount(running) &&
+    isCount(ended) &&
     isText(provider) &&
     isNumbers(memory) &&
     (run === undefined || isNumbers(run))

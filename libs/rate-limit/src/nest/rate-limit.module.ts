@@ -10,7 +10,7 @@ import { RefusalLogRepository } from '../log/refusal-log.repository.js';
 import { concurrencyFactors } from '../limits/limit-table.js';
 import { OpenRequests } from '../open-requests.js';
 import { RateLimiter } from '../rate-limiter.js';
-import type { RefusalReason } from '../refusal.js';
+import { RefusalCounter } from '../refusal-counter.js';
 import { LimitStore } from '../store/limit-store.js';
 import { windowOf } from '../store/limit-window.js';
 import { TokenCorrector } from '../token-reservation.js';
@@ -55,20 +55,21 @@ import { LimitStoreModule } from './limit-store.module.js';
       useFactory: (store: LimitStore, { abuseFailures: max, abuseWindowMs, abuseBlockMs: blockMs }: LimitsConfig) =>
         new FailureGuard(store, max === 0 ? null : { max, window: windowOf(abuseWindowMs), blockMs }),
     },
+    { provide: RefusalCounter, inject: [Metrics], useFactory: (metrics: Metrics) => new RefusalCounter(metrics) },
     {
       provide: RateLimiter,
-      inject: [LimitStore, LimitConfig, FailureGuard, TokenCorrector, RefusalLog, LimitsConfig, Metrics],
+      inject: [LimitStore, LimitConfig, FailureGuard, TokenCorrector, RefusalLog, LimitsConfig, RefusalCounter],
       useFactory: limiterOf,
     },
     {
       provide: OpenRequests,
-      inject: [LimitStore, LimitConfig, LimitsConfig, Metrics],
+      inject: [LimitStore, LimitConfig, LimitsConfig, RefusalCounter],
       useFactory: (
         store: LimitStore,
         limitConfig: LimitConfig,
         { rateLimits: enabled }: LimitsConfig,
-        metrics: Metrics,
-      ) => new OpenRequests({ store, limitConfig, enabled, onRefused: countRefusals(metrics) }),
+        refusals: RefusalCounter,
+      ) => new OpenRequests({ store, limitConfig, enabled, onRefused: (reason) => refusals.count(reason) }),
     },
   ],
   exports: [LimitStoreModule, RateLimiter, OpenRequests, LimitConfig, RefusalLog, RefusalLogRepository],
@@ -92,7 +93,7 @@ function limiterOf(
   corrector: TokenCorrector,
   log: RefusalLog,
   { rateLimits: enabled }: LimitsConfig,
-  metrics: Metrics,
+  refusals: RefusalCounter,
 ): RateLimiter {
   return new RateLimiter({
     store,
@@ -101,13 +102,6 @@ function limiterOf(
     corrector,
     log,
     enabled,
-    onRefused: countRefusals(metrics),
+    onRefused: (reason) => refusals.count(reason),
   });
-}
-
-function countRefusals(metrics: Metrics): (reason: RefusalReason) => void {
-  const refused = metrics.counter('sluice_requests_rate_limited_total', 'Requests rejected by a rate limit.', [
-    'reason',
-  ]);
-  return (reason) => refused.inc({ reason });
 }
