@@ -23,7 +23,8 @@ of both together. One worker with the deterministic test engine; an API replica 
     chats: { value: 'N', about: 'open chats of the first account', default: 300 },
     seconds: { value: 'N', about: 'measured seconds per run', default: 10 },
     slots: { value: 'N', about: 'chats that the model runs at once', default: 32 },
-    tokens: { value: 'N', about: 'output tokens per chat', default: 16 },
+    tokens: { value: 'N', about: 'mean output tokens of the chats of the first account', default: 16 },
+    ownTokens: { value: 'N', about: 'of those of the other one', default: 4 },
     delay: { value: 'MS', about: 'pause of the test engine between two tokens', default: 100 },
     store: { value: 'STORE', about: 'redis or postgres; default: redis if there is one' },
     json: jsonOption,
@@ -90,7 +91,7 @@ async function ask(origin: string): Promise<number> {
   const response = await fetch(`${origin}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
-    body: chatBody(plan),
+    body: chatBody({ ...plan, tokens: options.ownTokens }),
   });
   let firstMs = Number.NaN;
   const decoder = new TextDecoder();
@@ -132,7 +133,14 @@ const names = { quiet: 'alone', fair: 'beside the flood, in turns', byArrival: '
 try {
   await runBench({
     name: 'fairness',
-    settings: { ...plan, chats: options.chats, slots: options.slots, seconds: options.seconds, queue: transport },
+    settings: {
+      ...plan,
+      ownTokens: options.ownTokens,
+      chats: options.chats,
+      slots: options.slots,
+      seconds: options.seconds,
+      queue: transport,
+    },
     subjects: [
       subject(names.quiet, `${new URL(fair).origin}/api/v1`, false),
       subject(names.fair, `${new URL(fair).origin}/api/v1`, true),

@@ -224,8 +224,9 @@ export class ServedModel {
 
   /** Starts the consumers once the model can run jobs. */
   private async openConsumers(slots: number): Promise<void> {
-    // Takes a few more jobs than slots, so that the next prompt waits in the host instead of a queue round trip.
-    const concurrency = slots + Math.ceil(slots / 16);
+    // Takes one more job than slots, so that the next prompt waits in the host instead of a queue round trip. More would be out
+    // of reach of the turns of accounts: whoever comes later waits for all of them.
+    const concurrency = slots + 1;
     try {
       for (const modality of this.options.modalities) {
         await this.openOne({ manifest: this.options.model.manifest, runner: this.supervisor, modality, concurrency });

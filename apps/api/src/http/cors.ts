@@ -25,6 +25,8 @@ export const exposedHeaders = [
   'x-ratelimit-limit-tokens',
   'x-ratelimit-remaining-requests',
   'x-ratelimit-remaining-tokens',
+  'x-ratelimit-limit-concurrent',
+  'x-ratelimit-remaining-concurrent',
   'x-ratelimit-reset-requests',
   'x-ratelimit-reset-tokens',
   'x-ratelimit-type',
