@@ -26,9 +26,7 @@ describe('Metrics', () => {
     expect(await metrics.render()).toContain(
       'sluice_queue_jobs{modality="chat",model="a",state="waiting",app="ops"} 3',
     );
-    expect(await metrics.render()).toContain(
-      'sluice_queue_jobs{modality="chat",model="a",state="active",app="ops"} 1',
-    );
+    expect(await metrics.render()).toContain('sluice_queue_jobs{modality="chat",model="a",state="active",app="ops"} 1');
     readings = [];
     expect(await metrics.render()).not.toContain('model="a"');
   });
