@@ -25,7 +25,7 @@ const lines = [
 const noQueue = {
   producer: {
     requireRoom: () => undefined,
-    counts: () => Promise.resolve({ waiting: 0, active: 0, delayed: 0, prioritized: 0 }),
+    counts: () => Promise.resolve({ waiting: 0, active: 0, delayed: 0 }),
     enqueue: () => Promise.resolve(),
   },
 } as unknown as QueueTransport;

@@ -6,6 +6,7 @@ import type { WorkerEvents } from './raw-bull.js';
 import { WorkerLink } from './worker-link.js';
 
 const modelId = 'bench';
+const accounts = 64;
 const usage = { promptTokens: 20, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
 
 const warn = () => undefined;
@@ -14,12 +15,17 @@ const warn = () => undefined;
  * The project's queue as api and worker use it: a reply stream per request, payload validation, cluster membership and
  * cancellation, a job result written before completion, and start and finish events. The engine ends at once. Job
  * results are not processed here, because `ops` is a separate process. A job counts as done when its caller has the
- * reply.
+ * reply. The jobs are those of 64 accounts that take turns; with `byArrival`, they run in the order of their arrival.
  */
-export async function openSluiceQueue(url: string, namespace: string): Promise<BenchQueue> {
+export async function openSluiceQueue(
+  url: string,
+  namespace: string,
+  { byArrival = false }: { byArrival?: boolean } = {},
+): Promise<BenchQueue> {
   const api = await createTransport({ url, namespace, sealKeys, clientName: 'bench-api', warn });
   await api.replies.start();
   const worker = await WorkerLink.start('sluice', url, namespace);
+  let added = 0;
   let left = 0;
   let onDone = (): void => undefined;
   const finish = () => {
@@ -37,7 +43,9 @@ export async function openSluiceQueue(url: string, namespace: string): Promise<B
     },
     add: async (requestId) => {
       void untilDone(api.replies.open({ requestId, modelId })).then(finish);
-      await api.producer.enqueue(chatJob, {
+      added += 1;
+      const turn = byArrival ? undefined : { account: `account ${added % accounts}` };
+      const envelope = {
         requestId,
         modality: chatJob.modality,
         modelId,
@@ -45,7 +53,8 @@ export async function openSluiceQueue(url: string, namespace: string): Promise<B
         deadlineAtMs: Date.now() + chatJob.policy.deadlineMs,
         replyTo: api.replies.address,
         payload: benchPayload(),
-      });
+      };
+      await api.producer.enqueue(chatJob, envelope, { turn });
     },
     close: async () => {
       await worker.close();

@@ -204,7 +204,7 @@ const queue = dashboard({
       'Waiting jobs',
       'short',
       [
-        `{{modality}}.{{model}} | sum by (modality, model) (${queueByState.replace('{', '{state=~"waiting|prioritized|delayed", ')})`,
+        `{{modality}}.{{model}} | sum by (modality, model) (${queueByState.replace('{', '{state=~"waiting|delayed", ')})`,
       ],
       { width: 12 },
     ),

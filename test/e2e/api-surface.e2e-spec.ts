@@ -170,7 +170,7 @@ describe('operations', () => {
     setMaxListeners(0, leave.signal);
     const burst = Array.from({ length: 80 }, () => chat('[[tokens=100 delay=300]]', {}, leave.signal));
     const refused = await Promise.any(burst.map(async (answer) => only503(await answer)));
-    expect(refused.headers).toMatchObject({ 'retry-after': '5' });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(String(refused.body)).toContain('MODEL_AT_CAPACITY');
     leave.abort();
     const ends = await Promise.allSettled(burst);

@@ -1,16 +1,20 @@
+import { setMaxListeners } from 'node:events';
 import { beforeAll, expect, it } from 'vitest';
 import type { Platform } from '#test/platform';
 import { askWhole, type WholeResponse } from './chat-caller.js';
 import { amount, describeFault, pause } from './fault-scene.js';
 import { type LimitedTenant, openLimitedTenant } from './limited-tenant.js';
 
-/* F14: more requests and tokens than a minute allows, on three replicas at once. */
+/* F14: more requests and tokens than a minute allows, and more requests at once, on three replicas. */
 
 const rounds = amount({ full: 5, quick: 1 });
 const replicas = 3;
 
 const requestsPerMinute = 100;
 const callers = 300;
+
+/** Chats that one account may have open. */
+const openAtOnce = 6;
 
 const tokensPerMinute = 50_000;
 const usable = 0.98;
@@ -34,6 +38,26 @@ function askAtOnce(platform: Platform, { key }: LimitedTenant, count: number): P
     Array.from({ length: count }, (_, index) =>
       askWhole(platform, { ...options, text: `Minute ${index}`, replica: index % replicas }),
     ),
+  );
+}
+
+/** Opens chats that last until `leave`, spread over the replicas; resolves to their statuses, 0 where the replica is gone. */
+function openChats(platform: Platform, { key }: LimitedTenant, count: number, leave: AbortSignal): Promise<number[]> {
+  const body = {
+    model: 'tiny-llama',
+    stream: true,
+    messages: [{ role: 'user', content: 'Wait [[tokens=500 delay=500]]' }],
+  };
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const origin = platform.origins[index % replicas] ?? '';
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const options = { method: 'POST', headers, body: JSON.stringify(body), signal: leave };
+      return await fetch(`${origin}/api/v1/chat/completions`, options).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    }),
   );
 }
 
@@ -91,8 +115,10 @@ describeFault(
   (running) => {
     const hurried: LimitedTenant[] = [];
     const thorough: LimitedTenant[] = [];
+    let patient: LimitedTenant;
 
     beforeAll(async () => {
+      patient = await openLimitedTenant(running(), { requests: 1_000_000, concurrent: openAtOnce });
       for (let round = 0; round < rounds; round += 1) {
         hurried.push(await openLimitedTenant(running(), { requests: requestsPerMinute }));
         thorough.push(await openLimitedTenant(running(), { requests: 1_000_000, tokens: tokensPerMinute }));
@@ -120,5 +146,26 @@ describeFault(
         expect(sum(tokens.map(({ reserved }) => reserved))).toBeGreaterThan(2 * tokensPerMinute);
       }
     }, 600_000);
+
+    it(`${openAtOnce} open chats of an account and no more, and none is left of a killed replica`, async () => {
+      const leave = new AbortController();
+      setMaxListeners(0, leave.signal);
+      const first = await openChats(running(), patient, 60, leave.signal);
+      expect(first.filter((status) => status === 200)).toHaveLength(openAtOnce);
+      expect(first.filter((status) => status === 429)).toHaveLength(60 - openAtOnce);
+      await running().kill('api-2');
+      leave.abort();
+      await running().start('api-2');
+      const openAgain = async () => {
+        const stop = new AbortController();
+        setMaxListeners(0, stop.signal);
+        const opened = (await openChats(running(), patient, 30, stop.signal)).filter((status) => status === 200).length;
+        stop.abort();
+        expect(opened).toBeLessThanOrEqual(openAtOnce);
+        return opened;
+      };
+      // The leases of the killed replica expire; those of the others have ended with their connections.
+      await expect.poll(openAgain, { timeout: 120_000, interval: 3_000 }).toBe(openAtOnce);
+    }, 240_000);
   },
 );

@@ -2,7 +2,7 @@ import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
-import { LimitOverridesRepository, type Limits } from '#rate-limit';
+import { type LimitOverride, LimitOverridesRepository } from '#rate-limit';
 import type { Platform } from '#test/platform';
 
 /** An account with its own limits on every model, as set by an operator. */
@@ -11,8 +11,10 @@ export interface LimitedTenant {
   key: string;
 }
 
+type TenantLimits = Partial<Pick<LimitOverride, 'requests' | 'tokens' | 'concurrent'>>;
+
 /** Creates an account with 100 USD. Must run before any request, because replicas cache limits for 5 s. */
-export async function openLimitedTenant(platform: Platform, limits: Partial<Limits>): Promise<LimitedTenant> {
+export async function openLimitedTenant(platform: Platform, limits: TenantLimits): Promise<LimitedTenant> {
   const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
   try {
     const accounts = new AccountsService(prisma);

@@ -1,5 +1,5 @@
 import type { PrismaService } from '#platform/prisma';
-import { everything, LimitOverridesRepository, maxRequests, maxTokens } from '#rate-limit';
+import { everything, LimitOverridesRepository, maxConcurrent, maxRequests, maxTokens } from '#rate-limit';
 
 /**
  * Gives an account limits that no test or bench reaches, like `sluice limits set`. Every request still accesses the
@@ -12,5 +12,6 @@ export async function unboundLimits(prisma: PrismaService, accountId: string): P
     target: everything,
     requests: maxRequests,
     tokens: maxTokens,
+    concurrent: maxConcurrent,
   });
 }

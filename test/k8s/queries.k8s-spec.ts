@@ -59,7 +59,7 @@ describe('the load of a pool', () => {
   const query = queryOf('text', 'jobs');
   const queues = (replica: string) => [
     jobs(replica, 'stories-15m', 'waiting', 3),
-    jobs(replica, 'stories-15m', 'prioritized', 4),
+    jobs(replica, 'stories-15m', 'active', 4),
     jobs(replica, 'tinyllama-1.1b-chat', 'active', 5),
     jobs(replica, 'tinyllama-1.1b-chat', 'delayed', 70),
     jobs(replica, 'whisper-tiny', 'waiting', 900),

@@ -123,7 +123,8 @@ export class SimPlatform {
       withdraw: (_modality, _model, requestId) => step(`withdraw ${requestId}`, () => store.withdraw(requestId)),
       holds: (_modality, _model, requestId) => step(`holds ${requestId}`, () => store.jobs.has(requestId)),
       listWaiting: () => Promise.reject(new Error('lists are not simulated')),
-      counts: () => Promise.resolve({ waiting: store.waiting.length, active: 0, delayed: 0, prioritized: 0 }),
+      countAhead: () => Promise.resolve(store.waiting.length),
+      counts: () => Promise.resolve({ waiting: store.waiting.length, active: 0, delayed: 0 }),
     };
   }
 

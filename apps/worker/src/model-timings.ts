@@ -36,6 +36,11 @@ export class ModelTimings {
     return this.list().reduce((running, timings) => running + timings.running, 0);
   }
 
+  /** Jobs that ended, however they did. */
+  get ended(): number {
+    return this.list().reduce((ended, timings) => ended + timings.ended, 0);
+  }
+
   /** When a job last began or ended, in ms of `performance.now()`; `-Infinity` before the first. */
   get usedAtMs(): number {
     return Math.max(...this.list().map((timings) => timings.usedAtMs));
@@ -52,6 +57,7 @@ export class JobTimings {
   /** Sticky jobs, by what became of them. */
   readonly stickyJobs = new Map<StickyJobEnd, number>();
   running = 0;
+  ended = 0;
   usedAtMs = -Infinity;
 
   constructor(readonly modality: ModalityName) {}
@@ -72,6 +78,7 @@ export class JobTimings {
       throw error;
     } finally {
       this.running--;
+      this.ended++;
       this.usedAtMs = performance.now();
       this.requestHistogram(end).add((performance.now() - startedAt) / 1_000);
     }

@@ -190,6 +190,7 @@ export class ServedModel {
       state: this.publishedState(),
       slots: report?.slots ?? 0,
       running: Math.max(0, this.supervisor.running - ofAdapters),
+      ended: this.timings.ended,
       provider: report?.provider ?? '',
       ...(this.fallback !== null && { providerNote: this.fallback.note }),
     };
@@ -252,8 +253,9 @@ export class ServedModel {
 
   /** Starts the consumers once the model can run jobs. */
   private async openConsumers(slots: number): Promise<void> {
-    // Takes a few more jobs than slots, so that the next prompt waits in the host instead of a queue round trip.
-    const concurrency = slots + Math.ceil(slots / 4);
+    // Takes one more job than slots, so that the next prompt waits in the host instead of a queue round trip. More would be out
+    // of reach of the turns of accounts: whoever comes later waits for all of them.
+    const concurrency = slots + 1;
     try {
       for (const modality of this.options.modalities) {
         await this.openOne({ manifest: this.options.model.manifest, runner: this.supervisor, modality, concurrency });

@@ -17,7 +17,8 @@ import { TokenReservation } from '#rate-limit';
 import { type EchoPayload, echoJob } from '#test/echo-job';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
-import { AdmissionService, type OpenRequest } from './admission/admission.service.js';
+import { AccountTurns } from './admission/account-turns.js';
+import { type AdmissionOptions, AdmissionService, type OpenRequest } from './admission/admission.service.js';
 import { JobCloser } from './lifecycle/job-closer.js';
 import type { AdmissionStep, ClosedListener, ClosingStep } from './lifecycle/job-states.js';
 import { JobsRepository } from './lifecycle/jobs.repository.js';
@@ -104,7 +105,11 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   });
 
   function admission(
-    options: { steps?: AdmissionStep[]; closing?: ClosingStep[]; queueLimit?: number; over?: QueueTransport } = {},
+    options: Pick<AdmissionOptions, 'steps' | 'turns'> & {
+      closing?: ClosingStep[];
+      queueLimit?: number;
+      over?: QueueTransport;
+    } = {},
   ) {
     return new AdmissionService({
       jobs,
@@ -115,6 +120,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       logger,
       queueLimit: options.queueLimit ?? 1_000,
       steps: options.steps,
+      turns: options.turns,
     });
   }
 
@@ -445,6 +451,24 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       }
     });
 
+  it('gives jobs the turn of their account, before its other jobs when they were lost', async () => {
+    const turns = new AccountTurns(secretKey);
+    const given: unknown[] = [];
+    const producer: QueueTransport['producer'] = {
+      ...bound(transport.producer),
+      enqueue: (_definition, _envelope, options) => Promise.resolve(void given.push(options?.turn)),
+    };
+    const opened = request();
+    await admission({ over: { ...transport, producer } as QueueTransport, turns }).open(opened);
+    const turn = turns.turnOf(caller);
+    expect(turn?.account).toBeDefined();
+    expect(given).toEqual([turn]);
+    const sweep = requeue({ producer, turns });
+    await expect
+      .poll(async () => (await sweep.run(), given), { timeout: 20_000 })
+      .toContainEqual({ ...turn, isRecovered: true });
+  });
+
   it('finds a lost job behind any number of older waiting ones', async () => {
     const lost = request();
     const waiting = Array.from({ length: 5 }, () => request());
@@ -727,5 +751,6 @@ function bound(producer: QueueTransport['producer']): QueueTransport['producer']
     holds: (...parameters) => producer.holds(...parameters),
     counts: (...parameters) => producer.counts(...parameters),
     listWaiting: (...parameters) => producer.listWaiting(...parameters),
+    countAhead: (...parameters) => producer.countAhead(...parameters),
   };
 }

@@ -12,6 +12,7 @@ export type {
   ServedModelState,
   WorkerHeartbeat,
 } from './heartbeats/heartbeat.js';
+export type { FairTurn } from './fairness/fair-order.js';
 export { refusalOf } from './jobs/delivery-checks.js';
 export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
 export { JobResultHandler } from './jobs/job-result-handler.js';

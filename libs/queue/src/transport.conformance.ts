@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { describeAffinity } from './conformance/affinity.conformance.js';
+import { describeFairness } from './conformance/fairness.conformance.js';
 import { describeCancelling } from './conformance/cancelling.conformance.js';
 import { describeJobs } from './conformance/jobs.conformance.js';
 import { describeReplies } from './conformance/replies.conformance.js';
@@ -34,6 +35,7 @@ const allTopics = [
   describeJobs,
   describeHandBack,
   describeAffinity,
+  describeFairness,
   describeCancelling,
   describeReplies,
   describeMembership,

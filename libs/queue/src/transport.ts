@@ -1,4 +1,5 @@
 import type { PlatformError, JobUsage, WireError } from '#common';
+import type { FairTurn } from './fairness/fair-order.js';
 import type { PlacementBus } from './heartbeats/desired-placements.js';
 import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
 import type { ResultProof } from './jobs/result-ticket.js';
@@ -94,7 +95,11 @@ export interface JobProducer {
   /** Adds the job; a repeated request id (same attempt) adds nothing. */
   enqueue(definition: JobDefinition<object, object>, envelope: JobEnvelope, options?: EnqueueOptions): Promise<void>;
   /** Adds many jobs of one queue in one round trip. */
-  enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void>;
+  enqueueBulk(
+    definition: JobDefinition<object, object>,
+    envelopes: JobEnvelope[],
+    options?: BulkOptions,
+  ): Promise<void>;
   /** Removes a job that no worker has picked up; false when it is running, finished or unknown. */
   remove(modality: string, modelId: string, requestId: string): Promise<boolean>;
   /** Marks a running job, so that it is dropped as cancelled if it returns to the queue because its worker was lost. */
@@ -104,6 +109,13 @@ export interface JobProducer {
   counts(modality: string, modelId: string): Promise<QueueCounts>;
   /** Request ids of jobs that no worker has taken, of each state at most `count` from the `first` on. */
   listWaiting(modality: string, modelId: string, range: { first: number; count: number }): Promise<string[]>;
+  /** Counts the waiting jobs that would run before the next one with this turn. */
+  countAhead(modality: string, modelId: string, turn: FairTurn): Promise<number>;
+}
+
+export interface BulkOptions {
+  /** As in `EnqueueOptions`. */
+  turnOf?: (envelope: JobEnvelope) => FairTurn;
 }
 
 export interface EnqueueOptions {
@@ -112,15 +124,16 @@ export interface EnqueueOptions {
    * not for jobs without a reply channel. Scope it: whatever must not share a key must not have equal ones.
    */
   routeKey?: () => string;
+  /** Whose turn it takes among the waiting jobs of its queue. Absent: it runs before all that take turns. */
+  turn?: FairTurn;
 }
 
 export interface QueueCounts {
-  /** Includes sticky jobs that wait for their worker. */
+  /** All that BullMQ calls waiting or prioritized, and sticky jobs that wait for their worker. */
   waiting: number;
   active: number;
   /** Not before the next second: jobs that are retried later. */
   delayed: number;
-  prioritized: number;
 }
 
 export interface ConsumerOptions<Payload extends object, Result extends object> {

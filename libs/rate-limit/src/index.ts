@@ -1,13 +1,15 @@
 export {
   checkOverride,
   everything,
+  maxConcurrent,
   type LimitOverride,
   maxRequests,
   maxTokens,
   targetOfModel,
 } from './limits/limit-override.js';
+export { OpenRequests } from './open-requests.js';
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
-export { limitClasses, limitClassOf, type Limits, limitTable } from './limits/limit-table.js';
+export { limitClasses, limitClassOf, type Limits, limitTable, turnWeights } from './limits/limit-table.js';
 export { type LimitDecision, type LimitedCaller, RateLimiter } from './rate-limiter.js';
 export { DeleteExpiredWindowsSweep } from './store/delete-expired-windows.sweep.js';
 export { LimitStore } from './store/limit-store.js';

@@ -32,6 +32,9 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
     },
     correct: (...call) => Promise.resolve(void corrections.push(call)),
     fail: () => Promise.resolve({ blockedMs: 30_000, began: true, nowMs }),
+    open: () => Promise.reject(new Error('the limiter opens no requests')),
+    renew: () => Promise.resolve(),
+    release: () => Promise.resolve(),
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };

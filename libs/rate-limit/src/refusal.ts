@@ -4,7 +4,8 @@ import type { Limits } from './limits/limit-table.js';
 import type { FailureRule } from './store/limit-store.js';
 
 /** Why a request was refused; a closed set, for the metrics. */
-export type RefusalReason = `${LimitScope}_requests` | `${LimitScope}_tokens` | 'failures';
+export type RefusalReason =
+  `${LimitScope}_requests` | `${LimitScope}_tokens` | 'user_concurrent' | 'api_key_concurrent' | 'failures';
 
 export interface WindowRefusal {
   scope: LimitScope;

@@ -46,8 +46,8 @@ function miscounted(manifests: readonly Manifest[]): string[] {
   );
 }
 
-/** Job states that make up the load of a pool: waiting jobs alone would omit prioritized and active ones. */
-const neededStates = ['waiting', 'prioritized', 'active'];
+/** Job states that make up the load of a pool: waiting jobs alone would omit active ones. */
+const neededStates = ['waiting', 'active'];
 
 function halfCounted(manifests: readonly Manifest[]): string[] {
   return ofKind(manifests, 'ScaledObject')
@@ -148,7 +148,7 @@ export const scalingPolicies: Policy[] = [
     },
   },
   {
-    name: 'scales on waiting, prioritized and active jobs',
+    name: 'scales on waiting and active jobs',
     violations: halfCounted,
     plant: (manifests) => {
       const [trigger] = named(manifests, 'ScaledObject', /image/).spec!.triggers!;

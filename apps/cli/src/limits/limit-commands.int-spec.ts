@@ -34,12 +34,16 @@ describe('sluice limits', () => {
     await run('set', '--account', accountId, '--class', 'image', '--rpm', '0');
     expect(await run('set', '--key', keyId, '--rpm', '9')).toContain(`key ${keyId}: 9 requests per minute`);
     await run('set', '--global', '--tpm', '1000000000000');
-    const none = { accountId: null, apiKeyId: null, target: '*', requests: null, tokens: null };
+    const another = (await run('set', '--key', keyId, '--rpm', '9', '--concurrent', '4')).trim();
+    expect(another).toBe(`key ${keyId}: 9 requests per minute, 4 requests at once`);
+    const refusal = run('set', '--class', 'image', '--concurrent', '4');
+    await expect(refusal).rejects.toThrow('for an account or a key, over all models');
+    const none = { accountId: null, apiKeyId: null, target: '*', requests: null, tokens: null, concurrent: null };
     expect(await overrides()).toEqual([
       { ...none, accountId, requests: 200, tokens: 5000 },
       { ...none, accountId, target: 'image', requests: 0 },
       { ...none, accountId, target: 'model:tiny', tokens: 7 },
-      { ...none, apiKeyId: keyId, requests: 9 },
+      { ...none, apiKeyId: keyId, requests: 9, concurrent: 4 },
       { ...none, tokens: 1_000_000_000_000 },
     ]);
     const text = await run('list');

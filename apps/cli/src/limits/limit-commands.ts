@@ -16,6 +16,8 @@ interface TargetOptions {
   json?: boolean;
 }
 
+type SetOptions = TargetOptions & { rpm?: string; tpm?: string; concurrent?: string };
+
 /** `sluice limits …` */
 export function addLimitCommands(program: Command, context: CliContext): void {
   const limits = program
@@ -36,7 +38,8 @@ export function addLimitCommands(program: Command, context: CliContext): void {
   withTarget(limits.command('set').description('override the default limits; takes effect within 5 s'))
     .option('--rpm <count>', 'requests per minute')
     .option('--tpm <count>', 'tokens per minute')
-    .action((options: TargetOptions & { rpm?: string; tpm?: string }) => setLimits(context, options));
+    .option('--concurrent <count>', 'requests open at once; of an account or a key, over all models')
+    .action((options: SetOptions) => setLimits(context, options));
   withTarget(limits.command('remove').description('remove an override')).action((options: TargetOptions) =>
     removeLimits(context, options),
   );
@@ -47,17 +50,26 @@ export function addLimitCommands(program: Command, context: CliContext): void {
     .action((options: { json?: boolean }) => listLimits(context, options));
 }
 
-async function setLimits(context: CliContext, options: TargetOptions & { rpm?: string; tpm?: string }): Promise<void> {
+async function setLimits(context: CliContext, options: SetOptions): Promise<void> {
   const { checkOverride } = await import('#rate-limit');
   const subject = await subjectOf(context, options);
-  const override = { ...subject, requests: countOf('--rpm', options.rpm), tokens: countOf('--tpm', options.tpm) };
+  const override = {
+    ...subject,
+    requests: countOf('--rpm', options.rpm),
+    tokens: countOf('--tpm', options.tpm),
+    concurrent: countOf('--concurrent', options.concurrent),
+  };
   checkOverride(override);
   if (options.model !== undefined) await assertModel(context, options.model);
   await (await requireOverrides(context)).set(override);
   if (options.json) return context.output.json(override);
-  const { requests, tokens } = override;
-  const parts = [requests === null ? [] : `${requests} requests`, tokens === null ? [] : `${tokens} tokens`].flat();
-  context.output.line(`${nameOf(override)}: ${parts.join(' and ')} per minute`);
+  const { requests, tokens, concurrent } = override;
+  const rates = [requests === null ? [] : `${requests} requests`, tokens === null ? [] : `${tokens} tokens`].flat();
+  const parts = [
+    rates.length === 0 ? [] : `${rates.join(' and ')} per minute`,
+    concurrent === null ? [] : `${concurrent} requests at once`,
+  ].flat();
+  context.output.line(`${nameOf(override)}: ${parts.join(', ')}`);
 }
 
 /** Rate limits are looked up by model id only; one set for an alias would never apply. */

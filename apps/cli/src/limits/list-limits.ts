@@ -17,12 +17,13 @@ export async function listLimits(context: CliContext, { json }: { json?: boolean
   context.output.line();
   if (overrides.length === 0) return context.output.line('nothing was set instead');
   context.output.table(
-    ['WHOSE', 'FOR', 'RPM', 'TPM'],
-    overrides.map(({ accountId, apiKeyId, target, requests, tokens }) => [
+    ['WHOSE', 'FOR', 'RPM', 'TPM', 'CONCURRENT'],
+    overrides.map(({ accountId, apiKeyId, target, requests, tokens, concurrent = null }) => [
       apiKeyId === null ? (accountId ?? 'everybody') : `key ${apiKeyId}`,
       target,
       cell(requests),
       cell(tokens),
+      cell(concurrent),
     ]),
   );
 }

@@ -30,7 +30,7 @@ export class Backlog {
   private async hasJobs(manifest: InstalledModel['manifest']): Promise<boolean> {
     try {
       const counts = await Promise.all(modalitiesOf(manifest).map((name) => this.producer.counts(name, manifest.id)));
-      return counts.some(({ waiting, delayed, prioritized }) => waiting + delayed + prioritized > 0);
+      return counts.some(({ waiting, delayed }) => waiting + delayed > 0);
     } catch {
       // The next scan retries; no job could be consumed meanwhile either.
       return false;

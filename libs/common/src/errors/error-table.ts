@@ -57,6 +57,7 @@ export const errorTable = {
   CONTENT_POLICY_VIOLATION: { status: 422, ...invalid },
   ASR_UPSTREAM_VALIDATION_FAILED: { status: 422, ...invalid },
   RATE_LIMIT_EXCEEDED: { status: 429, ...invalid, type: 'rate_limit_error', retryAfterSeconds: 10 },
+  CONCURRENCY_LIMIT_EXCEEDED: { status: 429, ...invalid, type: 'rate_limit_error', retryAfterSeconds: 2 },
   MODEL_AT_CAPACITY: { status: 503, ...server, queue: 'same-job', retryAfterSeconds: 5 },
   MODEL_OFFLINE: { status: 503, ...server, queue: 'same-job', retryAfterSeconds: 30 },
   SERVICE_UNAVAILABLE: { status: 503, ...server, retryAfterSeconds: 5 },

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { AccountsService } from '#accounts';
 import { RecentBalances } from '#billing';
+import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { Tracing } from '#platform/tracing';
@@ -33,6 +34,7 @@ export class RequestHooks {
     @Inject(Metrics) private readonly metrics: Metrics,
     @Inject(Tracing) private readonly tracing: Tracing,
     @Inject(Logger) private readonly logger: Logger,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount'>,
   ) {}
 
   /** The outermost: they hold for every request. */
@@ -50,8 +52,9 @@ export class RequestHooks {
   /** Who calls, whether the limits let the request pass, and whether its response is recorded. */
   addAdmission(server: FastifyInstance): void {
     const { accounts, limiter, balances, budgets } = this;
+    const { abuseCount } = this.config;
     addAuthentication(server, { accounts, budgets }, refuseUnauthenticated(limiter));
-    addRateLimits(server, { limiter, balances, budgets });
+    addRateLimits(server, { limiter, balances, budgets, abuseCount });
     addResponseRecording(server);
   }
 }

@@ -2,7 +2,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
-import { addRateLimits, limitReplay, type RateLimitDependencies } from './rate-limits.js';
+import { addRateLimits, applyModelLimit, limitReplay, type RateLimitDependencies } from './rate-limits.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
 const known: RequestCaller = {
@@ -17,6 +17,7 @@ const known: RequestCaller = {
 /** A server that responds with the requested status, and the failures it counted. */
 async function serve(
   caller: RequestCaller | null,
+  abuseCount: RateLimitDependencies['abuseCount'] = 'caller',
 ): Promise<{ server: FastifyInstance; failed: ReturnType<typeof vi.fn> }> {
   const failed = vi.fn(async () => undefined);
   const decision = { headers: { 'x-ratelimit-type': 'user' }, refusal: null, tokens: 0, reservation: null };
@@ -29,7 +30,8 @@ async function serve(
     request.caller = caller;
     request.keyLookupFailed = request.headers['x-unchecked'] !== undefined;
   });
-  addRateLimits(server, { limiter, balances, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies);
+  const dependencies = { limiter, balances, budgets: new StoreBudgets(1_000), abuseCount };
+  addRateLimits(server, dependencies as unknown as RateLimitDependencies);
   server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
     reply.status(Number(request.params.status)).send({}),
   );
@@ -40,14 +42,25 @@ async function serve(
 }
 
 describe('the failure count', () => {
-  it('includes every response of 400 and above to a key, and no other', async () => {
-    const { server, failed } = await serve(known);
-    for (const status of [200, 302, 400, 402, 404, 429, 500, 503, 504]) {
+  /** The statuses among these that count. */
+  async function countedBy(abuseCount: RateLimitDependencies['abuseCount']): Promise<number[]> {
+    const { server, failed } = await serve(known, abuseCount);
+    const counted: number[] = [];
+    for (const status of [200, 302, 400, 402, 404, 429, 500, 502, 503, 504]) {
       failed.mockClear();
       await server.inject(`/api/v1/status/${status}`);
-      expect([status, failed.mock.calls.length]).toEqual([status, status >= 400 ? 1 : 0]);
+      if (failed.mock.calls.length > 0) counted.push(status);
+      for (const [caller] of failed.mock.calls) expect(caller).toEqual(known);
     }
-    expect(failed.mock.calls[0]?.[0]).toEqual(known);
+    return counted;
+  }
+
+  it('includes the failures that a key is to blame for, and none of the service', async () => {
+    expect(await countedBy('caller')).toEqual([400, 402, 404, 429]);
+  });
+
+  it('includes every response of 400 and above where the operator counts all', async () => {
+    expect(await countedBy('all')).toEqual([400, 402, 404, 429, 500, 502, 503, 504]);
   });
 
   it('includes failures from an address without a key, except when a key could not be checked', async () => {
@@ -83,6 +96,47 @@ describe('the failure count', () => {
     const { server, failed } = await serve(null);
     await server.inject('/health/503');
     expect(failed).not.toHaveBeenCalled();
+  });
+});
+
+describe('open requests', () => {
+  const model = { id: 'm', type: 'text', tier: 'S' } as const;
+
+  /** Runs the limits of one request; `end` is the end of its response. */
+  async function limitOnce(refusal: PlatformError | null, { isDestroyed = false } = {}) {
+    const calls: string[] = [];
+    const decision = { headers: { 'x-ratelimit-limit-concurrent': '1' }, refusal, tokens: 0, reservation: null };
+    const open = { enter: async () => (calls.push('enter'), { ...decision, leave: () => void calls.push('leave') }) };
+    const admitModel = async () => (calls.push('limit'), { headers: {}, refusal: null, tokens: 0, reservation: null });
+    const request = { id: 'r', caller: known, limitDecision: null, countsAsOpen: false } as unknown as FastifyRequest;
+    let end: () => void = () => undefined;
+    const raw = { destroyed: isDestroyed, once: (_event: string, listener: () => void) => (end = listener) };
+    const reply = { raw, headers: vi.fn() } as unknown as FastifyReply;
+    const dependencies = { limiter: { admitModel }, open, budgets: new StoreBudgets(1_000) };
+    const apply = (setsHeaders: boolean) =>
+      applyModelLimit(dependencies as unknown as RateLimitDependencies, { request, reply }, { model, setsHeaders });
+    const result = await apply(true).catch((error: unknown) => error);
+    return { calls, result, request, again: () => apply(false), end: () => end() };
+  }
+
+  it('count once per request, before its limits, and until its response has ended', async () => {
+    const { calls, again, end } = await limitOnce(null);
+    // A job that prepares an input of the request.
+    await again();
+    expect(calls).toEqual(['enter', 'limit', 'limit']);
+    end();
+    expect(calls.at(-1)).toBe('leave');
+  });
+
+  it('beyond the limit are refused, and count nowhere else', async () => {
+    const refusal = new PlatformError('CONCURRENCY_LIMIT_EXCEEDED', 'Too many at once.');
+    const { calls, result, request } = await limitOnce(refusal);
+    expect([calls, result]).toEqual([['enter'], refusal]);
+    expect(request.limitDecision).not.toBeNull();
+  });
+
+  it('leave at once when their client is gone already', async () => {
+    expect((await limitOnce(null, { isDestroyed: true })).calls).toEqual(['enter', 'leave', 'limit']);
   });
 });
 

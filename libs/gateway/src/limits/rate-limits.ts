@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RecentBalances } from '#billing';
 import { BudgetSpent } from '#common';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
-import { limitClassOf, type LimitDecision, type RateLimiter } from '#rate-limit';
+import { limitClassOf, type LimitDecision, type OpenRequests, type RateLimiter } from '#rate-limit';
 import { isApiRoute } from '../access/api-route.js';
 import type { RefuseUnauthenticated } from '../access/authentication.js';
 import { callerAddress } from '../access/caller-address.js';
@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Decision of the rate limiter; null before it was asked. */
     limitDecision: LimitDecision | null;
+    /** Whether it counts as one of the open requests of its caller. */
+    countsAsOpen: boolean;
   }
 }
 
@@ -21,6 +23,9 @@ export interface RateLimitDependencies {
   limiter: RateLimiter;
   budgets: StoreBudgets;
   balances: RecentBalances;
+  open: OpenRequests;
+  /** `caller`: failures that the service is to blame for do not count towards the block. */
+  abuseCount: 'caller' | 'all';
 }
 
 /** Returns the error for an unauthenticated client whose address is blocked. */
@@ -35,14 +40,15 @@ function apply(request: FastifyRequest, reply: FastifyReply, decision: LimitDeci
 }
 
 /**
- * Applies the limits of a request that runs a model and sets their headers. Rejects with `RATE_LIMIT_EXCEEDED`, or with
- * `SERVICE_UNAVAILABLE` if they cannot be checked.
+ * Applies the limits of a request that runs a model and sets their headers. Rejects with `CONCURRENCY_LIMIT_EXCEEDED` or
+ * `RATE_LIMIT_EXCEEDED`, or with `SERVICE_UNAVAILABLE` if they cannot be checked.
  */
 export async function applyModelLimit(
-  { limiter, budgets }: Pick<RateLimitDependencies, 'limiter' | 'budgets'>,
+  { limiter, budgets, open }: Pick<RateLimitDependencies, 'limiter' | 'budgets' | 'open'>,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   { model, action = 'run', tokens, setsHeaders = true }: ModelDemand,
 ): Promise<AdmittedUse> {
+  if (action === 'run' && !request.countsAsOpen) await enterOpen({ open, budgets }, request, reply);
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
   const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
   // A decision after the budget has no request left; its reservation is released.
@@ -56,6 +62,21 @@ export async function applyModelLimit(
   }
   if (setsHeaders || decision.refusal !== null) apply(request, reply, decision);
   return { tokens: decision.tokens, tokenReservation: reservation };
+}
+
+/** Counts a request among the open ones of its caller until its response has ended. Before its limits: if refused, it counts nowhere. */
+async function enterOpen(
+  { open, budgets }: Pick<RateLimitDependencies, 'open' | 'budgets'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const asked = open.enter(callerOf(request), request.id);
+  const decision = await budgets.of(request.id).within(asked, (late) => late.leave());
+  if (decision.refusal !== null) return apply(request, reply, decision);
+  request.countsAsOpen = true;
+  void reply.headers(decision.headers);
+  if (reply.raw.destroyed) decision.leave();
+  else reply.raw.once('close', () => decision.leave());
 }
 
 /** Applies the limit of requests that run no model. Blocked callers are rejected before the store is asked. */
@@ -100,8 +121,16 @@ function unlessSpent(error: unknown): null {
   throw error;
 }
 
-/** True for failures that count towards the block: all except those whose key could not be checked. */
-function countsAsFailure({ caller, headers, keyLookupFailed }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+/**
+ * True for failures that count towards the block: not those whose key could not be checked, and those of the service itself
+ * only where the operator counts all.
+ */
+function countsAsFailure(
+  { caller, headers, keyLookupFailed }: FastifyRequest,
+  { statusCode }: FastifyReply,
+  abuseCount: RateLimitDependencies['abuseCount'],
+): boolean {
+  if (abuseCount === 'caller' && statusCode >= 500) return false;
   const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
   return statusCode >= 400 && !isUnknown && !keyLookupFailed;
 }
@@ -111,8 +140,12 @@ function countsAsFailure({ caller, headers, keyLookupFailed }: FastifyRequest, {
  * failures, and the headers of limits and balances. Fastify hooks and not a guard or an interceptor: limits hold before the
  * body is read, and errors and unknown routes, which no interceptor sees, carry the same headers.
  */
-export function addRateLimits(server: FastifyInstance, { limiter, balances, budgets }: RateLimitDependencies): void {
+export function addRateLimits(
+  server: FastifyInstance,
+  { limiter, balances, budgets, abuseCount }: Omit<RateLimitDependencies, 'open'>,
+): void {
   server.decorateRequest('limitDecision', null);
+  server.decorateRequest('countsAsOpen', false);
   const refuse = refuseUnauthenticated(limiter);
 
   server.addHook('onRequest', async (request, reply) => {
@@ -145,7 +178,7 @@ export function addRateLimits(server: FastifyInstance, { limiter, balances, budg
   };
 
   server.addHook('onSend', async (request, reply, payload) => {
-    const failed = countsAsFailure(request, reply);
+    const failed = countsAsFailure(request, reply, abuseCount);
     const isComplete = request.limitDecision !== null && reply.hasHeader('x-service-balance-usd');
     if (isApiRoute(request) && (failed || (request.caller !== null && !isComplete))) {
       await complete(request, reply, failed);

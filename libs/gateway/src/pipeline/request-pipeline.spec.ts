@@ -70,6 +70,7 @@ function pipelineOn({
     { admit, mayWait: () => mayWait } as never,
     new StoreBudgets(60_000),
     { keepAliveMs: 1_000, stalledMs: 1_000 },
+    { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
     {
       screen: async ({ modality }: { modality: string }) => {
         steps.push(`screen ${modality}`);

@@ -7,7 +7,7 @@ import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { SseWriter } from '#platform/http';
 import type { ReplyEvent } from '#queue';
-import { RateLimiter } from '#rate-limit';
+import { OpenRequests, RateLimiter } from '#rate-limit';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import { applyModelLimit } from '../limits/rate-limits.js';
 import type { CheckModel } from '../moderation/classifiers.js';
@@ -61,6 +61,7 @@ export class RequestPipeline {
     @Inject(JobRunner) private readonly runner: JobRunner,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'keepAliveMs' | 'stalledMs'>,
+    @Inject(OpenRequests) private readonly openRequests: OpenRequests,
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screen'>,
   ) {}
 
@@ -137,9 +138,10 @@ export class RequestPipeline {
     return new ModelRequest(steps, http, resolved, { id, param, need });
   }
 
-  /** Applies the limits of a model to a request. Rejects with `RATE_LIMIT_EXCEEDED` and `SERVICE_UNAVAILABLE`. */
+  /** Applies the limits of a model to a request. Rejects as `applyModelLimit` does. */
   limit(http: Pick<HttpExchange, 'request' | 'reply'>, demand: ModelDemand): Promise<AdmittedUse> {
-    return applyModelLimit({ limiter: this.limiter, budgets: this.budgets }, http, demand);
+    const { limiter, budgets, openRequests: open } = this;
+    return applyModelLimit({ limiter, budgets, open }, http, demand);
   }
 
   /** Sends a job as server-sent events. Rejects only while nothing was sent. */

@@ -3,6 +3,7 @@ import { BudgetSpent, type ErrorCode, PlatformError, type StoreBudget } from '#c
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, QueueTransport, UsageBounds } from '#queue';
 import type { ReservedTokens, TokenReservation } from '#rate-limit';
+import type { AccountTurns } from './account-turns.js';
 import { GroupCommit } from './group-commit.js';
 import type { JobCloser } from '../lifecycle/job-closer.js';
 import type { Admission, AdmissionStep, AdmittedJob, JobTransaction } from '../lifecycle/job-states.js';
@@ -59,6 +60,12 @@ export interface AdmissionOptions {
   logger: Logger;
   /** Maximum number of waiting jobs per model. */
   queueLimit: number;
+  /** How long a job whose caller waits may be expected to wait, in ms, at most half of its deadline; default: only that half. */
+  maxWaitMs?: number;
+  /** Jobs of a model that end per ms; null: not known. Default: never known. */
+  rateOf?: (modelId: string) => number | null;
+  /** Default: jobs of a model run in the order of their arrival. */
+  turns?: AccountTurns;
   /** Run in order in the transaction of the row. */
   steps?: readonly AdmissionStep[];
   /** Called once for every request; must not throw. */
@@ -102,7 +109,8 @@ export class AdmissionService {
   private readonly doubtful = new Set<string>();
 
   constructor(private readonly options: AdmissionOptions) {
-    this.limit = new QueueLimit(options.transport.producer, options.queueLimit);
+    const { queueLimit: limit, rateOf } = options;
+    this.limit = new QueueLimit({ producer: options.transport.producer, limit, rateOf });
     this.abandonedAdmissions = options.abandonedAdmissions ?? new AbandonedAdmissions(options);
     this.group = new GroupCommit<NewcomerJob, AdmittedJob>(
       (newcomers) => this.admit(newcomers),
@@ -112,7 +120,7 @@ export class AdmissionService {
   }
 
   /**
-   * Rejects with `MODEL_AT_CAPACITY` when too many jobs wait, with a step's own error, as the preparation does, and with
+   * Rejects with `MODEL_AT_CAPACITY` when too many jobs wait or it would wait for too long, with a step's own error, as the preparation does, and with
    * `SERVICE_UNAVAILABLE` when database or queue do not accept the job; nothing stays open then.
    */
   async open(request: OpenRequest): Promise<AdmittedJob> {
@@ -156,10 +164,23 @@ export class AdmissionService {
     this.options.onDecision?.({ modality: definition.modality, modelId, reason });
   }
 
-  private async takePosition({ definition, modelId }: OpenRequest): Promise<QueuePosition> {
+  private async takePosition({
+    definition,
+    modelId,
+    caller,
+    replyTo,
+    deadlineMs,
+  }: OpenRequest): Promise<QueuePosition> {
+    const { modality, policy } = definition;
+    const turn = this.options.turns?.turnOf(caller);
+    // Nobody waits for an async job.
+    const maxWaitMs =
+      replyTo === null
+        ? undefined
+        : Math.min(this.options.maxWaitMs ?? Infinity, (deadlineMs ?? policy.deadlineMs) / 2);
     try {
       this.options.transport.producer.requireRoom();
-      return await this.limit.take(definition.modality, modelId);
+      return await this.limit.take({ modality, modelId, turn, maxWaitMs });
     } catch (error) {
       return throwUnavailable(error);
     }
@@ -324,7 +345,8 @@ export class AdmissionService {
       payload,
     };
     const routeKey = affinity === undefined ? undefined : () => routeKeyOf(affinity());
-    await this.options.transport.producer.enqueue(definition, envelope, { routeKey });
+    const turn = this.options.turns?.turnOf(request.caller);
+    await this.options.transport.producer.enqueue(definition, envelope, { routeKey, turn });
   }
 }
 

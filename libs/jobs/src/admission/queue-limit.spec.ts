@@ -1,19 +1,28 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { QueueCounts } from '#queue';
-import { QueueLimit, type QueuePosition } from './queue-limit.js';
+import { QueueLimit, type QueueLimitOptions, type QueuePosition } from './queue-limit.js';
+
+const job = { modality: 'echo', modelId: 'm' };
 
 /** A queue that responds after one turn of the event loop, and counts its calls. */
 class FakeQueue {
   waiting = 0;
+  ahead = 0;
   looks = 0;
+  places = 0;
+
+  async countAhead(): Promise<number> {
+    this.places += 1;
+    return this.ahead;
+  }
 
   async counts(): Promise<QueueCounts> {
     this.looks += 1;
     await Promise.resolve();
     const { waiting } = this;
     await Promise.resolve();
-    return { waiting, active: 7, delayed: 0, prioritized: 0 };
+    return { waiting, active: 7, delayed: 0 };
   }
 
   enqueue(position: QueuePosition): void {
@@ -22,15 +31,15 @@ class FakeQueue {
   }
 }
 
-function setUp(limit: number) {
+function setUp(limit: number, options: Partial<QueueLimitOptions> = {}) {
   const queue = new FakeQueue();
   const time = { nowMs: 0 };
   const clock = { nowMs: () => time.nowMs, monotonicMs: () => time.nowMs };
-  return { queue, time, limit: new QueueLimit(queue, limit, clock) };
+  return { queue, time, limit: new QueueLimit({ producer: queue, limit, clock, ...options }) };
 }
 
 function takeMany(limit: QueueLimit, count: number): Promise<(QueuePosition | null)[]> {
-  const take = () => limit.take('echo', 'm').catch(() => null);
+  const take = () => limit.take(job).catch(() => null);
   return Promise.all(Array.from({ length: count }, take));
 }
 
@@ -45,30 +54,80 @@ describe('QueueLimit', () => {
     expect(queue.looks).toBe(1);
     expect(admitted(await takeMany(limit, 80))).toHaveLength(0);
     expect(queue.looks).toBe(2);
-    await expect(limit.take('echo', 'm')).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
-    await expect(limit.take('echo', 'other')).resolves.toBeDefined();
+    await expect(limit.take(job)).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
+    await expect(limit.take({ ...job, modelId: 'other' })).resolves.toBeDefined();
+  });
+
+  describe('with a known throughput', () => {
+    const turn = { account: 'a' };
+    /** 10 jobs per second. */
+    const rateOf = () => 0.01;
+
+    it('refuses a request that would wait for longer than it may, and says how long and when to come back', async () => {
+      const { queue, limit, time } = setUp(1_000, { rateOf, random: () => 0.5 });
+      Object.assign(queue, { waiting: 400, ahead: 360 });
+      await limit.take({ ...job, turn, maxWaitMs: 30_000 });
+      time.nowMs = 200;
+      const refused = await limit.take({ ...job, turn, maxWaitMs: 30_000 }).catch((error: unknown) => error);
+      // 60 jobs have to end before, and then half of the 401 that wait.
+      expect(refused).toMatchObject({ code: 'MODEL_AT_CAPACITY', retry: { afterSeconds: 27 } });
+      expect(String(refused)).toContain('wait for about 36 s, longer than 30 s. Try again in 27 s.');
+    });
+
+    it('admits the same request of an account that has a place in front', async () => {
+      const { queue, limit } = setUp(1_000, { rateOf });
+      Object.assign(queue, { waiting: 400, ahead: 2 });
+      for (let request = 0; request < 3; request += 1) await limit.take({ ...job, turn, maxWaitMs: 30_000 });
+      expect(queue.places).toBe(2);
+    });
+
+    it('does not ask for a place while the whole queue is short enough, nor for jobs that nobody waits for', async () => {
+      const { queue, limit } = setUp(1_000, { rateOf });
+      queue.waiting = 290;
+      for (let request = 0; request < 5; request += 1) await limit.take({ ...job, turn, maxWaitMs: 30_000 });
+      queue.waiting = 900;
+      for (let request = 0; request < 5; request += 1) await limit.take({ ...job, turn });
+      expect(queue.places).toBe(0);
+    });
+
+    it('still refuses what is beyond the number of jobs, with the work that waits', async () => {
+      const { queue, limit } = setUp(100, { rateOf, random: () => 0 });
+      queue.waiting = 119;
+      const refused = await limit.take(job).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: 'MODEL_AT_CAPACITY', retry: { afterSeconds: 2 } });
+      expect(String(refused)).toContain('Too many requests wait for this model: 119, about 12 s of work.');
+    });
+  });
+
+  it('falls back to the number of jobs where no throughput is known, and spreads retries over some seconds', async () => {
+    const { queue, limit } = setUp(1_000, { rateOf: () => null });
+    queue.waiting = 999;
+    await limit.take({ ...job, turn: { account: 'a' }, maxWaitMs: 1 });
+    const refused = (await limit.take(job).catch((error: unknown) => error)) as { retry: { afterSeconds: number } };
+    expect(refused.retry.afterSeconds).toBeGreaterThanOrEqual(5);
+    expect(refused.retry.afterSeconds).toBeLessThanOrEqual(10);
   });
 
   it('reads once in 100 ms while there is capacity', async () => {
     const { queue, time, limit } = setUp(100);
-    for (let index = 0; index < 50; index += 1) queue.enqueue(await limit.take('echo', 'm'));
+    for (let index = 0; index < 50; index += 1) queue.enqueue(await limit.take(job));
     expect(queue.looks).toBe(1);
     time.nowMs = 100;
-    queue.enqueue(await limit.take('echo', 'm'));
+    queue.enqueue(await limit.take(job));
     expect(queue.looks).toBe(2);
   });
 
   it('admits requests again as soon as workers have made room', async () => {
     const { queue, limit } = setUp(1);
-    queue.enqueue(await limit.take('echo', 'm'));
-    await expect(limit.take('echo', 'm')).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
+    queue.enqueue(await limit.take(job));
+    await expect(limit.take(job)).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
     queue.waiting = 0;
-    await expect(limit.take('echo', 'm')).resolves.toBeDefined();
+    await expect(limit.take(job)).resolves.toBeDefined();
   });
 
   it('sees what other replicas admit, and overshoots by no more than that', async () => {
     const { queue, time, limit } = setUp(10);
-    queue.enqueue(await limit.take('echo', 'm'));
+    queue.enqueue(await limit.take(job));
     queue.waiting += 4;
     for (const position of admitted(await takeMany(limit, 80))) queue.enqueue(position);
     expect(queue.waiting).toBeLessThanOrEqual(14);
@@ -78,17 +137,17 @@ describe('QueueLimit', () => {
 
   it('gives the position of a job that never arrived to another', async () => {
     const { limit } = setUp(1);
-    (await limit.take('echo', 'm')).settle();
-    await expect(limit.take('echo', 'm')).resolves.toBeDefined();
+    (await limit.take(job)).settle();
+    await expect(limit.take(job)).resolves.toBeDefined();
   });
 
   it('passes on that the queue cannot be read, and reads again', async () => {
     const { queue, limit } = setUp(1);
     const answer = queue.counts.bind(queue);
     queue.counts = () => Promise.reject(new Error('away'));
-    await expect(limit.take('echo', 'm')).rejects.toThrow('away');
+    await expect(limit.take(job)).rejects.toThrow('away');
     queue.counts = answer;
-    await expect(limit.take('echo', 'm')).resolves.toBeDefined();
+    await expect(limit.take(job)).resolves.toBeDefined();
   });
 
   it('holds for one replica whatever the order of admissions, arrivals and time', async () => {

@@ -1,5 +1,6 @@
-import { type Clock, PlatformError, systemClock } from '#common';
-import type { JobProducer } from '#queue';
+import { type Clock, systemClock } from '#common';
+import type { FairTurn, JobProducer } from '#queue';
+import { refusedByCount, refusedByWait } from './expected-wait.js';
 
 /** How long a reading of the queue stays valid, in ms. */
 const reuseMs = 100;
@@ -8,6 +9,27 @@ const reuseMs = 100;
 export interface QueuePosition {
   /** The job is in the queue, or never will be: from now on a reading of the queue includes it. */
   settle(): void;
+}
+
+/** One job that wants a position. */
+export interface WaitingJob {
+  modality: string;
+  modelId: string;
+  /** Whose turn it takes; absent: it waits behind all others. */
+  turn?: FairTurn;
+  /** How long it may be expected to wait, in ms; default: any time. */
+  maxWaitMs?: number;
+}
+
+export interface QueueLimitOptions {
+  producer: Pick<JobProducer, 'counts' | 'countAhead'>;
+  /** Waiting jobs of one queue. */
+  limit: number;
+  /** Jobs of a model that end per ms; null: not known, and only the limit holds. Default: never known. */
+  rateOf?: (modelId: string) => number | null;
+  clock?: Clock;
+  /** From 0 to 1. */
+  random?: () => number;
 }
 
 /** The state of one queue as this process knows it. */
@@ -23,31 +45,41 @@ interface View {
 }
 
 /**
- * Refuses jobs of a model whose queue is full. A reading of the queue is valid for 100 ms, and every admission of this
+ * Refuses jobs of a model whose queue is full, and jobs that would wait for too long: those before them in the order of turns,
+ * over the jobs that end per ms. A reading of the queue is valid for 100 ms, and every admission of this
  * process is added to it, so that only admissions of other replicas within that time can exceed the limit. At the
  * limit, each request waits for a fresh reading, which concurrent requests share.
  */
 export class QueueLimit {
   private readonly views = new Map<string, View>();
 
-  constructor(
-    private readonly producer: Pick<JobProducer, 'counts'>,
-    private readonly limit: number,
-    private readonly clock: Clock = systemClock,
-  ) {}
+  private readonly clock: Clock;
+
+  constructor(private readonly options: QueueLimitOptions) {
+    this.clock = options.clock ?? systemClock;
+  }
 
   /**
    * Occupies a position for one job. Rejects with `MODEL_AT_CAPACITY`, and as the queue does when it cannot be read.
    */
-  async take(modality: string, modelId: string): Promise<QueuePosition> {
+  async take(job: WaitingJob): Promise<QueuePosition> {
+    const { modality, modelId } = job;
+    const { limit } = this.options;
     const view = this.viewOf(`${modality}.${modelId}`);
-    if (view.waiting >= this.limit || this.clock.monotonicMs() - view.atMs >= reuseMs) {
+    await this.requireShortWait(job, view);
+    if (view.waiting >= limit || this.clock.monotonicMs() - view.atMs >= reuseMs) {
       view.looking ??= this.look(view, modality, modelId).finally(() => (view.looking = null));
       await view.looking;
     }
     // No turn of the event loop passes between this reading and the count: everyone who shared the reading is counted.
-    if (view.waiting >= this.limit) {
-      throw new PlatformError('MODEL_AT_CAPACITY', 'Too many requests wait for this model. Try again later.', 'model');
+    if (view.waiting >= limit) {
+      const { waiting } = view;
+      throw refusedByCount({
+        waiting,
+        excess: waiting - limit + 1,
+        ratePerMs: this.rateOf(modelId),
+        random: this.random(),
+      });
     }
     view.waiting += 1;
     view.underWay += 1;
@@ -55,13 +87,32 @@ export class QueueLimit {
     return { settle: () => (view.underWay -= 1) };
   }
 
+  /** Asks for the place of the job only when the whole queue takes longer than the job may wait. */
+  private async requireShortWait({ modality, modelId, turn, maxWaitMs }: WaitingJob, { waiting }: View): Promise<void> {
+    const ratePerMs = this.rateOf(modelId);
+    if (maxWaitMs === undefined || ratePerMs === null || waiting / ratePerMs <= maxWaitMs) return;
+    const ahead = turn === undefined ? waiting : await this.options.producer.countAhead(modality, modelId, turn);
+    const waitMs = ahead / ratePerMs;
+    if (waitMs <= maxWaitMs) return;
+    const excess = ahead - maxWaitMs * ratePerMs;
+    throw refusedByWait({ waiting, excess, ratePerMs, random: this.random() }, { waitMs, maxWaitMs });
+  }
+
+  private rateOf(modelId: string): number | null {
+    return this.options.rateOf?.(modelId) ?? null;
+  }
+
+  private random(): number {
+    return (this.options.random ?? Math.random)();
+  }
+
   private async look(view: View, modality: string, modelId: string): Promise<void> {
     // What is on the way may or may not be in the reading: counting it twice for a moment errs on the safe side.
     const { underWay } = view;
     view.sinceLook = 0;
     const atMs = this.clock.monotonicMs();
-    const { waiting, prioritized, delayed } = await this.producer.counts(modality, modelId);
-    view.waiting = waiting + prioritized + delayed + underWay + view.sinceLook;
+    const { waiting, delayed } = await this.options.producer.counts(modality, modelId);
+    view.waiting = waiting + delayed + underWay + view.sinceLook;
     view.atMs = atMs;
   }
 

@@ -24,6 +24,7 @@ export interface NewJob {
 /** An open row as sweeps and cancellation see it. */
 export interface OpenJob {
   requestId: string;
+  accountId: string;
   modality: string;
   modelId: string;
   attempt: number;
@@ -252,7 +253,7 @@ export class JobsRepository {
   ): Promise<FoundJob[]> {
     const behind = after === null ? Prisma.empty : behindOf(position, after);
     const rows = await this.prisma.$queryRaw<OpenJobRow[]>(Prisma.sql`
-      SELECT request_id AS "requestId", modality, model_id AS "modelId", attempt, state::text AS state,
+      SELECT request_id AS "requestId", account_id AS "accountId", modality, model_id AS "modelId", attempt, state::text AS state,
              reply_to AS "replyTo", stream, deadline_at AS "deadlineAt", ${position} AS "positionAt"
         FROM jobs WHERE ${which} ${behind} ORDER BY ${position}, request_id LIMIT ${max}::int`);
     return rows.map(({ deadlineAt, positionAt, ...job }) => {

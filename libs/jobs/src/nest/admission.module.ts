@@ -10,11 +10,13 @@ import { TokenCorrector } from '#rate-limit';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { countDecisions } from '../admission/admission.metrics.js';
+import { AccountTurns } from '../admission/account-turns.js';
 import { AdmissionService } from '../admission/admission.service.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { RequestBudgets } from '../admission/request-budgets.js';
 import { SecretBox } from '#platform/encryption';
 import { correctReservedTokens } from '../admission/token-correction.js';
+import { ThroughputMeter } from '../admission/throughput-meter.js';
 import { DirectJobs } from '../direct/direct-jobs.js';
 import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
@@ -56,6 +58,8 @@ import { JobsModule } from './jobs.module.js';
         JobCloser,
         PayloadCipher,
         ResultTickets,
+        AccountTurns,
+        ThroughputMeter,
         QueueTransport,
         Logger,
         ApiConfig,
@@ -67,6 +71,15 @@ import { JobsModule } from './jobs.module.js';
         MoneyMetrics,
       ],
       useFactory: admissionOf,
+    },
+    {
+      provide: ThroughputMeter,
+      inject: [QueueTransport],
+      useFactory: ({ membership }: QueueTransport) => {
+        const meter = new ThroughputMeter(() => membership.list());
+        meter.start();
+        return meter;
+      },
     },
     {
       provide: DirectJobs,
@@ -98,10 +111,12 @@ export class AdmissionModule implements OnApplicationShutdown {
   constructor(
     @Inject(IdempotencyService) private readonly idempotency: IdempotencyService,
     @Inject(JobsService) private readonly jobs: JobsService,
+    @Inject(ThroughputMeter) private readonly meter: ThroughputMeter,
   ) {}
 
   /** Writes what is still waiting, before the transport and the database close. */
   async onApplicationShutdown(): Promise<void> {
+    this.meter.stop();
     await this.idempotency.close();
     await this.jobs.close();
   }
@@ -112,9 +127,11 @@ function admissionOf(
   closer: JobCloser,
   cipher: PayloadCipher,
   tickets: ResultTickets,
+  turns: AccountTurns,
+  meter: ThroughputMeter,
   transport: QueueTransport,
   logger: Logger,
-  { queueLimit }: ApiConfig,
+  { queueLimit, maxWaitMs }: ApiConfig,
   idempotency: IdempotencyService,
   reservation: ReservationStep,
   budgets: RequestBudgets,
@@ -127,9 +144,12 @@ function admissionOf(
     closer,
     cipher,
     tickets,
+    turns,
     transport,
     logger,
     queueLimit,
+    maxWaitMs,
+    rateOf: (modelId) => meter.rateOf(modelId),
     // The fence of the idempotency key first: money comes last, the accounts are locked from there on.
     steps: [idempotency, reservation],
     budgetOf: (requestId) => budgets.of(requestId),

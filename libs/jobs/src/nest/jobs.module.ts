@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DatabaseConfig } from '#platform/config';
+import { AccountTurns } from '../admission/account-turns.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
@@ -22,6 +23,11 @@ import { ResponseStatesRepository } from '../response-states/response-states.rep
       useFactory: ({ secretKeys }: DatabaseConfig) => new PayloadCipher(secretKeys),
     },
     {
+      provide: AccountTurns,
+      inject: [DatabaseConfig],
+      useFactory: ({ secretKeys, fairQueue }: DatabaseConfig) => new AccountTurns(secretKeys, fairQueue),
+    },
+    {
       provide: ResultTickets,
       inject: [DatabaseConfig],
       useFactory: ({ secretKeys }: DatabaseConfig) => new ResultTickets(secretKeys),
@@ -33,6 +39,7 @@ import { ResponseStatesRepository } from '../response-states/response-states.rep
     IdempotencyRepository,
     DownloadLinksRepository,
     ResponseStatesRepository,
+    AccountTurns,
     PayloadCipher,
     ResultTickets,
   ],

@@ -7,6 +7,7 @@ import { DeleteExpiredWindowsSweep, LimitStore, PostgresLimitStore } from '#rate
 import { LimitStoreModule } from '#rate-limit/nest';
 import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
+import { AccountTurns } from '../admission/account-turns.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { DeleteStoredResponsesSweep } from '../idempotency/delete-stored-responses.sweep.js';
 import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
@@ -81,6 +82,7 @@ class SweepMetrics {
         JobCloser,
         PayloadCipher,
         ResultTickets,
+        AccountTurns,
         JobCatalog,
         ResultBacklog,
         KnownQueues,
@@ -121,13 +123,14 @@ function repairSweepsOf(
   closer: JobCloser,
   cipher: PayloadCipher,
   tickets: ResultTickets,
+  turns: AccountTurns,
   { definitions }: JobCatalog,
   backlog: ResultBacklog,
   queues: KnownQueues,
   logger: Logger,
   { onRun }: SweepMetrics,
 ): RepairSweeps {
-  const lookups = { jobs, cipher, tickets, definitions, resultBacklog: () => backlog.flows() };
+  const lookups = { jobs, cipher, tickets, turns, definitions, resultBacklog: () => backlog.flows() };
   const common = { ...lookups, closer, transport, logger };
   const confirmMs = Math.min(sweepIntervalMs, 5_000);
   const { producer } = transport;

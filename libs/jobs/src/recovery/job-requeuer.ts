@@ -1,5 +1,6 @@
 import type { Logger } from '#platform/logging';
 import type { JobDefinition, JobProducer } from '#queue';
+import type { AccountTurns } from '../admission/account-turns.js';
 import type { PayloadCipher } from '../admission/payload-cipher.js';
 import type { StoredRequest } from '../admission/stored-request.js';
 import type { JobsRepository, OpenJob } from '../lifecycle/jobs.repository.js';
@@ -10,6 +11,8 @@ export interface JobRequeuerOptions {
   producer: JobProducer;
   cipher: PayloadCipher;
   tickets: ResultTickets;
+  /** As in `AdmissionOptions`. */
+  turns?: AccountTurns;
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;
   logger: Logger;
@@ -24,7 +27,7 @@ export class JobRequeuer {
 
   /** False when the row has changed since, its deadline has passed, or its kind is unknown. */
   async requeue(job: OpenJob): Promise<boolean> {
-    const { jobs, producer, cipher, tickets, definitions, logger } = this.options;
+    const { jobs, producer, cipher, tickets, turns, definitions, logger } = this.options;
     const { requestId, modality, modelId, replyTo, stream, deadlineAtMs } = job;
     const definition = definitions.get(modality);
     if (!definition) {
@@ -37,7 +40,10 @@ export class JobRequeuer {
     const { payload, bounds } = cipher.decrypt(requestId, ciphertext) as StoredRequest;
     const ticket = tickets.issue({ requestId, attempt, modality, modelId }, bounds);
     const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
-    await producer.enqueue(definition, { ...envelope, ticket, payload });
+    const turn = turns?.turnOf(job);
+    // It comes before what its account has sent since.
+    const options = { turn: turn && { ...turn, isRecovered: true } };
+    await producer.enqueue(definition, { ...envelope, ticket, payload }, options);
     logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
     return true;
   }

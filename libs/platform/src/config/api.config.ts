@@ -67,6 +67,16 @@ export class ApiConfig extends LimitsConfig {
   })
   modelWaitMs!: number;
 
+  @IntegerVariable('SLUICE_MAX_WAIT_MS', {
+    about:
+      'Expected wait in the queue beyond which a request whose client waits gets 503, in ms; never more than half of its ' +
+      'deadline.',
+    default: 300_000,
+    min: 1_000,
+    max: 7_200_000,
+  })
+  maxWaitMs!: number;
+
   @IntegerVariable('SLUICE_AFFINITY_MS', {
     about:
       'Time a chat waits for the worker that has its prefix cached before any free worker takes it, in ms; 0: off.',

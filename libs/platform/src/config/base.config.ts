@@ -159,6 +159,14 @@ export class DatabaseConfig extends QueueConfig {
   @Matches(/^[0-9a-f]{64}$/i, { each: true })
   previousSecretKeys!: string[];
 
+  @BooleanVariable('SLUICE_FAIR_QUEUE', {
+    about:
+      'Whether the waiting jobs of a model run in turns of their accounts, instead of in the order of their arrival; the ' +
+      'same for api and ops.',
+    default: true,
+  })
+  fairQueue!: boolean;
+
   /** The first seals and signs, all open. */
   get secretKeys(): readonly [string, ...string[]] {
     return [this.secretKey, ...this.previousSecretKeys];

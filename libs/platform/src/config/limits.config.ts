@@ -1,10 +1,11 @@
 import { isIP } from 'node:net';
 import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from '../validation/index.js';
 import { DatabaseConfig } from './base.config.js';
-import { BooleanVariable, IntegerVariable, ListVariable } from './variable.js';
+import { BooleanVariable, ChoiceVariable, IntegerVariable, ListVariable } from './variable.js';
 
 const maxRequests = 1_000_000_000;
 const maxTokens = 1_000_000_000_000;
+const maxConcurrent = 1_000_000;
 const tenMinutesMs = 600_000;
 
 /** An address or network. A network of all addresses would let every client choose its own address. */
@@ -70,6 +71,23 @@ export class LimitsConfig extends DatabaseConfig {
   })
   globalTokensPerMinute?: number;
 
+  @IntegerVariable('SLUICE_ACCOUNT_CONCURRENT', {
+    about:
+      'Requests that run a model which one account may have open at once; accounts of the tier `partner` five times as many.',
+    default: 200,
+    min: 0,
+    max: maxConcurrent,
+  })
+  accountConcurrent!: number;
+
+  @IntegerVariable('SLUICE_KEY_CONCURRENT', {
+    about: 'The same of one API key; default: no limit of its own.',
+    optional: true,
+    min: 0,
+    max: maxConcurrent,
+  })
+  keyConcurrent?: number;
+
   @IntegerVariable('SLUICE_ABUSE_FAILURES', {
     about: 'Failed requests a caller may make within the window; the next one blocks it. 0: no block.',
     default: 20,
@@ -77,6 +95,15 @@ export class LimitsConfig extends DatabaseConfig {
     max: 1_000_000,
   })
   abuseFailures!: number;
+
+  @ChoiceVariable('SLUICE_ABUSE_COUNT', {
+    about:
+      'Which responses count as failures: `caller` those of the status 400 to 499, `all` also those that the service itself ' +
+      'is to blame for, 500 and above.',
+    choices: ['caller', 'all'],
+    default: 'caller',
+  })
+  abuseCount!: 'caller' | 'all';
 
   @IntegerVariable('SLUICE_ABUSE_WINDOW_MS', {
     about: 'Window of the failure count, in ms.',

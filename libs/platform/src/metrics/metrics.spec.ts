@@ -20,15 +20,13 @@ describe('Metrics', () => {
 
   it('drops label sets that a later reading no longer reports', async () => {
     const metrics = new Metrics('ops', { processMetrics: false });
-    const counts = { waiting: 3, prioritized: 2, active: 1, delayed: 0 };
+    const counts = { waiting: 3, active: 1, delayed: 0 };
     let readings = [{ modality: 'chat', modelId: 'a', counts }];
     registerQueueGauges(metrics, () => Promise.resolve(readings));
     expect(await metrics.render()).toContain(
       'sluice_queue_jobs{modality="chat",model="a",state="waiting",app="ops"} 3',
     );
-    expect(await metrics.render()).toContain(
-      'sluice_queue_jobs{modality="chat",model="a",state="prioritized",app="ops"} 2',
-    );
+    expect(await metrics.render()).toContain('sluice_queue_jobs{modality="chat",model="a",state="active",app="ops"} 1');
     readings = [];
     expect(await metrics.render()).not.toContain('model="a"');
   });

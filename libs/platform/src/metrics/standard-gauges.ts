@@ -7,8 +7,8 @@ export interface QueueReading {
   counts: Record<QueueJobState, number>;
 }
 
-/** `waiting`, `prioritized` and `active` together are the load of a worker pool. */
-export const queueJobStates = ['waiting', 'prioritized', 'active', 'delayed'] as const;
+/** `waiting` and `active` together are the load of a worker pool. */
+export const queueJobStates = ['waiting', 'active', 'delayed'] as const;
 export type QueueJobState = (typeof queueJobStates)[number];
 
 /** One loaded model of a worker. */

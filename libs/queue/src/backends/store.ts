@@ -1,4 +1,5 @@
 import type { BackendFactory, IQueueBackend, JobJson, WorkerOptions } from 'bullmq';
+import type { FairTurn } from '../fairness/fair-order.js';
 
 /** BullMQ requires a connection option; the stores bring their own connections, so ours is always empty. */
 export type StoreConnection = Record<string, never>;
@@ -114,6 +115,10 @@ export interface Store {
   handBack(worker: ClaimingWorker, job: JobClaim): Promise<void>;
   /** Adds a job without reading its queue, as the roles of pools must; null: `add` of BullMQ reads nothing either. */
   readonly append: ((queue: string, job: AppendedJob) => Promise<void>) | null;
+  /** Gives jobs of one queue their places in its fair order, in one atomic step; resolves to their priorities, in order. */
+  assignTags(queue: string, turns: readonly FairTurn[]): Promise<number[]>;
+  /** Waiting jobs that would run before the next one of the account. */
+  countAhead(queue: string, account: string): Promise<number>;
   /** Sessions of pools that were ended because they held up others, by role; with `guardsPools` alone. */
   readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
   /** False while the connection for requests is known to be down. */

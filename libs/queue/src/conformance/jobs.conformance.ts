@@ -63,7 +63,6 @@ export function describeJobs(world: () => World): void {
         waiting: 0,
         active: 0,
         delayed: 0,
-        prioritized: 0,
       });
     });
 

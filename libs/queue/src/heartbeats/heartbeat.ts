@@ -9,6 +9,8 @@ export interface ServedModelState {
   /** Requests it can run at once, and currently runs. */
   slots: number;
   running: number;
+  /** Jobs that ended since it was loaded, which tells how many it can do. Absent: a worker of an earlier version, or an adapter. */
+  ended?: number;
   /** Execution provider: `cpu`, `cuda`… */
   provider: string;
   /** Why the first provider in its order of preference is not used. Absent: it is, or a worker of an earlier version. */

@@ -34,13 +34,25 @@ function isHeartbeat(value: unknown): value is CountedHeartbeat {
 
 function isServedModel(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { modelId, modalities, state, slots, running, provider, providerNote = '', memory = {}, run } = value;
+  const {
+    modelId,
+    modalities,
+    state,
+    slots,
+    running,
+    ended = 0,
+    provider,
+    providerNote = '',
+    memory = {},
+    run,
+  } = value;
   return (
     isText(modelId) &&
     isArrayOf(modalities, isText) &&
     isOneOf(state, states) &&
     isCount(slots) &&
     isCount(running) &&
+    isCount(ended) &&
     isText(provider) &&
     isText(providerNote) &&
     isNumbers(memory) &&

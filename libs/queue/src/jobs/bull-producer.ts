@@ -1,10 +1,12 @@
 import type { JobsOptions } from 'bullmq';
 import type { StickyAssigner } from '../affinity/sticky-assigner.js';
+import type { FairTurn } from '../fairness/fair-order.js';
+import { TagAssigner } from '../fairness/tag-assigner.js';
 import type { BullQueue, BullQueues } from './bull-queue.js';
 import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
 import { QueueKeys } from '../seal/queue-keys.js';
 import { sealEnvelope } from '../seal/sealed-envelope.js';
-import type { EnqueueOptions, JobProducer, QueueCounts } from '../transport.js';
+import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../transport.js';
 
 /** Wait before a job runs again on the same queue, doubled each time, in ms. */
 const retryDelayMs = 250;
@@ -18,12 +20,16 @@ const soonMs = 1_000;
 
 /** Adds jobs to the queues of models, one BullMQ queue each. */
 export class BullProducer implements JobProducer {
+  private readonly tags: TagAssigner;
+
   /** Without an assigner no job is sticky. */
   constructor(
     private readonly queues: BullQueues,
     private readonly assigner: StickyAssigner | null = null,
     private readonly keys: QueueKeys = new QueueKeys([]),
-  ) {}
+  ) {
+    this.tags = new TagAssigner((queue, turns) => this.queues.assignTags(queue, turns));
+  }
 
   requireRoom(): void {
     this.queues.requireRoom();
@@ -32,10 +38,10 @@ export class BullProducer implements JobProducer {
   async enqueue(
     definition: JobDefinition<object, object>,
     envelope: JobEnvelope,
-    { routeKey }: EnqueueOptions = {},
+    { routeKey, turn }: EnqueueOptions = {},
   ): Promise<void> {
     const { assigner } = this;
-    const options = jobOptions(definition, envelope);
+    const options = await this.jobOptions(definition, envelope, turn);
     const workerId = (routeKey && assigner?.workerFor(envelope, routeKey)) ?? null;
     if (assigner === null || workerId === null) return await this.add(envelope, options);
     // Whatever happens to that worker, BullMQ lets any worker take the job when its delay ends.
@@ -48,15 +54,40 @@ export class BullProducer implements JobProducer {
     await this.call(modality, modelId, (queue) => queue.add(modality, sealEnvelope(envelope, this.keys), options));
   }
 
-  async enqueueBulk(definition: JobDefinition<object, object>, envelopes: JobEnvelope[]): Promise<void> {
+  async enqueueBulk(
+    definition: JobDefinition<object, object>,
+    envelopes: JobEnvelope[],
+    { turnOf }: BulkOptions = {},
+  ): Promise<void> {
     const [first] = envelopes;
     if (first === undefined) return;
-    const jobs = envelopes.map((envelope) => ({
-      name: envelope.modality,
-      data: sealEnvelope(envelope, this.keys),
-      opts: jobOptions(definition, envelope),
-    }));
-    await this.call(first.modality, first.modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
+    const { modality, modelId } = first;
+    const jobs = await Promise.all(
+      envelopes.map(async (envelope) => ({
+        name: envelope.modality,
+        data: sealEnvelope(envelope, this.keys),
+        opts: await this.jobOptions(definition, envelope, turnOf?.(envelope)),
+      })),
+    );
+    await this.call(modality, modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
+  }
+
+  /** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
+  private async jobOptions(
+    { policy }: JobDefinition<object, object>,
+    { modality, modelId, requestId }: JobEnvelope,
+    turn: FairTurn | undefined,
+  ): Promise<JobsOptions> {
+    const priority = turn === undefined ? undefined : await this.tags.tag(queueName(modality, modelId), turn);
+    return {
+      jobId: requestId,
+      attempts: policy.attempts,
+      backoff: { type: 'exponential', delay: retryDelayMs },
+      removeOnComplete: true,
+      removeOnFail: true,
+      stackTraceLimit: 0,
+      ...(priority !== undefined && { priority }),
+    };
   }
 
   /** Releases a job that is still delayed to any worker; does nothing for others. Never rejects. */
@@ -92,7 +123,7 @@ export class BullProducer implements JobProducer {
         queue.backend.getCounts(['wait', 'active', 'prioritized', 'delayed'], soonAtMs),
         queue.backend.getCounts(['delayed']),
       ]);
-      return { waiting: wait + soon, active, delayed: Math.max(0, delayed - soon), prioritized };
+      return { waiting: wait + prioritized + soon, active, delayed: Math.max(0, delayed - soon) };
     });
   }
 
@@ -113,6 +144,10 @@ export class BullProducer implements JobProducer {
     return (counts['wait'] ?? 0) + (counts['prioritized'] ?? 0);
   }
 
+  async countAhead(modality: string, modelId: string, { account }: FairTurn): Promise<number> {
+    return this.queues.countAhead(queueName(modality, modelId), account);
+  }
+
   private call<T>(
     modality: string,
     modelId: string,
@@ -121,18 +156,6 @@ export class BullProducer implements JobProducer {
   ): Promise<T> {
     return this.queues.call(queueName(modality, modelId), operation, timeoutMs);
   }
-}
-
-/** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
-function jobOptions({ policy }: JobDefinition<object, object>, envelope: JobEnvelope): JobsOptions {
-  return {
-    jobId: envelope.requestId,
-    attempts: policy.attempts,
-    backoff: { type: 'exponential', delay: retryDelayMs },
-    removeOnComplete: true,
-    removeOnFail: true,
-    stackTraceLimit: 0,
-  };
 }
 
 /** A thousand jobs take slightly longer than one. */

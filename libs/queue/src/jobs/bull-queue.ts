@@ -10,6 +10,7 @@ import {
 import { Queue, Worker } from '../backends/bull-library.js';
 import { StoreActivity, storeCall, storeUnavailable } from '../backends/store-call.js';
 import type { AppendedJob, Store, StoreConnection } from '../backends/store.js';
+import type { FairTurn } from '../fairness/fair-order.js';
 
 /** BullMQ's classes over either store. */
 export type BullQueue<Data> = BullMQQueue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;
@@ -46,6 +47,15 @@ export class BullQueues {
     if (append !== null) return await this.counted(() => append(name, job));
     const { id: jobId, name: jobName, data, opts } = job;
     await this.call(name, (queue: BullQueue<object>) => queue.add(jobName, data, { ...opts, jobId }));
+  }
+
+  /** As those of the store; reject as `call` does. */
+  assignTags(name: string, turns: readonly FairTurn[]): Promise<number[]> {
+    return this.counted(() => this.store.assignTags(name, turns));
+  }
+
+  countAhead(name: string, account: string): Promise<number> {
+    return this.counted(() => this.store.countAhead(name, account));
   }
 
   private async counted<T>(operation: () => Promise<T>, timeoutMs?: number): Promise<T> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkOverride, type LimitOverride, maxRequests, maxTokens } from './limit-override.js';
+import { checkOverride, type LimitOverride, maxConcurrent, maxRequests, maxTokens } from './limit-override.js';
 
 const good: LimitOverride = { accountId: 'a', apiKeyId: null, target: '*', requests: 1, tokens: null };
 const refusal = (changes: Partial<LimitOverride>): string | null => {
@@ -23,6 +23,8 @@ describe('checkOverride', () => {
     { target: 'model:tiny-llama' },
     { accountId: null, apiKeyId: 'k' },
     { accountId: null },
+    { requests: null, concurrent: 5 },
+    { accountId: null, apiKeyId: 'k', requests: null, concurrent: 0 },
   ])('takes %j', (changes) => {
     expect(refusal(changes)).toBeNull();
   });
@@ -39,6 +41,10 @@ describe('checkOverride', () => {
     { target: 'model:' },
     { accountId: null, apiKeyId: 'k', target: 'XS' },
     { accountId: null, target: 'model:tiny-llama' },
+    { concurrent: 1.5 },
+    { concurrent: maxConcurrent + 1 },
+    { target: 'XS', concurrent: 5 },
+    { accountId: null, concurrent: 5 },
   ])('refuses %j', (changes) => {
     expect(refusal(changes)).toBe('INVALID_REQUEST');
   });

@@ -14,6 +14,8 @@ export interface LimitOverride extends LimitSubject {
   /** Per minute. */
   requests: number | null;
   tokens: number | null;
+  /** Requests that may be open at once; of an account or a key only, over all models. */
+  concurrent?: number | null;
 }
 
 export const everything = '*';
@@ -23,11 +25,28 @@ export const plainRequests = 'other';
 export const maxRequests = 1_000_000_000;
 export const maxTokens = 1_000_000_000_000;
 
+export const maxConcurrent = 1_000_000;
+
 export const targetOfModel = (modelId: string): string => `model:${modelId}`;
 
 /** Throws `INVALID_REQUEST` for limits that no window can enforce. */
-export function checkOverride({ accountId, target, requests, tokens }: LimitOverride): void {
-  if (requests === null && tokens === null) refuse('Name a limit: requests, tokens or both.');
+export function checkOverride({
+  accountId,
+  apiKeyId,
+  target,
+  requests,
+  tokens,
+  concurrent = null,
+}: LimitOverride): void {
+  if (requests === null && tokens === null && concurrent === null) {
+    refuse('Name a limit: requests, tokens or concurrent requests.');
+  }
+  if (concurrent !== null) {
+    checkAmount('concurrent requests', concurrent, maxConcurrent);
+    if ((accountId === null && apiKeyId === null) || target !== everything) {
+      refuse('Concurrent requests are limited for an account or a key, over all models.');
+    }
+  }
   if (requests !== null) checkAmount('requests', requests, maxRequests);
   if (tokens !== null) checkAmount('tokens', tokens, maxTokens);
   if (accountId === null) {

@@ -9,6 +9,7 @@ interface OverrideRow {
   target: string;
   requestsPerMinute: bigint | null;
   tokensPerMinute: bigint | null;
+  concurrentRequests: bigint | null;
 }
 
 /** The table of overrides. */
@@ -21,18 +22,20 @@ export class LimitOverridesRepository {
     const rows: OverrideRow[] = await this.prisma.rateLimitOverride.findMany({
       orderBy: [{ accountId: 'asc' }, { apiKeyId: 'asc' }, { target: 'asc' }],
     });
-    return rows.map(({ requestsPerMinute, tokensPerMinute, ...row }) => ({
+    return rows.map(({ requestsPerMinute, tokensPerMinute, concurrentRequests, ...row }) => ({
       accountId: row.accountId,
       apiKeyId: row.apiKeyId,
       target: row.target,
       requests: requestsPerMinute === null ? null : Number(requestsPerMinute),
       tokens: tokensPerMinute === null ? null : Number(tokensPerMinute),
+      concurrent: concurrentRequests === null ? null : Number(concurrentRequests),
     }));
   }
 
   /** Replaces the override of the same subject and target. Rejects with `NOT_FOUND` for an unknown account or key. */
-  async set({ accountId, apiKeyId, target, requests, tokens }: LimitOverride): Promise<void> {
-    const row = { accountId, apiKeyId, target, requestsPerMinute: requests, tokensPerMinute: tokens };
+  async set({ accountId, apiKeyId, target, requests, tokens, concurrent = null }: LimitOverride): Promise<void> {
+    const limits = { requestsPerMinute: requests, tokensPerMinute: tokens, concurrentRequests: concurrent };
+    const row = { accountId, apiKeyId, target, ...limits };
     try {
       await this.prisma.$transaction([
         this.prisma.rateLimitOverride.deleteMany({ where: { accountId, apiKeyId, target } }),

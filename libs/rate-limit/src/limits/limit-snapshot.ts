@@ -9,6 +9,8 @@ export interface StandingLimits {
   key: Limits;
   /** Of the whole installation. */
   installation: Limits;
+  /** Requests that an account of each tier, and a key, may have open at once. Default: any number. */
+  concurrent?: Record<LimitTier | 'key', number | null>;
 }
 
 /** The limits at one moment: the default table with the operator's overrides. */
@@ -65,6 +67,19 @@ export class LimitSnapshot {
 
   ofInstallation(): Limits {
     return this.over(this.standing.installation, '', [everything]);
+  }
+
+  /** Returns how many requests an account and a key may have open at once; null: any number. */
+  concurrentOf({ accountId, apiKeyId, tier }: { accountId: string; apiKeyId: string; tier: LimitTier }): {
+    account: number | null;
+    key: number | null;
+  } {
+    const { concurrent } = this.standing;
+    const setFor = (subject: string) => this.overrides.get(`${subject} ${everything}`)?.concurrent;
+    return {
+      account: setFor(accountId) ?? concurrent?.[tier] ?? null,
+      key: setFor(apiKeyId) ?? concurrent?.key ?? null,
+    };
   }
 
   /** The last target wins, separately for each of the two limits. */

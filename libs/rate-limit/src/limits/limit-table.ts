@@ -27,6 +27,12 @@ export const limitTable: Record<LimitClass, Record<LimitTier, Limits>> = {
   retrieve: { default: only(120), partner: only(120) },
 };
 
+/** Turns of an account among the waiting jobs of a model, for one turn of an account of weight 1. */
+export const turnWeights: Record<LimitTier, number> = { default: 1, partner: 2 };
+
+/** Open requests of an account of each tier, as a multiple of the default. */
+export const concurrencyFactors: Record<LimitTier, number> = { default: 1, partner: 5 };
+
 const classOfType = {
   image: 'image',
   inpaint: 'image',

@@ -7,7 +7,10 @@ import { LimitConfig } from '../limits/limit-config.js';
 import { LimitOverridesRepository } from '../limits/limit-overrides.repository.js';
 import { RefusalLog } from '../log/refusal-log.js';
 import { RefusalLogRepository } from '../log/refusal-log.repository.js';
+import { concurrencyFactors } from '../limits/limit-table.js';
+import { OpenRequests } from '../open-requests.js';
 import { RateLimiter } from '../rate-limiter.js';
+import { RefusalCounter } from '../refusal-counter.js';
 import { LimitStore } from '../store/limit-store.js';
 import { windowOf } from '../store/limit-window.js';
 import { TokenCorrector } from '../token-reservation.js';
@@ -39,6 +42,11 @@ import { LimitStoreModule } from './limit-store.module.js';
             requests: config.globalRequestsPerMinute ?? null,
             tokens: config.globalTokensPerMinute ?? null,
           },
+          concurrent: {
+            default: config.accountConcurrent * concurrencyFactors.default,
+            partner: config.accountConcurrent * concurrencyFactors.partner,
+            key: config.keyConcurrent ?? null,
+          },
         }),
     },
     {
@@ -47,19 +55,34 @@ import { LimitStoreModule } from './limit-store.module.js';
       useFactory: (store: LimitStore, { abuseFailures: max, abuseWindowMs, abuseBlockMs: blockMs }: LimitsConfig) =>
         new FailureGuard(store, max === 0 ? null : { max, window: windowOf(abuseWindowMs), blockMs }),
     },
+    { provide: RefusalCounter, inject: [Metrics], useFactory: (metrics: Metrics) => new RefusalCounter(metrics) },
     {
       provide: RateLimiter,
-      inject: [LimitStore, LimitConfig, FailureGuard, TokenCorrector, RefusalLog, LimitsConfig, Metrics],
+      inject: [LimitStore, LimitConfig, FailureGuard, TokenCorrector, RefusalLog, LimitsConfig, RefusalCounter],
       useFactory: limiterOf,
     },
+    {
+      provide: OpenRequests,
+      inject: [LimitStore, LimitConfig, LimitsConfig, RefusalCounter],
+      useFactory: (
+        store: LimitStore,
+        limitConfig: LimitConfig,
+        { rateLimits: enabled }: LimitsConfig,
+        refusals: RefusalCounter,
+      ) => new OpenRequests({ store, limitConfig, enabled, onRefused: (reason) => refusals.count(reason) }),
+    },
   ],
-  exports: [LimitStoreModule, RateLimiter, LimitConfig, RefusalLog, RefusalLogRepository],
+  exports: [LimitStoreModule, RateLimiter, OpenRequests, LimitConfig, RefusalLog, RefusalLogRepository],
 })
 export class RateLimitModule implements OnApplicationShutdown {
-  constructor(@Inject(RefusalLog) private readonly log: RefusalLog) {}
+  constructor(
+    @Inject(RefusalLog) private readonly log: RefusalLog,
+    @Inject(OpenRequests) private readonly open: OpenRequests,
+  ) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.log.flush();
+    await this.open.close();
   }
 }
 
@@ -70,11 +93,15 @@ function limiterOf(
   corrector: TokenCorrector,
   log: RefusalLog,
   { rateLimits: enabled }: LimitsConfig,
-  metrics: Metrics,
+  refusals: RefusalCounter,
 ): RateLimiter {
-  const refused = metrics.counter('sluice_requests_rate_limited_total', 'Requests rejected by a rate limit.', [
-    'reason',
-  ]);
-  const onRefused = (reason: string) => refused.inc({ reason });
-  return new RateLimiter({ store, limitConfig, guard, corrector, log, enabled, onRefused });
+  return new RateLimiter({
+    store,
+    limitConfig,
+    guard,
+    corrector,
+    log,
+    enabled,
+    onRefused: (reason) => refusals.count(reason),
+  });
 }

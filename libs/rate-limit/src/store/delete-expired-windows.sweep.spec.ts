@@ -11,7 +11,10 @@ describe('DeleteExpiredWindowsSweep', () => {
       left -= dropped;
       return dropped;
     };
-    const sweep = new DeleteExpiredWindowsSweep({ forget }, { nowMs: () => 0, monotonicMs: () => 0 });
+    const sweep = new DeleteExpiredWindowsSweep(
+      { forget, forgetLeases: async () => 0 },
+      { nowMs: () => 0, monotonicMs: () => 0 },
+    );
     expect([await sweep.run(), await sweep.run(), await sweep.run()]).toEqual([100_000, 30_000, 0]);
     expect(statements).toBe(27);
   });

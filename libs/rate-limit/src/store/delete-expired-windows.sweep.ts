@@ -8,19 +8,20 @@ const everyMs = 600_000;
 const batch = 5_000;
 const maxBatches = 20;
 
-/** Deletes expired windows from the database; a sweep of `#jobs`. Redis needs none: its keys expire. */
+/** Deletes expired windows and leases from the database; a sweep of `#jobs`. Redis needs none: its keys expire. */
 export class DeleteExpiredWindowsSweep {
   readonly name = 'delete-expired-windows';
   private nextMs = -Infinity;
 
   constructor(
-    private readonly store: Pick<PostgresLimitStore, 'forget'>,
+    private readonly store: Pick<PostgresLimitStore, 'forget' | 'forgetLeases'>,
     private readonly clock: Clock = systemClock,
   ) {}
 
   async run(): Promise<number> {
     if (this.clock.monotonicMs() < this.nextMs) return 0;
     const count = await inBatches(batch, (max) => this.store.forget(max), maxBatches);
+    await inBatches(batch, (max) => this.store.forgetLeases(max), maxBatches);
     if (count < batch * maxBatches) this.nextMs = this.clock.monotonicMs() + everyMs;
     return count;
   }

@@ -242,5 +242,63 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
         expect(answer.granted).toBe(true);
       });
     });
+
+    describe('open requests', () => {
+      const open = (index: number, leaseId: string, keys: readonly string[], limits: readonly number[], ms = 60_000) =>
+        replica(index).open({ leaseId, keys, limits, lifetimeMs: ms });
+
+      it('never exceed the limit, whichever replicas they come to at once, and leave their room when they end', async () => {
+        const key = randomUUID();
+        const answers = await Promise.all(
+          Array.from({ length: 60 }, (_value, index) => open(index, `lease ${index}`, [key], [7])),
+        );
+        expect(answers.filter(({ granted }) => granted)).toHaveLength(7);
+        const held = answers.flatMap(({ granted }, index) => (granted ? [`lease ${index}`] : []));
+        for (const leaseId of held.slice(0, 3)) await replica(1).release({ leaseId, keys: [key] });
+        const more = await Promise.all(
+          Array.from({ length: 20 }, (_value, index) => open(index, `more ${index}`, [key], [7])),
+        );
+        expect(more.filter(({ granted }) => granted)).toHaveLength(3);
+      });
+
+      it('count for all of their limits or for none, and say how many others are open', async () => {
+        const [account, narrow, wide] = [randomUUID(), randomUUID(), randomUUID()];
+        expect(await open(0, 'a', [account, narrow], [3, 1])).toEqual({ granted: true, open: [0, 0] });
+        expect(await open(1, 'b', [account, narrow], [3, 1])).toEqual({ granted: false, open: [1, 1] });
+        expect(await open(2, 'c', [account, wide], [3, 9])).toEqual({ granted: true, open: [1, 0] });
+        await replica(0).release({ leaseId: 'a', keys: [account, narrow] });
+        expect(await open(1, 'b', [account, narrow], [3, 1])).toEqual({ granted: true, open: [1, 0] });
+      });
+
+      it('count once, however often they are opened and released', async () => {
+        const key = randomUUID();
+        for (let again = 0; again < 3; again += 1) {
+          expect(await open(again, 'same', [key], [1])).toEqual({ granted: true, open: [0] });
+        }
+        for (let again = 0; again < 3; again += 1) await replica(again).release({ leaseId: 'same', keys: [key] });
+        expect(await open(0, 'next', [key], [1])).toEqual({ granted: true, open: [0] });
+      });
+
+      it('of a replica that died are over when their lease expires, and those of one that renews are not', async () => {
+        const key = randomUUID();
+        await open(0, 'lost', [key], [2], 300);
+        await open(1, 'alive', [key], [2], 300);
+        const renewing = setInterval(() => void replica(1).renew([{ leaseId: 'alive', keys: [key] }], 60_000), 50);
+        try {
+          await expect.poll(async () => (await open(2, 'third', [key], [2])).granted, { timeout: 10_000 }).toBe(true);
+        } finally {
+          clearInterval(renewing);
+        }
+        expect(await open(2, 'fourth', [key], [2])).toEqual({ granted: false, open: [2] });
+      });
+
+      it('that have ended are not opened again by a late renewal', async () => {
+        const key = randomUUID();
+        await open(0, 'ended', [key], [1]);
+        await replica(0).release({ leaseId: 'ended', keys: [key] });
+        await replica(0).renew([{ leaseId: 'ended', keys: [key] }], 60_000);
+        expect(await open(1, 'next', [key], [1])).toEqual({ granted: true, open: [0] });
+      });
+    });
   });
 }

@@ -59,6 +59,25 @@ export interface FailAnswer {
   nowMs: number;
 }
 
+/** An open request, by the keys it counts for. */
+export interface Lease {
+  leaseId: string;
+  keys: readonly string[];
+}
+
+export interface LeaseDemand extends Lease {
+  /** One per key. */
+  limits: readonly number[];
+  /** The lease expires after this time without renewal, in ms. */
+  lifetimeMs: number;
+}
+
+export interface LeaseAnswer {
+  granted: boolean;
+  /** Other open requests of each key, in order. */
+  open: number[];
+}
+
 /**
  * Storage of the windows. Each call is one atomic step by the store's clock, shared by every process that uses the
  * store. None waits longer than about a second for an unavailable store; it then rejects with `SERVICE_UNAVAILABLE`.
@@ -68,6 +87,11 @@ export abstract class LimitStore {
   /** Adds `change` to the tokens reserved in a slot; windows that the slot has left are unchanged. */
   abstract correct(keys: readonly string[], slot: number, change: number): Promise<void>;
   abstract fail(guard: string, rule: FailureRule): Promise<FailAnswer>;
+  /** Opens a request for all keys or, where one has reached its limit, for none. Use one order of kinds everywhere. */
+  abstract open(demand: LeaseDemand): Promise<LeaseAnswer>;
+  /** Renews leases; those that have ended or expired stay so. */
+  abstract renew(leases: readonly Lease[], lifetimeMs: number): Promise<void>;
+  abstract release(lease: Lease): Promise<void>;
   /** Resolves when the store responds. For readiness. */
   abstract ping(): Promise<void>;
   abstract close(): Promise<void>;

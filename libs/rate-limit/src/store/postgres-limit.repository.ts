@@ -1,6 +1,15 @@
 import { PlatformError } from '#common';
 import type { PrismaService } from '#platform/prisma';
-import type { FailAnswer, FailureRule, LimitStore, TakeAnswer, TakeDemand } from './limit-store.js';
+import type {
+  FailAnswer,
+  FailureRule,
+  Lease,
+  LeaseAnswer,
+  LeaseDemand,
+  LimitStore,
+  TakeAnswer,
+  TakeDemand,
+} from './limit-store.js';
 import type { LimitWindow } from './limit-window.js';
 
 /** Windows unused for this long are empty, in seconds; more than the longest window. */
@@ -39,6 +48,42 @@ export class PostgresLimitStore implements LimitStore {
         SELECT rate_limit_fail(${guard}, ${max}::bigint, ${window.lengthMs}::bigint, ${window.slotMs}::bigint,
           ${blockMs}::bigint) AS answer`,
     );
+  }
+
+  async open({ leaseId, keys, limits, lifetimeMs }: LeaseDemand): Promise<LeaseAnswer> {
+    return await this.call<LeaseAnswer>(
+      this.prisma.$queryRaw`
+        SELECT rate_limit_open(${leaseId}, ${[...keys]}::text[], ${[...limits]}::bigint[], ${lifetimeMs}::bigint)
+          AS answer`,
+    );
+  }
+
+  async renew(leases: readonly Lease[], lifetimeMs: number): Promise<void> {
+    const ids = leases.map(({ leaseId }) => leaseId);
+    // A lease that has expired is another's room by now.
+    await this.call<unknown>(
+      this.prisma.$queryRaw`
+        WITH renewed AS (
+          UPDATE rate_limit_leases SET expires_at = clock_timestamp() + ${lifetimeMs}::bigint * interval '1 ms'
+           WHERE lease_id = ANY (${ids}::text[]) AND expires_at > clock_timestamp() RETURNING 1
+        )
+        SELECT count(*)::int AS answer FROM renewed`,
+    );
+  }
+
+  async release({ leaseId }: Lease): Promise<void> {
+    await this.call<unknown>(
+      this.prisma.$queryRaw`
+        WITH released AS (DELETE FROM rate_limit_leases WHERE lease_id = ${leaseId} RETURNING 1)
+        SELECT count(*)::int AS answer FROM released`,
+    );
+  }
+
+  /** Deletes leases of requests whose replica died, up to a limit; resolves to their number. */
+  async forgetLeases(max: number): Promise<number> {
+    return await this.prisma.$executeRaw`
+      DELETE FROM rate_limit_leases WHERE (key, lease_id) IN (
+        SELECT key, lease_id FROM rate_limit_leases WHERE expires_at < now() LIMIT ${max}::int FOR UPDATE SKIP LOCKED)`;
   }
 
   /** Deletes windows unused for an hour, up to a limit; resolves to their number. */

@@ -2,8 +2,19 @@ import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { PlatformError } from '#common';
 import { coalesceWrites } from '#platform/redis';
-import type { FailAnswer, FailureRule, LimitStore, TakeAnswer, TakeDemand, WindowState } from './limit-store.js';
+import type {
+  FailAnswer,
+  FailureRule,
+  Lease,
+  LeaseAnswer,
+  LeaseDemand,
+  LimitStore,
+  TakeAnswer,
+  TakeDemand,
+  WindowState,
+} from './limit-store.js';
 import type { LimitWindow } from './limit-window.js';
+import { openScript, renewScript } from './redis-lease-scripts.js';
 import { correctScript, failScript, takeScript } from './redis-scripts.js';
 
 export interface RedisLimitStoreOptions {
@@ -25,6 +36,9 @@ const stepTimeoutMs = 1_000;
 /** A connection without any byte in response for this long is reopened, in ms. */
 const silentAfterMs = 4_000;
 
+/** Leases renewed in one step. */
+const maxRenewed = 1_000;
+
 interface Script {
   text: string;
   sha1: string;
@@ -32,6 +46,7 @@ interface Script {
 
 const scriptOf = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 const [take, correct, fail] = [scriptOf(takeScript), scriptOf(correctScript), scriptOf(failScript)] as const;
+const [open, renew] = [scriptOf(openScript), scriptOf(renewScript)] as const;
 
 /** One script per step. Reconnects by itself after every loss; until then each step fails at once. */
 export class RedisLimitStore implements LimitStore {
@@ -90,6 +105,31 @@ export class RedisLimitStore implements LimitStore {
     return { blockedMs, began: began === 1, nowMs };
   }
 
+  async open({ leaseId, keys, limits, lifetimeMs }: LeaseDemand): Promise<LeaseAnswer> {
+    const names = keys.map((key) => this.leaseKey(key));
+    const [granted, ...others] = await this.run(open, names, [leaseId, lifetimeMs, ...limits]);
+    return { granted: granted === 1, open: others };
+  }
+
+  async renew(leases: readonly Lease[], lifetimeMs: number): Promise<void> {
+    const all = leases.flatMap(({ leaseId, keys }) => keys.map((key) => ({ leaseId, key: this.leaseKey(key) })));
+    for (let from = 0; from < all.length; from += maxRenewed) {
+      const some = all.slice(from, from + maxRenewed);
+      const ids = some.map(({ leaseId }) => leaseId);
+      await this.run(
+        renew,
+        some.map(({ key }) => key),
+        [lifetimeMs, ...ids],
+      );
+    }
+  }
+
+  async release({ leaseId, keys }: Lease): Promise<void> {
+    await Promise.all(keys.map((key) => this.client.zrem(this.leaseKey(key), leaseId))).catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  }
+
   async ping(): Promise<void> {
     await this.client.ping().catch((error: unknown) => {
       throw unavailable(error);
@@ -101,7 +141,7 @@ export class RedisLimitStore implements LimitStore {
     await Promise.resolve();
   }
 
-  private async run({ text, sha1 }: Script, keys: string[], values: number[]): Promise<number[]> {
+  private async run({ text, sha1 }: Script, keys: string[], values: (string | number)[]): Promise<number[]> {
     const parts = [keys.length, ...keys, ...values] as [number, ...(string | number)[]];
     try {
       const answer = await this.client.evalsha(sha1, ...parts).catch((error: unknown) => {
@@ -134,6 +174,10 @@ export class RedisLimitStore implements LimitStore {
 
   private windowKey(key: string): string {
     return `${this.options.namespace}:limit:${key}`;
+  }
+
+  private leaseKey(key: string): string {
+    return `${this.options.namespace}:limit-open:${key}`;
   }
 
   private blockKey(guard: string): string {

@@ -49,7 +49,7 @@ describe('the billing of a chat', () => {
     closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
     const producer = {
       requireRoom: () => undefined,
-      counts: () => Promise.resolve({ waiting: 0, prioritized: 0, delayed: 0, active: 0 }),
+      counts: () => Promise.resolve({ waiting: 0, delayed: 0, active: 0 }),
       enqueue: (_definition: object, envelope: JobEnvelope<ChatJobPayload>) =>
         Promise.resolve(void enqueued.push(envelope)),
     };

@@ -90,6 +90,7 @@ async function run(
     { admit: () => Promise.resolve() } as unknown as JobRunner,
     new StoreBudgets(60_000),
     config,
+    { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
     { screen: () => Promise.resolve() },
   );
   const links = { tokenFor: (id: string) => id };
@@ -97,7 +98,7 @@ async function run(
   const videos = new VideoService(pipeline, media, tools, new DownloadUrls(links, artifacts, config), config);
   let sent: unknown;
   const reply = {
-    request: { headers: {}, id: 'r', caller: { accountId: 'a' } },
+    request: { headers: {}, id: 'r', caller: { accountId: 'a' }, countsAsOpen: true },
     headers: () => reply,
     status: () => reply,
     send: (body: unknown) => void (sent = body),

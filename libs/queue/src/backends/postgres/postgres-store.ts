@@ -1,4 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
+import type { FairTurn } from '../../fairness/fair-order.js';
 import { PostgresQueueBackend } from '../bull-library.js';
 import { backOffMs, fetchedJob, pause, storeCall, storeUnavailable } from '../store-call.js';
 import type {
@@ -17,6 +18,7 @@ import { appendJob } from './append-job.js';
 import { handBackJob } from './hand-back-job.js';
 import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
+import { assignPostgresTags, countPostgresAhead } from './postgres-fair-tags.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
 import { type PoolSessionCounts, PoolSessionGuard } from './pool-session-guard.js';
 import { isLostConnection, queueSchema, SharedPostgresConnection } from './shared-connection.js';
@@ -75,6 +77,14 @@ export class PostgresStore implements Store {
 
   handBack({ name }: ClaimingWorker, job: JobClaim): Promise<void> {
     return handBackJob(this.connection.pool, name, job);
+  }
+
+  assignTags(queue: string, turns: readonly FairTurn[]): Promise<number[]> {
+    return assignPostgresTags(this.connection, queue, turns);
+  }
+
+  countAhead(queue: string, account: string): Promise<number> {
+    return countPostgresAhead(this.connection, queue, account);
   }
 
   readonly append = (queue: string, job: AppendedJob): Promise<void> => appendJob(this.connection.pool, queue, job);

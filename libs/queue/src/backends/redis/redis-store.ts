@@ -1,6 +1,7 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { PlatformError } from '#common';
+import type { FairTurn } from '../../fairness/fair-order.js';
 import { createRedisBackend } from '../bull-library.js';
 import { fetchedJob, storeCall, storeFull } from '../store-call.js';
 import type {
@@ -17,6 +18,7 @@ import type {
 } from '../store.js';
 import { isOutOfMemory, keepLocks } from './keep-locks.js';
 import { RedisBus } from './redis-bus.js';
+import { assignRedisTags, countRedisAhead } from './redis-fair-tags.js';
 import {
   checkServer,
   connectClient,
@@ -122,6 +124,14 @@ export class RedisStore implements Store {
 
   async handBack({ backend }: ClaimingWorker, { jobId, token }: JobClaim): Promise<void> {
     await backend.moveJobFromActiveToWait(jobId, token);
+  }
+
+  assignTags(queue: string, turns: readonly FairTurn[]): Promise<number[]> {
+    return assignRedisTags(this.requests, `${this.prefix}:${queue}`, turns);
+  }
+
+  countAhead(queue: string, account: string): Promise<number> {
+    return countRedisAhead(this.requests, `${this.prefix}:${queue}`, account);
   }
 
   /** Nothing of a pool holds up others for long here. */

@@ -1,0 +1,92 @@
+/**
+ * Start-time fair queueing (Goyal, Vin, Cheng, 1996) over the waiting jobs of one queue, each of which counts the same. A
+ * job gets a start tag when it is enqueued, and the job with the lowest tag runs next, equal ones in the order of arrival.
+ * The tag is the virtual time, or where the previous job of its account ends, whichever is later. The virtual time is the
+ * lowest tag that waits: a new account starts there and not at the end of the line.
+ *
+ * The stores hold this state and do these steps in one atomic call each (`redis-fair-tags.ts`, `postgres-fair-tags.ts`); the
+ * conformance suite compares them with this file. The tag is BullMQ's priority.
+ */
+
+/** A job of weight 1 advances its account by so many tags, one of weight 16 by one. */
+export const tagsPerJob = 16;
+
+/** BullMQ takes priorities up to 2^21: half of them for the virtual time, half for what lies before it. */
+export const rebaseAt = 2 ** 20;
+
+/** No tag is further from the virtual time. Jobs that would be, 65,535 of one account, wait in the order of arrival. */
+export const maxSpread = 2 ** 20 - 1;
+
+export const maxWeight = tagsPerJob;
+
+/** Whose turn a job takes. */
+export interface FairTurn {
+  /** Names the account to the queue, and nothing else: a keyed hash. */
+  readonly account: string;
+  /** Turns of the account for one of an account of weight 1: 1 to 16; default 1. */
+  readonly weight?: number;
+  /** It waited before and was lost: it comes before the waiting jobs of its account, not before those of others. */
+  readonly isRecovered?: boolean;
+}
+
+/** How far a job advances its account. */
+export function stepOf({ weight = 1 }: FairTurn): number {
+  return Math.round(tagsPerJob / Math.min(Math.max(weight, 1), maxWeight));
+}
+
+/** The order of one queue. */
+export class FairOrder {
+  /** Virtual time. */
+  now = 1;
+  /** No tag is higher. */
+  top = 1;
+  /** Where the last job of an account ends; accounts that are missing are not ahead of the virtual time. */
+  private readonly ends = new Map<string, number>();
+  /** The same for its recovered jobs. */
+  private readonly recoveredEnds = new Map<string, number>();
+
+  /** Call before `assign`. `first` is the lowest tag that waits, null if no job waits: nobody is owed anything then. */
+  advance(first: number | null): void {
+    if (first === null) {
+      this.now = this.top;
+      this.ends.clear();
+      this.recoveredEnds.clear();
+    } else {
+      this.now = Math.max(this.now, first);
+    }
+  }
+
+  /**
+   * Call between `advance` and `assign`. Returns what to subtract from every tag in the queue, down to 1 at least; 0: nothing.
+   * Keeps tags within their range however long a backlog lasts.
+   */
+  rebase(): number {
+    if (this.now < rebaseAt) return 0;
+    const shift = this.now - 1;
+    for (const ends of [this.ends, this.recoveredEnds]) {
+      for (const [account, end] of ends) {
+        if (end > this.now) ends.set(account, end - shift);
+        else ends.delete(account);
+      }
+    }
+    this.top = Math.max(1, this.top - shift);
+    this.now = 1;
+    return shift;
+  }
+
+  assign(turn: FairTurn): number {
+    const { account, isRecovered = false } = turn;
+    const { now } = this;
+    const start = Math.max(now, (isRecovered ? this.recoveredEnds : this.ends).get(account) ?? 0);
+    const tag = Math.min(start, now + maxSpread);
+    const end = tag + stepOf(turn);
+    if (isRecovered) {
+      this.recoveredEnds.set(account, end);
+      this.ends.set(account, Math.max(now, this.ends.get(account) ?? 0) + stepOf(turn));
+    } else {
+      this.ends.set(account, end);
+    }
+    this.top = Math.max(this.top, end, this.ends.get(account) ?? 0);
+    return tag;
+  }
+}

@@ -1,0 +1,55 @@
+import type { FairTurn } from './fair-order.js';
+
+interface Waiting {
+  readonly turn: FairTurn;
+  readonly resolve: (tag: number) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Most turns of one call. */
+const maxTurns = 500;
+
+/** Gets tags from the store. Turns of one queue that arrive while a call is in progress share the next one. */
+export class TagAssigner {
+  private readonly waiting = new Map<string, Waiting[]>();
+
+  /** `assign` resolves to a tag for each turn, in order. */
+  constructor(private readonly assign: (queue: string, turns: readonly FairTurn[]) => Promise<number[]>) {}
+
+  /** Rejects as `assign` does. */
+  tag(queue: string, turn: FairTurn): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.waiting.get(queue);
+      if (waiting !== undefined) return void waiting.push({ turn, resolve, reject });
+      this.waiting.set(queue, [{ turn, resolve, reject }]);
+      void this.run(queue);
+    });
+  }
+
+  private async run(queue: string): Promise<void> {
+    // What one turn of the event loop enqueues shares the first call already.
+    await Promise.resolve();
+    for (;;) {
+      const group = this.waiting.get(queue)?.splice(0, maxTurns) ?? [];
+      if (group.length === 0) break;
+      await this.tagGroup(queue, group);
+    }
+    this.waiting.delete(queue);
+  }
+
+  private async tagGroup(queue: string, group: readonly Waiting[]): Promise<void> {
+    try {
+      const tags = await this.assign(
+        queue,
+        group.map(({ turn }) => turn),
+      );
+      group.forEach(({ resolve, reject }, index) => {
+        const tag = tags[index];
+        if (tag === undefined) reject(new Error('The store left a job without a tag.'));
+        else resolve(tag);
+      });
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+}
