@@ -54,7 +54,7 @@ describe('DocumentExtractor', () => {
       code: 'INVALID_REQUEST',
       message: 'file takes too long to read.',
     });
-  });
+  }, 300_000);
 
   it('kills a process that uses too much memory', async () => {
     await expect(extractor({ process: { maxResidentBytes: mebibyte } }).extract(text)).rejects.toMatchObject({

@@ -18,7 +18,7 @@ import { WebSearch } from '../search/web-search.js';
 /** Pages take about a second each. An account has both extractors only while no other waits. */
 const pageSlots = { slotsPerOwner: 2, maxWaiting: 64, maxWaitingPerOwner: 16, maxWaitMs: 20_000 };
 /** Far more than large pages of real sites take. */
-const pageLimits = { maxCpuSeconds: 8 };
+const pageLimits = { maxCpuSeconds: 10 };
 
 /** Search of the web, and its pages. */
 @Module({
