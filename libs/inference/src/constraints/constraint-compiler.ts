@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '#common';
 import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
-import { takesTooLong, withDeadline } from './compile-deadline.js';
+import { atPlace, maxStepMs, takesTooLong, withDeadline } from './compile-deadline.js';
 import { WorkTimer } from './work-timer.js';
 import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
@@ -14,7 +14,7 @@ import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import { type CompiledRegion, RegionAutomaton } from './region-automaton.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
 import type { TextAutomaton } from './text-automaton.js';
-import { compilePart, onlyField } from './text-part.js';
+import { compilePart, inField, onlyField } from './text-part.js';
 import { MaskCache, TokenMatcher } from './token-matcher.js';
 import type { TokenTrie } from './token-trie.js';
 
@@ -197,14 +197,20 @@ export class ConstraintCompiler {
     let place: CompilePlace = { pointer: '' };
     for (let usedMs = 0; ;) {
       const timer = new WorkTimer();
-      const limitMs = this.limits.budgetMs - usedMs;
-      do {
-        // A single step may be long, and every other request waits for it.
-        const step = withDeadline({ timer, limitMs, place }, () => work.next());
-        if (step.done) return { automaton: step.value };
-        place = step.value;
-        if (timer.exceeds(limitMs)) throw takesTooLong(place);
-      } while (timer.elapsedMs < this.limits.sliceMs);
+      const leftMs = this.limits.budgetMs - usedMs;
+      const { sliceMs } = this.limits;
+      // A single step may be long, and every other request waits for it.
+      const limits = { sliceMs, limitMs: Math.min(leftMs, sliceMs + maxStepMs) };
+      const automaton = withDeadline({ ...limits, timer, place: () => place }, () => {
+        do {
+          const step = work.next();
+          if (step.done) return step.value;
+          place = step.value;
+          if (timer.exceeds(leftMs)) throw takesTooLong(place);
+        } while (timer.elapsedMs < sliceMs);
+        return null;
+      });
+      if (automaton !== null) return { automaton };
       usedMs += timer.ms;
       await this.nextTurn();
     }
@@ -224,7 +230,10 @@ function memoryOf({ automaton, masks }: Kept): number {
 /** With the first mask, which may be as slow as all before it. */
 function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Generator<CompilePlace, TextAutomaton> {
   const automaton = yield* automatonFor(constraint);
-  if (new TokenMatcher(automaton, masks, []).isStuck()) {
+  const { start } = automaton;
+  let first = masks.find(automaton, start);
+  while ((first ??= masks.advance(automaton, start)) === null) yield { pointer: '' };
+  if (!start.isComplete && first.isEmpty) {
     throw new ConstraintRefusal('no token of this model begins such a text');
   }
   return automaton;
@@ -232,7 +241,7 @@ function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Gene
 
 /** Yields the place that it has reached. */
 function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, TextAutomaton> {
-  if (constraint.type !== 'regions') return automatonOf(yield* grammarOf(constraint));
+  if (constraint.type !== 'regions') return yield* automatonOf(grammarOf(constraint));
   const regions: CompiledRegion[] = [];
   for (const region of constraint.regions) {
     if (region.type === 'free') {
@@ -241,7 +250,7 @@ function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, Te
     }
     const branches = [];
     for (const { text, next } of region.branches) {
-      branches.push({ automaton: automatonOf(yield* compilePart(text)), next });
+      branches.push({ automaton: yield* inField(onlyField(text), automatonOf(compilePart(text))), next });
     }
     regions.push({ type: 'bound', branches });
   }
@@ -250,8 +259,9 @@ function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, Te
   return new RegionAutomaton(regions);
 }
 
-function automatonOf({ grammar, start }: StartedGrammar): Automaton {
-  return new Automaton(grammar, start);
+function* automatonOf(work: Generator<CompilePlace, StartedGrammar>): Generator<CompilePlace, Automaton> {
+  const { grammar, start } = yield* work;
+  return yield* atPlace({ pointer: '' }, Automaton.open(grammar, start));
 }
 
 type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
@@ -263,11 +273,11 @@ function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, Start
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
     const start = grammar.sequence(grammar.lexeme(json.lead()), json.anyObject());
-    grammar.finish(start);
+    yield* atPlace({ pointer: '' }, grammar.finish(start));
     return { grammar, start };
   }
   const start = grammar.lexeme(compileWholePattern(grammar.arena, constraint.pattern, utf8Of));
-  grammar.finish(start);
+  yield* atPlace({ pointer: '' }, grammar.finish(start));
   return { grammar, start };
 }
 

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { hostileConstraints } from '#test/hostile-constraints';
+import { runHostileConstraint } from '#test/hostile-run';
+import { wordTrie } from '#test/word-trie';
+
+/* The long form, with larger constraints and random ones: `npm run test:hostile`. */
+
+const trie = wordTrie(4_000);
+
+describe('a hostile constraint', () => {
+  it.each(hostileConstraints(0.4))('keeps the event loop turning and the heap small: $name', async (hostile) => {
+    const { faults } = await runHostileConstraint(trie, hostile);
+    expect(faults).toEqual([]);
+  });
+
+  it.each([
+    ['minProperties of a closed object', 'The schema is not supported at #: no value satisfies the schema.'],
+    ['minProperties above the members', 'The schema is not supported at #: no value satisfies the schema.'],
+    ['oneOf of constants', 'compiled'],
+    ['oneOf of ranges', 'compiled'],
+    ['wide enum of numbers', 'compiled'],
+    ['EBNF: comments without an end', 'compiled'],
+  ])('has the right outcome: %s', async (name, outcome) => {
+    const hostile = hostileConstraints(0.2).find((constraint) => constraint.name === name);
+    expect(hostile).toBeDefined();
+    if (hostile) expect(await runHostileConstraint(trie, hostile, 0)).toMatchObject({ outcome });
+  });
+});
