@@ -5,7 +5,7 @@ import { utf8Of } from './code-points.js';
 import { Grammar } from './grammar.js';
 import { compileLark } from './lark.js';
 import { commonTerminals } from './lark-terminals.js';
-import { type CompilePlace, ConstraintRefusal } from './refusal.js';
+import { ConstraintRefusal } from './refusal.js';
 import { RegexArena } from './regex.js';
 import { accepts } from './schema-automaton.js';
 import { compilePart } from './text-part.js';
