@@ -230,6 +230,26 @@ describe('ConstraintCompiler', () => {
     await expect(compilerWith(tinySlices).compile(larkTool(definition))).rejects.toThrow('compiling takes too long');
   });
 
+  it('compiles nothing new for a caller whose refused constraints took too long, and goes on for others', async () => {
+    vi.spyOn(WorkTimer.prototype, 'ms', 'get').mockReturnValue(1_500);
+    const compiler = compilerWith();
+    const schemaOf = (schema: unknown): OutputConstraint => ({ type: 'json-schema', schema, param: 'p' });
+    const refused = (index: number): OutputConstraint => schemaOf({ not: { const: index } });
+    const valid = schemaOf({ type: 'boolean' });
+    await compiler.compile(valid, 'a');
+    for (let index = 0; index < 2; index++) {
+      await expect(compiler.compile(refused(index), 'a')).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    }
+    await expect(compiler.compile(refused(2), 'a')).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
+    await expect(compiler.compile(schemaOf({ type: 'null' }), 'a')).rejects.toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+    });
+    // What is compiled takes no time any more, and what was refused none again.
+    await compiler.compile(valid, 'a');
+    await expect(compiler.compile(refused(0), 'a')).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    await compiler.compile(schemaOf({ type: 'null' }), 'b');
+  });
+
   it('bounds the memory of all constraints and their masks, and shares those used last', async () => {
     const maxKeptBytes = 3 * 2 ** 20;
     const compiler = compilerWith({ maxKeptBytes });
