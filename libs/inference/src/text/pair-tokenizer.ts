@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
+import { encodeInTime, newTokenizer } from './word-patterns.js';
 import { loadTokenizerConfig, padIdOf, type TokenizerFile } from './text-tokenizer.js';
 
 /** Characters tokenized at first, and how far beyond a limit a part of a text must reach to stand for all of it. */
@@ -46,7 +47,7 @@ export class PairTokenizer {
   static async load(directory: string): Promise<PairTokenizer> {
     const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
     const config = await loadTokenizerConfig(directory);
-    const tokenizer = new Tokenizer(file, config);
+    const tokenizer = newTokenizer(file, config);
     return new PairTokenizer(tokenizer, readForm(tokenizer), padIdOf(tokenizer, config));
   }
 
@@ -60,7 +61,8 @@ export class PairTokenizer {
   read(text: string, limit: number): number[] {
     const enough = limit * toleranceFactor + toleranceTokens;
     for (let characters = segmentCharacters; ; characters *= 2) {
-      const { ids } = this.tokenizer.encode(text.slice(0, characters), { add_special_tokens: false });
+      const part = text.slice(0, characters);
+      const { ids } = encodeInTime(part, () => this.tokenizer.encode(part, { add_special_tokens: false }));
       if (characters >= text.length || ids.length > enough) return ids;
     }
   }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
+import { encodeInTime, newTokenizer } from './word-patterns.js';
 import { loadTokenizerConfig, padIdOf, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
 
 /** Number of characters tokenized at once until it is clear whether a text is too long. */
@@ -26,7 +27,7 @@ export class SentenceTokenizer {
   static async load(directory: string): Promise<SentenceTokenizer> {
     const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
     const config = await loadTokenizerConfig(directory);
-    return new SentenceTokenizer(new Tokenizer(file, config), config);
+    return new SentenceTokenizer(newTokenizer(file, config), config);
   }
 
   /** Never truncates: a text of more than `limit` tokens is too long. A huge text is rejected by its beginning. */
@@ -56,7 +57,7 @@ export class SentenceTokenizer {
   }
 
   private encodeAll(text: string): number[] {
-    return this.tokenizer.encode(text, { add_special_tokens: true }).ids;
+    return encodeInTime(text, () => this.tokenizer.encode(text, { add_special_tokens: true }).ids);
   }
 
   /** Counts tokens of the pieces of a text, no further than needed to exceed `max`. */

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
 import { TokenBudget } from './token-budget.js';
+import { encodeInTime, newTokenizer } from './word-patterns.js';
 import { splitIntoWords, type SplittableFile } from './word-splitter.js';
 
 /** Members of tokenizer_config.json and special_tokens_map.json that are read here. */
@@ -81,6 +82,7 @@ export class TextTokenizer {
     try {
       return TextTokenizer.fromFiles(JSON.parse(text) as TokenizerFile, config, delimiters);
     } catch (error) {
+      if (error instanceof PlatformError) throw error;
       // The library's own message would not say which file it is about.
       const reason = error instanceof Error ? error.message : String(error);
       const message = `The file ${tokenizerFile} cannot be used: ${reason}`;
@@ -89,7 +91,7 @@ export class TextTokenizer {
   }
 
   static fromFiles(file: TokenizerFile, config: TokenizerConfig, delimiters: readonly string[] = []): TextTokenizer {
-    return new TextTokenizer(new Tokenizer(file, config), file, config, delimiters);
+    return new TextTokenizer(newTokenizer(file, config), file, config, delimiters);
   }
 
   /**
@@ -111,7 +113,8 @@ export class TextTokenizer {
 
   /** Returns the ids of the text without special tokens. */
   encode(text: string): number[] {
-    return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+    if (text === '') return [];
+    return encodeInTime(text, () => this.tokenizer.encode(text, { add_special_tokens: false }).ids);
   }
 
   /**
