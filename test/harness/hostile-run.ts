@@ -8,8 +8,8 @@ import type { wordTrie } from './word-trie.js';
 
 /** Most processor time between two turns of the event loop, in ms. Slices have 4 ms; garbage and slow machines count. */
 export const maxSilenceMs = 150;
-/** Most growth of the heap, garbage included, in MiB. */
-export const maxHeapMiB = 400;
+/** Most growth of the heap, garbage included, in MiB: one constraint may have 600,000 objects. */
+export const maxHeapMiB = 600;
 
 const sliceMs = 4;
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hostileConstraints } from '#test/hostile-constraints';
 import { runHostileConstraint } from '#test/hostile-run';
+import { randomConstraints } from '#test/random-constraints';
 import { wordTrie } from '#test/word-trie';
 
 /* The long form, with larger constraints and random ones: `npm run test:hostile`. */
@@ -10,6 +11,15 @@ const trie = wordTrie(4_000);
 describe('a hostile constraint', () => {
   it.each(hostileConstraints(0.4))('keeps the event loop turning and the heap small: $name', async (hostile) => {
     const { faults } = await runHostileConstraint(trie, hostile);
+    expect(faults).toEqual([]);
+  });
+
+  it('keeps it turning, and fails in no other way, whatever it is', async () => {
+    const faults: string[] = [];
+    for (const random of randomConstraints({ count: 60, seed: 11 })) {
+      const result = await runHostileConstraint(trie, random, 5);
+      faults.push(...result.faults.map((fault) => `${result.name}: ${fault}`));
+    }
     expect(faults).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
-import { checkDeadline, drained, isSliceOver } from './compile-deadline.js';
+import { drained, isSliceOver } from './compile-deadline.js';
 import type { Grammar, GrammarNode, GrammarRule } from './grammar.js';
 import type { Regex, RegexArena } from './regex.js';
 
@@ -122,10 +122,15 @@ export class JsonGrammar {
     const { arena } = this;
     const [only] = texts;
     if (texts.length === 1 && only !== undefined) return arena.literal(only);
-    const shared = sharedLength(texts);
+    const shared = yield* sharedLength(texts);
     if (shared > 0 && only !== undefined) {
-      const rests = yield* this.oneOfBytes(texts.map((text) => text.subarray(shared)));
-      return yield* arena.chain([...Array.from(only.subarray(0, shared), (byte) => arena.byte(byte)), rests]);
+      const rests: Uint8Array[] = [];
+      for (const text of texts) {
+        if (isSliceOver()) yield;
+        rests.push(text.subarray(shared));
+      }
+      const beginning = Array.from(only.subarray(0, shared), (byte) => arena.byte(byte));
+      return yield* arena.chain([...beginning, yield* this.oneOfBytes(rests)]);
     }
     const byFirst = new Map<number | undefined, Uint8Array[]>();
     for (const text of texts) {
@@ -195,12 +200,12 @@ export function letters(arena: RegexArena, characters: string): Regex {
 }
 
 /** Bytes that all texts begin with. */
-function sharedLength(texts: readonly Uint8Array[]): number {
+function* sharedLength(texts: readonly Uint8Array[]): Generator<void, number> {
   const [first] = texts;
   if (first === undefined || texts.length < 2) return 0;
   let shared = first.length;
   for (const text of texts) {
-    checkDeadline();
+    if (isSliceOver(1 + shared / 16)) yield;
     shared = Math.min(shared, text.length);
     for (let index = 0; index < shared; index++) if (text[index] !== first[index]) shared = index;
     if (shared === 0) return 0;
