@@ -15,8 +15,8 @@ const sliceMs = 4;
 
 export interface HostileResult extends LoopSilence {
   name: string;
-  /** `compiled`, or the message of the refusal. */
-  outcome: string;
+  /** Null where it compiled. */
+  refusal: string | null;
   /** What is wrong; empty where nothing is. */
   faults: string[];
 }
@@ -27,7 +27,7 @@ export async function runHostileConstraint(
   { name, constraint }: HostileConstraint,
   tokens = 20,
 ): Promise<HostileResult> {
-  let outcome = 'compiled';
+  let refusal: string | null = null;
   const faults: string[] = [];
   const silence = await measureSilence(async () => {
     try {
@@ -35,12 +35,12 @@ export async function runHostileConstraint(
       await writeText(compiled.newMatcher([0]), tokens);
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'INVALID_REQUEST') faults.push(`threw ${String(error)}`);
-      outcome = error instanceof Error ? error.message : String(error);
+      refusal = error instanceof Error ? error.message : String(error);
     }
   });
   if (silence.longestMs > maxSilenceMs) faults.push(`the event loop stood still for ${silence.longestMs} ms`);
   if (silence.heapMiB > maxHeapMiB) faults.push(`the heap grew by ${silence.heapMiB} MiB`);
-  return { name, outcome, faults, ...silence };
+  return { name, refusal, faults, ...silence };
 }
 
 type Matcher = ReturnType<Awaited<ReturnType<ConstraintCompiler['compile']>>['newMatcher']>;

@@ -26,13 +26,13 @@ describe('a hostile constraint', () => {
   it.each([
     ['minProperties of a closed object', 'The schema is not supported at #: no value satisfies the schema.'],
     ['minProperties above the members', 'The schema is not supported at #: no value satisfies the schema.'],
-    ['oneOf of constants', 'compiled'],
-    ['oneOf of ranges', 'compiled'],
-    ['wide enum of numbers', 'compiled'],
-    ['EBNF: comments without an end', 'compiled'],
-  ])('has the right outcome: %s', async (name, outcome) => {
+    ['oneOf of constants', null],
+    ['oneOf of ranges', null],
+    ['wide enum of numbers', null],
+    ['EBNF: comments without an end', null],
+  ])('is refused for its reason, or not: %s', async (name, refusal) => {
     const hostile = hostileConstraints(0.2).find((constraint) => constraint.name === name);
     expect(hostile).toBeDefined();
-    if (hostile) expect(await runHostileConstraint(trie, hostile, 0)).toMatchObject({ outcome });
+    if (hostile) expect(await runHostileConstraint(trie, hostile, 0)).toMatchObject({ refusal });
   });
 });

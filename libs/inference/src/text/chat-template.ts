@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { CallTimeout, callWithin, PlatformError } from '#common';
+import { PlatformError } from '#common';
+import { CallTimeout, callWithin } from '#platform/timed-call';
 import { Environment, Template } from '@huggingface/jinja';
 import { BoundedInterpreter, TemplateLimitError } from './bounded-interpreter.js';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';

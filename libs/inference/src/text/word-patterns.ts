@@ -1,5 +1,6 @@
 import { Tokenizer } from '@huggingface/tokenizers';
-import { CallTimeout, callWithin, PlatformError } from '#common';
+import { PlatformError } from '#common';
+import { CallTimeout, callWithin } from '#platform/timed-call';
 import { WorkTimer } from '../constraints/work-timer.js';
 
 /** Members of tokenizer.json with the expressions that split and rewrite every text. */

@@ -1,4 +1,4 @@
-import { CallTimeout, callWithin } from '#common';
+import { CallTimeout, callWithin } from '#platform/timed-call';
 import { Template } from '@huggingface/jinja';
 import { invalidFile, quoted } from './invalid-file.js';
 import { type ModelFiles, readJsonObject } from './safetensors/model-files.js';

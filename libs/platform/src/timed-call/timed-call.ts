@@ -20,12 +20,12 @@ let context: Context | null = null;
  */
 export function callWithin<Result>(limitMs: number, work: () => Result): Result {
   if (slot.work !== null) return work();
-  const outcome: { result?: Result } = {};
+  const returned: { result?: Result } = {};
   context ??= createContext(slot);
-  slot.work = () => void (outcome.result = work());
+  slot.work = () => void (returned.result = work());
   try {
     script.runInContext(context, { timeout: limitMs });
-    return outcome.result as Result;
+    return returned.result as Result;
   } catch (error) {
     throw isTimeout(error) ? new CallTimeout(limitMs) : error;
   } finally {
