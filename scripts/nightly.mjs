@@ -20,6 +20,7 @@ const steps = [
   { name: 'faults', command: script('test.mjs', 'faults') },
   { name: 'simulation', command: program('test/simulation/main.ts', '--nightly', '--most-minutes', '60') },
   { name: 'schemas', command: program('test/schemas/main.ts') },
+  { name: 'hostile', command: program('test/hostile/main.ts') },
   { name: 'mutations', command: program('test/mutations/main.ts', '--files', '10000', ...readers) },
   { name: 'added-models', command: program('test/mutations/main.ts', '--files', '5000', '--reader', 'added') },
   {

@@ -1,4 +1,4 @@
-import { checkDeadline } from './compile-deadline.js';
+import { drained, isSliceOver, checkDeadline } from './compile-deadline.js';
 import type { Grammar, GrammarNode } from './grammar.js';
 import { ConstraintRefusal } from './refusal.js';
 import { clipMax, type Regex } from './regex.js';
@@ -9,6 +9,8 @@ interface Continuation {
   readonly id: number;
   readonly node: GrammarNode;
   readonly next: Continuation | null;
+  /** Whether the text may end here. */
+  readonly isNullable: boolean;
   clipped: Continuation | null;
 }
 
@@ -45,7 +47,7 @@ const idRange = 2 ** 26;
  * a text may be read in several ways. Shared by all requests with the same grammar.
  */
 export class Automaton implements TextAutomaton {
-  readonly start: State;
+  start: State;
   /** Class of each byte: bytes of one class always lead to the same state. */
   readonly classOf: Uint8Array;
   private readonly samples: readonly number[];
@@ -54,16 +56,27 @@ export class Automaton implements TextAutomaton {
   private readonly threads = new Map<number, Thread>();
   private readonly states = new Map<string, State>();
 
-  constructor(
-    private readonly grammar: Grammar,
-    start: GrammarNode,
-  ) {
+  private constructor(private readonly grammar: Grammar) {
+    grammar.arena.maxSize = maxObjects;
     const { of, samples } = grammar.arena.classes;
     this.classOf = of;
     this.samples = samples;
+    this.start = { threads: [], isComplete: false, successors: [], clipped: null };
+  }
+
+  /** Opens the first state, which may be large: yields when its slice is over. */
+  static *open(grammar: Grammar, start: GrammarNode): Generator<void, Automaton> {
+    const automaton = new Automaton(grammar);
     const found = new ThreadSet();
-    this.expand(start, null, found);
-    this.start = this.stateOf(found);
+    found.open.push([start, null]);
+    while (!automaton.expandSlice(found)) yield;
+    automaton.start = automaton.stateOf(found);
+    return automaton;
+  }
+
+  /** As `open`, at once. */
+  static of(grammar: Grammar, start: GrammarNode): Automaton {
+    return drained(Automaton.open(grammar, start));
   }
 
   /** A measure of the memory it holds. */
@@ -132,33 +145,56 @@ export class Automaton implements TextAutomaton {
 
   /** Adds every thread with which `node`, followed by `rest`, may begin. */
   private expand(node: GrammarNode, rest: Continuation | null, found: ThreadSet): void {
-    const open: [GrammarNode, Continuation | null][] = [[node, rest]];
-    const leave = (behind: Continuation | null): void => {
-      if (behind === null) found.isComplete = true;
-      else open.push([behind.node, behind.next]);
-    };
+    found.open.push([node, rest]);
+    while (!this.expandSlice(found));
+  }
+
+  /** Expands what is open until nothing is, or the slice is over: then false. */
+  private expandSlice(found: ThreadSet): boolean {
+    const { open } = found;
     for (let item = open.pop(); item !== undefined; item = open.pop()) {
-      checkDeadline();
       const [at, behind] = item;
       const key = at.id * idRange + (behind === null ? 0 : behind.id + 1);
       if (found.seen.has(key) || !this.grammar.isProductive(at)) continue;
       found.seen.add(key);
-      if (at.kind === 'lexeme') {
-        found.threads.add(this.thread(at.regex, behind));
-        if (at.regex.nullable) leave(behind);
-      } else if (at.kind === 'rule') open.push([at.body ?? this.grammar.nothing, behind]);
-      else if (at.kind === 'choice') for (const branch of at.items) open.push([branch, behind]);
-      else if (at.kind === 'sequence') {
-        const stack = at.items.slice(1).reduceRight((below, later) => this.continuation(later, below), behind);
-        open.push([at.items[0] ?? this.grammar.epsilon, stack]);
-        if (at.items.length === 0) leave(behind);
-      } else if (at.kind === 'repeat') {
-        if (at.min === 0) leave(behind);
-        if (this.grammar.isProductive(at.body)) {
-          const more = this.grammar.repeat(at.body, Math.max(0, at.min - 1), at.max - 1);
-          open.push([at.body, more === this.grammar.epsilon ? behind : this.continuation(more, behind)]);
-        }
-      }
+      this.expandNode(at, behind, found);
+      if (found.threads.size > maxThreads) this.leaveOpen(found);
+      if (isSliceOver()) return false;
+    }
+    return true;
+  }
+
+  private expandNode(at: GrammarNode, behind: Continuation | null, found: ThreadSet): void {
+    const { open } = found;
+    const leave = (): void => {
+      if (behind === null) found.isComplete = true;
+      else open.push([behind.node, behind.next]);
+    };
+    if (at.kind === 'lexeme') {
+      found.threads.add(this.thread(at.regex, behind));
+      if (at.regex.nullable) leave();
+    } else if (at.kind === 'rule') open.push([at.body ?? this.grammar.nothing, behind]);
+    else if (at.kind === 'choice') {
+      checkDeadline(at.items.length);
+      for (const branch of at.items) open.push([branch, behind]);
+    } else if (at.kind === 'sequence') {
+      checkDeadline(at.items.length);
+      const stack = at.items.slice(1).reduceRight((below, later) => this.continuation(later, below), behind);
+      open.push([at.items[0] ?? this.grammar.epsilon, stack]);
+      if (at.items.length === 0) leave();
+    } else if (at.kind === 'repeat') {
+      if (at.min === 0) leave();
+      if (!this.grammar.isProductive(at.body)) return;
+      const more = this.grammar.repeat(at.body, Math.max(0, at.min - 1), at.max - 1);
+      open.push([at.body, more === this.grammar.epsilon ? behind : this.continuation(more, behind)]);
+    }
+  }
+
+  /** Drops what is open of a state with too many threads, but for whether the text may end. */
+  private leaveOpen(found: ThreadSet): void {
+    for (const [node, behind] of found.open.splice(0)) {
+      checkDeadline();
+      if (this.grammar.isNullable(node) && (behind === null || behind.isNullable)) found.isComplete = true;
     }
   }
 
@@ -166,7 +202,8 @@ export class Automaton implements TextAutomaton {
     const key = node.id * idRange + (next === null ? 0 : next.id + 1);
     const known = this.continuations.get(key);
     if (known !== undefined) return known;
-    const made: Continuation = { id: this.count(), node, next, clipped: null };
+    const isNullable = this.grammar.isNullable(node) && (next === null || next.isNullable);
+    const made: Continuation = { id: this.count(), node, next, isNullable, clipped: null };
     this.continuations.set(key, made);
     return made;
   }
@@ -200,6 +237,8 @@ export class Automaton implements TextAutomaton {
 
 /** Threads of a state that is being made. */
 class ThreadSet {
+  /** Nodes to be expanded, each with what is behind it. */
+  readonly open: [GrammarNode, Continuation | null][] = [];
   readonly threads = new Set<Thread>();
   /** Nodes with their continuations that were expanded. */
   readonly seen = new Set<number>();

@@ -87,7 +87,7 @@ function sameLength(arena: RegexArena, from: Uint8Array, to: Uint8Array): Regex[
 }
 
 function range(arena: RegexArena, low: number, high: number): Regex {
-  return arena.byteSet((byte) => byte >= low && byte <= high);
+  return arena.byteRange(low, high);
 }
 
 const mustBeEscaped: CodePointSet = [

@@ -4,8 +4,26 @@ import { WorkTimer } from './work-timer.js';
 /** Calls between two looks at the clock. */
 const callsPerLook = 256;
 
-/** The running step: refused once its timer exceeds the limit. */
-let current: { timer: WorkTimer | null; limitMs: number } | null = null;
+/** How long work may keep the event loop from turning although its slice is over, in ms: it is refused beyond. */
+export const maxStepMs = 100;
+
+/** How long work may go on until the event loop turns. */
+export interface WorkLimits {
+  /** Time after which the work should yield, in ms. */
+  sliceMs: number;
+  /** Time after which it is refused, in ms. */
+  limitMs: number;
+}
+
+interface RunningWork extends WorkLimits {
+  /** Made behind the slice: asking for processor time takes longer than most masks do. */
+  timer: WorkTimer | null;
+  startedAt: number;
+  isOver: boolean;
+}
+
+/** The running slice of work. */
+let current: RunningWork | null = null;
 let untilLook = callsPerLook;
 
 const reason = 'compiling takes too long';
@@ -16,32 +34,85 @@ export function takesTooLong({ pointer, param, subject }: CompilePlace): Constra
 }
 
 /**
- * Runs the step of a compilation that begins at `place`, which is refused once `checkDeadline` is called behind the limit
- * of its timer. All its refusals name the field of the place. Without a timer, which costs more than most masks, the
- * time counts from the first look.
+ * Runs a slice of work on a compilation that has reached `place`. `checkDeadline` refuses it behind its limit, and
+ * `isSliceOver` tells it when to yield. All its refusals name the field of the place.
  */
 export function withDeadline<Result>(
-  { place, ...limit }: { timer: WorkTimer | null; limitMs: number; place: CompilePlace },
-  step: () => Result,
+  { place, timer = null, ...limits }: WorkLimits & { place: () => CompilePlace; timer?: WorkTimer | null },
+  work: () => Result,
 ): Result {
-  current = limit;
+  const outer = current;
+  current = { ...limits, timer, startedAt: performance.now(), isOver: false };
   try {
-    return step();
+    return work();
   } catch (error) {
     if (!(error instanceof ConstraintRefusal)) throw error;
-    const located = error.reason === reason ? error.at(place.pointer) : error;
-    throw place.param === undefined ? located : located.in(place.param, place.subject);
+    const { pointer, param, subject } = place();
+    const located = error.reason === reason ? error.at(pointer) : error;
+    throw param === undefined ? located : located.in(param, subject);
   } finally {
-    current = null;
+    current = outer;
   }
 }
 
-/** Called by whatever a step may do thousands of times; `work` is the number of things done since the last call. */
+/** Called by whatever may be done thousands of times; `work` is the number of things done since the last call. */
 export function checkDeadline(work = 1): void {
   untilLook -= work;
-  if (untilLook > 0) return;
+  if (untilLook <= 0) look();
+}
+
+/**
+ * As `checkDeadline`; also tells whether the slice has had its time. Loops yield then, so that the event loop turns. A
+ * loop whose single rounds are long need not count them: what they do is counted by itself.
+ */
+export function isSliceOver(work = 1): boolean {
+  checkDeadline(work);
+  return current !== null && current.isOver;
+}
+
+/** Whether `checkDeadline` has found the slice over. Costs nothing: for loops whose rounds mostly do nothing. */
+export function hasSliceEnded(): boolean {
+  return current !== null && current.isOver;
+}
+
+function look(): void {
   untilLook = callsPerLook;
   if (current === null) return;
+  const elapsedMs = performance.now() - current.startedAt;
+  if (elapsedMs < current.sliceMs) return;
+  current.isOver = true;
   current.timer ??= new WorkTimer();
   if (current.timer.exceeds(current.limitMs)) throw new ConstraintRefusal(reason);
+}
+
+/** The same work, its places replaced. */
+export function* atPlace<Result>(
+  place: CompilePlace,
+  work: Generator<unknown, Result>,
+): Generator<CompilePlace, Result> {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+    yield place;
+  }
+}
+
+/** The same work; a refusal without a location gets that of the place. */
+export function* locatedAt<Result>(
+  place: CompilePlace,
+  work: Generator<unknown, Result>,
+): Generator<CompilePlace, Result> {
+  try {
+    return yield* atPlace(place, work);
+  } catch (error) {
+    throw error instanceof ConstraintRefusal ? error.at(place.pointer) : error;
+  }
+}
+
+/** Does all of the work at once. */
+export function drained<Result>(work: Generator<unknown, Result>): Result {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
 }

@@ -23,6 +23,12 @@ const larkTool = (...definitions: string[]): OutputConstraint => {
   const text: TextPart = { type: 'choice', parts };
   return { type: 'regions', regions: [{ type: 'bound', branches: [{ text, next: null }] }], param: 'tools' };
 };
+/** Each slice ends with its first look at the clock. */
+const tinySlices = { sliceMs: Number.MIN_VALUE };
+/** Rules of which each may be empty or go on with the next: a state has hundreds of thousands of ways to begin. */
+const slowToOpen = `${Array.from({ length: 900 }, (_, index) => `r${index}`).join(' ')}
+${Array.from({ length: 900 }, (_, index) => `r${index}: r${index + 1}?`).join('\n')}
+r900: "y"?`;
 const repeated = (item: string, count: number): string => Array.from({ length: count }, () => item).join('|');
 
 /** The bytes that may come first, as text. */
@@ -191,22 +197,23 @@ describe('ConstraintCompiler', () => {
   });
 
   it('gives up at its budget while it opens the first state', async () => {
-    let looks = 0;
-    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 100);
-    const tool = larkTool('start: a~1000\na: b~1000\nb: "x"?');
-    await expect(compilerWith().compile(tool)).rejects.toMatchObject({
+    const open = vi.spyOn(Automaton, 'open');
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => open.mock.calls.length > 0);
+    await expect(compilerWith(tinySlices).compile(larkTool(`start: ${slowToOpen}`))).rejects.toMatchObject({
       param: 'tools[0].format.definition',
       message: 'The grammar is not supported: compiling takes too long.',
     });
   });
 
   it('fails the sequence whose next state takes too long to open', async () => {
-    const compiled = await compilerWith().compile(larkTool('start: "x" a~1000\na: b~1000\nb: "y"?'));
+    const compiled = await compilerWith().compile(larkTool(`start: "x" ${slowToOpen}`));
     const matcher = compiled.newMatcher([0]);
     const accept = (text: string): void => matcher.accept(text.charCodeAt(0) + 1);
     accept('"');
-    let looks = 0;
-    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 100);
+    let now = performance.now();
+    // A second between any two looks at the clock.
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 1_000));
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockReturnValue(true);
     expect(() => accept('x')).toThrow('The schema is too large for this output: compiling takes too long.');
   });
 
@@ -220,7 +227,27 @@ describe('ConstraintCompiler', () => {
     let looks = 0;
     // Enough for what is new in the grammar, a small part of all that it joins.
     vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 200);
-    await expect(compilerWith().compile(larkTool(definition))).rejects.toThrow('compiling takes too long');
+    await expect(compilerWith(tinySlices).compile(larkTool(definition))).rejects.toThrow('compiling takes too long');
+  });
+
+  it('compiles nothing new for a caller whose refused constraints took too long, and goes on for others', async () => {
+    vi.spyOn(WorkTimer.prototype, 'ms', 'get').mockReturnValue(1_500);
+    const compiler = compilerWith({ budgetMs: 60_000 });
+    const schemaOf = (schema: unknown): OutputConstraint => ({ type: 'json-schema', schema, param: 'p' });
+    const refused = (index: number): OutputConstraint => schemaOf({ not: { const: index } });
+    const valid = schemaOf({ type: 'boolean' });
+    await compiler.compile(valid, 'a');
+    await expect(compiler.compile(refused(0), 'a')).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    // Each slice counts as a second and a half.
+    await compiler.compile(refused(1), 'a').catch(() => undefined);
+    await expect(compiler.compile(refused(2), 'a')).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' });
+    await expect(compiler.compile(schemaOf({ type: 'null' }), 'a')).rejects.toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+    });
+    // What is compiled takes no time any more, and what was refused none again.
+    await compiler.compile(valid, 'a');
+    await expect(compiler.compile(refused(0), 'a')).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    await compiler.compile(schemaOf({ type: 'null' }), 'b');
   });
 
   it('bounds the memory of all constraints and their masks, and shares those used last', async () => {

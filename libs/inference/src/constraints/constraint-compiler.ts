@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '#common';
 import { Automaton } from './automaton.js';
 import { utf8Of } from './code-points.js';
-import { takesTooLong, withDeadline } from './compile-deadline.js';
+import { atPlace, maxStepMs, takesTooLong, withDeadline } from './compile-deadline.js';
 import { WorkTimer } from './work-timer.js';
 import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
@@ -11,10 +11,11 @@ import { JsonGrammar } from './json-grammar.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
 import { compileWholePattern } from './pattern.js';
 import { type CompilePlace, ConstraintRefusal } from './refusal.js';
+import { RefusedTime } from './refused-time.js';
 import { type CompiledRegion, RegionAutomaton } from './region-automaton.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
 import type { TextAutomaton } from './text-automaton.js';
-import { compilePart, onlyField } from './text-part.js';
+import { compilePart, inField, onlyField } from './text-part.js';
 import { MaskCache, TokenMatcher } from './token-matcher.js';
 import type { TokenTrie } from './token-trie.js';
 
@@ -79,6 +80,7 @@ export class ConstraintCompiler {
   private readonly used = new Set<Kept>();
   /** Oldest first. Apart from `kept`, so that refused constraints evict no others. */
   private readonly refused = new Map<string, { refusal: ConstraintRefusal; untilMs: number }>();
+  private readonly refusedTime = new RefusedTime();
   private readonly limits: ConstraintLimits;
   /** The turn of the last slice. */
   private turns: Promise<void> = Promise.resolve();
@@ -100,10 +102,13 @@ export class ConstraintCompiler {
     return memoryOfAll(new Set([...this.kept.values(), ...this.used]));
   }
 
-  /** Rejects with `INVALID_REQUEST` for what cannot be compiled, naming the construct. */
-  async compile(constraint: OutputConstraint): Promise<CompiledConstraint> {
+  /**
+   * Rejects with `INVALID_REQUEST` for what cannot be compiled, naming the construct, and with `RATE_LIMIT_EXCEEDED` for
+   * a caller whose constraints were refused after too much work. `caller` is a label of the account.
+   */
+  async compile(constraint: OutputConstraint, caller = ''): Promise<CompiledConstraint> {
     try {
-      const kept = this.keptOrNew(constraint);
+      const kept = this.keptOrNew(constraint, caller);
       const { masks } = kept;
       const { automaton } = await kept.compiled;
       return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings), use: () => this.use(kept) };
@@ -125,7 +130,7 @@ export class ConstraintCompiler {
     };
   }
 
-  private keptOrNew(constraint: OutputConstraint): Kept {
+  private keptOrNew(constraint: OutputConstraint, caller: string): Kept {
     const text = JSON.stringify(constraint.type === 'json-schema' ? constraint.schema : constraint) ?? '';
     if (text.length > this.limits.maxLength) {
       throw new ConstraintRefusal(`is longer than ${this.limits.maxLength} characters`);
@@ -135,7 +140,7 @@ export class ConstraintCompiler {
     if (refused !== undefined && refused.untilMs > performance.now()) throw refused.refusal;
     const known = this.kept.get(key);
     this.kept.delete(key);
-    const kept = known && (known.automaton?.size ?? 0) <= maxKeptSize ? known : this.start(constraint, key);
+    const kept = known && (known.automaton?.size ?? 0) <= maxKeptSize ? known : this.start(constraint, { key, caller });
     this.kept.set(key, kept);
     this.evict();
     return kept;
@@ -161,16 +166,21 @@ export class ConstraintCompiler {
     throw new PlatformError('INVALID_REQUEST', text);
   }
 
-  private start(constraint: OutputConstraint, key: string): Kept {
+  private start(constraint: OutputConstraint, { key, caller }: { key: string; caller: string }): Kept {
+    this.refusedTime.check(caller);
+    let usedMs = 0;
+    const onWork = (ms: number): void => void (usedMs += ms);
     // Texts reach new states, and need new masks, long after the constraint was compiled.
     const masks = new MaskCache(this.trie, { onGrowth: () => this.grown(kept) });
-    const kept: Kept = { automaton: null, compiled: this.run(constraint, masks), masks, users: 0 };
+    const kept: Kept = { automaton: null, compiled: this.run(constraint, masks, onWork), masks, users: 0 };
     kept.compiled.then(
       ({ automaton }) => (kept.automaton = automaton),
       (error) => {
         if (this.kept.get(key) === kept) this.kept.delete(key);
         const refusal = refusalOf(error);
-        if (refusal !== null) this.remember(key, refusal);
+        if (refusal === null) return;
+        this.remember(key, refusal);
+        this.refusedTime.add(caller, usedMs);
       },
     );
     return kept;
@@ -190,22 +200,37 @@ export class ConstraintCompiler {
     return this.turns;
   }
 
-  private async run(constraint: OutputConstraint, masks: MaskCache): Promise<{ automaton: TextAutomaton }> {
+  private async run(
+    constraint: OutputConstraint,
+    masks: MaskCache,
+    onWork: (ms: number) => void,
+  ): Promise<{ automaton: TextAutomaton }> {
     // Behind the return of `compile`: the request must not wait in the turn that brought it.
     await this.nextTurn();
     const work = startedAutomaton(constraint, masks);
     let place: CompilePlace = { pointer: '' };
     for (let usedMs = 0; ;) {
       const timer = new WorkTimer();
-      const limitMs = this.limits.budgetMs - usedMs;
-      do {
-        // A single step may be long, and every other request waits for it.
-        const step = withDeadline({ timer, limitMs, place }, () => work.next());
-        if (step.done) return { automaton: step.value };
-        place = step.value;
-        if (timer.exceeds(limitMs)) throw takesTooLong(place);
-      } while (timer.elapsedMs < this.limits.sliceMs);
-      usedMs += timer.ms;
+      const leftMs = this.limits.budgetMs - usedMs;
+      const { sliceMs } = this.limits;
+      // A single step may be long, and every other request waits for it.
+      const limits = { sliceMs, limitMs: Math.min(leftMs, sliceMs + maxStepMs) };
+      try {
+        const automaton = withDeadline({ ...limits, timer, place: () => place }, () => {
+          do {
+            const step = work.next();
+            if (step.done) return step.value;
+            place = step.value;
+            if (timer.exceeds(leftMs)) throw takesTooLong(place);
+          } while (timer.elapsedMs < sliceMs);
+          return null;
+        });
+        if (automaton !== null) return { automaton };
+      } finally {
+        const { ms } = timer;
+        usedMs += ms;
+        onWork(ms);
+      }
       await this.nextTurn();
     }
   }
@@ -224,7 +249,10 @@ function memoryOf({ automaton, masks }: Kept): number {
 /** With the first mask, which may be as slow as all before it. */
 function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Generator<CompilePlace, TextAutomaton> {
   const automaton = yield* automatonFor(constraint);
-  if (new TokenMatcher(automaton, masks, []).isStuck()) {
+  const { start } = automaton;
+  let first = masks.find(automaton, start);
+  while ((first ??= masks.advance(automaton, start)) === null) yield { pointer: '' };
+  if (!start.isComplete && first.isEmpty) {
     throw new ConstraintRefusal('no token of this model begins such a text');
   }
   return automaton;
@@ -232,7 +260,7 @@ function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Gene
 
 /** Yields the place that it has reached. */
 function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, TextAutomaton> {
-  if (constraint.type !== 'regions') return automatonOf(yield* grammarOf(constraint));
+  if (constraint.type !== 'regions') return yield* automatonOf(grammarOf(constraint));
   const regions: CompiledRegion[] = [];
   for (const region of constraint.regions) {
     if (region.type === 'free') {
@@ -241,7 +269,7 @@ function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, Te
     }
     const branches = [];
     for (const { text, next } of region.branches) {
-      branches.push({ automaton: automatonOf(yield* compilePart(text)), next });
+      branches.push({ automaton: yield* inField(onlyField(text), automatonOf(compilePart(text))), next });
     }
     regions.push({ type: 'bound', branches });
   }
@@ -250,8 +278,9 @@ function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, Te
   return new RegionAutomaton(regions);
 }
 
-function automatonOf({ grammar, start }: StartedGrammar): Automaton {
-  return new Automaton(grammar, start);
+function* automatonOf(work: Generator<CompilePlace, StartedGrammar>): Generator<CompilePlace, Automaton> {
+  const { grammar, start } = yield* work;
+  return yield* atPlace({ pointer: '' }, Automaton.open(grammar, start));
 }
 
 type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
@@ -263,11 +292,11 @@ function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, Start
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
     const start = grammar.sequence(grammar.lexeme(json.lead()), json.anyObject());
-    grammar.finish(start);
+    yield* atPlace({ pointer: '' }, grammar.finish(start));
     return { grammar, start };
   }
   const start = grammar.lexeme(compileWholePattern(grammar.arena, constraint.pattern, utf8Of));
-  grammar.finish(start);
+  yield* atPlace({ pointer: '' }, grammar.finish(start));
   return { grammar, start };
 }
 

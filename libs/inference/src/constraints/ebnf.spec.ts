@@ -8,7 +8,7 @@ function automatonOf(source: string): Automaton {
   const work = compileEbnf(source);
   for (;;) {
     const step = work.next();
-    if (step.done) return new Automaton(step.value.grammar, step.value.start);
+    if (step.done) return Automaton.of(step.value.grammar, step.value.start);
   }
 }
 

@@ -1,4 +1,5 @@
 import { allCodePoints, type CodePointSet, complement, unite, utf8Of } from './code-points.js';
+import { atPlace, isSliceOver } from './compile-deadline.js';
 import { Grammar, type GrammarNode, type GrammarRule } from './grammar.js';
 import { GrammarReader } from './grammar-reader.js';
 import { type CompilePlace, ConstraintRefusal } from './refusal.js';
@@ -15,8 +16,11 @@ const maxRepetition = 100_000;
 const startName = 'root';
 const nameAt = /[A-Za-z_][A-Za-z0-9_-]*/y;
 const blankAt = /(?:\s|#[^\n]*)*/y;
-const definitionAt = /(?:\s|#[^\n]*\n)*::=/y;
-const boundsAt = /\{\s*(\d{1,9})\s*(,\s*(?:(\d{1,9})\s*)?)?\}/y;
+const definedAt = /::=/y;
+// No two neighbors match the same characters, and none may end in two ways: a long text of blanks is read once.
+const boundsAt = /\{\s*(\d{1,9})\s*(?:(,)\s*(?:(\d{1,9})\s*)?)?\}/y;
+/** Ranges of one class: each is some expressions of its own. */
+const maxRanges = 2_000;
 const escapes: Readonly<Record<string, number>> = {
   n: 10,
   r: 13,
@@ -50,11 +54,12 @@ class EbnfCompiler extends GrammarReader {
     this.skipBlank();
     while (this.position < this.source.length) {
       const name = this.match(nameAt)?.[0];
-      if (name === undefined || this.match(definitionAt) === null) throw this.refusal('expected a rule: name ::= …');
+      if (name === undefined || !this.takeDefinition()) throw this.refusal('expected a rule: name ::= …');
       const rule = this.rule(name);
       if (rule.body !== null) throw this.refusal(`the rule ${name} is defined twice`);
-      yield { pointer: `the rule ${name}` };
-      rule.body = this.nodeOf(this.choice());
+      const place = { pointer: `the rule ${name}` };
+      yield place;
+      rule.body = this.nodeOf(yield* atPlace(place, this.choice()));
       this.skipBlank();
     }
     const start = this.rules.get(startName);
@@ -62,8 +67,18 @@ class EbnfCompiler extends GrammarReader {
     for (const { pointer, body } of this.rules.values()) {
       if (body === null) throw new ConstraintRefusal('is used and not defined', pointer);
     }
-    this.grammar.finish(start, { cycle: 'begins with itself (left recursion)', nothing: 'no text matches it' });
+    const reasons = { cycle: 'begins with itself (left recursion)', nothing: 'no text matches it' };
+    yield* atPlace({ pointer: '' }, this.grammar.finish(start, reasons));
     return { grammar: this.grammar, start };
+  }
+
+  /** Goes on behind `::=` and what is blank before it; false, and nothing, where there is none. */
+  private takeDefinition(): boolean {
+    const begun = this.position;
+    this.skipBlank();
+    if (this.match(definedAt) !== null) return true;
+    this.position = begun;
+    return false;
   }
 
   private rule(name: string): GrammarRule {
@@ -76,35 +91,44 @@ class EbnfCompiler extends GrammarReader {
     return 'node' in part ? part.node : this.grammar.lexeme(part.regex);
   }
 
-  private choice(): Part {
-    const parts = this.alternatives(() => this.sequence());
+  private *choice(): Generator<void, Part> {
+    const parts = yield* this.alternatives(() => this.sequence());
     const regexes = parts.flatMap((part) => ('regex' in part ? part.regex : []));
-    if (regexes.length === parts.length) return { regex: this.grammar.arena.or(...regexes) };
-    return { node: this.grammar.choice(...parts.map((part) => this.nodeOf(part))) };
+    if (regexes.length === parts.length) return { regex: this.grammar.arena.anyOf(regexes) };
+    return { node: this.grammar.anyOf(parts.map((part) => this.nodeOf(part))) };
   }
 
-  private sequence(): Part {
+  /** Neighbors that are regular become one language. */
+  private *sequence(): Generator<void, Part> {
     const parts: Part[] = [];
-    for (let part = this.item(); part !== null; part = this.item()) {
-      const last = parts.at(-1);
-      if (last !== undefined && 'regex' in last && 'regex' in part) {
-        parts[parts.length - 1] = { regex: this.grammar.arena.concat(last.regex, part.regex) };
-      } else parts.push(part);
+    let regular: Regex[] = [];
+    for (;;) {
+      const part = yield* this.item();
+      if (isSliceOver()) yield;
+      if (part !== null && 'regex' in part) {
+        regular.push(part.regex);
+        continue;
+      }
+      // All at once: joining them one by one would copy the ones before each time.
+      if (regular.length > 0) parts.push({ regex: yield* this.grammar.arena.chain(regular) });
+      regular = [];
+      if (part === null) break;
+      parts.push(part);
     }
     const [only] = parts;
     if (only === undefined) return { regex: this.grammar.arena.epsilon };
-    return parts.length === 1 ? only : { node: this.grammar.sequence(...parts.map((part) => this.nodeOf(part))) };
+    return parts.length === 1 ? only : { node: this.grammar.inOrder(parts.map((part) => this.nodeOf(part))) };
   }
 
   /** Null at the end of the sequence. */
-  private item(): Part | null {
+  private *item(): Generator<void, Part | null> {
     this.skipBlank();
     const begun = this.position;
     const next = this.source[this.position];
     if (next === undefined || next === '|' || next === ')') return null;
     const name = this.match(nameAt)?.[0];
     if (name !== undefined) {
-      const isDefinition = this.match(definitionAt) !== null;
+      const isDefinition = this.takeDefinition();
       if (isDefinition) this.position = begun;
       return isDefinition ? null : this.repeated({ node: this.rule(name) });
     }
@@ -113,23 +137,27 @@ class EbnfCompiler extends GrammarReader {
     if (next === '[') return this.repeated({ regex: utf8Of(this.grammar.arena, this.characterClass()) });
     if (next === '.') return this.repeated({ regex: utf8Of(this.grammar.arena, allCodePoints) });
     if (next !== '(') throw this.refusal(`unexpected ${JSON.stringify(next)}`);
-    const group = this.choice();
+    const group = yield* this.choice();
     this.skipBlank();
     if (!this.take(')')) throw this.refusal('an opened ( is not closed');
     return this.repeated(group);
   }
 
-  private repeated(part: Part): Part {
-    const bounds = this.bounds();
-    if (bounds === null) return part;
-    const [min, max] = bounds;
-    if (min > max) throw this.refusal('a repetition is out of order');
-    const limit = 'regex' in part ? maxRepetition : maxRuleRepetition;
-    if (min > limit || (max !== Infinity && max > limit)) {
-      throw this.refusal(`repeats more than ${limit} times, which is not supported here`);
+  private repeated(body: Part): Part {
+    let part = body;
+    for (let bounds = this.bounds(); bounds !== null; bounds = this.bounds()) {
+      const [min, max] = bounds;
+      if (min > max) throw this.refusal('a repetition is out of order');
+      const limit = 'regex' in part ? maxRepetition : maxRuleRepetition;
+      if (min > limit || (max !== Infinity && max > limit)) {
+        throw this.refusal(`repeats more than ${limit} times, which is not supported here`);
+      }
+      part =
+        'regex' in part
+          ? { regex: this.grammar.arena.repeat(part.regex, min, max) }
+          : { node: this.grammar.repeat(part.node, min, max) };
     }
-    if ('regex' in part) return this.repeated({ regex: this.grammar.arena.repeat(part.regex, min, max) });
-    return this.repeated({ node: this.grammar.repeat(part.node, min, max) });
+    return part;
   }
 
   private bounds(): [number, number] | null {
@@ -159,6 +187,7 @@ class EbnfCompiler extends GrammarReader {
       const last = isRange ? this.character(']') : first;
       if (first > last) throw this.refusal('a range of characters is out of order');
       ranges.push([first, last]);
+      if (ranges.length > maxRanges) throw this.refusal(`a class of more than ${maxRanges} ranges is not supported`);
     }
     const set = unite(ranges);
     return isNegated ? complement(set) : set;

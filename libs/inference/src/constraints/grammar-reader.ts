@@ -1,3 +1,4 @@
+import { isSliceOver } from './compile-deadline.js';
 import { ConstraintRefusal } from './refusal.js';
 
 const maxDepth = 200;
@@ -44,11 +45,14 @@ export abstract class GrammarReader {
     return true;
   }
 
-  /** One or more parts with `|` between them. */
-  protected alternatives<Part>(read: () => Part): Part[] {
+  /** One or more parts with `|` between them. Yields when its slice is over. */
+  protected *alternatives<Part>(read: () => Generator<void, Part>): Generator<void, Part[]> {
     if (++this.depth > maxDepth) throw this.refusal('is nested too deeply');
-    const parts = [read()];
-    for (this.skipBlank(); this.take('|'); this.skipBlank()) parts.push(read());
+    const parts = [yield* read()];
+    for (this.skipBlank(); this.take('|'); this.skipBlank()) {
+      if (isSliceOver()) yield;
+      parts.push(yield* read());
+    }
     this.depth--;
     return parts;
   }

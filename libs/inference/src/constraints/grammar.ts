@@ -1,5 +1,5 @@
 import { type Regex, RegexArena } from './regex.js';
-import { checkDeadline } from './compile-deadline.js';
+import { checkDeadline, isSliceOver } from './compile-deadline.js';
 import { ConstraintRefusal } from './refusal.js';
 
 /** A part of a grammar. Nodes are made once, children first, and compared by identity. */
@@ -47,6 +47,7 @@ export class Grammar {
   private readonly nodes: GrammarNode[] = [];
   private readonly lexemes = new Map<Regex, GrammarNode>();
   private readonly repeats = new Map<string, GrammarNode>();
+  private nullable: ReadonlySet<GrammarNode> = new Set();
   private productive: ReadonlySet<GrammarRule> = new Set();
   /** Answers of `isProductive` under the present `productive`. */
   private readonly answers = new Map<GrammarNode, boolean>();
@@ -71,6 +72,12 @@ export class Grammar {
   }
 
   sequence(...items: readonly GrammarNode[]): GrammarNode {
+    return this.inOrder(items);
+  }
+
+  /** As `sequence`, of a list that may be long. */
+  inOrder(items: readonly GrammarNode[]): GrammarNode {
+    checkDeadline(items.length);
     const kept = items.filter((item) => item !== this.epsilon);
     if (kept.includes(this.nothing)) return this.nothing;
     if (kept.length <= 1) return kept[0] ?? this.epsilon;
@@ -79,6 +86,12 @@ export class Grammar {
   }
 
   choice(...items: readonly GrammarNode[]): GrammarNode {
+    return this.anyOf(items);
+  }
+
+  /** As `choice`, of a list that may be long. */
+  anyOf(items: readonly GrammarNode[]): GrammarNode {
+    checkDeadline(items.length);
     const kept = [...new Set(items)].filter((item) => item !== this.nothing);
     if (kept.length <= 1) return kept[0] ?? this.nothing;
     const nullable = kept.some((item) => item.nullable);
@@ -105,19 +118,30 @@ export class Grammar {
 
   /**
    * Checks the whole grammar, once every rule has its body: a rule that begins with itself, and a start that no finite
-   * text satisfies, are refused.
+   * text satisfies, are refused. Yields when its slice is over.
    */
-  finish(start: GrammarNode, reasons: FinishReasons = schemaReasons): void {
-    this.productive = this.findProductive();
-    refuseLeftRecursion(this.rules, this.findNullable(), reasons.cycle);
+  *finish(start: GrammarNode, reasons: FinishReasons = schemaReasons): Generator<void, void> {
+    yield* this.findProductive();
+    yield* this.checkRules(0, reasons.cycle);
     if (!this.isProductive(start)) throw new ConstraintRefusal(reasons.nothing);
   }
 
+  /** Refuses a rule that begins with itself, among those from `first` on. Yields when its slice is over. */
+  *checkRules(first: number, reason = schemaReasons.cycle): Generator<void, void> {
+    this.nullable = yield* this.findNullable();
+    yield* refuseLeftRecursion(this.rules.slice(first), this.nullable, reason);
+  }
+
+  /** Whether the empty text matches the node. Only behind `finish`. */
+  isNullable(node: GrammarNode): boolean {
+    if (node.kind === 'repeat') return node.min === 0 || this.isNullable(node.body);
+    return node.nullable || this.nullable.has(node);
+  }
+
   /** Nodes that may match the empty text, by their rules too. */
-  private findNullable(): ReadonlySet<GrammarNode> {
+  private *findNullable(): Generator<void, ReadonlySet<GrammarNode>> {
     const found = new Set<GrammarNode>();
     const isNullable = (node: GrammarNode): boolean => {
-      checkDeadline();
       if (node.kind === 'sequence') return node.items.every((item) => found.has(item));
       if (node.kind === 'choice') return node.items.some((item) => found.has(item));
       if (node.kind === 'repeat') return node.min === 0 || found.has(node.body);
@@ -125,14 +149,12 @@ export class Grammar {
     };
     for (let before = -1; before !== found.size;) {
       before = found.size;
-      for (const node of this.nodes) if (isNullable(node)) found.add(node);
+      for (const node of this.nodes) {
+        if (isSliceOver(widthOf(node))) yield;
+        if (!found.has(node) && isNullable(node)) found.add(node);
+      }
     }
     return found;
-  }
-
-  /** Refuses a rule that begins with itself, among those from `first` on. */
-  checkRules(first: number, reason = schemaReasons.cycle): void {
-    refuseLeftRecursion(this.rules.slice(first), this.findNullable(), reason);
   }
 
   /** Whether some finite text matches the node. Only behind `finish`. */
@@ -145,7 +167,7 @@ export class Grammar {
   }
 
   private answerFor(node: GrammarNode): boolean {
-    checkDeadline();
+    checkDeadline(widthOf(node));
     switch (node.kind) {
       case 'lexeme':
         return this.arena.isLive(node.regex);
@@ -160,22 +182,27 @@ export class Grammar {
     }
   }
 
-  private findProductive(): Set<GrammarRule> {
+  private *findProductive(): Generator<void, void> {
     const found = new Set<GrammarRule>();
     this.productive = found;
+    for (const node of this.nodes) if (node.kind === 'lexeme') yield* this.arena.findLive(node.regex);
     for (let before = -1; before !== found.size;) {
       before = found.size;
       this.answers.clear();
       // Children first, so that no answer needs another one that is deep below.
-      for (const node of this.nodes) if (node.kind !== 'rule') this.isProductive(node);
+      for (const node of this.nodes) {
+        if (isSliceOver()) yield;
+        if (node.kind !== 'rule') this.isProductive(node);
+      }
       // Rules are made from the outside in, and what is outside needs what is inside.
-      for (const rule of [...this.rules].reverse()) {
-        if (found.has(rule) || rule.body === null || !this.isProductive(rule.body)) continue;
+      for (let index = this.rules.length - 1; index >= 0; index--) {
+        if (isSliceOver()) yield;
+        const rule = this.rules[index];
+        if (!rule || found.has(rule) || rule.body === null || !this.isProductive(rule.body)) continue;
         found.add(rule);
         this.answers.delete(rule);
       }
     }
-    return found;
   }
 
   private add<Node extends GrammarNode>(node: Node): Node {
@@ -186,33 +213,58 @@ export class Grammar {
   }
 }
 
-function refuseLeftRecursion(rules: readonly GrammarRule[], nullable: ReadonlySet<GrammarNode>, reason: string): void {
-  const state = new Map<GrammarRule, 'open' | 'done'>();
-  const visit = (rule: GrammarRule): void => {
-    if (state.get(rule) === 'done') return;
-    if (state.get(rule) === 'open') throw new ConstraintRefusal(reason, rule.pointer);
-    state.set(rule, 'open');
-    if (rule.body !== null) for (const first of firstRules(rule.body, nullable)) visit(first);
-    state.set(rule, 'done');
+/** How many others it looks at at once. */
+function widthOf(node: GrammarNode): number {
+  return node.kind === 'choice' || node.kind === 'sequence' ? 1 + node.items.length / 8 : 1;
+}
+
+function* refuseLeftRecursion(
+  rules: readonly GrammarRule[],
+  nullable: ReadonlySet<GrammarNode>,
+  reason: string,
+): Generator<void, void> {
+  const open = new Set<GrammarRule>();
+  const done = new Set<GrammarRule>();
+  /** The rules on the way, each with those that it may begin with and that are still to be visited. */
+  const path: { rule: GrammarRule; firsts: GrammarRule[] }[] = [];
+  const enter = function* (rule: GrammarRule): Generator<void, void> {
+    if (done.has(rule)) return;
+    if (open.has(rule)) throw new ConstraintRefusal(reason, rule.pointer);
+    open.add(rule);
+    const firsts = rule.body === null ? [] : yield* firstRules(rule.body, nullable);
+    path.push({ rule, firsts: firsts.reverse() });
   };
-  for (const rule of rules) visit(rule);
+  for (const start of rules) {
+    yield* enter(start);
+    for (let at = path.at(-1); at !== undefined; at = path.at(-1)) {
+      const next = at.firsts.pop();
+      if (next !== undefined) yield* enter(next);
+      else {
+        open.delete(at.rule);
+        done.add(at.rule);
+        path.pop();
+      }
+    }
+  }
 }
 
 /** Rules that a node may begin with. */
-function firstRules(start: GrammarNode, nullable: ReadonlySet<GrammarNode>): GrammarRule[] {
+function* firstRules(start: GrammarNode, nullable: ReadonlySet<GrammarNode>): Generator<void, GrammarRule[]> {
   const rules: GrammarRule[] = [];
   const seen = new Set<GrammarNode>();
   const open = [start];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (seen.has(node)) continue;
-    checkDeadline();
+    if (isSliceOver()) yield;
     seen.add(node);
     if (node.kind === 'rule') rules.push(node);
     else if (node.kind === 'repeat') open.push(node.body);
-    else if (node.kind === 'choice') open.push(...node.items);
+    else if (node.kind === 'choice') for (const item of node.items) open.push(item);
     else if (node.kind === 'sequence') {
-      const end = node.items.findIndex((item) => !nullable.has(item));
-      open.push(...node.items.slice(0, end < 0 ? node.items.length : end + 1));
+      for (const item of node.items) {
+        open.push(item);
+        if (!nullable.has(item)) break;
+      }
     }
   }
   return rules;

@@ -1,4 +1,5 @@
 import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
+import { drained, isSliceOver } from './compile-deadline.js';
 import type { Grammar, GrammarNode, GrammarRule } from './grammar.js';
 import type { Regex, RegexArena } from './regex.js';
 
@@ -7,6 +8,8 @@ export const maxIntegerDigits = 15;
 
 /** Most digits behind the point. */
 export const maxFractionDigits = 24;
+
+const encoder = new TextEncoder();
 
 /** The lexemes of JSON, and the grammar of any value. */
 export class JsonGrammar {
@@ -55,14 +58,22 @@ export class JsonGrammar {
   }
 
   digit(from = '0', to = '9'): Regex {
-    const [low, high] = [from.charCodeAt(0), to.charCodeAt(0)];
-    return this.arena.byteSet((byte) => byte >= low && byte <= high);
+    return this.arena.byteRange(from.charCodeAt(0), to.charCodeAt(0));
   }
 
   /** One of the texts; shared beginnings are read once. */
   oneOf(texts: readonly string[]): Regex {
-    const encoder = new TextEncoder();
-    return this.oneOfBytes(texts.map((text) => encoder.encode(text)));
+    return drained(this.listed(texts));
+  }
+
+  /** As `oneOf`, as work that yields when its slice is over. */
+  *listed(texts: readonly string[]): Generator<void, Regex> {
+    const encoded: Uint8Array[] = [];
+    for (const text of texts) {
+      if (isSliceOver(1 + text.length / 256)) yield;
+      encoded.push(encoder.encode(text));
+    }
+    return yield* this.oneOfBytes(encoded);
   }
 
   /** A name of an object with the colon and the space behind it. */
@@ -107,20 +118,32 @@ export class JsonGrammar {
     return grammar.choice(grammar.epsilon, grammar.sequence(item, more));
   }
 
-  private oneOfBytes(texts: readonly Uint8Array[]): Regex {
+  private *oneOfBytes(texts: readonly Uint8Array[]): Generator<void, Regex> {
     const { arena } = this;
     const [only] = texts;
     if (texts.length === 1 && only !== undefined) return arena.literal(only);
+    const shared = yield* sharedLength(texts);
+    if (shared > 0 && only !== undefined) {
+      const rests: Uint8Array[] = [];
+      for (const text of texts) {
+        if (isSliceOver()) yield;
+        rests.push(text.subarray(shared));
+      }
+      const beginning = Array.from(only.subarray(0, shared), (byte) => arena.byte(byte));
+      return yield* arena.chain([...beginning, yield* this.oneOfBytes(rests)]);
+    }
     const byFirst = new Map<number | undefined, Uint8Array[]>();
     for (const text of texts) {
+      if (isSliceOver()) yield;
       const group = byFirst.get(text[0]);
       if (group === undefined) byFirst.set(text[0], [text.subarray(1)]);
       else group.push(text.subarray(1));
     }
-    const groups = [...byFirst].map(([first, rests]) =>
-      first === undefined ? arena.epsilon : arena.concat(arena.byte(first), this.oneOfBytes(rests)),
-    );
-    return arena.or(...groups);
+    const groups: Regex[] = [];
+    for (const [first, rests] of byFirst) {
+      groups.push(first === undefined ? arena.epsilon : arena.concat(arena.byte(first), yield* this.oneOfBytes(rests)));
+    }
+    return arena.anyOf(groups);
   }
 
   /** White space before a document: none, one blank or one new line. Indentation there would only cost tokens. */
@@ -174,4 +197,18 @@ export class JsonGrammar {
 export function letters(arena: RegexArena, characters: string): Regex {
   const codes = new Set([...characters].map((character) => character.charCodeAt(0)));
   return arena.byteSet((byte) => codes.has(byte));
+}
+
+/** Bytes that all texts begin with. */
+function* sharedLength(texts: readonly Uint8Array[]): Generator<void, number> {
+  const [first] = texts;
+  if (first === undefined || texts.length < 2) return 0;
+  let shared = first.length;
+  for (const text of texts) {
+    if (isSliceOver(1 + shared / 16)) yield;
+    shared = Math.min(shared, text.length);
+    for (let index = 0; index < shared; index++) if (text[index] !== first[index]) shared = index;
+    if (shared === 0) return 0;
+  }
+  return shared;
 }

@@ -1,3 +1,4 @@
+import { isSliceOver } from './compile-deadline.js';
 import { GrammarReader } from './grammar-reader.js';
 import { commonTerminals } from './lark-terminals.js';
 import { ConstraintRefusal } from './refusal.js';
@@ -49,10 +50,11 @@ const escapes: Readonly<Record<string, number>> = {
 
 /**
  * Reads a grammar of the Lark parser: rules and terminals with literals, patterns, ranges, groups, `|`, `?`, `*`, `+`,
- * `~`, aliases, `%ignore` and the import of common terminals. Refuses all else by its line.
+ * `~`, aliases, `%ignore` and the import of common terminals. Refuses all else by its line. Yields when its slice is
+ * over.
  */
-export function parseLark(source: string): LarkGrammar {
-  return new LarkParser(source).parse();
+export function* parseLark(source: string): Generator<void, LarkGrammar> {
+  return yield* new LarkParser(source).parse();
 }
 
 /** Terminals have upper-case names. */
@@ -68,21 +70,21 @@ class LarkParser extends GrammarReader {
     super(source, { blank: blankAt, escapes });
   }
 
-  parse(): LarkGrammar {
+  *parse(): Generator<void, LarkGrammar> {
     for (this.skipBlank(); this.position < this.source.length; this.skipBlank()) {
       const { line } = this;
       const directive = this.match(directiveAt)?.[0];
-      if (directive !== undefined) this.directive(directive);
-      else this.define(line);
+      if (directive !== undefined) yield* this.directive(directive);
+      else yield* this.define(line);
     }
     return { definitions: this.definitions, ignored: this.ignored };
   }
 
-  private define(line: number): void {
+  private *define(line: number): Generator<void, void> {
     const [found, name, parameters] = this.match(definitionAt) ?? [];
     if (found === undefined || name === undefined) throw this.refusal('expected a rule (name: …) or a directive');
     if (parameters !== undefined) throw this.refusal(`${name}${parameters} is a template, which is not supported`);
-    this.add({ name, line, body: this.choice() });
+    this.add({ name, line, body: yield* this.choice() });
   }
 
   private add(definition: LarkDefinition): void {
@@ -92,8 +94,8 @@ class LarkParser extends GrammarReader {
     this.definitions.set(definition.name, definition);
   }
 
-  private directive(name: string): void {
-    if (name === '%ignore') this.ignored.push(this.choice());
+  private *directive(name: string): Generator<void, void> {
+    if (name === '%ignore') this.ignored.push(yield* this.choice());
     else if (name === '%import') this.import();
     else throw this.refusal(`${name} is not supported`);
   }
@@ -109,23 +111,26 @@ class LarkParser extends GrammarReader {
     }
   }
 
-  private choice(): LarkExpression {
+  private *choice(): Generator<void, LarkExpression> {
     const { line } = this;
-    const items = this.alternatives(() => this.branch());
+    const items = yield* this.alternatives(() => this.branch());
     return items.length === 1 && items[0] !== undefined ? items[0] : { kind: 'choice', items, line };
   }
 
   /** A sequence with its name in the tree, which says nothing of the text. */
-  private branch(): LarkExpression {
+  private *branch(): Generator<void, LarkExpression> {
     const { line } = this;
     const items: LarkExpression[] = [];
-    for (let item = this.item(); item !== null; item = this.item()) items.push(item);
+    for (let item = yield* this.item(); item !== null; item = yield* this.item()) {
+      if (isSliceOver(4)) yield;
+      items.push(item);
+    }
     this.match(aliasAt);
     return items.length === 1 && items[0] !== undefined ? items[0] : { kind: 'sequence', items, line };
   }
 
   /** Null at the end of the sequence. */
-  private item(): LarkExpression | null {
+  private *item(): Generator<void, LarkExpression | null> {
     this.skipBlank();
     const begun = this.position;
     const { line } = this;
@@ -142,13 +147,13 @@ class LarkParser extends GrammarReader {
     }
     if (next === '"') return this.repeated(this.textOrRange());
     if (next === '/') return this.repeated(this.pattern());
-    if (this.take('(')) return this.repeated(this.group(')'));
-    if (this.take('[')) return this.repeated({ kind: 'repeat', body: this.group(']'), min: 0, max: 1, line });
+    if (this.take('(')) return this.repeated(yield* this.group(')'));
+    if (this.take('[')) return this.repeated({ kind: 'repeat', body: yield* this.group(']'), min: 0, max: 1, line });
     throw this.refusal(`unexpected ${JSON.stringify(next)}`);
   }
 
-  private group(closing: string): LarkExpression {
-    const content = this.choice();
+  private *group(closing: string): Generator<void, LarkExpression> {
+    const content = yield* this.choice();
     this.skipBlank();
     if (!this.take(closing)) throw this.refusal(`expected ${closing}`);
     return content;

@@ -5,12 +5,12 @@ import { utf8Of } from './code-points.js';
 import { Grammar } from './grammar.js';
 import { compileLark } from './lark.js';
 import { commonTerminals } from './lark-terminals.js';
-import { type CompilePlace, ConstraintRefusal } from './refusal.js';
+import { ConstraintRefusal } from './refusal.js';
 import { RegexArena } from './regex.js';
 import { accepts } from './schema-automaton.js';
 import { compilePart } from './text-part.js';
 
-function finished<Result>(work: Generator<CompilePlace, Result>): Result {
+function finished<Result>(work: Generator<unknown, Result>): Result {
   for (;;) {
     const step = work.next();
     if (step.done) return step.value;
@@ -20,8 +20,8 @@ function finished<Result>(work: Generator<CompilePlace, Result>): Result {
 function automatonOf(source: string): Automaton {
   const grammar = new Grammar();
   const start = finished(compileLark(grammar, source, utf8Of));
-  grammar.finish(start);
-  return new Automaton(grammar, start);
+  finished(grammar.finish(start));
+  return Automaton.of(grammar, start);
 }
 
 /** The grammar of patches that coding agents send. */
@@ -183,7 +183,7 @@ describe('a JSON string with a format', () => {
     const { grammar, start } = finished(
       compilePart({ type: 'json-string', format: { syntax, definition }, param: 'p' }),
     );
-    return new Automaton(grammar, start);
+    return Automaton.of(grammar, start);
   };
 
   it('holds the text as JSON writes it', () => {

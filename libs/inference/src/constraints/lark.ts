@@ -1,4 +1,5 @@
 import { type CharacterWriter, unite } from './code-points.js';
+import { atPlace, isSliceOver } from './compile-deadline.js';
 import type { Grammar, GrammarNode, GrammarRule } from './grammar.js';
 import {
   isTerminalName,
@@ -31,7 +32,8 @@ export function* compileLark(
   source: string,
   write: CharacterWriter,
 ): Generator<CompilePlace, GrammarNode> {
-  return yield* new LarkCompiler(grammar, parseLark(source), write).run();
+  const lark = yield* atPlace({ pointer: '' }, parseLark(source));
+  return yield* new LarkCompiler(grammar, lark, write).run();
 }
 
 class LarkCompiler {
@@ -54,15 +56,22 @@ class LarkCompiler {
     const { arena } = grammar;
     const firstRule = grammar.rules.length;
     if (!lark.definitions.has(startName)) throw new ConstraintRefusal(`there is no rule named ${startName}`);
-    this.behindTerminals = arena.star(arena.or(...lark.ignored.map((expression) => this.regexOf(expression))));
+    const ignored = yield* atPlace({ pointer: '' }, this.regexesOf(lark.ignored));
+    this.behindTerminals = arena.star(arena.anyOf(ignored));
     for (const definition of lark.definitions.values()) {
-      yield { pointer: `line ${definition.line}` };
-      if (isTerminalName(definition.name)) this.terminal(definition);
-      else this.rule(definition).body = this.nodeOf(this.bodyOf(definition));
+      const place = { pointer: `line ${definition.line}` };
+      yield place;
+      yield* atPlace(place, this.define(definition));
     }
-    grammar.checkRules(firstRule, 'begins with itself through other rules (left recursion)');
+    const reason = 'begins with itself through other rules (left recursion)';
+    yield* atPlace({ pointer: '' }, grammar.checkRules(firstRule, reason));
     const start = this.rules.get(startName) ?? grammar.nothing;
     return grammar.sequence(grammar.lexeme(this.behindTerminals), start);
+  }
+
+  private *define(definition: LarkDefinition): Generator<void, void> {
+    if (isTerminalName(definition.name)) yield* this.terminal(definition);
+    else this.rule(definition).body = this.nodeOf(yield* this.bodyOf(definition));
   }
 
   private rule({ name, line }: LarkDefinition): GrammarRule {
@@ -72,17 +81,20 @@ class LarkCompiler {
   }
 
   /** `a: a x | y` is `y x*`. */
-  private bodyOf({ name, body }: LarkDefinition): Part {
+  private *bodyOf({ name, body }: LarkDefinition): Generator<void, Part> {
     const branches = body.kind === 'choice' ? body.items : [body];
     const begins = (branch: LarkExpression): boolean => {
       const [first] = branch.kind === 'sequence' ? branch.items : [branch];
       return first?.kind === 'name' && first.name === name;
     };
     const recursive = branches.filter(begins);
-    if (recursive.length === 0) return this.part(body);
-    const others = branches.filter((branch) => !begins(branch)).map((branch) => this.part(branch));
-    const rests = recursive.map((branch) => this.sequence(branch.kind === 'sequence' ? branch.items.slice(1) : []));
-    return this.joined([this.either(others), this.times(this.either(rests), 0, Infinity)]);
+    if (recursive.length === 0) return yield* this.part(body);
+    const others = yield* this.parts(branches.filter((branch) => !begins(branch)));
+    const rests: Part[] = [];
+    for (const branch of recursive) {
+      rests.push(yield* this.sequence(branch.kind === 'sequence' ? branch.items.slice(1) : []));
+    }
+    return yield* this.joined([this.either(others), this.times(this.either(rests), 0, Infinity)]);
   }
 
   private definition({ name, line }: { name: string; line: number }): LarkDefinition {
@@ -95,62 +107,69 @@ class LarkCompiler {
     return 'node' in part ? part.node : this.grammar.lexeme(part.regex);
   }
 
-  private part(expression: LarkExpression): Part {
+  private *part(expression: LarkExpression): Generator<void, Part> {
     switch (expression.kind) {
       case 'choice':
-        return this.either(expression.items.map((item) => this.part(item)));
+        return this.either(yield* this.parts(expression.items));
       case 'sequence':
-        return this.sequence(expression.items);
+        return yield* this.sequence(expression.items);
       case 'repeat': {
-        const body = this.part(expression.body);
+        const body = yield* this.part(expression.body);
         const limit = 'regex' in body ? maxRepetition : maxRuleRepetition;
         checkTimes(expression, limit);
         return this.times(body, expression.min, expression.max);
       }
       case 'name':
-        if (isTerminalName(expression.name)) return this.token(expression);
+        if (isTerminalName(expression.name)) return yield* this.token(expression);
         return { node: this.rule(this.definition(expression)) };
       case 'text':
       case 'range':
       case 'pattern':
-        return this.token(expression);
+        return yield* this.token(expression);
     }
   }
 
-  private token(expression: LarkExpression): Part {
-    return { regex: this.grammar.arena.concat(this.regexOf(expression), this.behindTerminals) };
+  private *parts(expressions: readonly LarkExpression[]): Generator<void, Part[]> {
+    const parts: Part[] = [];
+    for (const expression of expressions) {
+      if (isSliceOver()) yield;
+      parts.push(yield* this.part(expression));
+    }
+    return parts;
   }
 
-  private sequence(items: readonly LarkExpression[]): Part {
-    return this.joined(items.map((item) => this.part(item)));
+  private *token(expression: LarkExpression): Generator<void, Part> {
+    return { regex: yield* this.grammar.arena.chain([yield* this.regexOf(expression), this.behindTerminals]) };
+  }
+
+  private *sequence(items: readonly LarkExpression[]): Generator<void, Part> {
+    return yield* this.joined(yield* this.parts(items));
   }
 
   private either(parts: readonly Part[]): Part {
     const regexes = parts.flatMap((part) => ('regex' in part ? part.regex : []));
-    if (regexes.length === parts.length) return { regex: this.grammar.arena.or(...regexes) };
-    return { node: this.grammar.choice(...parts.map((part) => this.nodeOf(part))) };
+    if (regexes.length === parts.length) return { regex: this.grammar.arena.anyOf(regexes) };
+    return { node: this.grammar.anyOf(parts.map((part) => this.nodeOf(part))) };
   }
 
-  /** Neighbours that are regular become one language. */
-  private joined(parts: readonly Part[]): Part {
+  /** Neighbors that are regular become one language. */
+  private *joined(parts: readonly Part[]): Generator<void, Part> {
+    const { arena } = this.grammar;
     const kept: Part[] = [];
     let regular: Regex[] = [];
-    const join = (): void => {
-      // All at once: joining them one by one would copy the ones before each time.
-      if (regular.length > 0) kept.push({ regex: this.grammar.arena.concat(...regular) });
-      regular = [];
-    };
-    for (const part of parts) {
-      if ('regex' in part) regular.push(part.regex);
-      else {
-        join();
-        kept.push(part);
+    for (const part of [...parts, null]) {
+      if (part !== null && 'regex' in part) {
+        regular.push(part.regex);
+        continue;
       }
+      // All at once: joining them one by one would copy the ones before each time.
+      if (regular.length > 0) kept.push({ regex: yield* arena.chain(regular) });
+      regular = [];
+      if (part !== null) kept.push(part);
     }
-    join();
     const [only] = kept;
-    if (only === undefined) return { regex: this.grammar.arena.epsilon };
-    return kept.length === 1 ? only : { node: this.grammar.sequence(...kept.map((part) => this.nodeOf(part))) };
+    if (only === undefined) return { regex: arena.epsilon };
+    return kept.length === 1 ? only : { node: this.grammar.inOrder(kept.map((part) => this.nodeOf(part))) };
   }
 
   private times(body: Part, min: number, max: number): Part {
@@ -158,41 +177,59 @@ class LarkCompiler {
     return { node: this.grammar.repeat(body.node, min, max) };
   }
 
-  private terminal({ name, line, body }: LarkDefinition): Regex {
+  private *terminal({ name, line, body }: LarkDefinition): Generator<void, Regex> {
     const known = this.terminals.get(name);
     if (known !== undefined) return known;
     if (this.open.has(name)) throw new ConstraintRefusal(`the terminal ${name} refers to itself`, `line ${line}`);
     this.open.add(name);
-    const regex = this.regexOf(body);
+    const regex = yield* this.regexOf(body);
     this.open.delete(name);
     this.terminals.set(name, regex);
     return regex;
   }
 
   /** The language of a terminal, without what is ignored. */
-  private regexOf(expression: LarkExpression): Regex {
+  private *regexOf(expression: LarkExpression): Generator<void, Regex> {
     const { arena } = this.grammar;
     const { line } = expression;
     switch (expression.kind) {
       case 'choice':
-        return arena.or(...expression.items.map((item) => this.regexOf(item)));
+        return arena.anyOf(yield* this.regexesOf(expression.items));
       case 'sequence':
-        return arena.concat(...expression.items.map((item) => this.regexOf(item)));
+        return yield* arena.chain(yield* this.regexesOf(expression.items));
       case 'repeat':
         checkTimes(expression, maxRepetition);
-        return arena.repeat(this.regexOf(expression.body), expression.min, expression.max);
+        return arena.repeat(yield* this.regexOf(expression.body), expression.min, expression.max);
       case 'range':
         return this.write(arena, [[expression.first, expression.last]]);
       case 'pattern':
         return located(`line ${line}`, () => compileInnerPattern(arena, expression.pattern, this.write));
       case 'text':
-        return arena.concat(...[...expression.text].map((each) => this.character(each, expression.isCaseless)));
+        return yield* this.text(expression);
       case 'name': {
         const definition = this.definition(expression);
-        if (isTerminalName(expression.name)) return this.terminal(definition);
+        if (isTerminalName(expression.name)) return yield* this.terminal(definition);
         throw new ConstraintRefusal(`a terminal refers to the rule ${expression.name}`, `line ${line}`);
       }
     }
+  }
+
+  private *regexesOf(expressions: readonly LarkExpression[]): Generator<void, Regex[]> {
+    const regexes: Regex[] = [];
+    for (const expression of expressions) {
+      if (isSliceOver()) yield;
+      regexes.push(yield* this.regexOf(expression));
+    }
+    return regexes;
+  }
+
+  private *text({ text, isCaseless }: { text: string; isCaseless: boolean }): Generator<void, Regex> {
+    const characters: Regex[] = [];
+    for (const character of text) {
+      if (isSliceOver()) yield;
+      characters.push(this.character(character, isCaseless));
+    }
+    return yield* this.grammar.arena.chain(characters);
   }
 
   private character(character: string, isCaseless: boolean): Regex {

@@ -52,6 +52,10 @@ export class ReasoningConstraint implements TokenConstraint {
     this.closeIfDue();
   }
 
+  prepare(sliceMs: number): boolean {
+    return this.answer?.prepare?.(sliceMs) ?? true;
+  }
+
   allowed(): AllowedTokens {
     return this.mask() ?? this.tokens.all;
   }

@@ -1,4 +1,4 @@
-import { checkDeadline } from './compile-deadline.js';
+import { checkDeadline, drained, isSliceOver } from './compile-deadline.js';
 import { ConstraintRefusal } from './refusal.js';
 
 /*
@@ -27,6 +27,10 @@ export interface Regex {
   /** Of `repeat`. */
   readonly min: number;
   readonly max: number;
+  /** Of `concat`: how many parts follow each other; else 1. */
+  readonly length: number;
+  /** Of a wide `or`: its children by the bytes that they may begin with. Made when first asked for. */
+  branches: WideBranches | null;
   /** Derivatives found so far, by byte. */
   readonly derivatives: Map<number, Regex>;
   /** Whether any text belongs to it; null while unknown. */
@@ -38,7 +42,22 @@ export interface Regex {
 /** Number of states that one search for a member of a language may visit. */
 const maxSearchStates = 4_000;
 
+/** Parts that may follow each other, as those of a long literal do. */
+const maxLength = 131_072;
+
+/** Expressions that a compilation may make; see `RegexArena.maxSize`. */
+const maxCompiledSize = 250_000;
+
+/** Children of an `or` beyond which they are looked up by their first byte. */
+const wideChoice = 16;
+
 const noBytes = new Uint8Array(0);
+
+/** The children of an `or` whose texts begin with a byte, and those of which that is not known. */
+interface WideBranches {
+  readonly byByte: readonly (readonly Regex[] | undefined)[];
+  readonly others: readonly Regex[];
+}
 
 /** Makes the expressions of one grammar and keeps one object per language that it has written. */
 export class RegexArena {
@@ -48,9 +67,12 @@ export class RegexArena {
   readonly anything: Regex;
   /** How many expressions were made. */
   size = 0;
+  /** How many may be made before the next one is refused. */
+  maxSize = maxCompiledSize;
   private readonly known = new Map<string, Regex>();
   private readonly named = new Map<string, Regex>();
   private readonly sets: Uint8Array[] = [];
+  private readonly ranges = new Map<number, Regex>();
   private byteClasses: ByteClasses | null = null;
   private readonly literalIds = new Map<Uint8Array, number>();
 
@@ -88,7 +110,14 @@ export class RegexArena {
   }
 
   byte(value: number): Regex {
-    return this.byteSet((byte) => byte === value);
+    return this.byteRange(value, value);
+  }
+
+  byteRange(low: number, high: number): Regex {
+    const key = low * 256 + high;
+    const known = this.ranges.get(key) ?? this.byteSet((byte) => byte >= low && byte <= high);
+    this.ranges.set(key, known);
+    return known;
   }
 
   literal(bytes: Uint8Array): Regex {
@@ -101,10 +130,43 @@ export class RegexArena {
   }
 
   concat(...parts: readonly Regex[]): Regex {
-    return parts.reduceRight((rest, part) => this.concatTwo(part, rest), this.epsilon);
+    return this.joined(parts);
+  }
+
+  private joined(parts: readonly Regex[]): Regex {
+    let rest = this.epsilon;
+    for (let index = parts.length - 1; index >= 0; index--) rest = this.concatTwo(parts[index] ?? this.epsilon, rest);
+    return rest;
+  }
+
+  /** As `concat`, of parts that may be many or long. Yields when its slice is over. */
+  *chain(parts: readonly Regex[]): Generator<void, Regex> {
+    let chain = this.epsilon;
+    for (let index = parts.length - 1; index >= 0; index--) {
+      const heads = this.partsOf(parts[index] ?? this.epsilon);
+      for (let head = heads.pop(); head !== undefined; head = heads.pop()) {
+        if (isSliceOver()) yield;
+        chain = this.concatTwo(head, chain);
+      }
+    }
+    return chain;
+  }
+
+  /** The parts of a `concat`, in order. */
+  private partsOf(regex: Regex): Regex[] {
+    checkDeadline(regex.length / 16);
+    const parts: Regex[] = [];
+    let rest = regex;
+    for (; rest.kind === 'concat'; rest = rest.children[1] ?? this.epsilon) parts.push(rest.children[0] ?? this.empty);
+    return [...parts, rest];
   }
 
   or(...choices: readonly Regex[]): Regex {
+    return this.anyOf(choices);
+  }
+
+  /** As `or`, of a list that may be long. */
+  anyOf(choices: readonly Regex[]): Regex {
     const found = new Set<Regex>();
     for (const choice of choices) {
       if (choice === this.anything) return choice;
@@ -173,8 +235,14 @@ export class RegexArena {
   /** Whether any text belongs to the language. Throws a refusal where the search grows beyond its limit. */
   isLive(regex: Regex): boolean {
     if (regex.isLive !== null) return regex.isLive;
+    return drained(this.findLive(regex));
+  }
+
+  /** As `isLive`, as work that yields when its slice is over. */
+  *findLive(regex: Regex): Generator<void, boolean> {
+    if (regex.isLive !== null) return regex.isLive;
     if (regex.nullable || regex.plain) return (regex.isLive = regex.nullable || regex !== this.empty);
-    return this.searchMember(regex);
+    return yield* this.searchMember(regex);
   }
 
   /**
@@ -192,23 +260,19 @@ export class RegexArena {
     const [first = this.empty] = regex.children;
     if (regex.kind === 'concat') {
       // Without recursion along the chain, which is as long as a pattern.
-      const parts: Regex[] = [];
-      let rest = regex;
-      for (; rest.kind === 'concat'; rest = rest.children[1] ?? this.epsilon)
-        parts.push(rest.children[0] ?? this.epsilon);
-      return this.concat(...parts.map((part) => this.clip(part, limit)), this.clip(rest, limit));
+      return this.joined(this.partsOf(regex).map((part) => this.clip(part, limit)));
     }
-    if (regex.kind === 'or') return this.or(...regex.children.map((child) => this.clip(child, limit)));
+    if (regex.kind === 'or') return this.anyOf(regex.children.map((child) => this.clip(child, limit)));
     if (regex.kind !== 'repeat') return regex;
     return this.repeat(this.clip(first, limit), Math.min(regex.min, limit), clipMax(regex.max, limit));
   }
 
-  private searchMember(start: Regex): boolean {
+  private *searchMember(start: Regex): Generator<void, boolean> {
     const cameFrom = new Map<Regex, Regex | null>([[start, null]]);
     const open = [start];
     for (let regex = open.pop(); regex !== undefined; regex = open.pop()) {
       for (const byte of this.classes.samples) {
-        checkDeadline();
+        if (isSliceOver()) yield;
         const next = this.derive(regex, byte);
         if (next === this.empty || next.isLive === false || cameFrom.has(next)) continue;
         cameFrom.set(next, regex);
@@ -236,7 +300,7 @@ export class RegexArena {
         return first.nullable ? this.or(begun, this.derive(second, byte)) : begun;
       }
       case 'or':
-        return this.or(...regex.children.map((child) => this.derive(child, byte)));
+        return this.anyOf(this.branchesFor(regex, byte).map((child) => this.derive(child, byte)));
       case 'and':
         return this.and(...regex.children.map((child) => this.derive(child, byte)));
       case 'not':
@@ -248,25 +312,59 @@ export class RegexArena {
     }
   }
 
+  /** The children of an `or` with texts that may begin with the byte. */
+  private branchesFor(regex: Regex, byte: number): readonly Regex[] {
+    if (regex.children.length < wideChoice) return regex.children;
+    const { byByte, others } = (regex.branches ??= this.branchesOf(regex.children));
+    return [...(byByte[byte] ?? []), ...others];
+  }
+
+  private branchesOf(children: readonly Regex[]): WideBranches {
+    const byByte: (Regex[] | undefined)[] = [];
+    const others: Regex[] = [];
+    for (const child of children) {
+      checkDeadline();
+      const byte = this.firstByteOf(child);
+      if (byte === null) others.push(child);
+      else (byByte[byte] ??= []).push(child);
+    }
+    return { byByte, others };
+  }
+
+  /** Null where the texts may begin with several bytes. */
+  private firstByteOf(regex: Regex): number | null {
+    const [first] = regex.children;
+    if (regex.kind === 'literal') return regex.bytes?.[regex.offset] ?? null;
+    if (regex.kind === 'concat' && first !== undefined && !first.nullable) return this.firstByteOf(first);
+    return regex.kind === 'set' ? this.onlyByteOf(regex) : null;
+  }
+
+  private onlyByteOf({ set }: Regex): number | null {
+    const byte = set?.indexOf(1) ?? -1;
+    return byte >= 0 && set?.lastIndexOf(1) === byte ? byte : null;
+  }
+
   private concatTwo(first: Regex, second: Regex): Regex {
     if (first === this.empty || second === this.empty) return this.empty;
     if (first === this.epsilon) return second;
     if (second === this.epsilon) return first;
+    if (first.kind !== 'concat') return this.pair(first, second);
     // Without recursion along the chain, which is as long as a literal of a grammar.
-    const heads: Regex[] = [];
-    let tail = first;
-    for (; tail.kind === 'concat'; tail = tail.children[1] ?? this.epsilon) heads.push(tail.children[0] ?? this.empty);
-    let chain = this.pair(tail, second);
+    const heads = this.partsOf(first);
+    let chain = second;
     for (let head = heads.pop(); head !== undefined; head = heads.pop()) chain = this.pair(head, chain);
     return chain;
   }
 
   private pair(first: Regex, second: Regex): Regex {
+    const length = second.length + 1;
+    if (length > maxLength) throw new ConstraintRefusal(`a text of more than ${maxLength} parts is not supported`);
     return this.intern(`c${first.id},${second.id}`, () => ({
       kind: 'concat',
       nullable: first.nullable && second.nullable,
       plain: first.plain && second.plain,
       children: [first, second],
+      length,
     }));
   }
 
@@ -303,6 +401,7 @@ export class RegexArena {
   }
 
   private make(key: string, kind: RegexKind, members: Partial<Regex>): Regex {
+    if (this.size >= this.maxSize) throw new ConstraintRefusal('it has too many parts');
     const regex: Regex = {
       id: this.size++,
       kind,
@@ -314,6 +413,8 @@ export class RegexArena {
       offset: 0,
       min: 0,
       max: 0,
+      length: 1,
+      branches: null,
       derivatives: new Map(),
       isLive: null,
       clipped: null,
@@ -344,15 +445,21 @@ export interface ByteClasses {
 
 function byteClassesOf(sets: readonly Uint8Array[]): ByteClasses {
   const of = new Uint8Array(256);
-  const samples: number[] = [];
-  const classOfSignature = new Map<string, number>();
-  for (let byte = 0; byte < 256; byte++) {
-    const signature = sets.map((set) => set[byte]).join('');
-    const known = classOfSignature.get(signature) ?? samples.length;
-    if (known === samples.length) samples.push(byte);
-    classOfSignature.set(signature, known);
-    of[byte] = known;
+  let count = 1;
+  for (const set of sets) {
+    if (count === 256) break;
+    checkDeadline();
+    // Each class is split into the bytes inside and outside of the set.
+    const classes = new Map<number, number>();
+    for (let byte = 0; byte < 256; byte++) {
+      const key = (of[byte] ?? 0) * 2 + (set[byte] ?? 0);
+      if (!classes.has(key)) classes.set(key, classes.size);
+      of[byte] = classes.get(key) ?? 0;
+    }
+    count = classes.size;
   }
+  const samples: number[] = [];
+  for (let byte = 0; byte < 256; byte++) samples[of[byte] ?? 0] ??= byte;
   return { of, samples };
 }
 

@@ -6,7 +6,7 @@ export function automatonOf(schema: unknown): Automaton {
   const work = compileSchema(schema);
   for (;;) {
     const step = work.next();
-    if (step.done) return new Automaton(step.value.grammar, step.value.start);
+    if (step.done) return Automaton.of(step.value.grammar, step.value.start);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TextFormat, TextPart } from '../contract/output-region.js';
 import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
+import { atPlace } from './compile-deadline.js';
 import { Grammar, type GrammarNode } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import { compileLark } from './lark.js';
@@ -18,7 +19,7 @@ export function* compilePart(part: TextPart): Generator<CompilePlace, StartedGra
   const compiler = new PartCompiler(grammar);
   const start = yield* compiler.compile(part);
   yield place;
-  grammar.finish(grammar.epsilon);
+  yield* atPlace(place, grammar.finish(grammar.epsilon));
   compiler.checkParts();
   if (!grammar.isProductive(start)) throw new ConstraintRefusal('no text is possible');
   return { grammar, start };
@@ -58,9 +59,9 @@ class PartCompiler {
       case 'up-to':
         return this.upTo(part.text);
       case 'sequence':
-        return grammar.sequence(...(yield* this.all(part.parts)));
+        return grammar.inOrder(yield* this.all(part.parts));
       case 'choice':
-        return grammar.choice(...(yield* this.all(part.parts)));
+        return grammar.anyOf(yield* this.all(part.parts));
       case 'repeat':
         return grammar.repeat(yield* this.compile(part.part), part.min, part.max ?? Infinity);
     }
@@ -115,11 +116,11 @@ class PartCompiler {
 type Field = Omit<CompilePlace, 'pointer'>;
 
 /** The same work, its places in this field. */
-function* inField<Result>(field: Field, work: Generator<CompilePlace, Result>): Generator<CompilePlace, Result> {
+export function* inField<Result>(field: Field, work: Generator<CompilePlace, Result>): Generator<CompilePlace, Result> {
   for (;;) {
     const step = work.next();
     if (step.done) return step.value;
-    yield { ...step.value, ...field };
+    yield { ...field, ...step.value };
   }
 }
 

@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anySchema } from '#test/schema-arbitrary';
 import { seededRandom } from '#test/seeded-random';
+import { wordTrie } from '#test/word-trie';
 import { isAllowed } from '../sampling/token-constraint.js';
 import type { Automaton, State } from './automaton.js';
 import { automatonOf } from './schema-automaton.js';
-import { MaskCache, TokenMatcher } from './token-matcher.js';
+import { type MaskBudget, maskBudget, MaskCache, TokenMatcher } from './token-matcher.js';
 import { buildTokenTrie } from './token-trie.js';
 
 const encoder = new TextEncoder();
@@ -138,5 +139,39 @@ describe('TokenMatcher', () => {
     expect([matcher.allowed().endings, matcher.isFinished()]).toEqual([[endToken], false]);
     matcher.accept(1 + '2'.charCodeAt(0));
     expect([matcher.allowed().endings, matcher.isFinished()]).toEqual([[endToken], true]);
+  });
+});
+
+describe('TokenMatcher with a budget', () => {
+  const trie = wordTrie(4_000);
+  const token = 'b'.charCodeAt(0) + 1;
+  const matcherOf = (budget: Partial<MaskBudget>): TokenMatcher =>
+    new TokenMatcher(automatonOf({ pattern: '.*a.{40}' }), new MaskCache(trie), [0], { ...maskBudget, ...budget });
+  const quote = '"'.charCodeAt(0) + 1;
+  const untilReady = (matcher: TokenMatcher): number => {
+    let calls = 1;
+    while (!matcher.prepare(0)) calls++;
+    return calls;
+  };
+
+  it('finds the same tokens in slices as at once', () => {
+    const [sliced, whole] = [matcherOf({}), matcherOf({})];
+    for (let count = 0; count < 20; count++) {
+      if (count < 2) expect(untilReady(sliced)).toBeGreaterThan(1);
+      else untilReady(sliced);
+      expect(sliced.allowed()).toEqual(whole.allowed());
+      for (const matcher of [sliced, whole]) matcher.accept(count === 0 ? quote : token);
+    }
+  });
+
+  it('refuses the text whose masks take longer than the budget, not one that is within it', () => {
+    const spent = matcherOf({ textMs: 0, tokenMs: 0 });
+    const refusal = 'The schema is too ambiguous: choosing tokens by it takes too long.';
+    expect(() => untilReady(spent)).toThrow(refusal);
+    const renewed = matcherOf({ textMs: 0, tokenMs: 1_000_000 });
+    expect(() => untilReady(renewed)).toThrow(refusal);
+    renewed.accept(quote);
+    expect(untilReady(renewed)).toBeGreaterThan(0);
+    expect(() => untilReady(matcherOf({ maxMs: 0 }))).toThrow(refusal);
   });
 });

@@ -1,47 +1,40 @@
 import { PlatformError } from '#common';
-import {
-  type AllowedTokens,
-  type MaskHistory,
-  maxFew,
-  newMaskHistory,
-  type TokenConstraint,
-} from '../sampling/token-constraint.js';
-import { withDeadline } from './compile-deadline.js';
-import { ConstraintRefusal } from './refusal.js';
+import type { AllowedTokens, TokenConstraint } from '../sampling/token-constraint.js';
+import { maxStepMs, withDeadline } from './compile-deadline.js';
+import { type KnownMask, MaskWork } from './mask-work.js';
+import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
-import { WorkTimer } from './work-timer.js';
 import type { TokenTrie } from './token-trie.js';
+import { WorkTimer } from './work-timer.js';
 
-/** How long one mask may take, in ms: it is computed between two steps, and every other request waits. */
-const maxMaskMs = 500;
+/** How long the masks of one choice may take. */
+export interface MaskBudget {
+  /** Of one mask, in ms. */
+  maxMs: number;
+  /** Of all masks of a text, in ms: a part for any text and one for each token of it. */
+  textMs: number;
+  tokenMs: number;
+  /** Of what cannot be interrupted, such as the next state, in ms. */
+  stepMs: number;
+}
+
+export const maskBudget: MaskBudget = { maxMs: 500, textMs: 4_000, tokenMs: 10, stepMs: maxStepMs };
 
 /** Default bound of one grammar's masks; those used last are kept in any case. */
 const defaultMaxBytes = 64 * 2 ** 20;
 const minKeptMasks = 16;
 
-/** Nodes of the trie between two looks at the clock. */
-const nodesPerCheck = 4_096;
+/** Masks in the making that are kept: those of running rows, and a few of rows that ended meanwhile. */
+const maxPending = 64;
 
 /** Tokens of a text between two looks at the memory. */
 const acceptsPerCheck = 16;
 
-/** Maximum number of tokens outside of a mask that are listed. */
-const maxExcluded = 512;
-
-interface KnownMask {
-  mask: Uint32Array;
-  isEmpty: boolean;
-  /** Whether every token with bytes may come next. */
-  isFull: boolean;
-  few: number[] | null;
-  excluded: number[] | null;
-  history: MaskHistory;
-}
-
 /** Masks of one grammar, least recently used out first. */
 export class MaskCache {
   private readonly known = new Map<TextState, KnownMask>();
-  private readonly path: (TextState | null)[] = [];
+  /** Those that are not made yet; least recently begun first. */
+  private readonly pending = new Map<TextState, MaskWork>();
   /** Memory of the masks. */
   bytes = 0;
 
@@ -51,21 +44,43 @@ export class MaskCache {
     private readonly options: { maxBytes?: number; onGrowth?: () => void } = {},
   ) {}
 
-  maskOf(automaton: TextAutomaton, state: TextState): KnownMask {
-    // Tokens are shorter than this limit, so both states offer the same ones.
-    const key = automaton.clip(state, this.trie.longestToken + 1);
+  /** The tokens with which a text may go on from the state; null where they are not known yet. */
+  find(automaton: TextAutomaton, state: TextState): KnownMask | null {
+    const key = this.keyOf(automaton, state);
     const known = this.known.get(key);
-    if (known !== undefined) {
-      this.known.delete(key);
-      this.known.set(key, known);
-      return known;
-    }
-    const made = this.compute(automaton, key);
+    if (known === undefined) return null;
+    this.known.delete(key);
+    this.known.set(key, known);
+    return known;
+  }
+
+  /** Works on them; null where the slice was over before they were found: the next call goes on. */
+  advance(automaton: TextAutomaton, state: TextState): KnownMask | null {
+    const key = this.keyOf(automaton, state);
+    const work = this.pending.get(key) ?? new MaskWork(this.trie, automaton, key);
+    this.pending.delete(key);
+    const made = work.advance();
+    if (made === null) this.keepPending(key, work);
+    else this.keep(key, made);
+    return made;
+  }
+
+  /** Tokens are shorter than this limit, so both states offer the same ones. */
+  private keyOf(automaton: TextAutomaton, state: TextState): TextState {
+    return automaton.clip(state, this.trie.longestToken + 1);
+  }
+
+  private keepPending(key: TextState, work: MaskWork): void {
+    this.pending.set(key, work);
+    const [oldest] = this.pending.keys();
+    if (oldest !== undefined && this.pending.size > maxPending) this.pending.delete(oldest);
+  }
+
+  private keep(key: TextState, made: KnownMask): void {
     this.known.set(key, made);
     this.bytes += bytesOf(made);
     this.shrink();
     this.checkGrowth();
-    return made;
   }
 
   checkGrowth(): void {
@@ -80,62 +95,30 @@ export class MaskCache {
       this.bytes -= bytesOf(mask);
     }
   }
-
-  private compute(automaton: TextAutomaton, start: TextState): KnownMask {
-    const { bytes, depths, skips, firstTokens, tokens } = this.trie;
-    const { path } = this;
-    const mask = new Uint32Array(wordsOf(this.trie));
-    // Made at the first look: asking for processor time takes longer than most masks do.
-    let timer: WorkTimer | null = null;
-    let count = 0;
-    let untilCheck = nodesPerCheck;
-    path[0] = start;
-    for (let node = 0; node < bytes.length;) {
-      if (--untilCheck === 0) {
-        untilCheck = nodesPerCheck;
-        timer ??= new WorkTimer();
-        if (timer.exceeds(maxMaskMs)) throw tooSlow();
-      }
-      const depth = depths[node] as number;
-      const next = automaton.next(path[depth] as TextState, bytes[node] as number);
-      if (next === null) {
-        node = skips[node] as number;
-        continue;
-      }
-      path[depth + 1] = next;
-      const end = firstTokens[node + 1] as number;
-      for (let position = firstTokens[node] as number; position < end; position++) {
-        const id = tokens[position] as number;
-        mask[id >> 5] = (mask[id >> 5] as number) | (1 << (id & 31));
-        count++;
-      }
-      node++;
-    }
-    path.length = 0;
-    const excluded = mask.length * 32 - count > maxExcluded ? null : idsOf(mask, false);
-    return {
-      mask,
-      isEmpty: count === 0,
-      isFull: count === tokens.length,
-      few: count > maxFew ? null : idsOf(mask, true),
-      excluded,
-      history: newMaskHistory({ isAlmostAll: excluded !== null }),
-    };
-  }
 }
 
 /** The constraint of one choice: an automaton and where in it the choice is. */
 export class TokenMatcher implements TokenConstraint {
   private state: TextState;
+  /** Of the state. */
+  private known: KnownMask | null = null;
   private accepted = 0;
+  /** Time that masks took, in ms: of the state, and of all states. */
+  private maskMs = 0;
+  private textMs = 0;
 
   constructor(
     private readonly automaton: TextAutomaton,
     private readonly masks: MaskCache,
     /** Tokens that end a text. */
     private readonly endings: readonly number[],
+    private readonly budget = maskBudget,
   ) {
     this.state = automaton.start;
+  }
+
+  prepare(sliceMs: number): boolean {
+    return this.known !== null || this.slice(sliceMs) !== null;
   }
 
   isFree(): boolean {
@@ -159,17 +142,11 @@ export class TokenMatcher implements TokenConstraint {
     return this.state.isComplete && this.mask().isEmpty;
   }
 
-  /**
-   * Whether no token of this vocabulary goes on, and the text must not end: a tokenizer that lacks some bytes. Part of a
-   * compilation: throws its refusals.
-   */
-  isStuck(): boolean {
-    return !this.state.isComplete && this.masks.maskOf(this.automaton, this.state).isEmpty;
-  }
-
   accept(tokenId: number): void {
+    this.known = null;
+    this.maskMs = 0;
     for (const byte of this.masks.trie.tokenBytes[tokenId] ?? []) {
-      const next = withinLimits(() => this.automaton.next(this.state, byte));
+      const next = this.withinLimits(0, () => this.automaton.next(this.state, byte));
       if (next === null) throw new PlatformError('INFERENCE_FAILED', 'A token outside of the grammar was chosen.');
       this.state = next;
     }
@@ -179,18 +156,45 @@ export class TokenMatcher implements TokenConstraint {
   }
 
   private mask(): KnownMask {
-    return withinLimits(() => this.masks.maskOf(this.automaton, this.state));
+    if (this.known !== null) return this.known;
+    for (;;) {
+      const made = this.slice(this.budget.maxMs);
+      if (made !== null) return made;
+    }
   }
-}
 
-/** Ids whose bit is set, or is not, ascending. */
-function idsOf(mask: Uint32Array, isSet: boolean): number[] {
-  const ids: number[] = [];
-  for (let word = 0; word < mask.length; word++) {
-    const bits = (mask[word] as number) ^ (isSet ? 0 : -1);
-    for (let rest = bits; rest !== 0; rest &= rest - 1) ids.push((word << 5) + 31 - Math.clz32(rest & -rest));
+  /** Works on the mask of the state for a while; null where it is not made then. */
+  private slice(sliceMs: number): KnownMask | null {
+    this.known = this.withinLimits(sliceMs, () => this.masks.find(this.automaton, this.state));
+    if (this.known !== null) return this.known;
+    const timer = new WorkTimer();
+    this.known = this.withinLimits(sliceMs, () => this.masks.advance(this.automaton, this.state));
+    this.spend(timer.ms);
+    return this.known;
   }
-  return ids;
+
+  private spend(ms: number): void {
+    this.maskMs += ms;
+    this.textMs += ms;
+    const { maxMs, textMs, tokenMs } = this.budget;
+    if (this.maskMs <= maxMs && this.textMs <= textMs + tokenMs * this.accepted) return;
+    throw new PlatformError('INVALID_REQUEST', 'The schema is too ambiguous: choosing tokens by it takes too long.');
+  }
+
+  /** A state may turn out too large only when a text has reached it; then the request fails, and it alone. */
+  private withinLimits<Result>(sliceMs: number, work: () => Result): Result {
+    try {
+      return withDeadline({ sliceMs, limitMs: sliceMs + this.budget.stepMs, place: nowhere }, work);
+    } catch (error) {
+      // The stack ended: an expression within thousands of others.
+      const reason = error instanceof RangeError ? 'it is nested too deeply' : null;
+      if (reason === null && !(error instanceof ConstraintRefusal)) throw error;
+      throw new PlatformError(
+        'INVALID_REQUEST',
+        `The schema is too large for this output: ${reason ?? (error as ConstraintRefusal).reason}.`,
+      );
+    }
+  }
 }
 
 /** With an estimate for the objects around the arrays. */
@@ -198,20 +202,4 @@ function bytesOf({ mask, few, excluded }: KnownMask): number {
   return mask.byteLength + ((few?.length ?? 0) + (excluded?.length ?? 0)) * 8 + 400;
 }
 
-function wordsOf({ vocabularySize }: TokenTrie): number {
-  return (vocabularySize + 31) >> 5;
-}
-
-/** A state may turn out too large only when a text has reached it; then the request fails, and it alone. */
-function withinLimits<Result>(work: () => Result): Result {
-  try {
-    return withDeadline({ timer: null, limitMs: maxMaskMs, place: { pointer: '' } }, work);
-  } catch (error) {
-    if (!(error instanceof ConstraintRefusal)) throw error;
-    throw new PlatformError('INVALID_REQUEST', `The schema is too large for this output: ${error.reason}.`);
-  }
-}
-
-function tooSlow(): PlatformError {
-  return new PlatformError('INVALID_REQUEST', 'The schema is too ambiguous: choosing a token by it takes too long.');
-}
+const nowhere = (): CompilePlace => ({ pointer: '' });

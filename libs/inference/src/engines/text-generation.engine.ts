@@ -268,7 +268,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     if (this.constraints === null) {
       throw new PlatformError('INVALID_REQUEST', 'This model does not support structured output.', constraint.param);
     }
-    const compiled = this.constraints.compile(constraint).then(
+    const compiled = this.constraints.compile(constraint, request.caller).then(
       (made) => () => this.start(request, { ...prompt, constraint: made }),
       (error: unknown) => () => this.refuse(request.id, error),
     );

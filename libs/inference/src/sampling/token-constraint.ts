@@ -46,6 +46,11 @@ export interface TokenConstraint {
   allowed(): AllowedTokens;
   /** Whether any token may come next, as without a constraint. Throws as `allowed`. */
   isFree?(): boolean;
+  /**
+   * Works for some ms on the tokens that may come next; false where they are not known then, and it is to be called
+   * again. The other calls do not wait: they do the rest of the work at once. Throws as `allowed`.
+   */
+  prepare?(sliceMs: number): boolean;
   /** Goes on by one of the allowed tokens that does not end the text. */
   accept(tokenId: number): void;
   /** Whether the text is complete and no token goes on with it. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { PlatformError, Histogram } from '#common';
 import { stepBounds } from '../contract/engine-stats.js';
 import type { TextEngineStats } from '../contract/text-generation.js';
@@ -6,6 +7,7 @@ import { undecided } from '../sampling/narrow-draw.js';
 import { allowedBy } from '../sampling/token-constraint.js';
 import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
+import { MaskAllowance } from './mask-allowance.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
 import {
@@ -39,6 +41,7 @@ export class BatchScheduler implements SequenceScheduler {
   private waiting: RunningSequence[] = [];
   private prefilling: RunningSequence[] = [];
   private decoding: RunningSequence[] = [];
+  private readonly maskTime = new MaskAllowance();
   private isClosing = false;
   private isClosed = false;
   private wake: (() => void) | null = null;
@@ -136,6 +139,7 @@ export class BatchScheduler implements SequenceScheduler {
   }
 
   private async step(): Promise<void> {
+    this.maskTime.renew();
     this.reportRejections();
     for (const sequence of [...this.known.values()]) if (sequence.isCancelled) this.end(sequence, 'cancelled');
     this.admit();
@@ -144,7 +148,8 @@ export class BatchScheduler implements SequenceScheduler {
     if (this.prefilling.length > 0) await this.prefillStep();
     // A first token must not wait for the second one, nor for those of others.
     if (this.totals.prompt > promptsBefore && this.decoding.length > 0) this.options.afterStep?.();
-    if (this.decoding.length > 0) await this.decodeStep();
+    this.settleRows();
+    await this.decodeStep();
     if (this.decoder.runMs > msBefore) this.stepSeconds.add((this.decoder.runMs - msBefore) / 1_000);
     this.totals.steps++;
     this.options.afterStep?.();
@@ -237,13 +242,29 @@ export class BatchScheduler implements SequenceScheduler {
     sequence.copied(length, entry, this.chunkTokens);
   }
 
+  /** Goes on with the rows that sat out the last step. */
+  private settleRows(): void {
+    const settling = this.decoding.filter(({ isSettling }) => isSettling);
+    for (const sequence of settling) {
+      this.settle(sequence);
+      this.jumpForward(sequence);
+    }
+    // The first one has had its slice, whoever else has.
+    const [served] = settling;
+    if (served?.isSettling) this.decoding = [...this.decoding.filter((other) => other !== served), served];
+  }
+
   private async decodeStep(): Promise<void> {
-    for (const sequence of [...this.decoding]) await this.computeForced(sequence);
+    for (const sequence of [...this.decoding]) if (!sequence.isSettling) await this.computeForced(sequence);
     const rows = [...this.decoding];
-    if (rows.length === 0) return;
+    if (rows.every(({ isSettling }) => isSettling)) {
+      // Nothing else lets the event loop turn.
+      if (rows.length > 0) await setImmediate();
+      return;
+    }
     const parts = rows.flatMap((sequence) => (sequence.row ? [this.partOf(sequence, sequence.row)] : []));
     // The others have tokens left that no logits decide.
-    const isSampled = rows.map((sequence) => sequence.pendingTokens.length === 1);
+    const isSampled = rows.map(({ isSettling, pendingTokens }) => !isSettling && pendingTokens.length === 1);
     try {
       const needed = this.logitsNeededFor(rows.filter((_, index) => isSampled[index]));
       let batch = await this.decoder.decode(parts, needed);
@@ -266,9 +287,9 @@ export class BatchScheduler implements SequenceScheduler {
   }
 
   private partOf(sequence: RunningSequence, row: CacheRow): DecodePart {
-    const pending = sequence.pendingTokens;
-    const wantedIds = pending.length > 1 ? [] : sequence.sampler.wantedIds(this.decoder);
-    return { row, tokenId: pending[0] ?? 0, wantedIds };
+    const { pendingTokens, isSettling: sitsOut } = sequence;
+    const wantedIds = sitsOut || pendingTokens.length > 1 ? [] : sequence.sampler.wantedIds(this.decoder);
+    return { row, tokenId: pendingTokens[0] ?? 0, wantedIds, sitsOut };
   }
 
   /**
@@ -324,14 +345,15 @@ export class BatchScheduler implements SequenceScheduler {
     if (typeof choice !== 'number' || choice === undecided) return this.fail(sequence, choice, true);
     if (sequence.isCancelled) return;
     this.push(sequence, choice, () => scoreOf(sequence.request, batch, index, choice));
-    if (this.options.jumpsForward ?? true) this.jumpForward(sequence);
+    this.jumpForward(sequence);
   }
 
   /** Takes the tokens that follow without a choice, as many as the constraint leaves no choice for. */
   private jumpForward(sequence: RunningSequence): void {
+    if (this.options.jumpsForward === false) return;
     const { topLogprobs } = sequence.request;
     for (let taken = 0; taken < this.chunkTokens; taken++) {
-      if (this.known.get(sequence.request.id) !== sequence || sequence.isCancelled) return;
+      if (this.known.get(sequence.request.id) !== sequence || sequence.isCancelled || sequence.isSettling) return;
       const token = this.notify(sequence, () => sequence.sampler.takeForced());
       if (token === null) return;
       const top = topLogprobs === null || topLogprobs === 0 ? [] : [{ id: token, logprob: 0 }];
@@ -350,9 +372,16 @@ export class BatchScheduler implements SequenceScheduler {
       return request.listener.onToken(token, score);
     });
     if (result === 'stop') this.end(sequence, 'stopped');
-    else if (result === 'continue' && this.notify(sequence, () => sequence.isFinished) === true)
-      this.end(sequence, 'eos');
-    else if (result === 'continue' && sequence.generatedCount >= request.maxNewTokens) this.end(sequence, 'length');
+    else if (result === 'continue') this.settle(sequence);
+  }
+
+  /** Ends a sequence whose text is complete, or as long as it may be, once its constraint knows what may follow. */
+  private settle(sequence: RunningSequence): void {
+    const isReady = this.notify(sequence, () => this.maskTime.spend((ms) => sequence.prepare(ms)));
+    sequence.isSettling = isReady === false;
+    if (isReady !== true) return;
+    if (this.notify(sequence, () => sequence.isFinished) === true) this.end(sequence, 'eos');
+    else if (sequence.generatedCount >= sequence.request.maxNewTokens) this.end(sequence, 'length');
   }
 
   /** Calls a listener or a constraint; if it throws, only its own sequence ends. */

@@ -105,6 +105,7 @@ export class ConcatDecoder implements Decoder {
     const embeddings = await this.embed(tokenIds, 0);
     const width = (embeddings?.length ?? 0) / parts.length;
     for (const [index, part] of parts.entries()) {
+      if (part.sitsOut) continue;
       const input = {
         tokenIds: Int32Array.of(part.tokenId),
         embeddings: embeddings?.slice(index * width, (index + 1) * width) ?? null,

@@ -30,6 +30,8 @@ export interface PrefillPart {
 export interface DecodePart {
   row: CacheRow;
   tokenId: number;
+  /** The row takes no token in this step, and has no logits behind it: its token is ignored. */
+  sitsOut?: boolean;
   /** Tokens whose logits the row needs, at most some dozens; only where the decoder `givesWanted`. */
   wantedIds?: readonly number[];
 }
@@ -62,7 +64,10 @@ export interface Decoder {
   prefill(parts: readonly PrefillPart[], wanted: LogitsNeeded): Promise<LogitsBatch>;
   /** Appends tokens to a row that finished its prompt, in one run and without logits. */
   extend(row: CacheRow, tokenIds: Int32Array): Promise<void>;
-  /** Appends one token to every row that finished its prompt and was not released; parts must name all of them. */
+  /**
+   * Appends one token to every row that finished its prompt and was not released, but for those that sit out; parts must
+   * name all of them.
+   */
   decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch>;
   /**
    * Repeats the last decode step and returns every logit of its rows; the cache stays unchanged. Must directly follow

@@ -19,6 +19,8 @@ export class RunningSequence {
   isCancelled = false;
   /** Whether a prefix was searched; done once, when the first part is computed. */
   hasStarted = false;
+  /** Whether its constraint is still finding out what may follow the last token. It sits out the steps until then. */
+  isSettling = false;
   /** Prompt, by its keys where it holds more than text, then output. */
   private tokens: Int32Array;
   tokenCount: number;
@@ -92,6 +94,11 @@ export class RunningSequence {
     this.tokens[this.tokenCount++] = tokenId;
     this.sampler.accept(tokenId);
     this.request.constraint?.accept(tokenId);
+  }
+
+  /** Works for some ms on what may follow the last token; false where that is not known then. */
+  prepare(sliceMs: number): boolean {
+    return this.request.constraint?.prepare?.(sliceMs) ?? true;
   }
 
   /** Whether nothing may follow but the end. */

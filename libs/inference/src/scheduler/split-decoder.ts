@@ -162,7 +162,11 @@ export class SplitDecoder implements Decoder {
       },
       wanted,
     );
-    for (const row of this.members) this.append(row, result.fresh, row.index, 1);
+    // Rows are contiguous, so one that sits out is computed as well, and its position dropped.
+    parts.forEach(({ sitsOut = false }, index) => {
+      const row = rows[index];
+      if (row !== undefined && !sitsOut) this.append(row, result.fresh, row.index, 1);
+    });
     freeBytes(result.fresh.data);
     this.lastDecode = { feeds: result.feeds, rowIndexes };
     return result.logits;

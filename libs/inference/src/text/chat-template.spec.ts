@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { hostileTemplates } from '#test/hostile-templates';
+import { measureSilence } from '#test/loop-silence';
 import { ChatTemplate } from './chat-template.js';
 
 const special = { bos: '<s>', eos: '</s>', unk: null, pad: null };
@@ -71,5 +73,39 @@ describe('ChatTemplate', () => {
   it('supports range and tests for defined variables in templates', () => {
     const source = '{% for index in range(1, 4) %}{{ index }}{% endfor %}{% if not tools is defined %}!{% endif %}';
     expect(new ChatTemplate(source, special).render(user)).toBe('123!');
+  });
+});
+
+describe('a hostile template', () => {
+  it.each(hostileTemplates)('is stopped: $name', async ({ source }) => {
+    const work = async () => new ChatTemplate(source, special, undefined, undefined, 300).render(user);
+    const { longestMs, heapMiB } = await measureSilence(() => expect(work()).rejects.toThrow(Error));
+    // The limit is one of a clock, so that no processor time can be far above it.
+    expect(longestMs).toBeLessThan(1_500);
+    expect(heapMiB).toBeLessThan(600);
+  });
+
+  it('names what it does', () => {
+    const message = (source: string): string => {
+      try {
+        return new ChatTemplate(source, special, undefined, undefined, 300).render(user);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(message('{% for i in range(100000000) %}{% endfor %}')).toBe(
+      'The chat template of this model makes too long a list.',
+    );
+    expect(message('{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}')).toBe(
+      'The chat template of this model takes too long.',
+    );
+    expect(message(`{{ 'a' }}${' '.repeat(300_000)}x`)).toBe('The chat template of this model takes too long to read.');
+  });
+
+  it('does not bound what a long conversation needs', () => {
+    const content = 'word '.repeat(400_000);
+    const source = '{% for message in messages %}{{ message.content }}{{ message.content | trim }}{% endfor %}';
+    const messages = [1, 2].map(() => ({ role: 'user' as const, content }));
+    expect(new ChatTemplate(source, special).render(messages)).toHaveLength(8_000_000 - 2);
   });
 });

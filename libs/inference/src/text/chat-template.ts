@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
+import { CallTimeout, callWithin } from '#platform/timed-call';
 import { Environment, Template } from '@huggingface/jinja';
+import { TemplateLimitError } from './bounded-interpreter.js';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import { formatDate } from './format-date.js';
@@ -26,6 +28,14 @@ export interface ChatTemplateOptions {
 /** Thrown by a template's `raise_exception`; its text is the template author's. */
 class TemplateRefusal extends Error {}
 
+/** A template stops after this, by a clock: what it does at once, such as writing a value, is no step. */
+const maxMs = 5_000;
+const maxSteps = 5_000_000;
+const maxItems = 2_000_000;
+/** Characters of a prompt whatever the conversation is, and for each character of it. */
+const ownCharacters = 2 ** 20;
+const charactersForEach = 8;
+
 /** Renders a conversation as the text its model was trained on, with the model's own Jinja template. */
 export class ChatTemplate {
   /** The reasoning format that the template mentions; null without one. */
@@ -39,8 +49,9 @@ export class ChatTemplate {
     private readonly now: () => Date = () => new Date(),
     /** Of the tokenizer that reads the prompts; texts of messages may hold its marks. */
     private readonly control = new ControlTokens([]),
+    private readonly limitMs = maxMs,
   ) {
-    this.template = new Template(source);
+    this.template = parsed(source, limitMs);
     this.reasoning = findReasoningFormat(source);
   }
 
@@ -56,10 +67,15 @@ export class ChatTemplate {
    */
   render(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions = {}): string {
     try {
-      return String(this.interpreter(messages, options).run(this.template.parsed).value ?? '');
+      const interpreter = this.interpreter(messages, options);
+      return String(callWithin(this.limitMs, () => interpreter.run(this.template.parsed)).value ?? '');
     } catch (error) {
       if (error instanceof TemplateRefusal) {
         throw new PlatformError('INVALID_REQUEST', `This model refuses the conversation: ${error.message}`, 'messages');
+      }
+      if (error instanceof TemplateLimitError || error instanceof CallTimeout) {
+        const reason = error instanceof CallTimeout ? 'takes too long' : error.message;
+        throw new PlatformError('INFERENCE_FAILED', `The chat template of this model ${reason}.`, 'messages');
       }
       const text = 'The chat template of this model failed on this conversation.';
       throw new PlatformError('INFERENCE_FAILED', text, 'messages', { cause: error });
@@ -76,7 +92,10 @@ export class ChatTemplate {
   }
 
   private interpreter(messages: readonly ChatTemplateMessage[], options: ChatTemplateOptions): MarkedInterpreter {
-    return new MarkedInterpreter(this.environment(messages, options), this.control);
+    // A template repeats what it is given a few times at most.
+    const moreCharacters = (): number => charactersForEach * JSON.stringify([messages, options.tools]).length;
+    const limits = { steps: maxSteps, items: maxItems, characters: ownCharacters, moreCharacters };
+    return new MarkedInterpreter(this.environment(messages, options), this.control, limits);
   }
 
   private environment(
@@ -111,9 +130,19 @@ export class ChatTemplate {
 
 const literals = { true: true, false: false, none: null, True: true, False: false, None: null };
 
+function parsed(source: string, limitMs: number): Template {
+  try {
+    return callWithin(limitMs, () => new Template(source));
+  } catch (error) {
+    if (!(error instanceof CallTimeout)) throw error;
+    throw new PlatformError('INVALID_MODEL', 'The chat template of this model takes too long to read.');
+  }
+}
+
 function range(start: number, stop?: number, step = 1): number[] {
   const [from, to] = stop === undefined || stop === null ? [0, start] : [start, stop];
   const count = Math.max(0, Math.ceil((to - from) / step));
+  if (!(count <= maxItems)) throw new TemplateLimitError('makes too long a list');
   return Array.from({ length: count }, (_, index) => from + index * step);
 }
 

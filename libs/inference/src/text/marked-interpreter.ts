@@ -1,4 +1,5 @@
-import { Environment, Interpreter } from '@huggingface/jinja';
+import { Environment } from '@huggingface/jinja';
+import { BoundedInterpreter, noTemplateLimits, type TemplateLimits } from './bounded-interpreter.js';
 import { type ControlTokens, isMarked, restoreEscapedMarks } from './control-tokens.js';
 
 /** A value of the library's interpreter, whose classes it does not export. */
@@ -41,6 +42,7 @@ interface FilterNode extends SyntaxNode {
 
 /** Members of the library's interpreter used here, which its types do not expose. */
 interface OpenInterpreter {
+  checkLength(length: number): void;
   run(program: unknown): Value;
   evaluate(node: SyntaxNode | undefined, environment: unknown): Value;
   evaluateBlock(nodes: readonly SyntaxNode[], environment: unknown): Value;
@@ -50,7 +52,10 @@ interface OpenInterpreter {
   applyFilter(operand: Value, filter: FilterNode, environment: unknown): Value;
 }
 
-const LibraryInterpreter = Interpreter as unknown as new (environment: Environment) => OpenInterpreter;
+const OpenBoundedInterpreter = BoundedInterpreter as unknown as new (
+  environment: Environment,
+  limits: TemplateLimits,
+) => OpenInterpreter;
 
 const samples = new Environment();
 type Class<Instance, Content> = new (value: Content) => Instance;
@@ -68,16 +73,17 @@ class Evaluated implements SyntaxNode {
 }
 
 /**
- * Runs chat templates on marked text. What a template asks of a text (whether it begins with, contains or equals
+ * Runs chat templates on marked text, within limits. What a template asks of a text (whether it begins with, contains or equals
  * another) is answered for the text without marks, and what it cuts out of a text keeps its marks. So a template does
  * with marked text what it does with plain text.
  */
-export class MarkedInterpreter extends LibraryInterpreter {
+export class MarkedInterpreter extends OpenBoundedInterpreter {
   constructor(
     environment: Environment,
     private readonly control: ControlTokens,
+    limits: TemplateLimits = noTemplateLimits,
   ) {
-    super(environment);
+    super(environment, limits);
   }
 
   override evaluate(node: SyntaxNode | undefined, environment: unknown): Value {
@@ -90,6 +96,7 @@ export class MarkedInterpreter extends LibraryInterpreter {
       const value = this.evaluate(node, environment);
       if (value.type === 'NullValue' || value.type === 'UndefinedValue') continue;
       text += isString(value) ? value.value : restoreEscapedMarks(value.toString());
+      this.checkLength(text.length);
     }
     return new StringClass(text);
   }

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
+import { encodeInTime, newTokenizer } from './word-patterns.js';
 import { loadTokenizerConfig, padIdOf, type TokenizerFile } from './text-tokenizer.js';
 
 /** Characters tokenized at first, and how far beyond a limit a part of a text must reach to stand for all of it. */
@@ -54,7 +55,7 @@ export class PairTokenizer {
   static async load(directory: string): Promise<PairTokenizer> {
     const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
     const config = await loadTokenizerConfig(directory);
-    const tokenizer = new Tokenizer(file, config);
+    const tokenizer = newTokenizer(file, config);
     return new PairTokenizer(tokenizer, readForm(tokenizer), padIdOf(tokenizer, config));
   }
 
@@ -69,7 +70,7 @@ export class PairTokenizer {
     const enough = limit * toleranceFactor + toleranceTokens;
     for (let characters = segmentCharacters; ; characters *= 2) {
       const marked = this.control.mark(text.slice(0, characters).toWellFormed());
-      const { ids } = this.tokenizer.encode(marked, { add_special_tokens: false });
+      const { ids } = encodeInTime(marked, () => this.tokenizer.encode(marked, { add_special_tokens: false }));
       if (characters >= text.length || ids.length > enough) return ids;
     }
   }

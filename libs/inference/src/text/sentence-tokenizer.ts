@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
+import { encodeInTime, newTokenizer } from './word-patterns.js';
 import { loadTokenizerConfig, padIdOf, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
 
 /** Number of characters tokenized at once until it is clear whether a text is too long. */
@@ -34,7 +35,7 @@ export class SentenceTokenizer {
   static async load(directory: string): Promise<SentenceTokenizer> {
     const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
     const config = await loadTokenizerConfig(directory);
-    return new SentenceTokenizer(new Tokenizer(file, config), config);
+    return new SentenceTokenizer(newTokenizer(file, config), config);
   }
 
   /** Never truncates: a text of more than `limit` tokens is too long. A huge text is rejected by its beginning. */
@@ -64,7 +65,8 @@ export class SentenceTokenizer {
   }
 
   private encodeAll(text: string): number[] {
-    return this.tokenizer.encode(this.marked(text), { add_special_tokens: true }).ids;
+    const marked = this.marked(text);
+    return encodeInTime(marked, () => this.tokenizer.encode(marked, { add_special_tokens: true }).ids);
   }
 
   private marked(text: string): string {

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
 import { compileTokenBytes, type TokenBytes } from './token-bytes.js';
 import { TokenBudget } from './token-budget.js';
+import { encodeInTime, newTokenizer } from './word-patterns.js';
 import { splitIntoWords, type SplittableFile } from './word-splitter.js';
 
 /** Members of tokenizer_config.json and special_tokens_map.json that are read here. */
@@ -95,6 +96,7 @@ export class TextTokenizer {
     try {
       return TextTokenizer.fromFiles(JSON.parse(text) as TokenizerFile, config, delimiters, template);
     } catch (error) {
+      if (error instanceof PlatformError) throw error;
       // The library's own message would not say which file it is about.
       const reason = error instanceof Error ? error.message : String(error);
       const message = `The file ${tokenizerFile} cannot be used: ${reason}`;
@@ -108,7 +110,7 @@ export class TextTokenizer {
     delimiters: readonly string[] = [],
     template: string | null = null,
   ): TextTokenizer {
-    return new TextTokenizer(new Tokenizer(file, config), file, config, delimiters, template);
+    return new TextTokenizer(newTokenizer(file, config), file, config, delimiters, template);
   }
 
   /**
@@ -130,7 +132,8 @@ export class TextTokenizer {
 
   /** Returns the ids of a text, which may be marked. No special tokens are added. */
   encode(text: string): number[] {
-    return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+    if (text === '') return [];
+    return encodeInTime(text, () => this.tokenizer.encode(text, { add_special_tokens: false }).ids);
   }
 
   /** Returns the ids of a caller's text, of which none is a control token. */

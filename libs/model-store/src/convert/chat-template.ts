@@ -1,18 +1,22 @@
+import { CallTimeout, callWithin } from '#platform/timed-call';
 import { Template } from '@huggingface/jinja';
 import { trimEndOf } from '#platform/text';
 import { invalidFile, quoted } from './invalid-file.js';
 import { type ModelFiles, readJsonObject } from './safetensors/model-files.js';
 
+/** No template takes longer than some ms; the clock goes on while a busy machine does something else. */
+const maxReadMs = 5_000;
+
 /**
  * Refuses a chat template that is no text or no Jinja, which else fails when the converted model is loaded. `value` is a
  * text, or a list of named ones of which one is used, as files store it.
  */
-export function checkChatTemplate(fileName: string, value: unknown): void {
+export function checkChatTemplate(fileName: string, value: unknown, limitMs = maxReadMs): void {
   const source = Array.isArray(value) ? usedTemplate(value) : value;
   if (source === undefined || source === null) return;
   if (typeof source !== 'string') throw invalidFile(fileName, 'its chat template is no text');
   try {
-    new Template(source);
+    callWithin(limitMs, () => new Template(source));
   } catch (error) {
     throw invalidFile(fileName, `its chat template cannot be read: ${templateFault(error)}`);
   }
@@ -20,6 +24,7 @@ export function checkChatTemplate(fileName: string, value: unknown): void {
 
 /** The parser runs over the end of a template that is cut short. */
 function templateFault(error: unknown): string {
+  if (error instanceof CallTimeout) return 'it takes too long';
   if (!(error instanceof Error) || error instanceof TypeError) return 'it ends in the middle of a statement';
   return quoted(trimEndOf(error.message, '.'));
 }

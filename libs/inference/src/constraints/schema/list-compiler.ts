@@ -1,3 +1,4 @@
+import { isSliceOver } from '../compile-deadline.js';
 import type { GrammarNode } from '../grammar.js';
 import type { SchemaContext } from './schema-context.js';
 import type { SchemaNode } from './schema-document.js';
@@ -7,11 +8,12 @@ import type { SchemaFacts } from './schema-facts.js';
 export class ListCompiler {
   constructor(private readonly compiler: SchemaContext) {}
 
-  compile(facts: SchemaFacts): GrammarNode {
+  /** Yields when its slice is over. */
+  *compile(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this.compiler;
     const { items, minItems, maxItems } = facts;
     if (minItems > maxItems) return grammar.nothing;
-    const prefixLength = Math.max(0, ...items.map(({ prefix }) => prefix.length));
+    const prefixLength = items.reduce((longest, { prefix }) => Math.max(longest, prefix.length), 0);
     const comma = grammar.lexeme(json.comma());
     const rest = this.compiler.valueOf(schemasAt(facts, prefixLength));
     const more = grammar.repeat(
@@ -21,6 +23,7 @@ export class ListCompiler {
     );
     let content = prefixLength > 0 ? more : this.orEnd(grammar.sequence(rest, more), 0, facts);
     for (let index = prefixLength - 1; index >= 0; index--) {
+      if (isSliceOver(1 + items.length)) yield;
       const item = this.compiler.valueOf(schemasAt(facts, index));
       const taken = grammar.sequence(index === 0 ? grammar.epsilon : comma, item, content);
       content = this.orEnd(taken, index, facts);

@@ -1,3 +1,4 @@
+import { isSliceOver } from '../compile-deadline.js';
 import type { GrammarNode } from '../grammar.js';
 import { ConstraintRefusal } from '../refusal.js';
 import type { Regex } from '../regex.js';
@@ -22,21 +23,32 @@ const maxPatterns = 5;
 export class MemberCompiler {
   constructor(private readonly compiler: SchemaContext) {}
 
-  compile(facts: SchemaFacts): GrammarNode {
+  /** Yields when its slice is over. */
+  *compile(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this.compiler;
     if (facts.minProperties > facts.maxProperties) return grammar.nothing;
+    const patterns = this.patternsOf(facts);
     const names = new Set([...facts.members.flatMap(({ properties }) => [...properties.keys()]), ...facts.required]);
     const members: Member[] = [];
     for (const name of names) {
+      if (isSliceOver(8)) yield;
       const isRequired = facts.required.has(name);
       const value = this.compiler.valueOf(schemasOfMember(facts, name, this.matcher(name)));
       if (value === grammar.nothing && isRequired) return grammar.nothing;
       const key = grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name))));
       if (value !== grammar.nothing) members.push({ node: grammar.sequence(key, value), isRequired });
     }
-    const other = this.otherMember(facts, names);
+    const other = yield* this.otherMember(facts, names, patterns);
+    if (other === grammar.nothing && facts.minProperties > members.length) return grammar.nothing;
     this.checkMinimum(facts, other, members);
-    return json.enclosed('{', this.chain(facts, members, other), '}');
+    return json.enclosed('{', yield* this.chain(facts, members, other), '}');
+  }
+
+  private patternsOf(facts: SchemaFacts): ReadonlyMap<string, string> {
+    const patterns = facts.members.flatMap((members) => members.patterns);
+    const distinct = new Map(patterns.map(({ pattern, place }) => [pattern, place]));
+    if (distinct.size <= maxPatterns) return distinct;
+    throw new ConstraintRefusal(`more than ${maxPatterns} patterns of names are not supported`, facts.pointer);
   }
 
   private matcher(name: string): (pattern: string, place: string) => boolean {
@@ -49,31 +61,34 @@ export class MemberCompiler {
   }
 
   /** A member whose name is none of `names`. */
-  private otherMember(facts: SchemaFacts, names: ReadonlySet<string>): GrammarNode {
+  private *otherMember(
+    facts: SchemaFacts,
+    names: ReadonlySet<string>,
+    patterns: ReadonlyMap<string, string>,
+  ): Generator<void, GrammarNode> {
     const { grammar, json } = this.compiler;
     const { arena } = grammar;
-    const patterns = facts.members.flatMap((members) => members.patterns);
-    const distinct = new Map(
-      patterns.map(({ pattern, place }) => [pattern, this.compiler.stringPattern(pattern, place)]),
+    if (patterns.size === 0 && names.size === 0) return this.member(json.anyString(), schemasOfOther(facts, new Set()));
+    const listed = [...patterns].map(
+      ([pattern, place]) => [pattern, this.compiler.stringPattern(pattern, place)] as const,
     );
-    if (distinct.size > maxPatterns) {
-      throw new ConstraintRefusal(`more than ${maxPatterns} patterns of names are not supported`, facts.pointer);
-    }
-    if (distinct.size === 0 && names.size === 0) {
-      return this.member(json.anyString(), schemasOfOther(facts, new Set()));
-    }
-    const texts = [...names].map((name) => JSON.stringify(name).slice(1, -1));
-    const isOther = texts.length === 0 ? arena.anything : arena.not(json.oneOf(texts));
-    const listed = [...distinct];
-    const choices = Array.from({ length: 2 ** listed.length }, (_, bits) => {
+    const isOther = yield* this.isNoneOf(names);
+    const choices: GrammarNode[] = [];
+    for (let bits = 0; bits < 2 ** listed.length; bits++) {
       const isIn = (index: number): boolean => ((bits >> index) & 1) === 1;
       const checks = listed.map(([, regex], index) => (isIn(index) ? regex : arena.not(regex)));
       const name = arena.and(arena.star(json.plainCharacter), isOther, ...checks);
-      if (!arena.isLive(name)) return grammar.nothing;
+      if (!(yield* arena.findLive(name))) continue;
       const matched = new Set(listed.filter((_, index) => isIn(index)).map(([pattern]) => pattern));
-      return this.member(json.quoted(name), schemasOfOther(facts, matched));
-    });
-    return grammar.choice(...choices);
+      choices.push(this.member(json.quoted(name), schemasOfOther(facts, matched)));
+    }
+    return grammar.anyOf(choices);
+  }
+
+  private *isNoneOf(names: ReadonlySet<string>): Generator<void, Regex> {
+    const { grammar, json } = this.compiler;
+    if (names.size === 0) return grammar.arena.anything;
+    return grammar.arena.not(yield* json.listed([...names].map((name) => JSON.stringify(name).slice(1, -1))));
   }
 
   private member(name: Regex, schemas: readonly SchemaNode[]): GrammarNode {
@@ -91,10 +106,11 @@ export class MemberCompiler {
   }
 
   /** From the last member to the first: what may follow depends on whether it is the first, and on how many came. */
-  private chain(facts: SchemaFacts, members: readonly Member[], other: GrammarNode): GrammarNode {
+  private *chain(facts: SchemaFacts, members: readonly Member[], other: GrammarNode): Generator<void, GrammarNode> {
     const { grammar, json } = this.compiler;
     const { minProperties, maxProperties } = facts;
-    const most = maxProperties === Infinity ? minProperties : Math.min(maxProperties, members.length + 1);
+    // No count beyond one more than all members makes a difference, whatever number the schema has.
+    const most = Math.min(maxProperties === Infinity ? minProperties : maxProperties, members.length + 1);
     const comma = grammar.lexeme(json.comma());
     const behind = (member: GrammarNode, isFirst: boolean): GrammarNode =>
       isFirst ? member : grammar.sequence(comma, member);
@@ -104,6 +120,7 @@ export class MemberCompiler {
       later: this.others(facts, other, { isFirst: false, count }),
     }));
     for (const { node, isRequired } of [...members].reverse()) {
+      if (isSliceOver()) yield;
       const after = next;
       const continued = (count: number, isFirst: boolean): GrammarNode => {
         const skipped = (isFirst ? after[count]?.first : after[count]?.later) ?? grammar.nothing;

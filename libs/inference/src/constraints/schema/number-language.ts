@@ -1,3 +1,4 @@
+import { isSliceOver } from '../compile-deadline.js';
 import type { JsonGrammar } from '../json-grammar.js';
 import { ConstraintRefusal } from '../refusal.js';
 import type { Regex } from '../regex.js';
@@ -10,17 +11,19 @@ const maxListed = 4_096;
 /** Last digits that decide whether a number is a multiple: of divisors of 10 to this power. */
 const maxSuffixDigits = 3;
 
-/** The numbers of a schema. Those with bounds or multiples are written without exponent. */
-export function numberLanguage(json: JsonGrammar, facts: SchemaFacts): Regex {
+/**
+ * The numbers of a schema. Those with bounds or multiples are written without exponent. Yields when its slice is over.
+ */
+export function* numberLanguage(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
   const { lower, upper, multiples, integersOnly } = facts;
   const wholeMultiples = multiples.filter(({ value }) => Number.isInteger(value));
-  if (integersOnly || wholeMultiples.length > 0) return integerLanguage(json, facts);
+  if (integersOnly || wholeMultiples.length > 0) return yield* integerLanguage(json, facts);
   const fractions = multiples.map(({ value, pointer }) => multipleOfFraction(json, value, pointer));
   if (lower === null && upper === null) return fractions.length === 0 ? json.number() : json.arena.and(...fractions);
   return json.arena.and(new NumberRanges(json).numbers(lower, upper), ...fractions);
 }
 
-function integerLanguage(json: JsonGrammar, facts: SchemaFacts): Regex {
+function* integerLanguage(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
   const { arena } = json;
   const [lower, upper] = [wholeBound(facts, 'lower'), wholeBound(facts, 'upper')];
   const hasRange = lower !== null || upper !== null;
@@ -29,7 +32,7 @@ function integerLanguage(json: JsonGrammar, facts: SchemaFacts): Regex {
   for (const { value, pointer } of facts.multiples) {
     // A whole number is a multiple of a tenth, a hundredth and so on.
     if (isPowerOfTenth(value) || value === 1) continue;
-    const language = multipleOfWhole(json, { value, lower, upper });
+    const language = yield* multipleOfWhole(json, { value, lower, upper });
     if (language === null) throw new ConstraintRefusal(`multiples of ${value} are not supported`, pointer);
     checks.push(language);
   }
@@ -45,10 +48,10 @@ function wholeBound(facts: SchemaFacts, side: 'lower' | 'upper'): bigint | null 
 }
 
 /** Null where neither the last digits decide nor the multiples are few. */
-function multipleOfWhole(
+function* multipleOfWhole(
   json: JsonGrammar,
   { value, lower, upper }: { value: number; lower: bigint | null; upper: bigint | null },
-): Regex | null {
+): Generator<void, Regex | null> {
   if (!Number.isSafeInteger(value)) return null;
   for (let digits = 1; digits <= maxSuffixDigits; digits++) {
     if (10 ** digits % value === 0) return multipleBySuffix(json, value, digits);
@@ -58,8 +61,11 @@ function multipleOfWhole(
   const texts: string[] = [];
   let first = (lower / step) * step;
   if (first < lower) first += step;
-  for (let multiple = first; multiple <= upper; multiple += step) texts.push(multiple.toString());
-  return texts.length === 0 ? json.arena.empty : json.oneOf(texts);
+  for (let multiple = first; multiple <= upper; multiple += step) {
+    if (isSliceOver()) yield;
+    texts.push(multiple.toString());
+  }
+  return texts.length === 0 ? json.arena.empty : yield* json.listed(texts);
 }
 
 function multipleBySuffix(json: JsonGrammar, value: number, digits: number): Regex {

@@ -1,11 +1,12 @@
 import { jsonCharacters } from '../code-points.js';
+import { atPlace, isSliceOver, locatedAt } from '../compile-deadline.js';
 import { Grammar, type GrammarNode, type GrammarRule } from '../grammar.js';
 import { JsonGrammar } from '../json-grammar.js';
 import { compilePattern } from '../pattern.js';
 import { type CompilePlace, ConstraintRefusal, located } from '../refusal.js';
 import type { Regex } from '../regex.js';
-import { areDisjoint } from './disjoint-schemas.js';
-import { type FlatSchema, flatten, keyOf, type SchemaPart } from './flat-schema.js';
+import { areAllDisjoint } from './disjoint-schemas.js';
+import { flatten, keyOf, type SchemaGroup, type SchemaPart } from './flat-schema.js';
 import { ListCompiler } from './list-compiler.js';
 import { MemberCompiler } from './member-compiler.js';
 import { numberLanguage } from './number-language.js';
@@ -28,7 +29,7 @@ export function* compileSchema(schema: unknown): Generator<CompilePlace, Started
   const grammar = new Grammar();
   const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
   const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
-  located('#', () => grammar.finish(start));
+  yield* locatedAt({ pointer: '#' }, grammar.finish(start));
   return { grammar, start };
 }
 
@@ -40,16 +41,21 @@ export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator
   yield { pointer: '#' };
   const firstRule = grammar.rules.length;
   const root = yield* new SchemaCompiler(new SchemaDocument(schema), grammar).run();
-  grammar.checkRules(firstRule);
+  yield* atPlace({ pointer: '#' }, grammar.checkRules(firstRule));
   return root;
 }
+
+/** Parts of all alternatives of one schema with what holds beside them. */
+const maxCombined = 1_000_000;
 
 /** A rule for each set of schemas that one value must satisfy together. */
 class SchemaCompiler implements SchemaContext {
   readonly json: JsonGrammar;
   private readonly rules = new Map<string, GrammarRule>();
   private readonly patterns = new Map<string, Regex>();
+  /** Rules without a body yet; in the order of their making. */
   private readonly open: { rule: GrammarRule; parts: readonly SchemaPart[] }[] = [];
+  private combined = 0;
   private readonly members = new MemberCompiler(this);
   private readonly lists = new ListCompiler(this);
 
@@ -61,12 +67,13 @@ class SchemaCompiler implements SchemaContext {
   }
 
   *run(): Generator<CompilePlace, GrammarNode> {
+    yield* atPlace({ pointer: '#' }, this.document.readAnchors());
     const root = this.ruleFor([{ kind: 'whole', node: this.document.root }]);
-    for (let item = this.open.shift(); item !== undefined; item = this.open.shift()) {
-      const { rule, parts } = item;
-      const pointer = rule.pointer || '#';
-      yield { pointer };
-      rule.body = located(pointer, () => this.compile(parts));
+    for (let index = 0; index < this.open.length; index++) {
+      const { rule, parts } = this.open[index] as (typeof this.open)[number];
+      const place = { pointer: rule.pointer || '#' };
+      yield place;
+      rule.body = yield* locatedAt(place, this.compile(parts));
     }
     return root;
   }
@@ -96,47 +103,82 @@ class SchemaCompiler implements SchemaContext {
     return rule;
   }
 
-  private compile(parts: readonly SchemaPart[]): GrammarNode {
-    const flat = flatten(this.document, parts);
+  private *compile(parts: readonly SchemaPart[]): Generator<void, GrammarNode> {
+    const flat = yield* flatten(this.document, parts);
     if (flat === null) return this.grammar.nothing;
     const [group, ...later] = flat.groups;
-    if (group === undefined) return this.valueWith(collectFacts(this.document, flat.nodes));
+    if (group === undefined) return yield* this.valueWith(yield* collectFacts(this.document, flat.nodes));
     const shared: SchemaPart[] = [...flat.nodes.map((node): SchemaPart => ({ kind: 'own', node })), ...later];
-    const branches = group.branches.map((branch): SchemaPart[] => [...shared, { kind: 'whole', node: branch }]);
-    if (group.keyword === 'oneOf') this.checkDisjoint(branches, `${group.node.pointer}/oneOf`);
-    return this.grammar.choice(...branches.map((branch) => this.ruleFor(branch)));
+    this.combine(group, shared.length);
+    const branchOf = (branch: SchemaNode): SchemaPart[] => [...shared, { kind: 'whole', node: branch }];
+    if (group.keyword === 'oneOf') {
+      const listed = yield* this.listedBranches(group, branchOf);
+      if (listed !== null) return listed;
+    }
+    const rules: GrammarNode[] = [];
+    for (const branch of group.branches) {
+      if (isSliceOver()) yield;
+      rules.push(this.ruleFor(branchOf(branch)));
+    }
+    return this.grammar.anyOf(rules);
   }
 
-  /** More than one branch of a `oneOf` must never hold; where that cannot be seen, the schema is refused. */
-  private checkDisjoint(branches: readonly SchemaPart[][], place: string): void {
-    const flats = branches.map((branch) => flatten(this.document, branch)).filter((flat) => flat !== null);
-    flats.forEach((flat: FlatSchema, index) => {
-      for (const other of flats.slice(index + 1)) {
-        if (areDisjoint(this.document, flat, other)) continue;
-        throw new ConstraintRefusal('a value may match two branches of oneOf; use anyOf, or tell them apart', place);
-      }
-    });
+  /** Each alternative is a list of all that holds beside it: a product of what the schema has. */
+  private combine({ branches, node, keyword }: SchemaGroup, shared: number): void {
+    this.combined += branches.length * (shared + 1);
+    if (this.combined <= maxCombined) return;
+    const reason = 'the alternatives and what holds beside them are too many together';
+    throw new ConstraintRefusal(reason, `${node.pointer}/${keyword}`);
   }
 
-  private valueWith(facts: SchemaFacts): GrammarNode {
+  /**
+   * More than one branch of a `oneOf` must never hold; where that cannot be seen, the schema is refused. Returns the
+   * values of branches that only list some, else null.
+   */
+  private *listedBranches(
+    { branches, node }: SchemaGroup,
+    branchOf: (branch: SchemaNode) => SchemaPart[],
+  ): Generator<void, GrammarNode | null> {
+    const all: SchemaFacts[] = [];
+    let isListed = true;
+    for (const branch of branches) {
+      const flat = yield* flatten(this.document, branchOf(branch));
+      if (flat === null) continue;
+      const facts = yield* collectFacts(this.document, flat.nodes);
+      all.push(facts);
+      isListed &&= facts.values !== null && flat.groups.length === 0;
+    }
+    if (!(yield* areAllDisjoint(this.document, all))) {
+      const reason = 'a value may match two branches of oneOf; use anyOf, or tell them apart';
+      throw new ConstraintRefusal(reason, `${node.pointer}/oneOf`);
+    }
+    if (!isListed) return null;
+    return this.grammar.anyOf(yield* this.listed(all.flatMap(({ values }) => values ?? [])));
+  }
+
+  private *valueWith(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this;
-    if (facts.values !== null) return grammar.choice(...this.listed(facts.values));
+    if (facts.values !== null) return grammar.anyOf(yield* this.listed(facts.values));
     const choices: GrammarNode[] = [];
     const add = (regex: Regex): number => choices.push(grammar.lexeme(regex));
     if (facts.types.has('null')) add(json.oneOf(['null']));
     if (facts.types.has('boolean')) add(json.oneOf(['true', 'false']));
-    if (facts.types.has('number')) add(numberLanguage(json, facts));
-    if (facts.types.has('string')) add(this.stringLanguage(facts));
-    if (facts.types.has('array')) choices.push(this.lists.compile(facts));
-    if (facts.types.has('object')) choices.push(this.members.compile(facts));
+    if (facts.types.has('number')) add(yield* numberLanguage(json, facts));
+    if (facts.types.has('string')) add(yield* this.stringLanguage(facts));
+    if (facts.types.has('array')) choices.push(yield* this.lists.compile(facts));
+    if (facts.types.has('object')) choices.push(yield* this.members.compile(facts));
     return grammar.choice(...choices);
   }
 
-  private stringLanguage({ patterns, minLength, maxLength }: SchemaFacts): Regex {
+  private *stringLanguage({ patterns, minLength, maxLength }: SchemaFacts): Generator<void, Regex> {
     const { arena } = this.grammar;
     if (minLength > maxLength) return arena.empty;
     if (patterns.length === 0) return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
-    const parts = patterns.map(({ pattern, pointer }) => this.stringPattern(pattern, pointer));
+    const parts: Regex[] = [];
+    for (const { pattern, pointer } of patterns) {
+      if (isSliceOver()) yield;
+      parts.push(this.stringPattern(pattern, pointer));
+    }
     if (minLength > 0 || maxLength < Infinity) {
       parts.push(arena.repeat(this.json.plainCharacter, minLength, maxLength));
     }
@@ -144,27 +186,31 @@ class SchemaCompiler implements SchemaContext {
   }
 
   /** Listed values: those without members or items are one lexeme. */
-  private listed(values: readonly unknown[]): GrammarNode[] {
+  private *listed(values: readonly unknown[]): Generator<void, GrammarNode[]> {
     const { grammar, json } = this;
-    const scalars = values.filter((value) => typeof value !== 'object' || value === null);
-    const nodes = values
-      .filter((value) => typeof value === 'object' && value !== null)
-      .map((value) => this.exact(value));
-    if (scalars.length > 0) nodes.push(grammar.lexeme(json.oneOf(scalars.map((value) => JSON.stringify(value)))));
+    const nodes: GrammarNode[] = [];
+    const scalars: string[] = [];
+    for (const value of values) {
+      if (isSliceOver()) yield;
+      if (typeof value === 'object' && value !== null) nodes.push(yield* this.exact(value));
+      else scalars.push(JSON.stringify(value));
+    }
+    if (scalars.length > 0) nodes.push(grammar.lexeme(yield* json.listed(scalars)));
     return nodes;
   }
 
-  private exact(value: unknown): GrammarNode {
+  private *exact(value: unknown): Generator<void, GrammarNode> {
     const { grammar, json } = this;
     if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value));
     const comma = grammar.lexeme(json.comma());
-    const [opening, closing] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-    const items = Array.isArray(value)
-      ? value.map((item) => this.exact(item))
-      : Object.entries(value).map(([name, member]) =>
-          grammar.sequence(grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name)))), this.exact(member)),
-        );
-    const content = items.flatMap((item, index) => (index === 0 ? [item] : [comma, item]));
-    return json.enclosed(opening ?? '[', grammar.sequence(...content), closing ?? ']');
+    const isList = Array.isArray(value);
+    const content: GrammarNode[] = [];
+    for (const [name, member] of Object.entries(value)) {
+      if (isSliceOver()) yield;
+      if (content.length > 0) content.push(comma);
+      if (!isList) content.push(grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name)))));
+      content.push(yield* this.exact(member));
+    }
+    return json.enclosed(isList ? '[' : '{', grammar.inOrder(content), isList ? ']' : '}');
   }
 }

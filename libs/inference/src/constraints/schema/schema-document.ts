@@ -1,3 +1,4 @@
+import { isSliceOver } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
@@ -67,11 +68,17 @@ const assertions: ReadonlySet<string> = new Set([
 /** A schema as sent, with its references. Only references within the document are followed. */
 export class SchemaDocument {
   readonly root: SchemaNode;
-  private readonly nodes = new Map<string, SchemaNode>();
-  private anchors: ReadonlyMap<string, string> | null = null;
+  /** By the schema as written: a document has each object once, and its pointers may be as long as all of it. */
+  private readonly nodes = new Map<unknown, SchemaNode>();
+  private anchors: ReadonlyMap<string, string> = new Map();
 
   constructor(private readonly schema: unknown) {
     this.root = this.at('', schema);
+  }
+
+  /** Finds what `$ref` may name by an `$anchor`. Yields when its slice is over. */
+  *readAnchors(): Generator<void, void> {
+    this.anchors = yield* collectAnchors(this.schema);
   }
 
   /** The subschema behind further steps from a node. */
@@ -105,21 +112,21 @@ export class SchemaDocument {
     return this.at(`!${value}`, value);
   }
 
+  /** `true` and `false` are the same wherever they stand. */
   private at(pointer: string, written: unknown): SchemaNode {
-    const known = this.nodes.get(pointer);
+    const known = this.nodes.get(written);
     if (known !== undefined) return known;
     const value = isObject(written) && acceptsNothing(written) ? false : written;
     if (typeof value !== 'boolean' && !isObject(value)) {
       throw new ConstraintRefusal('must be a schema: an object or a boolean', pointer || '#');
     }
     const node: SchemaNode = { id: this.nodes.size, pointer, value };
-    this.nodes.set(pointer, node);
+    this.nodes.set(written, node);
     if (isObject(value)) checkKeywords(node, value);
     return node;
   }
 
   private anchor(name: string, place: string): string {
-    this.anchors ??= collectAnchors(this.schema);
     const pointer = this.anchors.get(name);
     if (pointer === undefined) throw new ConstraintRefusal(`there is no $anchor ${name.slice(0, 100)}`, place);
     return pointer;
@@ -150,13 +157,14 @@ function decoded(fragment: string, place: string): string {
   }
 }
 
-function collectAnchors(schema: unknown): Map<string, string> {
+function* collectAnchors(schema: unknown): Generator<void, Map<string, string>> {
   const anchors = new Map<string, string>();
   const open: [pointer: string, value: unknown][] = [['', schema]];
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
     const [pointer, value] = item;
     if (typeof value !== 'object' || value === null) continue;
     for (const [key, member] of Object.entries(value)) {
+      if (isSliceOver()) yield;
       if (key === '$anchor' && typeof member === 'string') anchors.set(member, pointer);
       open.push([`${pointer}${pointerStep(key)}`, member]);
     }

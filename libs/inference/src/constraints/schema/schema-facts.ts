@@ -1,3 +1,4 @@
+import { checkDeadline, isSliceOver } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 import { flatten } from './flat-schema.js';
 import { formatPatterns, numberFormats, patternedFormats } from './formats.js';
@@ -47,7 +48,8 @@ export interface SchemaFacts {
   maxItems: number;
 }
 
-export function collectFacts(document: SchemaDocument, nodes: readonly SchemaNode[]): SchemaFacts {
+/** Yields when its slice is over. */
+export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNode[]): Generator<void, SchemaFacts> {
   const facts: SchemaFacts = {
     pointer: nodes[0]?.pointer ?? '',
     types: new Set(jsonTypes),
@@ -68,15 +70,16 @@ export function collectFacts(document: SchemaDocument, nodes: readonly SchemaNod
     maxItems: Infinity,
   };
   for (const node of nodes) {
+    if (isSliceOver(8)) yield;
     addTypes(facts, node);
-    addValues(facts, node);
+    yield* addValues(facts, node);
     addNumbers(facts, node);
     addStrings(facts, node);
-    addMembers(facts, document, node);
-    addNames(facts, document, node);
-    addItems(facts, document, node);
+    yield* addMembers(facts, document, node);
+    yield* addNames(facts, document, node);
+    yield* addItems(facts, document, node);
   }
-  if (facts.values !== null) facts.values = facts.values.filter((value) => fits(facts, value));
+  if (facts.values !== null) facts.values = yield* filtered(facts.values, (value) => fits(facts, value));
   return facts;
 }
 
@@ -95,16 +98,29 @@ function addTypes(facts: SchemaFacts, node: SchemaNode): void {
   if (names.includes('integer') && !names.includes('number')) facts.integersOnly = true;
 }
 
-function addValues(facts: SchemaFacts, node: SchemaNode): void {
+function* addValues(facts: SchemaFacts, node: SchemaNode): Generator<void, void> {
   const lists: unknown[][] = [];
   const listed = keywordOf(node, 'enum');
   if (Array.isArray(listed)) lists.push(listed);
   if (isObject(node.value) && Object.hasOwn(node.value, 'const')) lists.push([node.value.const]);
   for (const list of lists) {
-    const keys = new Map(list.map((value) => [canonicalJson(value), value]));
+    const keys = new Map<string, unknown>();
+    for (const value of list) {
+      if (isSliceOver()) yield;
+      keys.set(canonicalJson(value), value);
+    }
     if (facts.values === null) facts.values = [...keys.values()];
-    else facts.values = facts.values.filter((value) => keys.has(canonicalJson(value)));
+    else facts.values = yield* filtered(facts.values, (value) => keys.has(canonicalJson(value)));
   }
+}
+
+function* filtered(values: readonly unknown[], keeps: (value: unknown) => boolean): Generator<void, unknown[]> {
+  const kept: unknown[] = [];
+  for (const value of values) {
+    if (isSliceOver()) yield;
+    if (keeps(value)) kept.push(value);
+  }
+  return kept;
 }
 
 function addNumbers(facts: SchemaFacts, node: SchemaNode): void {
@@ -143,34 +159,37 @@ function addStrings(facts: SchemaFacts, node: SchemaNode): void {
   }
 }
 
-function addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
   facts.minProperties = Math.max(facts.minProperties, countOf(node, 'minProperties') ?? 0);
   facts.maxProperties = Math.min(facts.maxProperties, countOf(node, 'maxProperties') ?? Infinity);
   const required = keywordOf(node, 'required');
   if (Array.isArray(required)) for (const name of required) facts.required.add(String(name));
-  const properties = Object.keys(keywordOf(node, 'properties') ?? {});
-  const patterns = Object.keys(keywordOf(node, 'patternProperties') ?? {});
   const hasAdditional = keywordOf(node, 'additionalProperties') !== undefined;
-  if (properties.length === 0 && patterns.length === 0 && !hasAdditional) return;
-  facts.members.push({
-    properties: new Map(properties.map((name) => [name, document.child(node, 'properties', name)])),
-    patterns: patterns.map((pattern) => {
-      const schema = document.child(node, 'patternProperties', pattern);
-      return { pattern, place: schema.pointer, schema };
-    }),
-    additional: hasAdditional ? document.child(node, 'additionalProperties') : null,
-  });
+  const properties = new Map<string, SchemaNode>();
+  for (const name of Object.keys(keywordOf(node, 'properties') ?? {})) {
+    if (isSliceOver(2)) yield;
+    properties.set(name, document.child(node, 'properties', name));
+  }
+  const patterns: MemberFacts['patterns'] = [];
+  for (const pattern of Object.keys(keywordOf(node, 'patternProperties') ?? {})) {
+    if (isSliceOver(2)) yield;
+    const schema = document.child(node, 'patternProperties', pattern);
+    patterns.push({ pattern, place: schema.pointer, schema });
+  }
+  if (properties.size === 0 && patterns.length === 0 && !hasAdditional) return;
+  const additional = hasAdditional ? document.child(node, 'additionalProperties') : null;
+  facts.members.push({ properties, patterns, additional });
 }
 
 /** A name that `propertyNames` does not accept is that of no member. */
-function addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+function* addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
   if (keywordOf(node, 'propertyNames') === undefined) return;
   const schema = document.child(node, 'propertyNames');
-  const flat = flatten(document, [{ kind: 'whole', node: schema }]);
+  const flat = yield* flatten(document, [{ kind: 'whole', node: schema }]);
   if (flat !== null && flat.groups.length > 0) {
     throw new ConstraintRefusal('alternatives of names are only supported as enum or pattern', schema.pointer);
   }
-  const names = flat && collectFacts(document, flat.nodes);
+  const names = flat && (yield* collectFacts(document, flat.nodes));
   const anything = document.constant(true);
   const only = (properties: readonly string[], patterns: MemberFacts['patterns']): void =>
     void facts.members.push({
@@ -191,16 +210,18 @@ function addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode
   only([], [{ pattern, place: schema.pointer, schema: anything }]);
 }
 
-function addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+function* addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
   facts.minItems = Math.max(facts.minItems, countOf(node, 'minItems') ?? 0);
   facts.maxItems = Math.min(facts.maxItems, countOf(node, 'maxItems') ?? Infinity);
   const prefix = keywordOf(node, 'prefixItems');
   const hasItems = keywordOf(node, 'items') !== undefined;
   if (prefix === undefined && !hasItems) return;
-  facts.items.push({
-    prefix: Array.isArray(prefix) ? prefix.map((_, index) => document.child(node, 'prefixItems', index)) : [],
-    items: hasItems ? document.child(node, 'items') : null,
-  });
+  const items: SchemaNode[] = [];
+  for (let index = 0; Array.isArray(prefix) && index < prefix.length; index++) {
+    if (isSliceOver(2)) yield;
+    items.push(document.child(node, 'prefixItems', index));
+  }
+  facts.items.push({ prefix: items, items: hasItems ? document.child(node, 'items') : null });
 }
 
 function countOf(node: SchemaNode, keyword: string): number | undefined {
@@ -268,6 +289,7 @@ export function schemasOfMember(
   name: string,
   matches: (pattern: string, place: string) => boolean,
 ): SchemaNode[] {
+  checkDeadline(facts.members.length);
   return facts.members.flatMap(({ properties, patterns, additional }) => {
     const found = patterns.filter(({ pattern, place }) => matches(pattern, place));
     const schemas = found.map(({ schema }) => schema);

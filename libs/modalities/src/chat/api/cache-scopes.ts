@@ -14,8 +14,16 @@ export class CacheScopes {
   }
 
   /** Returns 128 bits in hexadecimal. Workers learn from it which jobs belong together, and not to whom. */
-  labelOf({ accountId }: Pick<RequestCaller, 'accountId'>): string {
-    const scope = this.config.prefixCacheScope === 'account' ? `account ${accountId}` : 'installation';
+  labelOf(caller: Pick<RequestCaller, 'accountId'>): string {
+    return this.config.prefixCacheScope === 'account' ? this.accountLabelOf(caller) : this.hashed('installation');
+  }
+
+  /** As `labelOf`, of the account wherever prefixes are shared. */
+  accountLabelOf({ accountId }: Pick<RequestCaller, 'accountId'>): string {
+    return this.hashed(`account ${accountId}`);
+  }
+
+  private hashed(scope: string): string {
     return createHmac('sha256', this.key).update(scope).digest('hex').slice(0, 32);
   }
 }

@@ -88,8 +88,10 @@ export class ChatStarter {
       found = (await sources?.find(messages, minNano(messages))) ?? { messages, citations: [] };
     }
     const chat = hasInputs ? withCitations(worst(found.messages), found) : bounded;
-    const cacheScope = this.cacheScopes.labelOf(callerOf(http.request));
-    const payload = { ...boundChatToTokens(chat.payload, model, limited.tokens), cacheScope };
+    const account = callerOf(http.request);
+    const cacheScope = this.cacheScopes.labelOf(account);
+    const caller = this.cacheScopes.accountLabelOf(account);
+    const payload = { ...boundChatToTokens(chat.payload, model, limited.tokens), cacheScope, caller };
     const observer = web === null ? undefined : observeWeb?.({ chat, modelId: limited.price.modelId });
     const job = await limited.start<ChatJobPayload, ChatEvent>(
       {

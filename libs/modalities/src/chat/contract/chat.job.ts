@@ -245,6 +245,9 @@ export class ChatJobPayload {
   /** Requests with another label copy nothing of this prompt's cache. Absent only in jobs of an older api. */
   @IsOptional() @IsString() cacheScope?: string;
 
+  /** Label of the account, to which a worker counts refused work; absent in jobs of an older api. Optional for good. */
+  @IsOptional() @IsString() caller?: string;
+
   /** Leading characters of the first message that are the model's default system prompt; absent: none. */
   @IsOptional() @IsInt() @Min(0) platformCharacters?: number;
 

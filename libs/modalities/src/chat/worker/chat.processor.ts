@@ -143,6 +143,7 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     },
     ...(payload.cacheSeconds === undefined ? {} : { cacheMs: payload.cacheSeconds * 1_000 }),
     cacheScope: payload.cacheScope,
+    caller: payload.caller,
     platformCharacters: payload.platformCharacters,
     n: payload.n,
     sampling: { ...payload.sampling },

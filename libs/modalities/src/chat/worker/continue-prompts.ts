@@ -111,7 +111,7 @@ class PromptRun {
 
   private requestOf({ id, prompt }: NumberedPrompt): TextGenerationRequest {
     const { payload } = this.job.envelope;
-    const { n, sampling, maxTokens, stop, stopTokenIds, topLogprobs, echo, cacheScope } = payload;
+    const { n, sampling, maxTokens, stop, stopTokenIds, topLogprobs, echo, cacheScope, caller } = payload;
     const { text, tokenIds, param } = prompt;
     return {
       id,
@@ -123,6 +123,7 @@ class PromptRun {
       stopTokenIds,
       topLogprobs: topLogprobs ?? null,
       cacheScope,
+      caller,
     };
   }
 }

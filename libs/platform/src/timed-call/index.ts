@@ -1,0 +1,1 @@
+export { CallTimeout, callWithin } from './timed-call.js';
