@@ -20,6 +20,10 @@ export interface ManifestSpec {
   ingress?: { from?: Peer[]; ports?: { port?: number }[] }[];
   egress?: { to?: Peer[]; ports?: { port?: number }[] }[];
   scaleTargetRef?: { name: string };
+  /** Of a PodMonitor. */
+  podMetricsEndpoints?: { port: string; path: string }[];
+  /** Of a PrometheusRule. */
+  groups?: unknown[];
   minReplicaCount?: number;
   /** Of an Ingress. */
   tls?: { hosts: string[] }[];

@@ -58,7 +58,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     tracing,
     logger,
   });
-  const metrics = new Metrics('worker');
+  const metrics = new Metrics('worker', { installation: config.installation });
   registerWorkerMetrics(metrics, () => worker.models);
   registerResidencyMetrics(metrics, worker);
   const readiness = new Readiness(

@@ -1,7 +1,6 @@
 export { AccountCipher } from './access/account-cipher.js';
 export { errorResponse, openaiError } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
-export { AccessLog } from './http/access-log.js';
 export { bodyLimitBytes } from './http/body-limits.js';
 export { RequestHooks } from './http/request-hooks.js';
 export { securityHeaders } from './http/response-headers.js';

@@ -71,6 +71,8 @@ export abstract class QueueTransport {
    * locked out; by role. Empty where the store needs no guard.
    */
   abstract readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
+  /** Memory of a Redis with a limit, in bytes, as last measured; null otherwise. */
+  abstract readonly storeMemory: { readonly usedBytes: number; readonly limitBytes: number } | null;
   /** False: this process has keys, but none of this model. Its jobs cannot be opened here and fail. */
   abstract hasKeyOf(modelId: string): boolean;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AccessLog } from '#gateway';
+import { AccessLog } from '#gateway/access-log';
 import type { Logger } from '#platform/logging';
 import { sendClientError } from './client-error.js';
 

@@ -3,7 +3,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId, PlatformError } from '#common';
-import { type AccessLog, errorResponse, securityHeaders } from '#gateway';
+import { errorResponse, securityHeaders } from '#gateway';
+import type { AccessLog } from '#gateway/access-log';
 
 interface ParserError extends Error {
   code?: string;

@@ -4,7 +4,7 @@ import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
 import { assertAccess } from './access.guard.js';
 import { isApiRoute } from './api-route.js';
-import { keySuffixLength } from '../http/access-log.js';
+import { keySuffixLength } from '../access-log/access-log.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 declare module 'fastify' {

@@ -12,7 +12,7 @@ import { addResponseRecording } from '../idempotency/idempotency.interceptor.js'
 import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
 import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
-import type { AccessLog } from './access-log.js';
+import type { AccessLog } from '../access-log/access-log.js';
 import { addBodyLimits } from './body-limits.js';
 import { addRequestTracking } from './request-tracking.js';
 import { addResponseHeaders } from './response-headers.js';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Metrics } from '#platform/metrics';
 import { noTracing } from '#platform/tracing';
 import { Drain } from '../pipeline/drain.js';
-import { AccessLog } from './access-log.js';
+import { AccessLog } from '../access-log/access-log.js';
 import { addRequestTracking } from './request-tracking.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 

@@ -4,8 +4,8 @@ import type { Metrics } from '#platform/metrics';
 import type { Tracing } from '#platform/tracing';
 import type { Drain } from '../pipeline/drain.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
-import type { AccessLog } from './access-log.js';
-import { AccessRecord } from './access-record.js';
+import type { AccessLog } from '../access-log/access-log.js';
+import { AccessRecord } from '../access-log/access-record.js';
 
 /** Routes that respond while the process stops, so that others learn of it. */
 const operations = ['/health/', '/metrics'];

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { SseWriter } from '#platform/http';
-import type { AccessRecord } from '../http/access-record.js';
+import type { AccessRecord } from '../access-log/access-record.js';
 import { disconnectSignal } from '../http/disconnect-signal.js';
 import { frameChunks, type StreamFormat } from './stream-events.js';
 

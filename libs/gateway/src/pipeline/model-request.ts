@@ -8,7 +8,7 @@ import { callerOf } from '#platform/http';
 import { findExcess, type JobDefinition, type ReplyEvent, type UsageBounds } from '#queue';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import type { ScreenedJob } from '../moderation/prompt-texts.js';
-import type { AccessRecord } from '../http/access-record.js';
+import type { AccessRecord } from '../access-log/access-record.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';

@@ -148,6 +148,10 @@ export class BullTransport implements QueueTransport {
     return this.bus.refused;
   }
 
+  get storeMemory(): Store['memory'] {
+    return this.store.memory;
+  }
+
   get poolSessions(): Store['poolSessions'] {
     return this.store.poolSessions;
   }

@@ -57,6 +57,26 @@ afterEach(async () => {
 
 const heard = () => membership.list().map(({ processId }) => processId);
 
+describe('workers that fall silent', () => {
+  const worker = (pools: string[]) => ({ worker: { pools, budgets: {}, withoutReplica: [] } });
+
+  it('are counted by pool, unless they leave, and pools that lost none have a zero', async () => {
+    wire.others('w1', worker(['text']));
+    wire.others('w2', worker(['text', 'gpu']));
+    wire.others('api', { role: 'api' });
+    wire.others('w3', worker(['video']));
+    wire.others('w3', { ...worker(['video']), alive: false });
+    expect(Object.fromEntries(membership.lostWorkers)).toEqual({ default: 0, text: 0, 'text+gpu': 0, video: 0 });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(Object.fromEntries(membership.lostWorkers)).toEqual({ default: 1, text: 1, 'text+gpu': 1, video: 0 });
+  });
+
+  it('have at most 100 names of pools, whatever their workers say', () => {
+    for (let count = 0; count < 300; count += 1) wire.others(`w${count}`, worker([`pool-${count}`]));
+    expect(membership.lostWorkers.size).toBe(100);
+  });
+});
+
 describe('membership over a silent link', () => {
   it('loses silent processes while it receives its own heartbeats', async () => {
     await vi.advanceTimersByTimeAsync(5_000);

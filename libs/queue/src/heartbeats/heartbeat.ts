@@ -65,6 +65,11 @@ export interface ClusterMembership {
    * until the first one is back. Measured by one clock.
    */
   readonly lagMs: number | null;
+  /**
+   * Workers that fell silent without leaving, since the start of this process, by their pools. A pool that was heard
+   * from has a count, even if it is 0.
+   */
+  readonly lostWorkers: ReadonlyMap<string, number>;
   /** The processes heard from within `lostAfterMs`. */
   list(): Heartbeat[];
   /** Called when a process appears, changes its models, leaves, or falls silent. */

@@ -10,7 +10,7 @@ import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 import { streamEvents } from '../pipeline/stream-events.js';
 import { AccessLog } from './access-log.js';
-import { addRequestTracking } from './request-tracking.js';
+import { addRequestTracking } from '../http/request-tracking.js';
 
 const usage: JobUsage = { ...noTokens, promptTokens: 12, cachedTokens: 4, completionTokens: 3 };
 const price = { sku: 'tokens', units: '-1', unitPriceNano: 1n, amountNano: 1_230_000n };
