@@ -7,6 +7,7 @@ import { bodyLimitBytes, RequestHooks } from '#gateway';
 import { AccessLog } from '#gateway/access-log';
 import { meterJob } from '#modalities';
 import type { ApiConfig } from '#platform/config';
+import { serviceVersion } from '#platform/health';
 import type { Logger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
 import { addDocumentation, buildDocument } from './documentation.js';
@@ -18,7 +19,6 @@ import { corsOptions } from './http/cors.js';
 import { addFramingGuard } from './http/framing.guard.js';
 import { addJsonParser } from './http/json.parser.js';
 import { addMultipartParser } from './http/multipart.parser.js';
-import { serviceVersion } from './http/service-version.js';
 import { addSlowClientGuard } from './http/slow-client.guard.js';
 
 /** Maximum time for a request to arrive, in ms: 35 MB at 1 Mbit/s. */

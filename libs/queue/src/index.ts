@@ -11,7 +11,9 @@ export type {
   ModelWithoutReplica,
   ServedModelState,
   WorkerHeartbeat,
+  WorkerProcess,
 } from './heartbeats/heartbeat.js';
+export type { WorkerCommand } from './heartbeats/worker-control.js';
 export { refusalOf } from './jobs/delivery-checks.js';
 export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
 export { JobResultHandler } from './jobs/job-result-handler.js';

@@ -57,6 +57,29 @@ afterEach(async () => {
 
 const heard = () => membership.list().map(({ processId }) => processId);
 
+describe('what workers say about their process', () => {
+  const process = { host: 'gpu-1', address: '10.0.0.7:3001', version: '20261122.000000', startedAtMs: 7 };
+  const worker = (more: object) => ({ worker: { pools: [], budgets: {}, withoutReplica: [], ...more } });
+
+  it('is kept, and may be absent, as from earlier versions', () => {
+    wire.others('new', worker({ process, isDrained: true }));
+    wire.others('old', worker({}));
+    expect(membership.list().map(({ worker: said }) => said?.process ?? null)).toEqual([null, null, process, null]);
+    expect(membership.list().map(({ worker: said }) => said?.isDrained ?? false)).toEqual([false, false, true, false]);
+  });
+
+  it.each([
+    { process: { ...process, host: 'x'.repeat(201) } },
+    { process: { ...process, pod: 7 } },
+    { process: { ...process, startedAtMs: -1 } },
+    { process: 'gpu-1' },
+    { isDrained: 'yes' },
+  ])('is not %j', (said) => {
+    wire.others('forged', worker(said));
+    expect(heard()).toEqual(['us', 'them']);
+  });
+});
+
 describe('workers that fall silent', () => {
   const worker = (pools: string[]) => ({ worker: { pools, budgets: {}, withoutReplica: [] } });
 

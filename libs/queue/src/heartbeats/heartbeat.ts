@@ -37,6 +37,23 @@ export interface WorkerHeartbeat {
   /** Memory budget for models in bytes, by device. */
   budgets: Readonly<Record<string, number>>;
   withoutReplica: readonly ModelWithoutReplica[];
+  /** Absent: a worker of an earlier version. */
+  process?: WorkerProcess;
+  /** It takes no jobs, because an operator drained it. */
+  isDrained?: boolean;
+}
+
+/** Where and since when a worker runs, for operators. */
+export interface WorkerProcess {
+  host: string;
+  /** Absent outside of Kubernetes. */
+  pod?: string;
+  /** Of its health and metrics. */
+  address: string;
+  /** As in `x-service-version`. */
+  version: string;
+  /** By its own clock. */
+  startedAtMs: number;
 }
 
 /** One process as the others see it. */
