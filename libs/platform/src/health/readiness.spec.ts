@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import { createLogger } from '#platform/logging';
+import { createLogger, failureText } from '#platform/logging';
 import { Readiness } from './readiness.js';
-import { failureText, logReadiness } from './readiness-log.js';
+import { logReadiness } from './readiness-log.js';
 
 /** A logger and the lines it wrote. */
 function recorded() {

@@ -45,6 +45,7 @@ export class BullTransport implements QueueTransport {
   private readonly bus: SignedBus;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
+  private readonly outage: StoreOptions['outage'];
   private closing: Promise<void> | null = null;
 
   constructor(
@@ -53,6 +54,7 @@ export class BullTransport implements QueueTransport {
     private readonly clock: Clock = systemClock,
   ) {
     this.warn = options.warn;
+    this.outage = options.outage;
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
     this.keys = new QueueKeys(options.sealKeys ?? []);
@@ -183,5 +185,6 @@ export class BullTransport implements QueueTransport {
     await this.results.close();
     await settlesWithin(this.queues.close(), flushMs);
     await this.store.close();
+    this.outage?.close();
   }
 }

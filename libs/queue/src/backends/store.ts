@@ -90,6 +90,8 @@ export interface StoreOptions {
   /** As in `TransportOptions`. */
   readonly guardsPools?: boolean;
   readonly warn: (message: string, error?: unknown) => void;
+  /** Closed with the transport: what watches for the end of an outage. */
+  readonly outage?: { close(): void };
 }
 
 export interface StoreMemory {
