@@ -33,7 +33,7 @@ export async function cancelJob(context: CliContext, id: string, { json }: { jso
   await service.close();
   const end = await untilClosed(context, requestId);
   if (json) return context.output.json(end);
-  const state = isOpen(end) ? `told to stop, and still ${end.state}` : `${end.state}`;
+  const state = isOpen(end) ? `told to stop, and still ${end.state}` : end.state;
   context.output.line(`${requestId}: ${state}`);
   context.next(`sluice jobs show ${requestId}`);
 }
