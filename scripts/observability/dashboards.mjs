@@ -71,9 +71,15 @@ const models = dashboard({
   about: 'Latency of models, batch occupancy and model hosts.',
   models: true,
   panels: [
-    graph('Time to the first token, 95 %', 's', [
-      `{{${genAi}}} | ${quantile(0.95, 'gen_ai_server_time_to_first_token_seconds', genAi, ofModel)}`,
-    ]),
+    graph(
+      'Time to the first token, 95 %',
+      's',
+      [
+        `{{model}} | ${quantile(0.95, 'sluice_http_time_to_first_token_seconds', 'model', 'model=~"$model"')}`,
+        `{{${genAi}}} on the worker | ${quantile(0.95, 'gen_ai_server_time_to_first_token_seconds', genAi, ofModel)}`,
+      ],
+      { about: 'As clients see it, with the wait in the queue, and from the start on a worker.' },
+    ),
     graph('Time per output token, median', 's', [
       `{{${genAi}}} | ${quantile(0.5, 'gen_ai_server_time_per_output_token_seconds', genAi, ofModel)}`,
     ]),

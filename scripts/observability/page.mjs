@@ -46,7 +46,7 @@ export async function dashboardPage(dashboard, { query, from, to }) {
 
 async function seriesOf({ expr, legendFormat }, query) {
   // Variables select everything.
-  const found = await query(expr.replaceAll('$model', '.*').replaceAll('$__all', '.*'));
+  const found = await query(expr.replaceAll(/\$(model|namespace|installation|__all)/g, '.*'));
   return found.map(({ labels, points }) => ({
     name: legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, label) => labels[label] ?? '').trim(),
     points,

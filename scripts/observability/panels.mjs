@@ -2,6 +2,19 @@
 
 const datasource = { type: 'prometheus', uid: '${datasource}' };
 
+const scope = 'namespace=~"$namespace", installation=~"$installation"';
+
+/** Labels that look like metrics. */
+const labelNames = 'gen_ai_(?:operation_name|provider_name|request_model|token_type)\\b';
+const selector = new RegExp(`(?<![\\w:])((?!${labelNames})(?:sluice|gen_ai|nodejs|process)_[a-z0-9_]+)(\\{)?`, 'g');
+
+/** Limits every selector of an expression to the chosen installation. */
+export function withinInstallation(expression) {
+  return expression
+    .replaceAll(selector, (_all, metric, brace) => `${metric}{${scope}${brace === undefined ? '}' : ', '}`)
+    .replaceAll(/, \}/g, '}');
+}
+
 /** @param {string[]} queries each `legend | expression` */
 function targetsOf(queries) {
   return queries.map((query, index) => {
@@ -10,7 +23,7 @@ function targetsOf(queries) {
       datasource,
       refId: String.fromCharCode(65 + index),
       legendFormat: query.slice(0, cut),
-      expr: query.slice(cut + 3).replaceAll(/\s+/g, ' '),
+      expr: withinInstallation(query.slice(cut + 3).replaceAll(/\s+/g, ' ')),
       range: true,
     };
   });
@@ -92,6 +105,8 @@ export function dashboard({ uid, title, about, panels, models = false }) {
     templating: {
       list: [
         { name: 'datasource', label: 'Prometheus', type: 'datasource', query: 'prometheus' },
+        namespaceVariable,
+        installationVariable,
         ...(models ? [modelVariable] : []),
       ],
     },
@@ -99,12 +114,27 @@ export function dashboard({ uid, title, about, panels, models = false }) {
   };
 }
 
+/** One installation at a time: sums over several would mix them. Outside of Kubernetes there is no namespace. */
+const single = { type: 'query', datasource, includeAll: false, multi: false, refresh: 2, sort: 1 };
+const namespaceVariable = {
+  name: 'namespace',
+  label: 'Namespace',
+  ...single,
+  query: { query: 'label_values(sluice_ready, namespace)', refId: 'namespace' },
+};
+const installationVariable = {
+  name: 'installation',
+  label: 'Installation',
+  ...single,
+  query: { query: 'label_values(sluice_ready{namespace=~"$namespace"}, installation)', refId: 'installation' },
+};
+
 const modelVariable = {
   name: 'model',
   label: 'Model',
   type: 'query',
   datasource,
-  query: { query: 'label_values(sluice_model_workers, model)', refId: 'model' },
+  query: { query: `label_values(sluice_model_workers{${scope}}, model)`, refId: 'model' },
   includeAll: true,
   multi: true,
   allValue: '.*',

@@ -18,7 +18,13 @@ const notForScripts = [
   'x-xss-protection',
 ];
 /** Request headers, of clients and of our own requests to search providers. */
-const asked = ['x-no-compression', 'x-service-tee-client-pub-key', 'x-api-key', 'x-subscription-token'];
+const asked = [
+  'x-no-compression',
+  'x-service-tee-client-pub-key',
+  'x-api-key',
+  'x-subscription-token',
+  'x-stainless-retry-count',
+];
 /** Extensions of the OpenAPI document. */
 const extensions = ['x-default-value'];
 

@@ -5,7 +5,14 @@ import { parse } from 'yaml';
 import { readText, repositoryFiles, root } from './repository-files.js';
 
 interface Rules {
-  groups: { rules: { alert: string; labels: { severity: string }; annotations: Record<string, string> }[] }[];
+  groups: {
+    rules: { alert: string; expr: string; labels: { severity: string }; annotations: Record<string, string> }[];
+  }[];
+}
+
+interface Dashboard {
+  templating: { list: { name: string; includeAll?: boolean; multi?: boolean }[] };
+  panels: { targets?: { expr: string }[] }[];
 }
 
 interface RuleTests {
@@ -24,6 +31,38 @@ describe('the dashboards', () => {
     });
     expect(result.stderr).toBe('');
     expect(result.status).toBe(0);
+  });
+});
+
+describe('two installations behind one Prometheus', () => {
+  const folder = 'k8s/observability/dashboards/';
+  const dashboards = repositoryFiles.filter((path) => path.startsWith(folder));
+  /** Metrics, and neither labels nor names of recording rules. */
+  const metric =
+    /(?<![\w:])(?!gen_ai_(?:operation_name|provider_name|request_model|token_type)\b)(?:sluice|gen_ai|nodejs|process)_[a-z0-9_]+(\{[^}]*\})?/g;
+
+  it.each(dashboards)('are not added up by %s', (path) => {
+    const { templating, panels } = JSON.parse(readText(path)) as Dashboard;
+    for (const name of ['namespace', 'installation']) {
+      expect(templating.list.find((variable) => variable.name === name)).toMatchObject({
+        includeAll: false,
+        multi: false,
+      });
+    }
+    const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    expect(expressions.length).toBeGreaterThan(5);
+    for (const expression of expressions) {
+      for (const [selector] of expression.matchAll(metric)) {
+        expect(selector, expression).toContain('namespace=~"$namespace", installation=~"$installation"');
+      }
+    }
+  });
+
+  it.each(alerts)('have alerts of their own: $alert', ({ expr }) => {
+    const aggregations = expr.match(/\b(?:sum|max|min|count|avg)\b *(?:by *\([^)]*\))?/g) ?? [];
+    const joins = expr.match(/\b(?:on|ignoring|group_left|group_right) *\([^)]*\)/g) ?? [];
+    expect(aggregations.length).toBeGreaterThan(0);
+    for (const grouping of [...aggregations, ...joins]) expect(grouping, expr).toContain('(namespace, installation');
   });
 });
 

@@ -27,20 +27,20 @@ afterAll(async () => {
   }
 });
 
-async function ask(content: string, headers: Record<string, string> = {}): Promise<Response> {
+async function ask(content: string, headers: Record<string, string> = {}, stream = false): Promise<Response> {
   return await fetch(`${platform.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content }] }),
+    body: JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content }], stream }),
   });
 }
 
-/** Spans of a trace by service, once there are three; the three processes export them at different times. */
+/** Spans of a trace by name, once there are five; the three processes export them at different times. */
 async function spansOf(wanted: (span: ReceivedSpan) => boolean): Promise<Map<string, ReceivedSpan>> {
   const deadline = performance.now() + 30_000;
   for (;;) {
     const found = collector.spans.filter(wanted);
-    if (found.length >= 3) return new Map(found.map((span) => [span.service, span]));
+    if (found.length >= 5) return new Map(found.map((span) => [span.name, span]));
     if (performance.now() > deadline) throw new Error(`only ${JSON.stringify(collector.spans)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
@@ -52,28 +52,44 @@ describe('a traced request', () => {
     expect(response.status).toBe(200);
     await response.text();
     const spans = await spansOf((span) => span.traceId === traceId);
-    const api = spans.get('sluice-api');
-    const worker = spans.get('sluice-worker');
-    const host = spans.get('sluice-model-host');
+    const api = spans.get('POST /api/v1/chat/completions');
+    const worker = spans.get('process chat.tiny-llama');
+    const host = spans.get('generate');
     expect(api).toMatchObject({
-      name: 'POST /api/v1/chat/completions',
+      service: 'sluice-api',
       kind: 2,
       parentSpanId: '00f067aa0ba902b7',
       attributes: { 'http.response.status_code': 200, 'sluice.request_id': response.headers.get('cf-ray') },
     });
     expect(worker).toMatchObject({
-      name: 'process chat.tiny-llama',
+      service: 'sluice-worker',
       kind: 5,
       parentSpanId: api?.spanId,
       attributes: { 'gen_ai.usage.output_tokens': 3, 'sluice.request_id': response.headers.get('cf-ray') },
     });
     expect(host).toMatchObject({
-      name: 'generate',
+      service: 'sluice-model-host',
       parentSpanId: worker?.spanId,
       attributes: { 'gen_ai.usage.output_tokens': 3 },
     });
+    for (const name of ['admission', 'queue.wait'])
+      expect(spans.get(name)).toMatchObject({
+        service: 'sluice-api',
+        kind: 1,
+        parentSpanId: api?.spanId,
+        failed: false,
+      });
+    expect(api?.events).toEqual([]);
     expect(collector.text).not.toContain(secret);
     expect(collector.text).not.toContain(platform.inferenceKey);
+  });
+
+  it('has an event for the first token of a stream', async () => {
+    const streamed = traceId.replace('4bf', '5bf');
+    const traceparent = caller.replace(traceId, streamed);
+    await (await ask('Hello [[tokens=3]]', { traceparent }, true)).text();
+    const spans = await spansOf((span) => span.traceId === streamed);
+    expect(spans.get('POST /api/v1/chat/completions')?.events).toEqual(['first_token']);
   });
 
   it('records a failure where it occurred, as a code', async () => {
@@ -83,10 +99,11 @@ describe('a traced request', () => {
     const id = response.headers.get('cf-ray');
     const deadline = performance.now() + 30_000;
     const find = () => collector.spans.filter((span) => span.attributes['sluice.request_id'] === id);
-    while (find().length < 2 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
-    const failures = new Map(find().map((span) => [span.service, [span.failed, span.attributes['error.type']]]));
-    expect(failures.get('sluice-api')).toEqual([true, '500']);
-    expect(failures.get('sluice-worker')).toEqual([true, 'INFERENCE_FAILED']);
+    while (find().length < 4 && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
+    const failures = new Map(find().map((span) => [span.name, [span.failed, span.attributes['error.type']]]));
+    expect(failures.get('POST /api/v1/chat/completions')).toEqual([true, '500']);
+    expect(failures.get('process chat.tiny-llama')).toEqual([true, 'INFERENCE_FAILED']);
+    expect(failures.get('admission')).toEqual([false, undefined]);
   });
 
   it('is not started for health and metrics requests', async () => {

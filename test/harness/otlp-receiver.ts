@@ -12,6 +12,8 @@ export interface ReceivedSpan {
   kind: number;
   attributes: Record<string, unknown>;
   failed: boolean;
+  /** Names of the events. */
+  events: string[];
 }
 
 interface WireValue {
@@ -26,10 +28,11 @@ interface WireAttribute {
   value: WireValue;
 }
 
-interface WireSpan extends Omit<ReceivedSpan, 'attributes' | 'service' | 'failed' | 'parentSpanId'> {
+interface WireSpan extends Omit<ReceivedSpan, 'attributes' | 'service' | 'failed' | 'parentSpanId' | 'events'> {
   parentSpanId?: string;
   attributes: WireAttribute[];
   status?: { code?: number };
+  events?: { name: string }[];
 }
 
 interface WireExport {
@@ -75,7 +78,7 @@ export class OtlpReceiver {
     for (const { resource, scopeSpans } of (JSON.parse(text) as WireExport).resourceSpans) {
       const service = String(valuesOf(resource.attributes)['service.name']);
       for (const span of scopeSpans.flatMap(({ spans }) => spans)) {
-        const { name, traceId, spanId, parentSpanId = '', kind, attributes, status } = span;
+        const { name, traceId, spanId, parentSpanId = '', kind, attributes, status, events = [] } = span;
         const failed = status?.code === 2;
         this.spans.push({
           service,
@@ -85,6 +88,7 @@ export class OtlpReceiver {
           parentSpanId,
           kind,
           failed,
+          events: events.map((event) => event.name),
           attributes: valuesOf(attributes),
         });
       }

@@ -22,6 +22,10 @@ export interface ManifestSpec {
   scaleTargetRef?: { name: string };
   strategy?: { rollingUpdate?: { maxSurge?: number; maxUnavailable?: number } };
   progressDeadlineSeconds?: number;
+  /** Of a PodMonitor. */
+  podMetricsEndpoints?: { port: string; path: string }[];
+  /** Of a PrometheusRule. */
+  groups?: unknown[];
   minReplicaCount?: number;
   /** Of an Ingress. */
   tls?: { hosts: string[] }[];

@@ -45,13 +45,13 @@ function expectResponse(query: string, series: Series[], expected: Expected): vo
 }
 
 const jobs = (replica: string, model: string, state: string, value: number): Series => ({
-  series: `sluice_queue_jobs{app="api", instance="${replica}", modality="chat", model="${model}", state="${state}"}`,
+  series: `sluice_queue_jobs{namespace="sluice", app="api", instance="${replica}", modality="chat", model="${model}", state="${state}"}`,
   values: `${value}x20`,
 });
 
 /** A request was rejected this many seconds after the start of the series, which are queried at 600 s. */
 const missed = (replica: string, model: string, second: number): Series => ({
-  series: `sluice_model_last_unserved_request_timestamp_seconds{app="api", instance="${replica}", model="${model}"}`,
+  series: `sluice_model_last_unserved_request_timestamp_seconds{namespace="sluice", app="api", instance="${replica}", model="${model}"}`,
   values: `${second}x20`,
 });
 
@@ -68,6 +68,15 @@ describe('the load of a pool', () => {
   it('is the number of waiting and running jobs of its own models', () => expectResponse(query, queues('a'), 12));
 
   it('is not doubled when two replicas report it', () => expectResponse(query, [...queues('a'), ...queues('b')], 12));
+
+  it('leaves the jobs of another installation out', () => {
+    const staging = queues('a').map(({ series, values }) => ({
+      series: series.replace('"sluice"', '"staging"'),
+      values,
+    }));
+    expectResponse(query, [...queues('a'), ...staging], 12);
+    expectResponse(query, staging, null);
+  });
 
   it('is unknown, and not zero, while no API replica responds', () => expectResponse(query, [], null));
 

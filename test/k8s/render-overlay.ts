@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,6 +32,26 @@ export function renderWith(name: string, component: string): Manifest[] {
       `  - ${place('components', component)}`,
     ];
     writeFileSync(join(copy, 'kustomization.yaml'), `${lines.join('\n')}\n`);
+    return render(copy);
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+/** The objects of a folder below `k8s/` that is no overlay. */
+export function renderFolder(name: string): Manifest[] {
+  return render(join(root, 'k8s', name));
+}
+
+/** An overlay whose copy names another namespace. */
+export function renderInNamespace(name: string, namespace: string): Manifest[] {
+  const copy = mkdtempSync(join(tmpdir(), 'sluice-overlay-'));
+  try {
+    const place = (path: string) => relative(realpathSync(copy), join(folder, name, path));
+    const file = readFileSync(join(folder, name, 'kustomization.yaml'), 'utf8');
+    cpSync(join(folder, name), copy, { recursive: true });
+    const text = file.replaceAll(/(?<=^ +- )\.\.\/.*$/gm, (path) => place(path));
+    writeFileSync(join(copy, 'kustomization.yaml'), `namespace: ${namespace}\n${text}`);
     return render(copy);
   } finally {
     rmSync(copy, { recursive: true });

@@ -4,7 +4,10 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId } from '#common';
 import { bodyLimitBytes, RequestHooks } from '#gateway';
+import { AccessLog } from '#gateway/access-log';
+import { meterJob } from '#modalities';
 import type { ApiConfig } from '#platform/config';
+import { serviceVersion } from '#platform/health';
 import type { Logger } from '#platform/logging';
 import { ApiModule } from './api.module.js';
 import { addDocumentation, buildDocument } from './documentation.js';
@@ -16,13 +19,12 @@ import { corsOptions } from './http/cors.js';
 import { addFramingGuard } from './http/framing.guard.js';
 import { addJsonParser } from './http/json.parser.js';
 import { addMultipartParser } from './http/multipart.parser.js';
-import { serviceVersion } from './http/service-version.js';
 import { addSlowClientGuard } from './http/slow-client.guard.js';
 
 /** Maximum time for a request to arrive, in ms: 35 MB at 1 Mbit/s. */
 const requestTimeoutMs = 300_000;
 
-function adapterFor({ site, trustedProxies }: ApiConfig, version: string): FastifyAdapter {
+function adapterFor({ site, trustedProxies }: ApiConfig, version: string, accessLog: AccessLog): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: bodyLimitBytes,
     genReqId: () => newRequestId(site),
@@ -34,15 +36,16 @@ function adapterFor({ site, trustedProxies }: ApiConfig, version: string): Fasti
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) =>
-      sendFrameworkError(request, reply, version),
-    clientErrorHandler: (error: Error, socket: Socket) => sendClientError(error, socket, { site, version }),
+      sendFrameworkError(request, reply, { version, accessLog }),
+    clientErrorHandler: (error: Error, socket: Socket) => sendClientError(error, socket, { site, version, accessLog }),
   });
 }
 
 /** Builds the application: hooks from the outermost in, routes, documentation. Rejects when a store does not answer. */
 export async function createApplication(config: ApiConfig, logger: Logger): Promise<NestFastifyApplication> {
   const version = serviceVersion();
-  const adapter = adapterFor(config, version);
+  const accessLog = new AccessLog(logger, { isOn: config.accessLog === 'on', meter: meterJob });
+  const adapter = adapterFor(config, version, accessLog);
   const app = await NestFactory.create<NestFastifyApplication>(ApiModule.forRoot(config, logger), adapter, {
     bodyParser: false,
     // Nest's own logger comes later: whoever started the process reports why it could not start.
@@ -51,7 +54,7 @@ export async function createApplication(config: ApiConfig, logger: Logger): Prom
   });
   const server: FastifyInstance = adapter.getInstance();
   const hooks = app.get(RequestHooks, { strict: false });
-  hooks.addTracking(server, version);
+  hooks.addTracking(server, version, accessLog);
   addFramingGuard(server);
   addSlowClientGuard(server, config.stalledMs);
   hooks.addAdmission(server);

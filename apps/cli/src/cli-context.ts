@@ -7,6 +7,7 @@ import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import type { CliConfig } from '#platform/config';
 import type { PrismaService } from '#platform/prisma';
+import type { QueueTransport } from '#queue';
 import { Output } from './output.js';
 
 export interface CliStreams {
@@ -18,6 +19,11 @@ export interface CliStreams {
 /** State file of the running installation of this home, as written by `npm start`. */
 interface RuntimeFile {
   databaseUrl: string;
+  /** Absent: the queue is in the database. */
+  queueUrl?: string;
+  /** `SLUICE_QUEUE_KEY` and `SLUICE_SECRET_KEY` of api and ops. Absent: it was started by an earlier version. */
+  queueKey?: string;
+  secretKey?: string;
   baseUrl: string;
   pid: number;
 }
@@ -31,6 +37,7 @@ export class CliContext {
   readonly signal: AbortSignal;
   private readonly stderr: NodeJS.WriteStream;
   private prisma: PrismaService | null = null;
+  private queue: Promise<QueueTransport> | null = null;
 
   constructor(
     readonly config: CliConfig,
@@ -109,13 +116,51 @@ export class CliContext {
     return new CharacterDocuments(prisma);
   }
 
+  /**
+   * The queue, on the bus of which this process listens and does not announce itself. With the key of the installation its
+   * messages are those of the installation.
+   */
+  requireQueue(): Promise<QueueTransport> {
+    this.queue ??= this.openQueue();
+    return this.queue;
+  }
+
+  /** The key of api and ops: whoever reports the end of a job needs it. */
+  async requireSecretKey(): Promise<string> {
+    const secretKey = this.config.secretKey ?? (await this.runtime())?.secretKey;
+    if (secretKey !== undefined) return secretKey;
+    throw new PlatformError('SERVICE_UNAVAILABLE', 'Set SLUICE_SECRET_KEY to the key of api and ops.');
+  }
+
   /** Base URL of the API that `npm start` runs for this home; null when it does not run. */
   async baseUrl(): Promise<string | null> {
     return (await this.runtime())?.baseUrl ?? null;
   }
 
   async close(): Promise<void> {
+    await (await this.queue?.catch(() => null))?.close();
     await this.prisma?.$disconnect();
+  }
+
+  private async openQueue(): Promise<QueueTransport> {
+    const { queueUrl, redisUrl, namespace, sealKeys: configuredKeys } = this.config;
+    const runtime = await this.runtime();
+    const url = queueUrl ?? redisUrl ?? runtime?.queueUrl ?? this.config.databaseUrl ?? runtime?.databaseUrl;
+    if (url === undefined) {
+      const message =
+        'This needs the queue: run `npm start` for this SLUICE_HOME, or set SLUICE_QUEUE_URL or REDIS_URL.';
+      throw new PlatformError('SERVICE_UNAVAILABLE', message);
+    }
+    const localKeys = runtime?.queueKey === undefined ? [] : [runtime.queueKey];
+    const sealKeys = configuredKeys.length > 0 ? configuredKeys : localKeys;
+    const { createTransport } = await import('#queue');
+    return await createTransport({
+      url,
+      namespace,
+      sealKeys,
+      clientName: 'cli',
+      warn: (message) => this.warn(message),
+    });
   }
 
   private async database(): Promise<PrismaService | null> {

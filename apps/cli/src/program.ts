@@ -5,11 +5,13 @@ import { addCharacterCommands } from './characters/character-commands.js';
 import type { CliContext } from './cli-context.js';
 import { addMigrateCommand } from './database/migrate-command.js';
 import { addDoctorCommand } from './doctor/doctor-command.js';
+import { addJobCommands } from './jobs/job-commands.js';
 import { addLimitCommands } from './limits/limit-commands.js';
 import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
 import { addSearchCommands } from './search/search-commands.js';
 import { addPoolCommands } from './pools/pool-commands.js';
+import { addWorkerCommands } from './workers/worker-commands.js';
 
 /** The complete command line. Each group registers its own commands. */
 export function createProgram(context: CliContext): Command {
@@ -26,6 +28,8 @@ export function createProgram(context: CliContext): Command {
   addMoneyCommands(program, context);
   addLimitCommands(program, context);
   addSearchCommands(program, context);
+  addJobCommands(program, context);
+  addWorkerCommands(program, context);
   addPoolCommands(program, context);
   addDoctorCommand(program, context);
   return program;

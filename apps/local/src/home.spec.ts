@@ -46,6 +46,8 @@ describe('the home', () => {
       databaseUrl: 'postgresql://u:p@127.0.0.1:1/db',
       baseUrl: 'http://127.0.0.1:3000/api/v1',
       healthUrl: 'http://127.0.0.1:3003',
+      queueKey: '1a'.repeat(32),
+      secretKey: '2b'.repeat(32),
       pid: 7,
     };
     await writeRuntimeFile(home, runtime);

@@ -18,6 +18,11 @@ import { StartRefusal } from './start-refusal.js';
 /** Contents of `runtime.json`, through which the command line finds a running installation. */
 export interface RuntimeFile {
   databaseUrl: string;
+  /** Absent: the queue is in the database. */
+  queueUrl?: string;
+  /** `SLUICE_QUEUE_KEY` and `SLUICE_SECRET_KEY` of api and ops. */
+  queueKey: string;
+  secretKey: string;
   baseUrl: string;
   /** Health and metrics of the api. */
   healthUrl: string;

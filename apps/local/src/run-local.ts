@@ -8,7 +8,7 @@ import { choosePort, originOf } from './listen-address.js';
 import { type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
-import { Services, untilReady } from './services.js';
+import { queueKeyOf, Services, untilReady } from './services.js';
 import { pullStarterModels, stillComing } from './starter-models.js';
 import { StartRefusal } from './start-refusal.js';
 import { StopRequest } from './stop-request.js';
@@ -68,7 +68,15 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   stop.onSecond(() => services.kill());
   const origin = originOf(config.host, port);
   const baseUrl = `${origin}/api/v1`;
-  await writeRuntimeFile(config.home, { databaseUrl: database.url, baseUrl, healthUrl, pid: process.pid });
+  await writeRuntimeFile(config.home, {
+    databaseUrl: database.url,
+    queueUrl: queueUrl ?? config.queueUrl ?? config.redisUrl,
+    queueKey: queueKeyOf(secretKey),
+    secretKey,
+    baseUrl,
+    healthUrl,
+    pid: process.pid,
+  });
   services.start();
   const pulling = pullStarterModels(wanted, config, log, stop.signal);
   try {

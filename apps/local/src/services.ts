@@ -58,6 +58,11 @@ const returningMemory = {
 /** Only the api searches the web. */
 const withoutSearchKeys = { SLUICE_BRAVE_SEARCH_KEY: null, SLUICE_TAVILY_KEY: null, SLUICE_SERPER_KEY: null };
 
+/** Returns the key that seals and signs what is in the queue. */
+export function queueKeyOf(secretKey: string): string {
+  return deriveKey(secretKey, 'queue payloads').toString('hex');
+}
+
 /** Workers get no database password and no secret key, and only this process creates accounts. */
 function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops', NodeJS.ProcessEnv> {
   const { config, databaseUrl, queueUrl, secretKey, port, healthPort } = options;
@@ -66,7 +71,7 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
     SLUICE_BOOTSTRAP_ADMIN_KEY: null,
     SLUICE_BOOTSTRAP_INFERENCE_KEY: null,
     ...(queueUrl === null ? {} : { SLUICE_QUEUE_URL: queueUrl }),
-    SLUICE_QUEUE_KEY: deriveKey(secretKey, 'queue payloads').toString('hex'),
+    SLUICE_QUEUE_KEY: queueKeyOf(secretKey),
   };
   const trustedEnvironment = { ...sharedEnvironment, DATABASE_URL: databaseUrl, SLUICE_SECRET_KEY: secretKey };
   const grace = { SLUICE_SHUTDOWN_GRACE_MS: String(graceMs), SLUICE_DRAIN_MS: String(graceMs) };

@@ -18,6 +18,8 @@ export class OpsMetrics {
     registerQueueFailures(metrics, () => transport.failedCalls);
     registerRefusedMessages(metrics, () => transport.refusedMessages);
     registerPoolSessions(metrics, transport);
+    registerLostWorkers(metrics, transport);
+    registerStoreMemory(metrics, transport);
     registerBacklogGauges(metrics, backlog);
     registerJobGauges(metrics, jobs);
     registerQueueGauges(metrics, () => readQueues(transport, jobs));
@@ -38,6 +40,33 @@ function registerPoolSessions(metrics: Metrics, transport: QueueTransport): void
       ...{ name, help, labelNames: ['role'] },
       read: (observe) => {
         for (const [role, counts] of transport.poolSessions) observe({ role }, counts[count]);
+      },
+    });
+  }
+}
+
+function registerLostWorkers(metrics: Metrics, { membership }: QueueTransport): void {
+  metrics.observedCounter({
+    name: 'sluice_workers_lost_total',
+    help: 'Workers that fell silent without leaving, by pool; the same from every replica.',
+    labelNames: ['pool'],
+    read: (observe) => {
+      for (const [pool, count] of membership.lostWorkers) observe({ pool }, count);
+    },
+  });
+}
+
+function registerStoreMemory(metrics: Metrics, transport: QueueTransport): void {
+  const gauges = [
+    ['sluice_queue_memory_used_bytes', 'Memory that a Redis with a limit uses.', 'usedBytes'],
+    ['sluice_queue_memory_limit_bytes', 'The limit (`maxmemory`); from 90 % on no new work is taken.', 'limitBytes'],
+  ] as const;
+  for (const [name, help, member] of gauges) {
+    metrics.observedGauge({
+      ...{ name, help, labelNames: [] },
+      read: (observe) => {
+        const { storeMemory } = transport;
+        if (storeMemory !== null) observe({}, storeMemory[member]);
       },
     });
   }

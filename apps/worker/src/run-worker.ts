@@ -1,3 +1,4 @@
+import { hostname, networkInterfaces } from 'node:os';
 import { forkHost, type HostLauncher, type HostTimings } from '#inference/host';
 import { MediaTools } from '#media';
 import type { WorkerConfig } from '#platform/config';
@@ -6,13 +7,14 @@ import {
   Readiness,
   type ReadinessCheck,
   registerReadinessGauges,
+  serviceVersion,
   startHealthServer,
 } from '#platform/health';
 import { createLogger } from '#platform/logging';
 import { IdleCollector } from '#platform/memory';
 import { Metrics, registerBusLag, registerQueueFailures, registerRefusedMessages } from '#platform/metrics';
 import { openTracing } from '#platform/tracing';
-import { createTransport } from '#queue';
+import { createTransport, type WorkerProcess } from '#queue';
 import { createArtifactStore } from '#storage';
 import { hostEnvironment } from './host-environment.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
@@ -39,6 +41,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   });
   const tracing = await openTracing('sluice-worker', config);
   const artifacts = createArtifactStore(config.storage);
+  const describedProcess = describeProcess(config);
   const worker = new Worker({
     home: config.home,
     models: config.models,
@@ -61,10 +64,11 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
       graphics: new NvidiaGraphicsMemory(),
     }),
     residencyMs: config.minResidencyMs,
+    process: describedProcess,
     tracing,
     logger,
   });
-  const metrics = new Metrics('worker');
+  const metrics = new Metrics('worker', { installation: config.installation });
   registerWorkerMetrics(metrics, () => worker.models);
   registerResidencyMetrics(metrics, worker);
   const readiness = new Readiness(
@@ -81,6 +85,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   registerRefusedMessages(metrics, () => transport.refusedMessages);
   const isAlive = () => worker.isAlive;
   const http = await startHealthServer({ host: config.host, port: config.port, readiness, metrics, isAlive });
+  describedProcess.address = addressOf(config.host, http.port);
   logger.info({ port: http.port }, `worker ${worker.processId} serves health and metrics on port ${http.port}`);
   await worker.start();
   const collector = new IdleCollector();
@@ -109,6 +114,27 @@ function modelsCheck({ startup }: Worker): ReadinessCheck {
     },
   };
 }
+
+/** Where this process runs. Its port is known later. */
+function describeProcess({ nodeName, podName, host, port }: WorkerConfig): WorkerProcess {
+  return {
+    host: (nodeName ?? hostname()).slice(0, longestName),
+    ...(podName !== undefined && { pod: podName }),
+    address: addressOf(host, port),
+    version: serviceVersion(),
+    startedAtMs: Math.round(Date.now() - process.uptime() * 1_000),
+  };
+}
+
+/** What others reach an address by, if it is that of every interface. */
+function addressOf(host: string, port: number): string {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outside = interfaces.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  return `${/^(0\.0\.0\.0|::)$/.test(host) ? (outside ?? host) : host}:${port}`;
+}
+
+/** Heartbeats take no longer names. */
+const longestName = 200;
 
 /** The first signal starts the drain; a second one ends the process and its hosts at once. */
 function stopSignal(): Promise<NodeJS.Signals> {

@@ -63,6 +63,7 @@ export class ServedModel {
   private readonly adapters = new Map<string, AdapterRunner>();
   private opening: Promise<void> | null = null;
   private closing = false;
+  private drained = false;
   private readonly downtime: HostDowntime;
   private readonly startedAtMs = performance.now();
   private readyAtMs: number | null = null;
@@ -75,7 +76,7 @@ export class ServedModel {
     this.downtime = new HostDowntime({
       waitMs: timings.failoverWaitMs ?? defaultHostTimings.failoverWaitMs,
       onDown: () => this.hostIsDown(),
-      onRecovered: () => this.consumers.forEach((consumer) => consumer.resume()),
+      onRecovered: () => this.resumeConsumers(),
     });
     this.supervisor = new HostSupervisor({ load: hostLoadOptions(model, settings), launch, timings, traceOf });
     this.supervisor.onChange((change) => this.hostChanged(change));
@@ -163,6 +164,14 @@ export class ServedModel {
     this.supervisor.start();
   }
 
+  /** Takes no more jobs, or takes them again; running jobs continue. */
+  setDrained(isDrained: boolean): void {
+    this.drained = isDrained;
+    if (isDrained) for (const consumer of this.consumers.values()) consumer.pause();
+    else this.resumeConsumers();
+    this.options.onChange();
+  }
+
   /** True for the model and the adapters that its host serves. */
   serves(modelId: string): boolean {
     return modelId === this.id || this.adapters.has(modelId);
@@ -212,7 +221,7 @@ export class ServedModel {
 
   private publishedState(): ServedModelState['state'] {
     const { state } = this.supervisor;
-    if (this.closing || state === 'draining' || state === 'gone') return 'draining';
+    if (this.closing || this.drained || state === 'draining' || state === 'gone') return 'draining';
     if (state === 'ready') return 'ready';
     // A host that died restarts shortly and requests wait for it, so clients are not rejected.
     return this.consumers.size > 0 && !this.downtime.isDown ? 'ready' : 'loading';
@@ -226,6 +235,11 @@ export class ServedModel {
       logger.warn({ model: this.id, reason, restarts: this.supervisor.restarts }, 'model host ended; restarting it');
     } else logger.info({ model: this.id, pid: this.supervisor.pid }, `model host ${state}`);
     this.options.onChange();
+  }
+
+  private resumeConsumers(): void {
+    if (this.drained || this.downtime.isDown) return;
+    for (const consumer of this.consumers.values()) consumer.resume();
   }
 
   /** Pauses consumption: waiting jobs go to other workers, jobs already taken keep waiting. */
@@ -288,8 +302,8 @@ export class ServedModel {
     if (!this.options.transport.hasKeyOf(own.manifest.id)) return;
     const consumer = await openConsumer({ ...this.options, ...own, timings: this.timings });
     this.consumers.set(key, consumer);
-    // The host may have exited meanwhile and stayed down.
-    if (this.downtime.isDown) consumer.pause();
+    // The host may have exited meanwhile and stayed down, or an operator drained the worker.
+    if (this.downtime.isDown || this.drained) consumer.pause();
   }
 }
 

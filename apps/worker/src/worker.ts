@@ -3,7 +3,7 @@ import type { HostLauncher, HostSettings, HostTimings } from '#inference/host';
 import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
 import { noTracing, type Tracing } from '#platform/tracing';
-import type { QueueTransport, ModelWithoutReplica } from '#queue';
+import type { QueueTransport, ModelWithoutReplica, WorkerCommand, WorkerProcess } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
@@ -46,6 +46,8 @@ export interface WorkerOptions {
   pools?: string[];
   /** Default: this machine without operator settings. */
   machine?: MachineMemory;
+  /** Where it runs, as heartbeats say; default: they do not. */
+  process?: WorkerProcess;
   /** How long a model stays loaded at least before it can be evicted, in ms. */
   residencyMs?: number;
 }
@@ -72,6 +74,8 @@ export class Worker {
   private scanTimer: NodeJS.Timeout | null = null;
   private scanning: Promise<void> = Promise.resolve();
   private stopping = false;
+  private drained = false;
+  private ignoreCommands: () => void = () => undefined;
   private missing: readonly ModelWithoutReplica[] = [];
   /** Version of the placements that the last scan has used; null: no scan has ended. */
   private plannedVersion: number | null = null;
@@ -157,8 +161,9 @@ export class Worker {
       processId: this.processId,
       role: 'worker',
       replyAddress: null,
-      ...workerHeartbeat(this, this.options.pools ?? []),
+      ...workerHeartbeat(this, this.options),
     }));
+    this.ignoreCommands = this.options.transport.workerControl.subscribe((command) => this.obey(command));
     this.desired.start();
     this.memoryGuard.start();
     await this.scan();
@@ -171,12 +176,28 @@ export class Worker {
    */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
+    this.ignoreCommands();
     this.memoryGuard.stop();
     this.desired.stop();
     if (this.scanTimer !== null) clearTimeout(this.scanTimer);
     await this.scanning;
     await Promise.all(this.models.filter(({ isHelper }) => !isHelper).map((model) => model.stop(graceMs)));
     await Promise.all(this.models.filter(({ isHelper }) => isHelper).map((model) => model.stop(graceMs)));
+  }
+
+  /** True while an operator keeps it from taking jobs. */
+  get isDrained(): boolean {
+    return this.drained;
+  }
+
+  private obey({ processId, action }: WorkerCommand): void {
+    const isDrained = action === 'drain';
+    if (processId !== this.processId || isDrained === this.drained) return;
+    this.drained = isDrained;
+    for (const model of this.models) model.setDrained(isDrained);
+    const what = isDrained ? 'drained by an operator: no new jobs, running ones may finish' : 'resumed by an operator';
+    this.options.logger.info(what);
+    void this.options.transport.membership.announce();
   }
 
   private scanLater(): void {
@@ -262,6 +283,7 @@ export class Worker {
     const { helper } = this;
     const served = new ServedModel({ ...this.options, model, modalities, helper, tracing, onChange });
     this.served.set(served.id, served);
+    if (this.drained) served.setDrained(true);
     served.start();
   }
 

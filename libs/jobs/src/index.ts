@@ -8,9 +8,15 @@ export { type KeyedRequest } from './idempotency/idempotency.repository.js';
 export { IdempotencyService, type KeyOpening } from './idempotency/idempotency.service.js';
 export { type ClaimEnding, KeyClaim } from './idempotency/key-claim.js';
 export type { StoredResponse } from './idempotency/stored-response.js';
+export {
+  type InspectedJob,
+  type JobFilter,
+  JobInspectionRepository,
+  type ListedJob,
+} from './inspection/job-inspection.repository.js';
 export { JobCloser } from './lifecycle/job-closer.js';
 export { JobResultProcessor } from './lifecycle/job-result.processor.js';
-export type { AdmissionStep, ClosingStep, JobClosing } from './lifecycle/job-states.js';
+export { type AdmissionStep, type ClosingStep, type JobClosing, type JobState } from './lifecycle/job-states.js';
 export { JobsRepository } from './lifecycle/jobs.repository.js';
 export { JobsService } from './lifecycle/jobs.service.js';
 export { DownloadService } from './media/downloads/download.service.js';

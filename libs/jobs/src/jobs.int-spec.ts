@@ -292,6 +292,20 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     expect(await transport.producer.holds('echo', opened.modelId, opened.requestId)).toBe(false);
   });
 
+  it('tells the client of a waiting job that an operator cancels', async () => {
+    const opened = request({ replyTo: transport.replies.address });
+    const replies = transport.replies.open(opened);
+    await admission().open(opened);
+    await processResults();
+    await new JobsService({ jobs, tickets, transport, logger }).cancel(opened.requestId, 'An operator cancelled it.');
+    const events: unknown[] = [];
+    for await (const event of replies) events.push(event);
+    expect(events).toMatchObject([
+      { type: 'job-failed', error: { code: 'JOB_CANCELLED', message: 'An operator cancelled it.' } },
+    ]);
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
+  });
+
   it('reports a cancelled job again, and to workers at once, while the queue does not accept it', async () => {
     const opened = request();
     await admission().open(opened);

@@ -42,6 +42,27 @@ if (redisAvailable) {
       return createTransport({ url: server.url, namespace: 'own', clientName: 'test', warn, ...options });
     }
 
+    it('is one warning when it goes away and one when it is back, for all queues together', async () => {
+      const warnings: string[] = [];
+      const warn = (message: string) => void warnings.push(message);
+      const transport = await createTransport({ url: server.url, namespace: 'outage', clientName: 'api', warn });
+      try {
+        const queues = Array.from({ length: 10 }, (_, index) => `model-${index}`);
+        const countAll = () => Promise.allSettled(queues.map((modelId) => transport.producer.counts('echo', modelId)));
+        await countAll();
+        warnings.length = 0;
+        await server.stop();
+        for (let round = 0; round < 5; round += 1) await countAll();
+        await expect.poll(() => warnings, { timeout: 20_000 }).toHaveLength(1);
+        await server.start();
+        await expect.poll(() => warnings.length, { timeout: 20_000 }).toBe(2);
+        expect(warnings[0]).toMatch(/^The store of the queue is not available: /);
+        expect(warnings[1]).toMatch(/^The store of the queue is available again after .* errors in between\.$/);
+      } finally {
+        await transport.close();
+      }
+    });
+
     it('warns when the server may evict jobs', async () => {
       await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
       await (await open()).close();

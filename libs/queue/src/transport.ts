@@ -4,6 +4,7 @@ import type { PlacementBus } from './heartbeats/desired-placements.js';
 import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
 import type { ResultProof } from './jobs/result-ticket.js';
 import type { ClusterMembership } from './heartbeats/heartbeat.js';
+import type { WorkerControl } from './heartbeats/worker-control.js';
 
 /*
  * The queue as interfaces, these and those of `heartbeat.ts` and `desired-placements.ts`. Two transports implement all
@@ -62,6 +63,7 @@ export abstract class QueueTransport {
   abstract readonly membership: ClusterMembership;
   abstract readonly progress: ProgressBus;
   abstract readonly placements: PlacementBus;
+  abstract readonly workerControl: WorkerControl;
   abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
   abstract readonly failedCalls: number;
@@ -72,6 +74,8 @@ export abstract class QueueTransport {
    * locked out; by role. Empty where the store needs no guard.
    */
   abstract readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
+  /** Memory of a Redis with a limit, in bytes, as last measured; null otherwise. */
+  abstract readonly storeMemory: { readonly usedBytes: number; readonly limitBytes: number } | null;
   /** False: this process has keys, but none of this model. Its jobs cannot be opened here and fail. */
   abstract hasKeyOf(modelId: string): boolean;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */

@@ -46,6 +46,18 @@ function miscounted(manifests: readonly Manifest[]): string[] {
   );
 }
 
+/** Triggers whose query is not limited to the namespace of their scaler: another installation would scale the pool. */
+function unscoped(manifests: readonly Manifest[]): string[] {
+  return ofKind(manifests, 'ScaledObject').flatMap(({ metadata, spec }) =>
+    (spec?.triggers ?? [])
+      .filter(({ metadata: { query = '' } }) => {
+        const selectors = query.match(/sluice_[a-z_]+(\{[^}]*\})?/g) ?? [];
+        return selectors.some((selector) => !selector.includes(`namespace="${metadata.namespace}"`));
+      })
+      .map(({ name }) => `${metadata.name}: ${name}`),
+  );
+}
+
 /** Job states that make up the load of a pool: waiting jobs alone would omit active ones. */
 const neededStates = ['waiting', 'active'];
 
@@ -145,6 +157,14 @@ export const scalingPolicies: Policy[] = [
     plant: (manifests) => {
       const [trigger] = named(manifests, 'ScaledObject', /text/).spec!.triggers!;
       trigger!.metadata.query = trigger!.metadata.query!.replace('stories-15m|', '');
+    },
+  },
+  {
+    name: 'asks Prometheus for the metrics of its own namespace alone',
+    violations: unscoped,
+    plant: (manifests) => {
+      const trigger = named(manifests, 'ScaledObject', /video/).spec!.triggers!.at(-1);
+      trigger!.metadata.query = trigger!.metadata.query!.replace('namespace="sluice"', 'namespace="staging"');
     },
   },
   {

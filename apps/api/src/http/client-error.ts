@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId, PlatformError } from '#common';
 import { errorResponse, securityHeaders } from '#gateway';
+import type { AccessLog } from '#gateway/access-log';
 
 interface ParserError extends Error {
   code?: string;
@@ -20,11 +21,17 @@ const lingerMs = 1_000;
 
 const answered = new WeakSet<Socket>();
 
+export interface ClientErrorOptions {
+  site: string;
+  version: string;
+  accessLog: AccessLog;
+}
+
 /**
  * Responds to invalid or incomplete HTTP and closes the connection. The response is flushed first; a peer that keeps
  * its half open is disconnected shortly after. No route is known, so the response uses the plain envelope.
  */
-export function sendClientError(error: ParserError, socket: Socket, options: { site: string; version: string }): void {
+export function sendClientError(error: ParserError, socket: Socket, options: ClientErrorOptions): void {
   // Ignores later errors: closing now could discard the response before it is read.
   if (answered.has(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -50,12 +57,17 @@ export function sendClientError(error: ParserError, socket: Socket, options: { s
   ];
   answered.add(socket);
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
+  options.accessLog.write({ requestId, status, code: 'INVALID_REQUEST', client: socket.remoteAddress });
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
   socket.once('close', () => clearTimeout(timer));
 }
 
 /** Responds to a path that cannot be decoded. No route, hook or filter sees such a request. */
-export function sendFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
+export function sendFrameworkError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { version, accessLog }: { version: string; accessLog: AccessLog },
+): void {
   const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
   const { status, headers, body } = errorResponse(error, '/');
   const named = {
@@ -66,6 +78,8 @@ export function sendFrameworkError(request: FastifyRequest, reply: FastifyReply,
     'x-service-host-name': hostname(),
     'x-service-version': version,
   };
+  const { id: requestId, method, ip: client, headers: requestHeaders } = request;
+  accessLog.write({ requestId, method, status, code: error.code, client, headers: requestHeaders });
   void reply
     .status(status)
     .headers({ ...headers, ...named })

@@ -1,5 +1,5 @@
 import type { RunMemory } from '#platform/memory';
-import type { ServedModelState, ModelWithoutReplica, WorkerHeartbeat } from '#queue';
+import type { ServedModelState, ModelWithoutReplica, WorkerHeartbeat, WorkerProcess } from '#queue';
 import type { ServedModel } from '../served-model.js';
 import { leastGrowthBytes } from './host-memory-guard.js';
 import type { ModelResidency } from './model-residency.js';
@@ -15,12 +15,13 @@ export interface HeartbeatSource {
   readonly residency: ModelResidency;
   readonly models: readonly ServedModel[];
   readonly withoutReplica: readonly ModelWithoutReplica[];
+  readonly isDrained: boolean;
 }
 
 /** Builds the models and worker state of each heartbeat. */
 export function workerHeartbeat(
-  { residency, models, withoutReplica }: HeartbeatSource,
-  pools: readonly string[],
+  { residency, models, withoutReplica, isDrained }: HeartbeatSource,
+  { pools = [], process }: { pools?: readonly string[]; process?: WorkerProcess },
 ): { models: ServedModelState[]; worker: WorkerHeartbeat } {
   return {
     models: models
@@ -31,7 +32,13 @@ export function workerHeartbeat(
         const shared = { ...(memory !== null && { memory: inSteps(memory) }), ...(run !== null && { run }) };
         return [{ ...model.describe(), ...shared }, ...model.describeAdapters()];
       }),
-    worker: { pools, budgets: inSteps(residency.budget), withoutReplica },
+    worker: {
+      pools,
+      budgets: inSteps(residency.budget),
+      withoutReplica,
+      ...(process !== undefined && { process }),
+      ...(isDrained && { isDrained }),
+    },
   };
 }
 

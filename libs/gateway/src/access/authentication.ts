@@ -4,6 +4,7 @@ import type { AccountsService } from '#accounts';
 import type { RouteAccess, RouteSettings } from '#platform/http';
 import { assertAccess } from './access.guard.js';
 import { isApiRoute } from './api-route.js';
+import { keySuffixLength } from '../access-log/access-log.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 
 declare module 'fastify' {
@@ -32,11 +33,14 @@ export interface AuthDependencies {
 
 async function callerBehind(
   bearer: string,
-  { id }: FastifyRequest,
+  { id, accessRecord }: FastifyRequest,
   { accounts, budgets }: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
   try {
-    return await budgets.of(id).within(accounts.authenticate(bearer));
+    const caller = await budgets.of(id).within(accounts.authenticate(bearer));
+    // Only of a key of this installation: an unknown one may be a secret of something else.
+    if (accessRecord) accessRecord.keySuffix = bearer.slice(-keySuffixLength);
+    return caller;
   } catch (error) {
     if (error instanceof PlatformError) throw error;
     // The database is unavailable, not the key invalid: a retry can succeed.

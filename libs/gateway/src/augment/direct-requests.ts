@@ -4,6 +4,7 @@ import { nanosOf, type NanoUsd, noTokens } from '#common';
 import { type Delivered, DirectJobs } from '#jobs';
 import type { Price } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
+import { directModality } from '#queue';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 import { balanceHeaders } from '../pipeline/request-headers.js';
@@ -23,7 +24,7 @@ export class DirectRequests {
 
   /** Rejects as `DirectJobs.run` does. `work` says what answered, by a name of the prices. */
   async run<Result>(
-    { request, reply, disconnected }: HttpExchange,
+    { request, reply, disconnected, record }: HttpExchange,
     { id: modelId, prices }: DirectService,
     work: (signal: AbortSignal) => Promise<{ result: Result; answeredBy: string }>,
   ): Promise<Result> {
@@ -35,8 +36,11 @@ export class DirectRequests {
     const order = { requestId: request.id, caller: callerOf(request), modelId, bounds, quote, disconnected };
     try {
       return await this.jobs.run(order, async (signal): Promise<Delivered<Result>> => {
+        if (record) record.reservedNano = quote.amountNano;
         const { result, answeredBy } = await work(signal);
-        return { result, units: { [answeredBy]: 1 } };
+        const usage = { ...noTokens, units: { [answeredBy]: 1 } };
+        if (record) record.finishedJob = { modality: directModality, modelId, usage, pricing: price.pricing };
+        return { result, units: usage.units };
       });
     } catch (error) {
       throw disconnected.aborted ? new ClientDisconnectedError('the client disconnected') : error;

@@ -35,6 +35,7 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const error = this.translate(exception, request, reply);
     this.responses.inc({ code: error.code });
+    if (request.accessRecord) request.accessRecord.errorCode = error.code;
     // Uses the matched route, since `/%61pi/v1/…` and `http://host/api/v1/…` match it too. Without a match it uses the
     // path.
     const url = request.routeOptions.url ?? request.url;

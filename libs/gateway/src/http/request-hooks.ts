@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import { AccountsService } from '#accounts';
 import { RecentBalances } from '#billing';
 import { ApiConfig } from '#platform/config';
-import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { Tracing } from '#platform/tracing';
 import { RateLimiter } from '#rate-limit';
@@ -14,6 +13,7 @@ import { addResponseRecording } from '../idempotency/idempotency.interceptor.js'
 import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
 import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { AccessLog } from '../access-log/access-log.js';
 import { addBodyLimits } from './body-limits.js';
 import { addRequestTracking } from './request-tracking.js';
 import { addResponseHeaders } from './response-headers.js';
@@ -33,17 +33,16 @@ export class RequestHooks {
     @Inject(RecentBalances) private readonly balances: RecentBalances,
     @Inject(Metrics) private readonly metrics: Metrics,
     @Inject(Tracing) private readonly tracing: Tracing,
-    @Inject(Logger) private readonly logger: Logger,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount'>,
   ) {}
 
   /** The outermost: they hold for every request. */
-  addTracking(server: FastifyInstance, version: string): void {
-    const { drain, budgets, metrics, tracing, logger } = this;
+  addTracking(server: FastifyInstance, version: string, accessLog: AccessLog): void {
+    const { drain, budgets, metrics, tracing } = this;
     this.routes.attach(server);
     addBodyLimits(server);
     addResponseHeaders(server, version);
-    addRequestTracking(server, { drain, budgets, metrics, tracing, logger });
+    addRequestTracking(server, { drain, budgets, metrics, tracing, accessLog });
   }
 
   /** Returns the address that limits count a client by. */

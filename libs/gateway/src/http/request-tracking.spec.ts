@@ -1,9 +1,9 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
 import { noTracing } from '#platform/tracing';
 import { Drain } from '../pipeline/drain.js';
+import { AccessLog } from '../access-log/access-log.js';
 import { addRequestTracking } from './request-tracking.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
@@ -30,9 +30,10 @@ beforeEach(async () => {
       observeHttpRequest,
       httpRequestStarted: () => (inFlight += 1),
       httpRequestEnded: () => (inFlight -= 1),
+      histogram: () => ({ observe: () => undefined }),
     } as unknown as Metrics,
     tracing: noTracing,
-    logger: createLogger('test', { level: 'silent' }),
+    accessLog: new AccessLog({ info: () => undefined }, { isOn: false, meter: () => [] }),
   });
   server.get('/quick', () => 'done');
   server.get('/metrics', () => String(inFlight));

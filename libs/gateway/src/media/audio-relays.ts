@@ -38,7 +38,7 @@ export class AudioRelays {
   }
 
   private async relay(
-    { reply }: HttpExchange,
+    { reply, record }: HttpExchange,
     job: StartedJob<AudioEvent>,
     { contentType, streaming, withLength }: AudioResponse,
     relay: AudioRelay,
@@ -68,6 +68,7 @@ export class AudioRelays {
     // Nothing is sent before the first audio, so that an earlier failure still gets an HTTP status.
     await relay.started();
     send(relay.read());
+    record?.noteContent();
     // From here on a failure closes the connection: the relay passes it to the reader.
     return await isWell;
   }

@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PlatformError } from '#common';
 import type { SseWriter } from '#platform/http';
+import type { AccessRecord } from '../access-log/access-record.js';
 import { disconnectSignal } from '../http/disconnect-signal.js';
 import { frameChunks, type StreamFormat } from './stream-events.js';
 
@@ -20,6 +22,16 @@ export class HttpExchange {
 
   get request(): FastifyRequest {
     return this.reply.request;
+  }
+
+  /** Of the access log. */
+  get record(): AccessRecord | null {
+    return this.request.accessRecord ?? null;
+  }
+
+  /** Records the error of a response whose status line says that it succeeded. */
+  noteFailure(error: unknown): void {
+    if (this.record !== null) this.record.errorCode = PlatformError.from(error).code;
   }
 
   /** Position of the next job that checks an input of this request, from 1. */

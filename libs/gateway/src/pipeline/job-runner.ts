@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type JobUsage, PlatformError } from '#common';
 import { AdmissionService, type JobPreparation, JobsService, type OpenRequest } from '#jobs';
 import { Logger } from '#platform/logging';
+import { noTracing, Tracing } from '#platform/tracing';
 import { QueueTransport, type ReplyEvent } from '#queue';
 import { Drain } from './drain.js';
 import { ClientDisconnectedError, JobStream, type JobRun } from './job-stream.js';
@@ -63,6 +64,7 @@ export class JobRunner {
     @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
     @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    @Inject(Tracing) private readonly tracing: Tracing = noTracing,
   ) {}
 
   /** Whether a request may wait for a model that no worker has ready (`ModelAvailabilityWatcher.mayReturn`). */
@@ -75,8 +77,15 @@ export class JobRunner {
    * preparation does; with `ClientDisconnectedError` for a client that left during it.
    */
   async admit({ preparation, ...request }: JobToAdmit): Promise<void> {
-    if (preparation === undefined) await this.admission.open(request);
-    else await this.admission.open({ ...request, preparation: this.untilStopped(preparation) });
+    const span = this.beginSpan(request, 'admission');
+    try {
+      if (preparation === undefined) await this.admission.open(request);
+      else await this.admission.open({ ...request, preparation: this.untilStopped(preparation) });
+      span.end();
+    } catch (error) {
+      span.end({ error: PlatformError.from(error).code });
+      throw error;
+    }
   }
 
   /**
@@ -97,6 +106,7 @@ export class JobRunner {
       firstWatch?.release();
       throw error;
     }
+    const wait = this.beginSpan({ requestId, modelId }, 'queue.wait');
     const stream = new JobStream<Event>(replies, this.controlsOf(requestId), this.budgets.of(requestId).spentMs);
     const sources = {
       disconnected,
@@ -108,9 +118,26 @@ export class JobRunner {
         return watch;
       },
       deadlineMs,
-      onStarted,
+      onStarted: (run: JobRun) => {
+        wait.end();
+        onStarted?.(run);
+      },
     };
-    return { follow: (onEvent, onRepeat) => stream.run(sources, onEvent, onRepeat) };
+    // A job that never starts waited to its end.
+    return { follow: (onEvent, onRepeat) => stream.run(sources, onEvent, onRepeat).finally(() => wait.end()) };
+  }
+
+  /** Begins a span below that of the request: its id is a suffix of the job's. Ending it twice has no effect. */
+  private beginSpan(
+    { requestId, modelId }: Pick<OpenRequest, 'requestId' | 'modelId'>,
+    name: 'admission' | 'queue.wait',
+  ): { end(end?: { error: string }): void } {
+    const { tracing } = this;
+    if (!tracing.enabled) return { end: () => undefined };
+    const id = `${requestId}#${name}`;
+    const attributes = { 'sluice.request_id': requestId, 'gen_ai.request.model': modelId };
+    tracing.begin(id, { name, kind: 'internal', parent: tracing.parentFor(requestId), attributes });
+    return { end: (end) => tracing.end(id, end) };
   }
 
   /** One job from its admission to its last event. Rejects as `admit` and `JobStream.run` do. */

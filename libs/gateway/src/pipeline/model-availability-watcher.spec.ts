@@ -26,6 +26,7 @@ function membership(): ClusterMembership {
     join: async () => undefined,
     announce: async () => undefined,
     lagMs: null,
+    lostWorkers: new Map(),
     list: () => heartbeats,
     onChange: (listener) => {
       notify = listener;

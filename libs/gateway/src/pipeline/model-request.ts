@@ -8,6 +8,7 @@ import { callerOf } from '#platform/http';
 import { findExcess, type JobDefinition, type ReplyEvent, type UsageBounds } from '#queue';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import type { ScreenedJob } from '../moderation/prompt-texts.js';
+import type { AccessRecord } from '../access-log/access-record.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
@@ -75,6 +76,11 @@ export class ModelRequest {
   /** Id of the job. */
   get jobId(): string {
     return this.input?.id ?? this.http.request.id;
+  }
+
+  /** Of the access log; null for a job that is not the request's own. */
+  get record(): AccessRecord | null {
+    return this.input === null ? this.http.record : null;
   }
 
   get manifest(): ModelManifest {
@@ -155,7 +161,9 @@ export class LimitedModelRequest {
   ): Promise<PaidJob<Event>> {
     const { jobId } = this.model;
     const { disconnected, request, reply } = this.model.http;
+    const record = this.model.record;
     const onStarted = (run: JobRun): void => {
+      if (record) record.worker = run.servedBy;
       // Jobs that only prepare an input have ids of their own.
       if (jobId === request.id && !reply.raw.headersSent) void reply.headers(backendHeaders(run));
     };
@@ -165,8 +173,13 @@ export class LimitedModelRequest {
     const started = await this.steps.runner.start<Event>(job, async (replyTo) => {
       quote = await this.admit(order, { replyTo, stream, deadlineMs });
     });
-    const follow: typeof started.follow = async (onEvent, onRepeat) =>
-      requireWithin(quote.bounds, await started.follow(onEvent, onRepeat));
+    const { modality } = order.definition;
+    const follow: typeof started.follow = async (onEvent, onRepeat) => {
+      const usage = requireWithin(quote.bounds, await started.follow(onEvent, onRepeat));
+      const { modelId, pricing } = quote.price;
+      if (record) record.finishedJob = { modality, modelId, usage, pricing };
+      return usage;
+    };
     return { follow, quote };
   }
 
@@ -198,6 +211,7 @@ export class LimitedModelRequest {
     const setHeaders = (quote: JobQuote): void => {
       if (this.model.input === null && !reply.raw.headersSent) void reply.headers(balanceHeaders(quote));
     };
+    const { record } = this.model;
     const prepared = (payload: Payload, quote: JobQuote) => ({
       payload,
       ...(preparation && {
@@ -225,12 +239,15 @@ export class LimitedModelRequest {
       tokenReservation: this.use.tokenReservation,
       ...options,
     };
-    return await admitAffordable(
+    const quote = await admitAffordable(
       order,
       this.price,
-      (payload, quote) => this.steps.runner.admit({ ...job, ...prepared(payload, quote), bounds: quote.bounds, quote }),
+      (payload, tried) =>
+        this.steps.runner.admit({ ...job, ...prepared(payload, tried), bounds: tried.bounds, quote: tried }),
       setHeaders,
     );
+    if (record) record.reservedNano = quote.amountNano;
+    return quote;
   }
 }
 

@@ -78,8 +78,10 @@ export class RequestPipeline {
     } catch (error) {
       if (error instanceof ClientDisconnectedError) reply.hijack();
       // A comment was sent while the request was prepared: the status line is gone.
-      else if (http.preparing?.started) await failStream(http.preparing, error, http.format);
-      else throw error;
+      else if (http.preparing?.started) {
+        http.noteFailure(error);
+        await failStream(http.preparing, error, http.format);
+      } else throw error;
     } finally {
       await http.end();
     }
@@ -95,6 +97,7 @@ export class RequestPipeline {
       return this.resolve(http.request, defaultTrait, types);
     });
     void http.reply.headers(modelHeaders(resolved));
+    if (http.record) http.record.modelId = resolved.manifest.id;
     return new ModelRequest(this.steps(http), http, resolved);
   }
 

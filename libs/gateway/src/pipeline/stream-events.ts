@@ -34,15 +34,21 @@ export async function streamEvents<Event extends ReplyEvent>(
     // The connection of a client that reads nothing was closed; it counts as disconnected.
     if ((await writer.write(frames)) !== 'written') throw new ClientDisconnectedError();
   };
+  const record = reply.request.accessRecord;
   writer.startKeepAlive();
   try {
-    const usage = await job.follow((event) => send(framed(presenter.present(event))));
+    const usage = await job.follow(async (event) => {
+      const frames = framed(presenter.present(event));
+      await send(frames);
+      if (frames !== '') record?.noteContent();
+    });
     await send(framed(await presenter.finish(usage)) + sseData('[DONE]'));
     writer.end();
   } catch (error) {
     const { started } = writer;
     if (started && !(error instanceof ClientDisconnectedError)) {
       const failure = PlatformError.from(error);
+      if (record) record.errorCode = failure.code;
       await writer.write(framed(failureChunks(failure, presenter)));
     }
     writer.end('failed');

@@ -1,6 +1,6 @@
 import { noTokens } from '#common';
 import type { Logger } from '#platform/logging';
-import type { JobResult, QueueTransport } from '#queue';
+import type { JobFailedEvent, JobResult, QueueTransport } from '#queue';
 import type { JobsRepository, OpenJob } from './jobs.repository.js';
 import type { ResultTickets } from '../tickets/result-tickets.js';
 import { StartedJobs } from './started-jobs.js';
@@ -40,15 +40,17 @@ export class JobsService {
    * Ends a job that no client waits for any more. A waiting job is removed from the queue, and its result (cancelled,
    * no usage) is reported here; a running one is told to stop and reports what it has produced. Unknown and closed jobs
    * are left alone. Rejects only when neither queue nor bus can be reached; the deadline covers that case.
+   *
+   * `message`: an operator cancels it, and a client that waits is told this.
    */
-  async cancel(requestId: string): Promise<void> {
+  async cancel(requestId: string, message?: string): Promise<void> {
     const { jobs, transport, logger } = this.options;
     const job = await jobs.find(requestId).catch((error: unknown) => {
       logger.warn({ requestId, error }, 'the row of a cancelled job cannot be read, cancelling over the bus alone');
       return 'unknown' as const;
     });
     if (job === null || (job !== 'unknown' && job.state !== 'queued' && job.state !== 'running')) return;
-    if (job !== 'unknown' && (await this.cancelDelivery(job))) return;
+    if (job !== 'unknown' && (await this.cancelDelivery(job, message))) return;
     const isWhole = job !== 'unknown' && !job.stream;
     await Promise.all([transport.cancelBus.cancel(requestId), isWhole ? this.withdraw(job) : null]);
   }
@@ -71,7 +73,7 @@ export class JobsService {
     });
   }
 
-  private async cancelDelivery(job: OpenJob): Promise<boolean> {
+  private async cancelDelivery(job: OpenJob, message?: string): Promise<boolean> {
     const { transport, tickets, logger } = this.options;
     const { requestId, modality, modelId, attempt } = job;
     const removed = await transport.producer.remove(modality, modelId, requestId).catch((error: unknown) => {
@@ -86,12 +88,17 @@ export class JobsService {
       modelId,
       retries: 0,
       status: 'cancelled',
-      error: { code: 'JOB_CANCELLED', message: 'The client disconnected before the job started.' },
+      error: { code: 'JOB_CANCELLED', message: message ?? 'The client disconnected before the job started.' },
       usage: noTokens,
       executionMs: 0,
       finishedAtMs: Date.now(),
     };
     await this.cancelledJobs.tell(tickets.sign(result, noTokens), job.deadlineAtMs);
+    // No worker will: the job is not in the queue any more.
+    if (message !== undefined && job.replyTo !== null) {
+      const error = { code: 'JOB_CANCELLED', message, param: null } as const;
+      transport.replies.writer(job.replyTo, job).send({ type: 'job-failed', error } as JobFailedEvent);
+    }
     return true;
   }
 }

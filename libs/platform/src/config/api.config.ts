@@ -49,6 +49,13 @@ export class ApiConfig extends LimitsConfig {
   })
   publicHealth!: boolean;
 
+  @ChoiceVariable('SLUICE_ACCESS_LOG', {
+    about: 'Whether the api logs one line per request at level `info`.',
+    default: 'on',
+    choices: ['on', 'off'],
+  })
+  accessLog!: 'on' | 'off';
+
   @IntegerVariable('SLUICE_QUEUE_LIMIT', {
     about: 'Jobs that may wait per model; beyond it the response is 503.',
     default: 1_000,

@@ -29,6 +29,14 @@ export class BaseConfig extends TracingConfig {
   })
   namespace!: string;
 
+  @TextVariable('SLUICE_INSTALLATION', {
+    about: 'Name of the installation in its metrics, where one Prometheus has several; default: `SLUICE_NAMESPACE`.',
+    optional: true,
+    pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+    expected: 'letters, digits, `.`, `_` and `-`, 63 at most',
+  })
+  explicitInstallation?: string;
+
   @TextVariable('SLUICE_SITE', {
     about: 'Site code, the suffix of every request id.',
     default: 'SLC',
@@ -36,6 +44,11 @@ export class BaseConfig extends TracingConfig {
     expected: '1 to 8 capital letters or digits',
   })
   site!: string;
+
+  /** Label `installation` of all metrics. */
+  get installation(): string {
+    return this.explicitInstallation ?? this.namespace;
+  }
 
   /** Absolute path. */
   get home(): string {

@@ -96,6 +96,17 @@ export class CliConfig extends BaseConfig {
     return searchSettingsOf(this);
   }
 
+  @TextVariable('SLUICE_SECRET_KEY', {
+    about:
+      'Encrypts payloads of open jobs in the database; `sluice jobs cancel` needs that of api and ops. Default: generated ' +
+      'into `secret.key` in the data folder by `npm start`.',
+    optional: true,
+    pattern: /^[0-9a-f]{64}$/i,
+    expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
+    secret: true,
+  })
+  secretKey?: string;
+
   @QueueUrlVariable()
   queueUrl?: string;
 

@@ -36,15 +36,6 @@ export class LocalConfig extends CliConfig {
   @ApiPortVariable()
   port!: number;
 
-  @TextVariable('SLUICE_SECRET_KEY', {
-    about: 'Encrypts payloads of open jobs in the database; default: generated into `secret.key` in the data folder.',
-    optional: true,
-    pattern: /^[0-9a-f]{64}$/i,
-    expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
-    secret: true,
-  })
-  secretKey?: string;
-
   @ListVariable('SLUICE_MODELS', {
     about: 'Models to pull and serve: ids, set names or `none`; `all` serves everything installed and pulls nothing.',
     default: 'starter',

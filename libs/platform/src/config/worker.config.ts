@@ -42,6 +42,22 @@ export class WorkerConfig extends QueueConfig {
   @Matches(/^[a-z0-9][a-z0-9._-]{0,62}$/, { each: true })
   pools!: string[];
 
+  @TextVariable('NODE_NAME', {
+    about: 'Machine that `sluice workers list` shows; default: its host name.',
+    optional: true,
+    pattern: /^[\w.-]{1,200}$/,
+    expected: 'a host name',
+  })
+  nodeName?: string;
+
+  @TextVariable('POD_NAME', {
+    about: 'Pod that `sluice workers list` shows.',
+    optional: true,
+    pattern: /^[\w.-]{1,200}$/,
+    expected: 'the name of a pod',
+  })
+  podName?: string;
+
   @TextVariable('SLUICE_MEMORY_BUDGET', {
     about:
       'Memory for all models of this worker, by device, such as `cpu=6GiB,cuda=50%`; default: 90% of ' +

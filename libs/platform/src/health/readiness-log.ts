@@ -1,8 +1,5 @@
-import type { Logger } from '#platform/logging';
+import { failureText, type Logger } from '#platform/logging';
 import type { ReadinessChange } from './readiness.js';
-
-const longestText = 500;
-const deepestCause = 4;
 
 /**
  * Logs one line when a readiness check begins to fail, with the reason that clients do not get, and one when it passes
@@ -14,35 +11,4 @@ export function logReadiness(logger: Logger): (change: ReadinessChange) => void 
     else if (error === null) logger.info({ check }, `readiness: ${check} answers again`);
     else logger.warn({ check }, `readiness: ${check} fails: ${failureText(error)}`);
   };
-}
-
-/** Returns the messages of an error and its causes on one line, without credentials in URLs. */
-export function failureText(error: unknown): string {
-  const texts = new Set(messagesOf(error, deepestCause).filter((text) => text !== ''));
-  const text = [...texts].join(': ').slice(0, longestText);
-  return text === '' ? 'no reason given' : text;
-}
-
-function messagesOf(error: unknown, depth: number): string[] {
-  if (depth === 0) return [];
-  if (!(error instanceof Error)) return typeof error === 'string' ? [plain(error)] : [];
-  const { code } = error as { code?: unknown };
-  // A connection to a name with several addresses tried each; the error itself only has a code.
-  const tried: unknown[] = error instanceof AggregateError ? error.errors : [];
-  const own = plain(error.message) || (typeof code === 'string' ? code : '');
-  return [own, ...[...tried, error.cause].flatMap((each) => messagesOf(each, depth - 1))];
-}
-
-/** Drivers quote URLs as given, and passwords may contain any character. */
-function plain(text: string): string {
-  return text
-    .split(/\s+/)
-    .filter((word) => word !== '')
-    .map((word) => withoutCredentials(word))
-    .join(' ');
-}
-
-function withoutCredentials(word: string): string {
-  const [start, end] = [word.indexOf('://'), word.lastIndexOf('@')];
-  return start < 0 || end < start ? word : `${word.slice(0, start)}://[redacted]${word.slice(end)}`;
 }

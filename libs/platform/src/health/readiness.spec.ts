@@ -1,11 +1,11 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
-import { createLogger } from '#platform/logging';
+import { createLogger, failureText } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { Readiness } from './readiness.js';
 import { registerReadinessGauges } from './readiness-gauges.js';
-import { failureText, logReadiness } from './readiness-log.js';
+import { logReadiness } from './readiness-log.js';
 
 /** A logger and the lines it wrote. */
 function recorded() {

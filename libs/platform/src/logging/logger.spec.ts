@@ -61,3 +61,16 @@ describe('serializeError', () => {
     expect(serializeError('words')).toEqual({ type: 'string', message: 'words' });
   });
 });
+
+it('logs the stack of an error, and of a warning the messages alone', () => {
+  const lines: Record<string, unknown>[] = [];
+  const stream = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
+  const logger = createLogger('api', { level: 'info', stream });
+  const error = new Error('Redis did not answer.', { cause: new Error('connect ECONNREFUSED') });
+  logger.warn({ requestId: 'r', error }, 'a call failed');
+  logger.error({ error }, 'a bug');
+  const logged = { message: 'Redis did not answer.', cause: { message: 'connect ECONNREFUSED' } };
+  expect(lines[0]).toMatchObject({ requestId: 'r', error: logged });
+  expect(JSON.stringify(lines[0])).not.toContain('logger.spec');
+  expect(JSON.stringify(lines[1])).toContain('logger.spec');
+});

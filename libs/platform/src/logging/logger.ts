@@ -1,6 +1,6 @@
 import { logLevelOfEnvironment } from '#platform/config';
 import { type DestinationStream, type LoggerOptions, pino } from 'pino';
-import { serializeError } from './error-serializer.js';
+import { type LoggedError, serializeError } from './error-serializer.js';
 import { stdoutDestination } from './stdout-destination.js';
 
 /** Logger of all components. Never log prompts, outputs, keys or payloads. */
@@ -8,6 +8,9 @@ export type Logger = pino.Logger;
 
 /** Injection token of the logger of the process. */
 export const Logger = Symbol('Logger');
+
+/** Of pino. */
+const warnLevel = 40;
 
 /** Members that are redacted in case they are logged by mistake. */
 const redacted = ['authorization', 'headers.authorization', '*.authorization', '*.password', '*.apiKey', '*.payload'];
@@ -23,8 +26,26 @@ export function createLogger(name: string, options: { level?: string; stream?: D
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: serializeError, err: serializeError },
+    serializers: { error: serialize, err: serialize },
+    hooks: { logMethod: withoutStacks },
     redact: { paths: redacted, censor: '[redacted]' },
   };
   return pino(settings, options.stream ?? stdoutDestination());
+}
+
+/** An error of a warning. */
+class Expected {
+  constructor(readonly error: Error) {}
+}
+
+/** Of an expected failure, such as a store that is away, the messages are enough; unexpected ones are logged as errors. */
+function withoutStacks(this: Logger, parameters: Parameters<pino.LogFn>, method: pino.LogFn, level: number): void {
+  const [fields, ...others] = parameters as unknown as [{ error?: unknown } | string, ...unknown[]];
+  const hasError = level === warnLevel && typeof fields === 'object' && fields.error instanceof Error;
+  const logged = hasError ? [{ ...fields, error: new Expected(fields.error as Error) }, ...others] : parameters;
+  Reflect.apply(method, this, logged);
+}
+
+function serialize(error: unknown): LoggedError {
+  return error instanceof Expected ? serializeError(error.error, { withStack: false }) : serializeError(error);
 }

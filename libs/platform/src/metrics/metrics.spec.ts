@@ -18,6 +18,14 @@ describe('Metrics', () => {
     );
   });
 
+  it('names its installation on every series', async () => {
+    const metrics = new Metrics('api', { processMetrics: false, installation: 'staging' });
+    metrics.observeHttpRequest({ method: 'GET', route: '/models', status: 200, seconds: 0.02 });
+    const samples = (await metrics.render()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    expect(samples.length).toBeGreaterThan(3);
+    for (const sample of samples) expect(sample).toMatch(/[{,]app="api",installation="staging"/);
+  });
+
   it('drops label sets that a later reading no longer reports', async () => {
     const metrics = new Metrics('ops', { processMetrics: false });
     const counts = { waiting: 3, active: 1, delayed: 0 };

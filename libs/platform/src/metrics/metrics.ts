@@ -27,8 +27,10 @@ export class Metrics {
   private readonly httpRequests: Histogram<'method' | 'route' | 'status'>;
   private inFlight = 0;
 
-  constructor(app: string, options: { processMetrics?: boolean } = {}) {
-    this.registry.setDefaultLabels({ app });
+  constructor(app: string, options: { processMetrics?: boolean; installation?: string } = {}) {
+    const { installation } = options;
+    // Several installations may be behind one Prometheus.
+    this.registry.setDefaultLabels({ app, ...(installation !== undefined && { installation }) });
     if (options.processMetrics !== false) collectDefaultMetrics({ register: this.registry });
     this.httpRequests = new Histogram({
       name: 'sluice_http_request_duration_seconds',

@@ -24,7 +24,7 @@ export class PlatformModule implements OnApplicationShutdown {
     const providers: Provider[] = [
       ...classesOf(config).map((provide) => ({ provide, useValue: config })),
       { provide: Logger, useValue: logger },
-      { provide: Metrics, useFactory: () => new Metrics(app) },
+      { provide: Metrics, useFactory: () => new Metrics(app, { installation: config.installation }) },
       { provide: MigrationCheck, useFactory: () => new MigrationCheck({ url: config.databaseUrl }) },
       {
         provide: PrismaService,

@@ -62,6 +62,10 @@ export class OtlpTracing implements Tracing {
     return undefined;
   }
 
+  addEvent(id: string, name: string): void {
+    this.open.get(id)?.addEvent(name);
+  }
+
   end(id: string, { name, attributes, error }: SpanEnd = {}): void {
     const span = this.open.get(id);
     if (span === undefined) return;

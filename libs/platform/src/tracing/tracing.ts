@@ -28,6 +28,8 @@ export abstract class Tracing {
    * be that of its request plus a suffix after `.`, `-` or `#`.
    */
   abstract parentFor(id: string): string | undefined;
+  /** Adds a timed event to the open span of exactly this id; no effect without one. */
+  abstract addEvent(id: string, name: string): void;
   /** No effect for an id without an open span. */
   abstract end(id: string, end?: SpanEnd): void;
   /** Flushes pending spans, within 2 s. */
@@ -39,6 +41,7 @@ export const noTracing: Tracing = {
   enabled: false,
   begin: () => undefined,
   parentFor: () => undefined,
+  addEvent: () => undefined,
   end: () => undefined,
   close: () => Promise.resolve(),
 };

@@ -9,6 +9,7 @@ import { BusCancels } from '../replies/cancel-bus.js';
 import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-channel.js';
 import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
+import { BusWorkerControl } from '../heartbeats/worker-control.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
 import { BusKeys } from '../bus/bus-keys.js';
 import { LimitedBus } from '../bus/limited-bus.js';
@@ -36,6 +37,7 @@ export class BullTransport implements QueueTransport {
   readonly membership: BusMembership;
   readonly progress: BusProgress;
   readonly placements: BusPlacements;
+  readonly workerControl: BusWorkerControl;
   readonly results: BullResultQueue;
   private readonly queues: BullQueues;
   private readonly claims: ClaimBus;
@@ -43,6 +45,7 @@ export class BullTransport implements QueueTransport {
   private readonly bus: SignedBus;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
+  private readonly outage: StoreOptions['outage'];
   private closing: Promise<void> | null = null;
 
   constructor(
@@ -51,6 +54,7 @@ export class BullTransport implements QueueTransport {
     private readonly clock: Clock = systemClock,
   ) {
     this.warn = options.warn;
+    this.outage = options.outage;
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
     this.keys = new QueueKeys(options.sealKeys ?? []);
@@ -67,6 +71,7 @@ export class BullTransport implements QueueTransport {
     if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
     this.progress = new BusProgress(limited, clock, this.keys);
     this.placements = new BusPlacements(this.bus, clock);
+    this.workerControl = new BusWorkerControl(this.bus);
     this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
   }
 
@@ -92,6 +97,7 @@ export class BullTransport implements QueueTransport {
     await this.membership.start();
     await this.progress.start();
     await this.placements.start();
+    await this.workerControl.start();
   }
 
   hasKeyOf(modelId: string): boolean {
@@ -148,6 +154,10 @@ export class BullTransport implements QueueTransport {
     return this.bus.refused;
   }
 
+  get storeMemory(): Store['memory'] {
+    return this.store.memory;
+  }
+
   get poolSessions(): Store['poolSessions'] {
     return this.store.poolSessions;
   }
@@ -170,9 +180,11 @@ export class BullTransport implements QueueTransport {
     this.cancelBus.close();
     this.progress.close();
     this.placements.close();
+    this.workerControl.close();
     await settlesWithin(this.replies.close(), flushMs);
     await this.results.close();
     await settlesWithin(this.queues.close(), flushMs);
     await this.store.close();
+    this.outage?.close();
   }
 }

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { OutageLog } from '#platform/logging';
 import { BullTransport } from './bull-transport.js';
 import { PostgresStore } from './postgres/postgres-store.js';
 import { logWarnings } from './queue-warnings.js';
@@ -24,9 +25,26 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
       'The queue namespace must match [a-z][a-z0-9_]*, 30 characters at most.',
     );
   }
-  const complete = { ...options, warn: options.warn ?? logWarnings(options.clientName) };
+  const warn = options.warn ?? logWarnings(options.clientName);
+  let store: Store | null = null;
+  const outage = new OutageLog({
+    store: 'The store of the queue',
+    warn,
+    probe: async () => (store === null ? Promise.reject(new Error('It was never available.')) : store.ping()),
+  });
+  const complete = {
+    ...options,
+    warn: (message: string, error?: unknown) => (outage.note(error) ? undefined : warn(message, error)),
+    outage,
+  };
   if ((options.sealKeys ?? []).length === 0) complete.warn(unsealed);
-  const transport = new BullTransport(await openStore(complete), complete);
+  try {
+    store = await openStore(complete);
+  } catch (error) {
+    outage.close();
+    throw error;
+  }
+  const transport = new BullTransport(store, complete);
   try {
     await transport.start();
     return transport;

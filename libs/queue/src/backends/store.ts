@@ -91,6 +91,14 @@ export interface StoreOptions {
   /** As in `TransportOptions`. */
   readonly guardsPools?: boolean;
   readonly warn: (message: string, error?: unknown) => void;
+  /** Closed with the transport: what watches for the end of an outage. */
+  readonly outage?: { close(): void };
+}
+
+export interface StoreMemory {
+  readonly usedBytes: number;
+  /** Beyond it the server refuses writes. */
+  readonly limitBytes: number;
 }
 
 /** One server, Redis or Postgres, behind the queue: connections, BullMQ's backend, bus and reply channels. */
@@ -121,6 +129,8 @@ export interface Store {
   countAhead(queue: string, account: string): Promise<number>;
   /** Sessions of pools that were ended because they held up others, by role; with `guardsPools` alone. */
   readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
+  /** Memory of the server, as last measured; null where it has no limit of its own, and before that is known. */
+  readonly memory: StoreMemory | null;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
   /** Drops the connections over which workers take jobs; pending commands are sent again over the next ones. */

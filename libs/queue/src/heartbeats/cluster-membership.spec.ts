@@ -57,6 +57,49 @@ afterEach(async () => {
 
 const heard = () => membership.list().map(({ processId }) => processId);
 
+describe('what workers say about their process', () => {
+  const process = { host: 'gpu-1', address: '10.0.0.7:3001', version: '20261122.000000', startedAtMs: 7 };
+  const worker = (more: object) => ({ worker: { pools: [], budgets: {}, withoutReplica: [], ...more } });
+
+  it('is kept, and may be absent, as from earlier versions', () => {
+    wire.others('new', worker({ process, isDrained: true }));
+    wire.others('old', worker({}));
+    expect(membership.list().map(({ worker: said }) => said?.process ?? null)).toEqual([null, null, process, null]);
+    expect(membership.list().map(({ worker: said }) => said?.isDrained ?? false)).toEqual([false, false, true, false]);
+  });
+
+  it.each([
+    { process: { ...process, host: 'x'.repeat(201) } },
+    { process: { ...process, pod: 7 } },
+    { process: { ...process, startedAtMs: -1 } },
+    { process: 'gpu-1' },
+    { isDrained: 'yes' },
+  ])('is not %j', (said) => {
+    wire.others('forged', worker(said));
+    expect(heard()).toEqual(['us', 'them']);
+  });
+});
+
+describe('workers that fall silent', () => {
+  const worker = (pools: string[]) => ({ worker: { pools, budgets: {}, withoutReplica: [] } });
+
+  it('are counted by pool, unless they leave, and pools that lost none have a zero', async () => {
+    wire.others('w1', worker(['text']));
+    wire.others('w2', worker(['text', 'gpu']));
+    wire.others('api', { role: 'api' });
+    wire.others('w3', worker(['video']));
+    wire.others('w3', { ...worker(['video']), alive: false });
+    expect(Object.fromEntries(membership.lostWorkers)).toEqual({ default: 0, text: 0, 'text+gpu': 0, video: 0 });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(Object.fromEntries(membership.lostWorkers)).toEqual({ default: 1, text: 1, 'text+gpu': 1, video: 0 });
+  });
+
+  it('have at most 100 names of pools, whatever their workers say', () => {
+    for (let count = 0; count < 300; count += 1) wire.others(`w${count}`, worker([`pool-${count}`]));
+    expect(membership.lostWorkers.size).toBe(100);
+  });
+});
+
 describe('membership over a silent link', () => {
   it('loses silent processes while it receives its own heartbeats', async () => {
     await vi.advanceTimersByTimeAsync(5_000);

@@ -14,6 +14,9 @@ const maxUnanswered = 16;
 
 const overdueAfterHeartbeats = 1.6;
 
+/** Pools whose lost workers are counted. */
+const maxCountedPools = 100;
+
 /** Shortest time between two heartbeats that greet newcomers, in ms: names may be made up, one per message. */
 const greetEveryMs = 100;
 
@@ -52,6 +55,7 @@ export class BusMembership implements ClusterMembership {
   private readonly goneAddresses = new Set<string>();
   /** Runs that have left. */
   private readonly endedRuns = new Set<string>();
+  readonly lostWorkers = new Map<string, number>();
   private readonly stops: (() => void)[] = [];
   /** Called for every heartbeat, even one without changes. */
   onHeartbeat: (heartbeat: Heartbeat) => void = () => undefined;
@@ -197,6 +201,7 @@ export class BusMembership implements ClusterMembership {
     }
     if (known === undefined && sender.id === null && this.processes.size >= maxProcesses) return;
     this.processes.set(key, { heartbeat, atMs, text, count, run });
+    if (known === undefined) this.countLost(heartbeat, 0);
     this.onHeartbeat(heartbeat);
     if (heartbeat.replyAddress !== null) this.goneAddresses.delete(heartbeat.replyAddress);
     const isOwn = sender.id === null ? heartbeat.processId === this.describe?.().processId : sender.isSelf;
@@ -233,6 +238,7 @@ export class BusMembership implements ClusterMembership {
     const dueAfterMs = this.hasNewcomers ? Math.min(greetEveryMs, this.timing.heartbeatMs) : this.timing.heartbeatMs;
     if (now - this.lastHeartbeatMs >= dueAfterMs) void this.announce();
     const silent = [...this.processes].filter(([, { atMs }]) => now - atMs > this.timing.lostAfterMs);
+    for (const [, { heartbeat }] of silent) this.countLost(heartbeat, 1);
     if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
   }
 
@@ -240,6 +246,15 @@ export class BusMembership implements ClusterMembership {
   private isCutOff(now: number): boolean {
     const overdueMs = now - (this.unanswered[0]?.sentAtMs ?? now);
     return overdueMs > overdueAfterHeartbeats * this.timing.heartbeatMs && overdueMs < cutOffAtMostMs;
+  }
+
+  private countLost({ role, worker }: Heartbeat, lost: number): void {
+    if (role !== 'worker') return;
+    const pool = poolsText(worker?.pools ?? []);
+    const known = this.lostWorkers.get(pool);
+    // Workers say themselves which pools they are in: names may be made up.
+    if (known === undefined && this.lostWorkers.size >= maxCountedPools) return;
+    this.lostWorkers.set(pool, (known ?? 0) + lost);
   }
 
   private resetSilence(): void {
@@ -265,6 +280,9 @@ export class BusMembership implements ClusterMembership {
 }
 
 function nameBackend({ worker, processId }: Pick<Heartbeat, 'worker' | 'processId'>): string {
-  const pools = worker?.pools ?? [];
-  return `${pools.length === 0 ? 'default' : pools.join('+')}/${processId}`;
+  return `${poolsText(worker?.pools ?? [])}/${processId}`;
+}
+
+function poolsText(pools: readonly string[]): string {
+  return pools.length === 0 ? 'default' : pools.join('+');
 }

@@ -41,6 +41,23 @@ export interface WorkerHeartbeat {
   /** Memory budget for models in bytes, by device. */
   budgets: Readonly<Record<string, number>>;
   withoutReplica: readonly ModelWithoutReplica[];
+  /** Absent: a worker of an earlier version. */
+  process?: WorkerProcess;
+  /** It takes no jobs, because an operator drained it. */
+  isDrained?: boolean;
+}
+
+/** Where and since when a worker runs, for operators. */
+export interface WorkerProcess {
+  host: string;
+  /** Absent outside of Kubernetes. */
+  pod?: string;
+  /** Of its health and metrics. */
+  address: string;
+  /** As in `x-service-version`. */
+  version: string;
+  /** By its own clock. */
+  startedAtMs: number;
 }
 
 /** One process as the others see it. */
@@ -69,6 +86,11 @@ export interface ClusterMembership {
    * until the first one is back. Measured by one clock.
    */
   readonly lagMs: number | null;
+  /**
+   * Workers that fell silent without leaving, since the start of this process, by their pools. A pool that was heard
+   * from has a count, even if it is 0.
+   */
+  readonly lostWorkers: ReadonlyMap<string, number>;
   /** The processes heard from within `lostAfterMs`. */
   list(): Heartbeat[];
   /** Called when a process appears, changes its models, leaves, or falls silent. */

@@ -62,8 +62,20 @@ function isServedModel(value: unknown): boolean {
 
 function isWorker(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { pools, budgets, withoutReplica } = value;
-  return isArrayOf(pools, isText) && isNumbers(budgets) && isArrayOf(withoutReplica, isWithoutReplica);
+  const { pools, budgets, withoutReplica, process, isDrained = false } = value;
+  return (
+    isArrayOf(pools, isText) &&
+    isNumbers(budgets) &&
+    isArrayOf(withoutReplica, isWithoutReplica) &&
+    (process === undefined || isProcess(process)) &&
+    typeof isDrained === 'boolean'
+  );
+}
+
+function isProcess(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { host, pod = 'none', address, version, startedAtMs } = value;
+  return [host, pod, address, version].every(isId) && isCount(startedAtMs);
 }
 
 function isWithoutReplica(value: unknown): boolean {

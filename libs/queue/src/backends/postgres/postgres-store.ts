@@ -29,6 +29,7 @@ const startTimeoutMs = 10_000;
 /** Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and reply channels. */
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
+  readonly memory = null;
   readonly bus: MessageBus;
   readonly replyLink: ReplyLink;
   private readonly notifications: PostgresBus;

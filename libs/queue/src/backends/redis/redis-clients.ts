@@ -37,7 +37,11 @@ export function failFastClient(url: string, connectionName: string): Redis {
 export function waitingClient(url: string, connectionName: string): Redis {
   const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
   const duplicate = client.duplicate.bind(client);
-  client.duplicate = (override) => duplicate({ ...override, socketTimeout: silentMs.blocks });
+  client.duplicate = (override) => {
+    const blocking = duplicate({ ...override, socketTimeout: silentMs.blocks });
+    quietReadyCheck(blocking);
+    return blocking;
+  };
   return client;
 }
 
@@ -68,7 +72,21 @@ export function readerClient(url: string, connectionName: string): Redis {
 function open(url: string, options: RedisOptions): Redis {
   const client = new Redis(url, { ...options, retryStrategy, lazyConnect: true, connectTimeout: 5_000 });
   client.on('connect', () => coalesceWrites(client.stream));
+  quietReadyCheck(client);
   return client;
+}
+
+/** ioredis writes a line of its own to the log, past the logger, if its user may not run INFO. Readiness says it. */
+function quietReadyCheck(client: Redis): void {
+  const info = client.info.bind(client) as (...parameters: unknown[]) => Promise<string>;
+  const quiet = (...parameters: unknown[]): Promise<string> => {
+    const callback = parameters.at(-1);
+    if (typeof callback !== 'function') return info(...parameters);
+    const answered = (error: Error | null, text?: string): unknown =>
+      error?.message.includes('NOPERM') === true ? callback(null, '') : callback(error, text);
+    return info(...parameters.slice(0, -1), answered);
+  };
+  client.info = quiet as typeof client.info;
 }
 
 /** Opens the first connection: rejects when the server does not respond within `timeoutMs`. */

@@ -14,6 +14,15 @@ describe('RedisMemory', () => {
     expect(room.problem()).toContain('90 % of its maxmemory');
   });
 
+  it('shows its memory only if it is limited', () => {
+    const room = new RedisMemory();
+    expect(room.limited).toBe(null);
+    room.note({ usedMemoryBytes: 5, maxMemoryBytes: 0 });
+    expect(room.limited).toBe(null);
+    room.note({ usedMemoryBytes: 5, maxMemoryBytes: 100 });
+    expect(room.limited).toEqual({ usedBytes: 5, limitBytes: 100 });
+  });
+
   it('accepts work again only with some margin', () => {
     const room = new RedisMemory();
     const states = [90, 86, 89, 84, 86, 89, 90].map((used) => isFull(room, used));

@@ -1,3 +1,5 @@
+import type { StoreMemory } from '../store.js';
+
 /** The fields of `INFO` about memory usage. */
 export interface MemoryReading {
   usedMemoryBytes: number;
@@ -22,6 +24,12 @@ export class RedisMemory {
   note(reading: MemoryReading): void {
     this.reading = reading;
     this.full = this.share >= (this.full ? roomAgainFrom : fullFrom);
+  }
+
+  /** Null without a limit. */
+  get limited(): StoreMemory | null {
+    const { usedMemoryBytes: usedBytes, maxMemoryBytes: limitBytes } = this.reading;
+    return limitBytes > 0 ? { usedBytes, limitBytes } : null;
   }
 
   /** Used fraction of maxmemory; 0 without a limit. */

@@ -14,6 +14,7 @@ import type {
   ReplyLink,
   Store,
   StoreConnection,
+  StoreMemory,
   StoreOptions,
 } from '../store.js';
 import { isOutOfMemory, keepLocks } from './keep-locks.js';
@@ -136,6 +137,10 @@ export class RedisStore implements Store {
 
   /** Nothing of a pool holds up others for long here. */
   readonly poolSessions = new Map<never, never>();
+
+  get memory(): StoreMemory | null {
+    return this.room.limited;
+  }
 
   isReachable(): boolean {
     return this.requests.status === 'ready';

@@ -1,0 +1,73 @@
+import { type Command, Option } from 'commander';
+import { PlatformError } from '#common';
+import type { JobState } from '#jobs';
+import type { CliContext } from '../cli-context.js';
+import { cancelJob } from './cancel-job.js';
+import { listJobs } from './list-jobs.js';
+import { showJob } from './show-job.js';
+
+const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
+const states: readonly JobState[] = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'];
+const maxListed = 10_000;
+
+interface ListOptions {
+  state?: JobState[];
+  model?: string;
+  account?: string;
+  olderThan?: string;
+  stuck?: boolean;
+  limit: string;
+  json?: boolean;
+}
+
+/** `sluice jobs …` */
+export function addJobCommands(program: Command, context: CliContext): void {
+  const jobs = program.command('jobs').description('requests that run a model').helpCommand(false);
+  jobs
+    .command('list')
+    .description('list jobs, newest first')
+    .addOption(new Option('--state <states...>', 'only jobs in these states').choices(states))
+    .option('--model <id>', 'only jobs of this model')
+    .option('--account <account>', 'only jobs of this account, by id or name')
+    .option('--older-than <time>', 'only jobs that were admitted at least so long ago: 30s, 10m, 2h or 1d')
+    .option('--stuck', 'only open jobs past their deadline, or queued for two minutes')
+    .option('--limit <count>', `at most so many, up to ${maxListed}`, '50')
+    .option(...jsonFlag)
+    .action((options: ListOptions) =>
+      listJobs(context, {
+        states: options.state,
+        modelId: options.model,
+        account: options.account,
+        olderThanMs: options.olderThan === undefined ? undefined : millisecondsOf(options.olderThan),
+        isStuck: options.stuck,
+        limit: limitOf(options.limit),
+        json: options.json,
+      }),
+    );
+  jobs
+    .command('show <id>')
+    .description('show a job by its request id (CF-RAY), or by the queue id of an async job')
+    .option(...jsonFlag)
+    .action((id: string, options: { json?: boolean }) => showJob(context, id, options));
+  jobs
+    .command('cancel <id>')
+    .description('cancel a job that waits or runs; what it has produced is charged as if its client had disconnected')
+    .option(...jsonFlag)
+    .action((id: string, options: { json?: boolean }) => cancelJob(context, id, options));
+}
+
+const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function millisecondsOf(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = unitMs[unit ?? ''];
+  if (count === undefined || ms === undefined)
+    throw new PlatformError('INVALID_REQUEST', '--older-than must be a number and a unit, such as 30s, 10m, 2h or 1d.');
+  return Number(count) * ms;
+}
+
+function limitOf(text: string): number {
+  const limit = Number(text);
+  if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= maxListed) return limit;
+  throw new PlatformError('INVALID_REQUEST', `--limit must be a whole number from 1 to ${maxListed}.`);
+}

@@ -1,0 +1,1 @@
+export { AccessLog } from './access-log.js';
