@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { isRightMissing } from '#platform/redis';
 import { BullTransport } from './bull-transport.js';
 import { PostgresStore } from './postgres/postgres-store.js';
 import { logWarnings } from './queue-warnings.js';
@@ -26,14 +27,26 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
   }
   const complete = { ...options, warn: options.warn ?? logWarnings(options.clientName) };
   if ((options.sealKeys ?? []).length === 0) complete.warn(unsealed);
-  const transport = new BullTransport(await openStore(complete), complete);
+  const transport = new BullTransport(await openStore(complete).catch(nameMissingRight), complete);
   try {
     await transport.start();
     return transport;
   } catch (error) {
     await transport.close();
-    throw error;
+    return nameMissingRight(error);
   }
+}
+
+/** Says in one sentence which right is missing; other errors stay as they are. */
+function nameMissingRight(error: unknown): never {
+  if (!isRightMissing(error)) throw error;
+  const right = error.message.replace(/^NOPERM /, '');
+  throw new PlatformError(
+    'SERVICE_UNAVAILABLE',
+    `The Redis user of this process lacks a right (${right}): docs/operations.md has the line that it needs.`,
+    null,
+    { cause: error },
+  );
 }
 
 function openStore(options: StoreOptions): Promise<Store> {
