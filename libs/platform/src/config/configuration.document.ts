@@ -3,6 +3,7 @@ import { CliConfig } from './cli.config.js';
 import { LocalConfig } from './local.config.js';
 import { OpsConfig } from './ops.config.js';
 import { WorkerConfig } from './worker.config.js';
+import { StoresConfig } from './stores.config.js';
 import { variablesOf, type VariableDescription } from './variable.js';
 
 const apps: [name: string, title: string, configClass: new () => object][] = [
@@ -11,6 +12,7 @@ const apps: [name: string, title: string, configClass: new () => object][] = [
   ['worker', 'worker', WorkerConfig],
   ['ops', 'ops', OpsConfig],
   ['cli', 'cli', CliConfig],
+  ['stores', '`sluice doctor --stores`', StoresConfig],
 ];
 
 const introduction = `# Configuration
