@@ -18,7 +18,7 @@ export function documentedRules(user: string, namespace = 'sluice'): string[] {
   return (documented.get(user) ?? []).map((rule) => rule.replaceAll('sluice:', `${namespace}:`));
 }
 
-/** Somebody who may do everything, in addition to the users of the page. */
+/** A user who may do everything, in addition to those of the page. */
 const adminLine = 'user admin on >admin ~* &* +@all';
 
 /** A Redis whose ACL file holds the very lines of docs/operations.md. */

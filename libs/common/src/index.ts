@@ -10,7 +10,6 @@ export * from './money.js';
 export * from './process-alive.js';
 export * from './request-id.js';
 export * from './store-budget.js';
-export * from './store-finding.js';
 export * from './histogram.js';
 export * from './usage.js';
 export * from './uuid.js';

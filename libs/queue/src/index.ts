@@ -1,6 +1,4 @@
 export { createTransport } from './backends/create-transport.js';
-export { type ClusterExamination, examineCluster } from './checks/examine-cluster.js';
-export { examineRedis, type RedisExamination } from './checks/examine-redis.js';
 export type {
   DesiredPlacements,
   Placement,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { StoreFinding } from '#common';
+import type { StoreFinding } from '#platform/health';
 import type { StorageSettings } from './create-store.js';
 import { Bucket } from './s3/bucket.js';
 import { placeInBucket } from './s3/worker-policy.js';

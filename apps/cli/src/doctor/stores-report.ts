@@ -1,8 +1,9 @@
 import { examineStores, namedKeysOf, type StoresReport } from '#jobs';
-import { PlatformError, type StoreFinding } from '#common';
+import { PlatformError } from '#common';
 import { formatBytes } from '#model-store';
 import { loadConfig, StoresConfig } from '#platform/config';
-import { type ClusterExamination, examineCluster } from '#queue';
+import type { StoreFinding } from '#platform/health';
+import { type ClusterExamination, examineCluster } from '#queue/checks';
 import type { CliContext } from '../cli-context.js';
 
 /** `sluice doctor --stores`: prints everything, then rejects if something is a problem. */

@@ -1,8 +1,9 @@
-import { PlatformError, type StoreFinding } from '#common';
+import { PlatformError } from '#common';
 import { type DatabaseExamination, examineDatabase } from '#platform/database';
+import type { StoreFinding } from '#platform/health';
 import { MigrationCheck } from '#platform/migrations';
 import type { RawQueries } from '#platform/prisma';
-import { examineRedis, type RedisExamination } from '#queue';
+import { examineRedis, type RedisExamination } from '#queue/checks';
 import { examineStorage, type StorageSettings } from '#storage';
 import { KeyFingerprintsRepository, type NamedKeys } from './key-fingerprints.repository.js';
 

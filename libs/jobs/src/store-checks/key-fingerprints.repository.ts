@@ -1,4 +1,5 @@
-import { deriveKey, type StoreFinding } from '#common';
+import { deriveKey } from '#common';
+import type { StoreFinding } from '#platform/health';
 import type { RawQueries } from '#platform/prisma';
 
 /** A variable with keys of the installation: the first one seals, all open. */

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { StoreFinding } from '#common';
+import type { StoreFinding } from '../health/index.js';
 import { maxConnections } from './connection-counts.js';
 
 /** The oldest server that is tested. */

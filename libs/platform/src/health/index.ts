@@ -2,3 +2,4 @@ export * from './health-server.js';
 export * from './readiness.js';
 export * from './readiness-gauges.js';
 export * from './readiness-log.js';
+export type { StoreFinding } from './store-finding.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StoreFinding } from '#common';
+import type { StoreFinding } from '#platform/health';
 import { createTransport } from '../backends/create-transport.js';
 import type { TransportOptions } from '../transport.js';
 

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { StoreFinding } from '#common';
+import type { StoreFinding } from '#platform/health';
 import { isInfoDenied, isRightMissing, tolerateDeniedInfo } from '#platform/redis';
 import { evictionProblem, infoDenied, readServerFacts, versionProblem } from '../backends/redis/redis-clients.js';
 import { findMissingRights } from './redis-rights.js';
