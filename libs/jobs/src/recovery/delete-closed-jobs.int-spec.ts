@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FoldKeyDaysSweep, KeyUsageRepository, LedgerService, UsageHistoryService } from '#billing';
+import { examineDatabase } from '#platform/database';
 import { PrismaService } from '#platform/prisma';
 import { newRowCustomer, type RowCustomer, writeFinishedRequests } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
@@ -115,6 +116,31 @@ describe('closed jobs', () => {
   it('leave the tables bounded, round after round', async () => {
     await expectBoundedTables({ rounds: 5, requests: 4_000 });
   }, 300_000);
+});
+
+describe('a role with the documented rights of api and ops', () => {
+  it('admits, closes and deletes, and nothing is found missing', async () => {
+    const url = Object.assign(new URL(database.url), { username: 'plain_role', password: 'plain' }).href;
+    await client.query(`CREATE ROLE plain_role LOGIN PASSWORD 'plain'`);
+    await client.query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO plain_role');
+    await client.query('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO plain_role');
+    const plain = new pg.Client(url);
+    await plain.connect();
+    const plainPrisma = new PrismaService({ url, poolSize: 1 });
+    try {
+      await writeFinishedRequests(plain, await newRowCustomer(plain), { count: 40, daysAgo: 3 });
+      const jobs = new JobsRepository(plainPrisma);
+      expect(await new DeleteClosedJobsSweep(jobs, { days: 2, storageLifetimeMs: 0 }).run()).toBe(40);
+      const { findings } = await examineDatabase(url, { hasQueue: false });
+      // Test servers do not wait for disks.
+      expect(findings.filter(({ text }) => !text.includes('fsync'))).toEqual([]);
+    } finally {
+      await plain.end();
+      await plainPrisma.$disconnect();
+      await client.query('DROP OWNED BY plain_role');
+      await client.query('DROP ROLE plain_role');
+    }
+  });
 });
 
 describe('days of key spend', () => {

@@ -5,10 +5,8 @@ import { MigrationCheck } from '#platform/migrations';
 import type { RawQueries } from '#platform/prisma';
 import { examineRedis, type RedisExamination } from '#queue/checks';
 import { examineStorage, type StorageSettings } from '#storage';
+import { clockFinding } from './clock-finding.js';
 import { KeyFingerprintsRepository, type NamedKeys } from './key-fingerprints.repository.js';
-
-/** Offset of two clocks that is reported, in ms: deadlines are written by one and read by another. */
-const maxClockOffsetMs = 2_000;
 
 export interface StoreSettings {
   /** Null: not known here. */
@@ -74,13 +72,6 @@ async function examineTables({ databaseUrl, queries, keys, notesKeys }: StoreSet
     const text = `The keys of the processes could not be compared (${(error as Error).name}): look at the database.`;
     return [{ store: 'keys', severity: 'note', text }];
   }
-}
-
-function clockFinding(server: string, offsetMs: number | null): StoreFinding[] {
-  if (offsetMs === null || Math.abs(offsetMs) <= maxClockOffsetMs) return [];
-  const seconds = (Math.abs(offsetMs) / 1_000).toFixed(1);
-  const text = `The clock of ${server} is ${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} this machine: synchronize both.`;
-  return [{ store: 'clock', severity: 'problem', text }];
 }
 
 function withoutFindings<Examination extends { findings: unknown }>(
