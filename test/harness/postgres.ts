@@ -6,7 +6,7 @@ import { migrate } from '#platform/migrations';
 import { runOnServer, withDatabase } from './postgres-server.js';
 import './global-services.js';
 
-export { startPostgres, type TestPostgres } from './postgres-server.js';
+export { runOnServer, startPostgres, type TestPostgres, withDatabase } from './postgres-server.js';
 
 /** A database for one test on the shared server. */
 export interface TestDatabase {

@@ -19,6 +19,7 @@ import { Readiness } from '#platform/health';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { MigrationCheck } from '#platform/migrations';
+import { maxConnections } from '#platform/database';
 import { PlatformModule } from '#platform/nest';
 import { PrismaService } from '#platform/prisma';
 import { QueueTransport } from '#queue';
@@ -100,7 +101,12 @@ export class ApiModule {
     return {
       module: ApiModule,
       imports: [
-        PlatformModule.forRoot({ app: 'api', config, logger, database: { poolSize: 20, queryTimeoutMs } }),
+        PlatformModule.forRoot({
+          app: 'api',
+          config,
+          logger,
+          database: { poolSize: maxConnections.api - 1, queryTimeoutMs },
+        }),
         QueueModule.forRootAsync({ inject: [ApiConfig, Metrics], useFactory: transportOptions }),
         BindingsModule,
         ModelRegistryModule,

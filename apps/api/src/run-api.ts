@@ -1,9 +1,11 @@
+import { reportStores } from '#jobs';
 import type { ApiConfig } from '#platform/config';
 import { outdatedNode } from '#platform/devices';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger, NestLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { stopSignal } from '#platform/nest';
+import { PrismaService } from '#platform/prisma';
 import { createApplication } from './api-server.js';
 
 /** Serves until SIGTERM or SIGINT, then drains open requests and exits. */
@@ -24,6 +26,7 @@ export async function runApi(config: ApiConfig): Promise<void> {
     metrics: app.get(Metrics),
   });
   logger.info({ port: health.port }, `api serves health and metrics on port ${health.port}`);
+  void reportStores(config, app.get(PrismaService), logger);
   // Logs what is not ready yet for an operator who starts this by hand; no probe may ask for a while.
   await readiness.dependencies();
   const signal = await stopSignal();

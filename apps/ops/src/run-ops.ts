@@ -1,9 +1,11 @@
 import { NestFactory } from '@nestjs/core';
+import { reportStores } from '#jobs';
 import type { OpsConfig } from '#platform/config';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger, NestLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { stopSignal } from '#platform/nest';
+import { PrismaService } from '#platform/prisma';
 import { OpsModule } from './ops.module.js';
 
 /** Runs ops until SIGTERM or SIGINT; work in progress finishes first. Any number of replicas may run. */
@@ -24,6 +26,7 @@ export async function runOps(config: OpsConfig): Promise<void> {
     metrics: app.get(Metrics),
   });
   logger.info({ port: http.port }, `ops serves health and metrics on port ${http.port}`);
+  void reportStores(config, app.get(PrismaService), logger);
 
   const signal = await stopped;
   logger.info({ signal }, 'stopping');

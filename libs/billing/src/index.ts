@@ -1,3 +1,5 @@
+export { LedgerArchiveRepository } from './archive/ledger-archive.repository.js';
+export { type ArchiveFault, type ArchiveResult, LedgerArchiver } from './archive/ledger-archiver.js';
 export { SettlementStep } from './closing.step.js';
 export { JobQuote } from './job-quote.js';
 export { LedgerWatch } from './ledger-watch.js';
@@ -9,6 +11,7 @@ export { PriceList } from './price-list.js';
 export { RecentBalances } from './recent-balances.js';
 export { ReservationRefused } from './reservation-refused.js';
 export { ReservationStep } from './reservation.step.js';
+export { FoldKeyDaysSweep } from './usage/fold-key-days.sweep.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';
 export { UsageHistoryService } from './usage/usage-history.service.js';

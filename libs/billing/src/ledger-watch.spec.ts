@@ -13,6 +13,8 @@ const noBreaks: VerifyReport['breaks'] = {
   openJobsWithoutOpenReservation: 0,
   jobsChargedTwice: 0,
   wrongCharges: 0,
+  wrongRetiredCharges: 0,
+  wrongClosings: 0,
   wrongKeySpend: 0,
 };
 
@@ -21,7 +23,10 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
   const metrics = new Metrics('ops', { processMetrics: false });
   const lines: string[] = [];
   const logger: Logger = createLogger('ops', { stream: { write: (line) => void lines.push(line) } });
-  const figures = { accounts: 1, transactions: 1, entries: 2, openReservations: 2, chargedNano: 0n, heldNano: 0n };
+  const figures = {
+    ...{ accounts: 1, transactions: 1, entries: 2, archivedTransactions: 0 },
+    ...{ openReservations: 2, chargedNano: 0n, heldNano: 0n },
+  };
   const watch = new LedgerWatch({
     ledger: {
       verify: async () => ({ figures, breaks: { ...noBreaks, ...breaks } }),
@@ -41,7 +46,7 @@ describe('LedgerWatch', () => {
     const { text, lines } = await watched({});
     expect(text).toContain('sluice_ledger_open_reservations{app="ops"} 2');
     expect(text).toContain('sluice_ledger_open_reservations_usd{app="ops"} 1.5');
-    expect(text.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(9);
+    expect(text.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(11);
     expect(text).toMatch(/sluice_ledger_last_verified_timestamp_seconds\{app="ops"\} 1\d{9}/);
     expect(lines).toEqual([]);
   });

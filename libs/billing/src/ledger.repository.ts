@@ -75,7 +75,10 @@ export interface VerifyReport {
     accounts: number;
     transactions: number;
     entries: number;
+    /** Transactions that left the ledger for an archive. */
+    archivedTransactions: number;
     openReservations: number;
+    /** Archived charges included. */
     chargedNano: NanoUsd;
     heldNano: NanoUsd;
   };
@@ -94,6 +97,10 @@ export interface VerifyReport {
     jobsChargedTwice: number;
     /** Settled reservations whose charge differs from the ledger. */
     wrongCharges: number;
+    /** Keys whose charges without a reservation differ from their deleted reservations. */
+    wrongRetiredCharges: number;
+    /** Ledger accounts whose closing entries differ from the sum of their archived entries. */
+    wrongClosings: number;
     /**
      * Keys whose spend, in total or by day, differs from the sum of their charges, or whose reserved part differs from
      * their open reservations.

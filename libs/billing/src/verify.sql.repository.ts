@@ -31,6 +31,16 @@ export const verifyStatement = Prisma.sql`
     SELECT api_key_id, COALESCE(sum(diem), 0) AS diem, COALESCE(sum(usd), 0) AS usd FROM charges GROUP BY api_key_id
   ), key_days AS (
     SELECT api_key_id, sum(diem_nano) AS diem, sum(usd_nano) AS usd FROM key_daily_spend GROUP BY api_key_id
+  ), matched AS MATERIALIZED (
+    SELECT h.request_id AS hold, h.state, h.charged_nano, c.request_id AS charge, c.api_key_id, c.charges,
+           COALESCE(c.diem, 0) + COALESCE(c.usd, 0) AS posted
+      FROM (SELECT * FROM holds WHERE state <> 'open') h FULL JOIN charges c ON c.request_id = h.request_id
+  ), unmatched AS (
+    SELECT api_key_id, sum(charges) AS charges, sum(posted) AS posted FROM matched WHERE hold IS NULL GROUP BY api_key_id
+  ), closings AS (
+    SELECT e.ledger_account_id, sum(e.amount_nano) AS amount
+      FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
+     WHERE t.kind = 'closing' GROUP BY e.ledger_account_id
   ), key_held AS (
     SELECT api_key_id, sum(diem) AS diem, sum(bundled + usd) AS usd FROM held GROUP BY api_key_id
   )
@@ -40,7 +50,9 @@ export const verifyStatement = Prisma.sql`
       'transactions', (SELECT count(*) FROM ledger_transactions),
       'entries', (SELECT COALESCE(sum(entries), 0) FROM sums WHERE ledger_account_id IS NOT NULL),
       'openReservations', (SELECT COALESCE(sum(holds), 0) FROM held),
-      'chargedNano', (SELECT COALESCE(sum(diem), 0) + COALESCE(sum(usd), 0) FROM key_charges)::text,
+      'archivedTransactions', (SELECT COALESCE(sum(deleted), 0) FROM ledger_archives),
+      'chargedNano', ((SELECT COALESCE(sum(diem), 0) + COALESCE(sum(usd), 0) FROM key_charges)
+        + (SELECT COALESCE(sum(usd_nano + diem_nano), 0) FROM archived_key_charges))::text,
       'heldNano', (SELECT COALESCE(sum(diem + bundled + usd), 0) FROM held)::text
     ),
     'breaks', jsonb_build_object(
@@ -61,15 +73,22 @@ export const verifyStatement = Prisma.sql`
         (SELECT 1 FROM holds h WHERE h.request_id = j.request_id AND h.state = 'open')),
       'jobsChargedTwice', (SELECT count(*) FROM (SELECT request_id FROM charges
         GROUP BY request_id HAVING sum(charges) > 1) twice),
-      'wrongCharges', (SELECT count(*) FROM (SELECT * FROM holds WHERE state <> 'open') h
-        FULL JOIN charges c ON c.request_id = h.request_id
-        WHERE h.request_id IS NULL OR (h.state = 'released' AND c.request_id IS NOT NULL)
-           OR h.charged_nano <> COALESCE(c.diem, 0) + COALESCE(c.usd, 0)),
+      'wrongCharges', (SELECT count(*) FROM matched
+        WHERE hold IS NOT NULL AND ((state = 'released' AND charge IS NOT NULL) OR charged_nano <> posted)),
+      -- Reservations are deleted some time after their jobs; charges outlive them.
+      'wrongRetiredCharges', (SELECT count(*) FROM unmatched u
+        FULL JOIN retired_holds r ON r.api_key_id = u.api_key_id
+        WHERE (COALESCE(u.charges, 0), COALESCE(u.posted, 0))
+              IS DISTINCT FROM (COALESCE(r.charges, 0)::numeric, COALESCE(r.charged_nano, 0)::numeric)),
+      'wrongClosings', (SELECT count(*) FROM closings c
+        FULL JOIN archived_sums a ON a.ledger_account_id = c.ledger_account_id
+        WHERE COALESCE(c.amount, 0) <> COALESCE(a.amount_nano, 0)),
       'wrongKeySpend', (SELECT count(*) FROM key_spend s
         FULL JOIN key_charges c ON c.api_key_id = s.api_key_id FULL JOIN key_held h ON h.api_key_id = s.api_key_id
         LEFT JOIN key_days d ON d.api_key_id = s.api_key_id
+        LEFT JOIN archived_key_charges a ON a.api_key_id = s.api_key_id
         WHERE (COALESCE(s.lifetime_usd_nano, 0), COALESCE(s.lifetime_diem_nano, 0))
-              IS DISTINCT FROM (COALESCE(c.usd, 0), COALESCE(c.diem, 0))
+              IS DISTINCT FROM (COALESCE(c.usd, 0) + COALESCE(a.usd_nano, 0), COALESCE(c.diem, 0) + COALESCE(a.diem_nano, 0))
            OR (COALESCE(s.lifetime_usd_nano, 0), COALESCE(s.lifetime_diem_nano, 0))
               IS DISTINCT FROM (COALESCE(d.usd, 0), COALESCE(d.diem, 0))
            OR (COALESCE(s.held_usd_nano, 0), COALESCE(s.held_diem_nano, 0))

@@ -11,9 +11,19 @@ import type { WeightRows } from './provider-probe.js';
 export function addDoctorCommand(program: Command, context: CliContext): void {
   program
     .command('doctor')
-    .description('show the devices, providers and libraries of this machine and what each model would use')
+    .description(
+      'show the devices, providers and libraries of this machine and what each model would use, or examine the stores',
+    )
+    .option(
+      '--stores',
+      'examine PostgreSQL, Redis, the media storage, clocks and keys instead; exits with 1 on a problem',
+    )
     .option('--json', 'print one JSON document to stdout')
-    .action((options: { json?: boolean }) => doctor(context, options));
+    .action(async ({ stores, json }: { stores?: boolean; json?: boolean }) => {
+      if (!stores) return await doctor(context, { json });
+      const { doctorStores } = await import('./stores-report.js');
+      await doctorStores(context, { json });
+    });
 }
 
 /** Rejects on a machine where a worker would load no model. */

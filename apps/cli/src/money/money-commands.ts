@@ -3,6 +3,7 @@ import type { CreditKind } from '#billing';
 import { currencies, type Currency, type NanoUsd, parseNanos, PlatformError } from '#common';
 import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
+import { archiveLedger, checkArchives } from './archive-ledger.js';
 import { requireLedger } from './require-ledger.js';
 import { showLedger } from './show-ledger.js';
 import { addUsageCommand } from './usage-command.js';
@@ -41,8 +42,19 @@ function addLedgerCommands(program: Command, context: CliContext): void {
   ledger
     .command('verify')
     .description('verify the whole ledger in one pass; exits with 1 on any violation')
+    .option('--archives <folder>', 'also check the files of all archives, which are in this folder')
     .option(...jsonFlag)
-    .action((options: { json?: boolean }) => verifyLedger(context, options));
+    .action(async (options: { archives?: string; json?: boolean }) => {
+      await verifyLedger(context, options);
+      if (options.archives !== undefined) await checkArchives(context, options.archives);
+    });
+  ledger
+    .command('archive')
+    .description('move the transactions of closed months to a file; closing balances stand for them')
+    .requiredOption('--before <month>', 'first month that stays, such as 2026-10')
+    .requiredOption('--to <folder>', 'folder of the file')
+    .option(...jsonFlag)
+    .action((options: { before: string; to: string; json?: boolean }) => archiveLedger(context, options));
   ledger
     .command('show')
     .description('list the entries of an account, newest first')

@@ -12,6 +12,8 @@ const checks: Record<keyof VerifyReport['breaks'], string> = {
   openJobsWithoutOpenReservation: 'open jobs without an open reservation',
   jobsChargedTwice: 'jobs charged more than once',
   wrongCharges: 'charges that differ from their reservations',
+  wrongRetiredCharges: 'keys whose charges without a reservation differ from their deleted reservations',
+  wrongClosings: 'ledger accounts whose closing balance differs from their archived entries',
   wrongKeySpend: 'keys whose spend is not the sum of their charges and reservations',
 };
 
@@ -29,8 +31,9 @@ export async function verifyLedger(context: CliContext, { json }: { json?: boole
 }
 
 function print({ output }: CliContext, { figures, breaks }: VerifyReport, elapsedMs: number): void {
-  const { accounts, transactions, entries, openReservations, chargedNano, heldNano } = figures;
+  const { accounts, transactions, entries, archivedTransactions, openReservations, chargedNano, heldNano } = figures;
   output.line(`${accounts} accounts, ${transactions} transactions, ${entries} entries, verified in ${elapsedMs} ms`);
+  if (Number(archivedTransactions) > 0) output.line(`${archivedTransactions} transactions are in archives`);
   output.line(
     `charged ${formatNanos(chargedNano)}, reserved ${formatNanos(heldNano)} by ${openReservations} open requests`,
   );

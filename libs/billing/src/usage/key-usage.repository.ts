@@ -38,4 +38,11 @@ export class KeyUsageRepository {
        WHERE k.id = ANY(${[...keyIds]}::uuid[])`;
     return new Map(rows.map(({ id, ...spending }) => [id, spending]));
   }
+
+  /** Adds days longer ago than `days` to one row per key; resolves to how many, at most `max`. */
+  async foldDays(days: number, max: number): Promise<number> {
+    const [row] = await this.queries.$queryRaw<{ count: number }[]>`
+      SELECT key_days_fold(${days}::int, ${max}::int) AS count`;
+    return row?.count ?? 0;
+  }
 }

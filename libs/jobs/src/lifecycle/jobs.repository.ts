@@ -237,6 +237,17 @@ export class JobsRepository {
     return rows.map(({ request_id: id }) => id);
   }
 
+  /**
+   * Deletes the jobs that ended first, at least `ageMs` ago, with everything that belongs to them; async jobs stay for
+   * `mediaAgeMs`. Resolves to their number, at most `rows`.
+   */
+  async deleteClosed({ ageMs, mediaAgeMs, rows }: ClosedAge): Promise<number> {
+    const [row] = await this.prisma.$queryRaw<{ count: number }[]>`
+      SELECT jobs_delete_closed(${ageMs}::float8 * interval '1 ms', ${mediaAgeMs}::float8 * interval '1 ms',
+                                ${rows}::int) AS count`;
+    return row?.count ?? 0;
+  }
+
   /** Counts open rows, by queue and state, and returns how long the oldest has been in the queue, in seconds. */
   async countOpen(): Promise<OpenCount[]> {
     return this.prisma.$queryRaw`
@@ -260,6 +271,13 @@ export class JobsRepository {
       return { ...job, deadlineAtMs: deadlineAt.getTime(), positionAtMs: positionAt.getTime() };
     });
   }
+}
+
+/** Which closed jobs are old enough to be deleted. */
+export interface ClosedAge {
+  ageMs: number;
+  mediaAgeMs: number;
+  rows: number;
 }
 
 /** Selects rows after one in the order of the list. The index covers only the time. */

@@ -1,7 +1,9 @@
 import { Module } from '@nestjs/common';
+import { FoldKeyDaysSweep, KeyUsageRepository } from '#billing';
 import { OpsConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
+import { PrismaService } from '#platform/prisma';
 import { QueueTransport } from '#queue';
 import { DeleteExpiredWindowsSweep, LimitStore, PostgresLimitStore } from '#rate-limit';
 import { LimitStoreModule } from '#rate-limit/nest';
@@ -17,6 +19,7 @@ import { DeleteExpiredLinksSweep } from '../media/downloads/delete-expired-links
 import { DownloadLinksRepository } from '../media/downloads/download-links.repository.js';
 import { MediaJobsRepository } from '../media/media-jobs.repository.js';
 import { ProgressRecorder } from '../media/progress-recorder.js';
+import { DeleteClosedJobsSweep } from '../recovery/delete-closed-jobs.sweep.js';
 import { DeleteExpiredArtifactsSweep } from '../recovery/delete-expired-artifacts.sweep.js';
 import { ExpireOverdueSweep } from '../recovery/expire-overdue.sweep.js';
 import { FailAbandonedSweep } from '../recovery/fail-abandoned.sweep.js';
@@ -95,10 +98,12 @@ class SweepMetrics {
       provide: CleanupSweeps,
       inject: [
         OpsConfig,
+        JobsRepository,
         IdempotencyRepository,
         ResponseStatesRepository,
         DownloadLinksRepository,
         LimitStore,
+        PrismaService,
         ArtifactStore,
         Logger,
         SweepMetrics,
@@ -144,11 +149,13 @@ function repairSweepsOf(
 }
 
 function cleanupSweepsOf(
-  { sweepIntervalMs: intervalMs }: OpsConfig,
+  { sweepIntervalMs: intervalMs, jobRetentionDays, storageLifetimeMs }: OpsConfig,
+  jobs: JobsRepository,
   idempotency: IdempotencyRepository,
   responses: ResponseStatesRepository,
   links: DownloadLinksRepository,
   limits: LimitStore,
+  prisma: PrismaService,
   artifacts: ArtifactStore,
   logger: Logger,
   { onRun }: SweepMetrics,
@@ -158,6 +165,8 @@ function cleanupSweepsOf(
     new DeleteExpiredResponsesSweep(responses),
     new DeleteExpiredLinksSweep(links),
     ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
+    new FoldKeyDaysSweep(new KeyUsageRepository(prisma)),
+    ...(jobRetentionDays > 0 ? [new DeleteClosedJobsSweep(jobs, { days: jobRetentionDays, storageLifetimeMs })] : []),
     // Last: its store may not respond for minutes.
     new DeleteExpiredArtifactsSweep(artifacts),
   ];

@@ -3,6 +3,7 @@ import { CliConfig } from './cli.config.js';
 import { LocalConfig } from './local.config.js';
 import { OpsConfig } from './ops.config.js';
 import { WorkerConfig } from './worker.config.js';
+import { StoresConfig } from './stores.config.js';
 import { variablesOf, type VariableDescription } from './variable.js';
 
 const apps: [name: string, title: string, configClass: new () => object][] = [
@@ -11,6 +12,7 @@ const apps: [name: string, title: string, configClass: new () => object][] = [
   ['worker', 'worker', WorkerConfig],
   ['ops', 'ops', OpsConfig],
   ['cli', 'cli', CliConfig],
+  ['doctor', 'doctor', StoresConfig],
 ];
 
 const introduction = `# Configuration
@@ -22,7 +24,7 @@ Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\` 
 file, without the trailing newline. The same works for ${secretNames()}. Setting both forms is an error.
 
 \`npm start\` passes its environment to its children, except that the worker never gets \`DATABASE_URL\`. The first table lists
-the variables that several processes read (\`cli\` is the \`sluice\` command line), the others those of one process.
+the variables that several processes read (\`cli\` is the \`sluice\` command line, \`doctor\` its command \`sluice doctor --stores\`), the others those of one process.
 
 This page is generated from the config classes in \`libs/platform/src/config\`
 (\`npx vitest run libs/platform/src/config -u\` writes it).

@@ -33,6 +33,16 @@ export class OpsConfig extends DatabaseConfig {
   })
   lostAfterMs!: number;
 
+  @IntegerVariable('SLUICE_JOB_RETENTION_DAYS', {
+    about:
+      'Days after which closed jobs, their results and their reservations are deleted; 0: never. Charges stay in the ' +
+      'ledger. Media jobs stay for at least the lifetime of their results.',
+    default: 90,
+    min: 0,
+    max: 3_650,
+  })
+  jobRetentionDays!: number;
+
   @IntegerVariable('SLUICE_LEDGER_VERIFY_MS', {
     about: 'Interval of ledger verification for the metrics, in ms; 0: off. Each verification reads every entry once.',
     default: 900_000,

@@ -1,1 +1,2 @@
 export * from './coalesce-writes.js';
+export * from './denied-info.js';

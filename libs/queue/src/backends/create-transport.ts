@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
 import { OutageLog } from '#platform/logging';
+import { isRightMissing } from '#platform/redis';
 import { BullTransport } from './bull-transport.js';
 import { PostgresStore } from './postgres/postgres-store.js';
 import { logWarnings } from './queue-warnings.js';
@@ -42,7 +43,7 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
     store = await openStore(complete);
   } catch (error) {
     outage.close();
-    throw error;
+    return nameMissingRight(error);
   }
   const transport = new BullTransport(store, complete);
   try {
@@ -50,8 +51,20 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
     return transport;
   } catch (error) {
     await transport.close();
-    throw error;
+    return nameMissingRight(error);
   }
+}
+
+/** Says in one sentence which right is missing; other errors stay as they are. */
+function nameMissingRight(error: unknown): never {
+  if (!isRightMissing(error)) throw error;
+  const right = error.message.replace(/^NOPERM /, '');
+  throw new PlatformError(
+    'SERVICE_UNAVAILABLE',
+    `The Redis user of this process lacks a right (${right}): docs/operations.md has the line that it needs.`,
+    null,
+    { cause: error },
+  );
 }
 
 function openStore(options: StoreOptions): Promise<Store> {

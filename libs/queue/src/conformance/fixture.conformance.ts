@@ -16,7 +16,11 @@ import {
 /** A store that the suite may stop and start; each `open` is one process. */
 export interface ConformanceStore {
   readonly url: string;
-  /** The user whom workers of a namespace connect as. Default: that of `url`. */
+  /** Of a user who may read everything; default: `url`. */
+  readonly adminUrl?: string;
+  /** The user whom the processes of a namespace connect as. Default: that of `url`. */
+  user?(namespace: string): Promise<{ username: string; password: string }>;
+  /** The user of its workers, where it differs. */
   workerUser?(namespace: string): Promise<{ username: string; password: string }>;
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -47,7 +51,9 @@ export class World {
   };
 
   private async urlFor(clientName: string, store: string): Promise<string> {
-    const user = clientName.startsWith('worker') ? await this.store.workerUser?.(this.namespace) : undefined;
+    const { workerUser, user: installationUser } = this.store;
+    const userOf = clientName.startsWith('worker') ? (workerUser ?? installationUser) : installationUser;
+    const user = await userOf?.(this.namespace);
     return user === undefined ? store : Object.assign(new URL(store), user).href;
   }
 

@@ -21,13 +21,13 @@ export function describeSealing(world: () => World): void {
       await consume(worker, async ({ envelope, replies }) => {
         seen.push(envelope.payload.text);
         replies.send(delta(answered));
-        await until(async () => (await dumpStore(world().store.url)).includes(running.requestId));
+        await until(async () => (await dumpStore(adminUrlOf(world()))).includes(running.requestId));
         return done;
       });
       await api.producer.enqueue(echoJob(), running);
       expect(await reading).toContainEqual(delta(answered));
       expect(seen).toEqual([asked]);
-      const dump = await dumpStore(world().store.url);
+      const dump = await dumpStore(adminUrlOf(world()));
       for (const planted of [asked, answered, waits]) expect(dump.includes(planted)).toBe(false);
     });
 
@@ -37,7 +37,7 @@ export function describeSealing(world: () => World): void {
       const planted = phrase();
       const envelope = envelopeFor(api, { replyTo: null, modelId: 'nobody', payload: { text: planted, count: 1 } });
       await api.producer.enqueue(echoJob(), envelope);
-      expect((await dumpStore(world().store.url)).includes(planted)).toBe(true);
+      expect((await dumpStore(adminUrlOf(world()))).includes(planted)).toBe(true);
     });
 
     it('are opened by any key of a process, so that keys change one process after the other', async () => {
@@ -97,4 +97,8 @@ export function describeSealing(world: () => World): void {
       }
     });
   });
+}
+
+function adminUrlOf({ store }: World): string {
+  return store.adminUrl ?? store.url;
 }

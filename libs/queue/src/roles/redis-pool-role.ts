@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { PlatformError } from '#common';
+import { isInfoDenied, isRightMissing, tolerateDeniedInfo } from '#platform/redis';
 import { jobResultQueueName } from '../jobs/job-result-queue.js';
 import { poolChannels, type PoolRole, poolUserPrefix, queuesOf, withUser } from './pool-role.js';
 
@@ -46,12 +47,15 @@ export function poolUserRules(role: PoolRole): string[] {
  * when it restarts. Rejects with `SERVICE_UNAVAILABLE` for servers before 7.
  */
 export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<{ url: string; isKept: boolean }> {
-  const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null });
+  const options = { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null };
+  const client = tolerateDeniedInfo(new Redis(url, options));
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const [, major = '0'] = /redis_version:(\d+)/.exec(await client.info('server')) ?? [];
-    if (Number(major) < minimumMajorVersion) {
+    const info = await client.info('server');
+    const [, major = '0'] = /redis_version:(\d+)/.exec(info) ?? [];
+    // A server whose version is not told refuses the rules itself if it is too old.
+    if (Number(major) < minimumMajorVersion && !isInfoDenied(info)) {
       throw new PlatformError('SERVICE_UNAVAILABLE', `Redis ${major} has no users with limited keys: start version 7.`);
     }
     await client.call('ACL', 'SETUSER', poolUserName(role), ...poolUserRules(role)).catch(refuse);
@@ -66,7 +70,7 @@ export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<
 }
 
 function refuse(error: unknown): never {
-  if (!(error instanceof Error) || !error.message.startsWith('NOPERM')) throw error;
+  if (!isRightMissing(error)) throw error;
   const message = 'The Redis user of SLUICE_QUEUE_URL or REDIS_URL may not create users: name one with +acl|setuser.';
   throw new PlatformError('UNAUTHORIZED', message, null, { cause: error });
 }

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentedRules, startGuardedRedis } from '#test/guarded-redis';
 import { redisAvailable, startRedis, type TestRedis } from '#test/redis';
 import { describeLimitStore, shortWindow } from './limit-store.conformance.js';
 import type { LimitWindow } from './limit-window.js';
@@ -13,6 +14,17 @@ if (redisAvailable) {
     const server = await startRedis();
     return {
       open: (window) => Promise.all([1, 2, 3].map(() => open(server.url, window))),
+      close: () => server.close(),
+    };
+  });
+
+  describeLimitStore('Redis with the documented user', async () => {
+    const server = await startGuardedRedis();
+    const admin = new Redis(server.adminUrl);
+    await admin.call('ACL', 'SETUSER', 'sluice', 'reset', ...documentedRules('sluice', 'test'));
+    admin.disconnect();
+    return {
+      open: (window) => Promise.all([1, 2, 3].map(() => open(server.urlOf('sluice'), window))),
       close: () => server.close(),
     };
   });

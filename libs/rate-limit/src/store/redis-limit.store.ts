@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { PlatformError } from '#common';
-import { coalesceWrites } from '#platform/redis';
+import { coalesceWrites, tolerateDeniedInfo } from '#platform/redis';
 import type {
   FailAnswer,
   FailureRule,
@@ -73,7 +73,7 @@ export class RedisLimitStore implements LimitStore {
       connectTimeout: 5_000,
       retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
     });
-    client.on('connect', () => coalesceWrites(client.stream));
+    tolerateDeniedInfo(client).on('connect', () => coalesceWrites(client.stream));
     client.on('error', (error) => options.warn('The Redis of the rate limits reported an error.', error));
     await untilReady(client);
     return new RedisLimitStore(client, options);

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { isRightMissing } from '#platform/redis';
 import { poolChannels } from '../../roles/pool-role.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
 import { backOffMs, pause } from '../store-call.js';
@@ -80,7 +81,7 @@ export class RedisBus implements MessageBus {
     try {
       await this.subscriber.psubscribe(pattern);
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOPERM')) throw error;
+      if (!isRightMissing(error)) throw error;
       if (this.hasWarnedOfPools) return;
       this.hasWarnedOfPools = true;
       const needed = `+psubscribe &${namespace}:bus:* &${pattern}`;

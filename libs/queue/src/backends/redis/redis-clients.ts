@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { PlatformError } from '#common';
-import { coalesceWrites } from '#platform/redis';
+import { coalesceWrites, isInfoDenied, tolerateDeniedInfo } from '#platform/redis';
 import { storeCallTimeoutMs } from '../store-call.js';
 
 /** The oldest server that has `XADD NOMKSTREAM` and `XTRIM MINID`. */
@@ -37,11 +37,7 @@ export function failFastClient(url: string, connectionName: string): Redis {
 export function waitingClient(url: string, connectionName: string): Redis {
   const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
   const duplicate = client.duplicate.bind(client);
-  client.duplicate = (override) => {
-    const blocking = duplicate({ ...override, socketTimeout: silentMs.blocks });
-    quietReadyCheck(blocking);
-    return blocking;
-  };
+  client.duplicate = (override) => tolerateDeniedInfo(duplicate({ ...override, socketTimeout: silentMs.blocks }));
   return client;
 }
 
@@ -70,23 +66,10 @@ export function readerClient(url: string, connectionName: string): Redis {
 }
 
 function open(url: string, options: RedisOptions): Redis {
-  const client = new Redis(url, { ...options, retryStrategy, lazyConnect: true, connectTimeout: 5_000 });
+  const settings = { ...options, retryStrategy, lazyConnect: true, connectTimeout: 5_000 };
+  const client = tolerateDeniedInfo(new Redis(url, settings));
   client.on('connect', () => coalesceWrites(client.stream));
-  quietReadyCheck(client);
   return client;
-}
-
-/** ioredis writes a line of its own to the log, past the logger, if its user may not run INFO. Readiness says it. */
-function quietReadyCheck(client: Redis): void {
-  const info = client.info.bind(client) as (...parameters: unknown[]) => Promise<string>;
-  const quiet = (...parameters: unknown[]): Promise<string> => {
-    const callback = parameters.at(-1);
-    if (typeof callback !== 'function') return info(...parameters);
-    const answered = (error: Error | null, text?: string): unknown =>
-      error?.message.includes('NOPERM') === true ? callback(null, '') : callback(error, text);
-    return info(...parameters.slice(0, -1), answered);
-  };
-  client.info = quiet as typeof client.info;
 }
 
 /** Opens the first connection: rejects when the server does not respond within `timeoutMs`. */
@@ -116,16 +99,25 @@ function noAnswer(cause: Error | null): PlatformError {
 
 /** The relevant fields of `INFO`. */
 export interface RedisServerFacts {
-  version: string;
+  /** Null: the user may not run `INFO`, and the other fields are those of a server without a limit. */
+  version: string | null;
   evictionPolicy: string;
   usedMemoryBytes: number;
   /** 0 without a limit. */
   maxMemoryBytes: number;
 }
 
+/** For operators whose Redis user may not run `INFO`. */
+export const infoDenied =
+  'The version, memory and eviction policy of Redis are not checked: its user needs +info (docs/operations.md).';
+
 export async function readServerFacts(client: Redis): Promise<RedisServerFacts> {
   // Sections one by one: servers before 7 accept only one.
-  const text = `${await client.info('server')}\r\n${await client.info('memory')}`;
+  const [server, memory] = [await client.info('server'), await client.info('memory')];
+  if (isInfoDenied(server)) {
+    return { version: null, evictionPolicy: 'noeviction', usedMemoryBytes: 0, maxMemoryBytes: 0 };
+  }
+  const text = `${server}\r\n${memory}`;
   const field = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(text)?.[1]?.trim() ?? '';
   return {
     version: field('redis_version'),
@@ -135,17 +127,22 @@ export async function readServerFacts(client: Redis): Promise<RedisServerFacts> 
   };
 }
 
-/** Rejects servers that are too old, and warns of one that may evict jobs. */
-export function checkServer(facts: RedisServerFacts, warn: (message: string) => void): void {
-  const [major = 0, minor = 0] = facts.version.split('.').map(Number);
+/** Returns why a server of this version cannot hold the queue; null when it can. */
+export function versionProblem(version: string): string | null {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
   const [wantedMajor, wantedMinor] = minimumVersion;
-  if (major < wantedMajor || (major === wantedMajor && minor < wantedMinor)) {
-    throw new PlatformError(
-      'SERVICE_UNAVAILABLE',
-      `Redis ${facts.version} is too old for the queue: start one of version 6.2 or newer, or leave REDIS_URL and ` +
-        'SLUICE_QUEUE_URL unset to keep the queue in PostgreSQL.',
-    );
-  }
+  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return null;
+  return (
+    `Redis ${version} is too old for the queue: start one of version 6.2 or newer, or leave REDIS_URL and ` +
+    'SLUICE_QUEUE_URL unset to keep the queue in PostgreSQL.'
+  );
+}
+
+/** Rejects servers that are too old, and warns of one that may evict jobs, and of one that tells nothing. */
+export function checkServer(facts: RedisServerFacts, warn: (message: string) => void): void {
+  if (facts.version === null) return warn(infoDenied);
+  const problem = versionProblem(facts.version);
+  if (problem !== null) throw new PlatformError('SERVICE_UNAVAILABLE', problem);
   const policy = evictionProblem({ ...facts, maxMemoryBytes: 1 });
   if (policy !== null) warn(policy);
 }
@@ -154,7 +151,10 @@ export function checkServer(facts: RedisServerFacts, warn: (message: string) => 
  * Returns why this server may lose jobs by itself, and what to do; null when it does not. Without a limit nothing is
  * evicted.
  */
-export function evictionProblem({ evictionPolicy, maxMemoryBytes }: RedisServerFacts): string | null {
+export function evictionProblem({
+  evictionPolicy,
+  maxMemoryBytes,
+}: Pick<RedisServerFacts, 'evictionPolicy' | 'maxMemoryBytes'>): string | null {
   if (evictionPolicy === 'noeviction' || maxMemoryBytes === 0) return null;
   return (
     `Redis may evict jobs: its maxmemory-policy is ${evictionPolicy}. Set it to noeviction ` +

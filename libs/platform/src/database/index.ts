@@ -1,0 +1,2 @@
+export { maxConnections } from './connection-counts.js';
+export { type DatabaseExamination, examineDatabase, minimumPostgresVersion } from './examine-database.js';
