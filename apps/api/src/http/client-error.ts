@@ -57,7 +57,7 @@ export function sendClientError(error: ParserError, socket: Socket, options: { s
 /** Responds to a path that cannot be decoded. No route, hook or filter sees such a request. */
 export function sendFrameworkError(request: FastifyRequest, reply: FastifyReply, version: string): void {
   const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
-  const { status, headers, body } = errorResponse(error, '/');
+  const { status, headers, body } = errorResponse(error, request.url);
   const named = {
     ...securityHeaders,
     'cf-ray': request.id,

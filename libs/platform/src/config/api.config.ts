@@ -253,7 +253,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
     about:
-      'Time that a response with `store: true` is stored, encrypted, for `previous_response_id`, in ms; 0: none is.',
+      'Time that responses without `store: false` are stored, encrypted, for `previous_response_id`, in ms; 0: none is. `npm start`: an hour.',
     default: 0,
     min: 0,
     max: 2_592_000_000,
