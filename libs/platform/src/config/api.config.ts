@@ -174,6 +174,15 @@ export class ApiConfig extends LimitsConfig {
   })
   betaModels!: boolean;
 
+  @ListVariable('SLUICE_COMPATIBLE_NAMES', {
+    about:
+      'Names that mean the default model of a kind, such as `my-chat=text`; `hosted`: those that clients have as their ' +
+      'defaults; `none`: no name.',
+    default: 'hosted',
+    expected: '`hosted`, `none`, or names with a kind, separated by commas',
+  })
+  compatibleNames!: string[];
+
   @TextVariable('SLUICE_SYSTEM_PROMPT_FILE', {
     about:
       'System prompt of models that follow instructions, read again when it changes; default: ' +
