@@ -16,6 +16,7 @@ export const publishedVersion = '20261123.120000';
 /** Builds the OpenAPI document as the api serves it. It depends only on routes and DTOs; no service is called. */
 export async function publishedDocument(): Promise<OpenAPIObject> {
   const config = Object.assign(new ApiConfig(), {
+    compatibleNames: [],
     databaseUrl: 'postgresql://nobody@127.0.0.1:9/none',
     homePath: tmpdir(),
     secretKey: '5c'.repeat(32),

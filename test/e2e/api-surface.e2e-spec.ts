@@ -131,6 +131,19 @@ describe('the documents', () => {
   });
 });
 
+describe('an address that cannot be decoded', () => {
+  it.each(['/api/v1/models/%', '/api/v1/models/%zz', '/api/v1/responses/%C3%28', '/api/v1/skills'])(
+    'is refused in the form that clients of the route expect: %s',
+    async (path) => {
+      const { status, body } = await ask(path);
+      expect([400, 404]).toContain(status);
+      expect(JSON.parse(body.toString())).toMatchObject({
+        error: { message: expect.any(String), code: expect.any(String) },
+      });
+    },
+  );
+});
+
 describe('access', () => {
   it('to the models is public, but rejects an invalid key', async () => {
     expect((await ask('/api/v1/models')).status).toBe(200);

@@ -209,13 +209,17 @@ describe('stored responses', () => {
     await expect(client.responses.retrieve(second)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('are only those that were asked for and have ended well', async () => {
+  it('are all that do not say otherwise and have ended well', async () => {
     const count = async () => (await platform.query('SELECT FROM response_states')).length;
+    for (const body of [{}, { store: null }]) {
+      const kept = await client.responses.create({ model, input: 'Yes [[tokens=1]]', ...body });
+      expect(isStored(kept)).toBe(true);
+      expect((await client.responses.retrieve(kept.id)).id).toBe(kept.id);
+    }
     const before = await count();
-    for (const body of [{}, { store: false }, { store: null }]) {
-      const plain = await client.responses.create({ model, input: 'No [[tokens=1]]', ...body });
-      const { id } = plain;
-      expect(isStored(plain)).toBe(false);
+    const plain = await client.responses.create({ model, input: 'No [[tokens=1]]', store: false });
+    expect(isStored(plain)).toBe(false);
+    for (const id of [plain.id, 'resp_%00', 'a%00']) {
       await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 });
     }
     await expect(create('[[fail=1]]')).rejects.toMatchObject({ status: 500 });

@@ -12,7 +12,7 @@ import { EmbeddedTextClassifier, EmbeddingModule, InputTextEmbedder } from '#mod
 import { ImageModule, InputImageClassifier, InputImageDescriber } from '#modalities/image/api';
 import { RecordingTranscriber, TranscriptionModule } from '#modalities/transcription/api';
 import { MediaTools } from '#media';
-import { MembershipOnlineModels, OnlineModels, OutputFormats, WebProviders } from '#model-registry';
+import { CompatibleNames, MembershipOnlineModels, OnlineModels, OutputFormats, WebProviders } from '#model-registry';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
@@ -73,6 +73,11 @@ const queryTimeoutMs = 10_000;
       inject: [QueueTransport],
       useFactory: ({ membership }: QueueTransport) => new MembershipOnlineModels(() => membership.list()),
     },
+    {
+      provide: CompatibleNames,
+      inject: [ApiConfig],
+      useFactory: (config: ApiConfig) => new CompatibleNames(config.compatibleNames),
+    },
     { provide: OutputFormats, inject: [MediaTools], useFactory: (tools: MediaTools) => new MediaFormats(tools) },
     { provide: WebProviders, inject: [WebSearch], useFactory: (search: WebSearch) => new ConfiguredWeb(search) },
   ],
@@ -88,6 +93,7 @@ const queryTimeoutMs = 10_000;
     InputTranscriber,
     TextEmbedder,
     OnlineModels,
+    CompatibleNames,
     OutputFormats,
     WebProviders,
   ],

@@ -25,6 +25,13 @@ export async function runApi(config: ApiConfig): Promise<void> {
     readiness,
     metrics: app.get(Metrics),
   });
+  if (config.storedResponsesMs > 0) {
+    const minutes = Math.round(config.storedResponsesMs / 60_000);
+    logger.info(
+      { storedResponsesMs: config.storedResponsesMs },
+      `responses of /responses are stored for ${minutes} minutes, encrypted, unless they say store: false`,
+    );
+  }
   logger.info({ port: health.port }, `api serves health and metrics on port ${health.port}`);
   void reportStores(config, app.get(PrismaService), logger);
   // Logs what is not ready yet for an operator who starts this by hand; no probe may ask for a while.

@@ -55,6 +55,9 @@ const returningMemory = {
   MALLOC_TRIM_THRESHOLD_: '65536',
 };
 
+/** So that clients which continue responses by their id work at once: an hour. */
+const storedResponsesMs = 3_600_000;
+
 /** Only the api searches the web. */
 const withoutSearchKeys = { SLUICE_BRAVE_SEARCH_KEY: null, SLUICE_TAVILY_KEY: null, SLUICE_SERPER_KEY: null };
 
@@ -84,7 +87,12 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
         SLUICE_API_HEALTH_HOST: '127.0.0.1',
         SLUICE_API_HEALTH_PORT: String(healthPort),
       },
-      { ...grace, ...returningMemory, SLUICE_BETA_MODELS: 'true' },
+      {
+        ...grace,
+        ...returningMemory,
+        SLUICE_BETA_MODELS: 'true',
+        SLUICE_STORED_RESPONSES_MS: String(storedResponsesMs),
+      },
     ),
     worker: childEnvironment(
       {

@@ -4,6 +4,7 @@ export { PlacementPublisher } from './placement/placement-publisher.js';
 export { PlacementRepository } from './placement/placement.repository.js';
 export { PlacementService } from './placement/placement.service.js';
 export { parseModelName } from './registry/model-name.js';
+export { CompatibleNames } from './registry/compatible-names.js';
 export { ModelRegistryService } from './registry/model-registry.service.js';
 export { MembershipOnlineModels, noOnlineModels, OnlineModels } from './registry/online-models.js';
 export { OutputFormats } from './registry/output-formats.js';

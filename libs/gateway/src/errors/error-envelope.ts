@@ -32,7 +32,7 @@ const openaiRoutes = [
 const openaiNamespaces = new Set([
   ...openaiRoutes.map((route) => route.split('/', 1)[0]),
   ...['assistants', 'batches', 'containers', 'conversations', 'evals', 'files', 'fine_tuning', 'organization'],
-  ...['realtime', 'threads', 'uploads', 'vector_stores', 'videos'],
+  ...['realtime', 'skills', 'threads', 'uploads', 'vector_stores', 'videos'],
 ]);
 
 /** Maps internal codes to the public code that describes what the client sees. Internal codes are never sent. */

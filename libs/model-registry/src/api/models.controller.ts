@@ -56,7 +56,7 @@ export class ModelsController {
   @ApiOperation({
     operationId: 'listModelCompatibilityMapping',
     summary: 'List aliases',
-    description: 'Other names of models, such as `whisper-1`, and the models that they resolve to.',
+    description: 'Other names of models, such as `whisper-1` or `gpt-4o-mini`, and the models that they resolve to.',
   })
   @ApiQuery({ name: 'type', required: false, schema: typeQuery })
   @ApiOkResponse({ type: ModelNamesResponse })

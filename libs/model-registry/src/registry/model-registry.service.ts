@@ -5,6 +5,7 @@ import { PrismaService } from '#platform/prisma';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 import { withMadeFormats } from '../manifest/voice-members.js';
 import { type PresentedModel, presentModel } from '../manifest/model.presenter.js';
+import { CompatibleNames } from './compatible-names.js';
 import { ModelRepository, type RegistryContent } from './model.repository.js';
 import { OnlineModels } from './online-models.js';
 import { OutputFormats } from './output-formats.js';
@@ -36,6 +37,7 @@ export class ModelRegistryService {
     @Optional() options: ModelRegistryOptions = {},
     @Optional() private readonly formats?: OutputFormats,
     @Optional() private readonly web?: WebProviders,
+    @Optional() private readonly compatible?: CompatibleNames,
   ) {
     this.repository = new ModelRepository(prisma);
     this.clock = options.clock ?? systemClock;
@@ -102,7 +104,7 @@ export class ModelRegistryService {
   }
 
   private async snapshot(): Promise<RegistrySnapshot> {
-    return new RegistrySnapshot(this.offered(await this.read()), this.online, this.clock.nowMs());
+    return new RegistrySnapshot(this.offered(await this.read()), this.online, this.clock.nowMs(), this.compatible);
   }
 
   /** Clients see and use no format that cannot be made here. */

@@ -1,10 +1,13 @@
 import type { RunMemory } from '#platform/memory';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 import { isRetired } from './deprecation.js';
+import { type CompatibleNames, noCompatibleNames } from './compatible-names.js';
 import type { ModelRow, RegistryContent } from './model.repository.js';
 import type { OnlineModels } from './online-models.js';
 
 export type NameKind = 'trait' | 'alias';
+
+const defaultTrait = 'default';
 
 /** True for internal models that have a queue of their own. */
 function isCalledByGateway({ adapts, classifies }: ModelManifest): boolean {
@@ -22,6 +25,7 @@ export class RegistrySnapshot {
     content: RegistryContent,
     private readonly online: OnlineModels,
     readonly nowMs: number,
+    private readonly compatible: CompatibleNames = noCompatibleNames,
   ) {
     // Internal models are invisible to clients, and no name resolves to one.
     const withId = (rows: ModelRow[]) => new Map(rows.map((row) => [row.manifest.id, row]));
@@ -65,7 +69,8 @@ export class RegistrySnapshot {
   /**
    * Returns the model that a trait or alias resolves to: the highest rank that is online, else the highest rank. The
    * traits of a retired model move to its replacement. Its aliases stay, unless another model has them, because they
-   * are other names of that model. Requests for them are treated like requests for its id.
+   * are other names of that model. Requests for them are treated like requests for its id. A compatible name that no
+   * model has is an alias of the default one.
    */
   resolveName(kind: NameKind, type: ModelType, name: string): ModelManifest | null {
     const candidates = this.names
@@ -73,6 +78,9 @@ export class RegistrySnapshot {
       .sort((left, right) => right.rank - left.rank || (left.modelId < right.modelId ? -1 : 1))
       .map(({ modelId }) => (kind === 'trait' ? this.successorOf(modelId) : this.find(modelId)))
       .filter((manifest) => manifest !== null);
+    if (candidates.length === 0 && kind === 'alias' && this.compatible.has(type, name)) {
+      return this.resolveName('trait', type, defaultTrait);
+    }
     const listed = candidates.filter((manifest) => !isRetired(manifest, this.nowMs));
     return listed.find(({ id }) => !this.isOffline(id)) ?? listed[0] ?? candidates[0] ?? null;
   }
@@ -80,6 +88,7 @@ export class RegistrySnapshot {
   /** Returns every trait or alias of a kind of models, with the model it currently resolves to, by name. */
   namesOf(kind: NameKind, type: ModelType): Map<string, ModelManifest> {
     const names = this.names.filter((row) => row.kind === kind && row.type === type).map(({ name }) => name);
+    if (kind === 'alias') names.push(...this.compatible.of(type));
     const found = new Map<string, ModelManifest>();
     for (const name of [...new Set(names)].sort()) {
       const resolved = this.resolveName(kind, type, name);

@@ -3,6 +3,7 @@ import type { ErrorCode } from '#common';
 import type { ModelDeprecation, ModelManifest } from '../manifest/manifest.js';
 import type { ModelNameRow } from './model.repository.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
+import { CompatibleNames } from './compatible-names.js';
 import { RegistrySnapshot } from './registry-snapshot.js';
 import { resolveAnyModel, type ResolveRequest, resolveModel } from './resolve-model.js';
 
@@ -12,9 +13,15 @@ interface World {
   models: ModelManifest[];
   online?: string[];
   disabled?: string[];
+  compatible?: string[];
 }
 
-function snapshotOf({ models, online = models.map(({ id }) => id), disabled = [] }: World): RegistrySnapshot {
+function snapshotOf({
+  models,
+  online = models.map(({ id }) => id),
+  disabled = [],
+  compatible = [],
+}: World): RegistrySnapshot {
   const names = models.flatMap(({ id, type, traits, aliases }): ModelNameRow[] => [
     ...Object.entries(traits ?? {}).map(([name, rank]) => ({ name, type, kind: 'trait' as const, modelId: id, rank })),
     ...(aliases ?? []).map((name) => ({ name, type, kind: 'alias' as const, modelId: id, rank: 0 })),
@@ -24,6 +31,7 @@ function snapshotOf({ models, online = models.map(({ id }) => id), disabled = []
     { models: rows, names },
     { isOnline: (id) => online.includes(id), runMemory: () => null },
     nowMs,
+    new CompatibleNames(compatible),
   );
 }
 
@@ -37,6 +45,35 @@ const failure = (code: ErrorCode, text = '') =>
 const scenario = exampleManifest({ id: 'story', traits: { default: 10 }, aliases: ['tales'] });
 const chat = exampleManifest({ id: 'chat', traits: { default: 20 } });
 const embedding = exampleEmbeddingManifest({ traits: { default: 5 } });
+
+describe('names of hosted models', () => {
+  const compatible = ['gpt-4o=text', 'tales=text', 'text-embedding-3-small=embedding'];
+
+  it('mean the default model of their kind, and of no other kind', () => {
+    const world = { models: [scenario, chat, embedding], compatible };
+    expect(resolve(world, 'gpt-4o')).toMatchObject({ manifest: { id: 'chat' }, resolvedBy: 'alias' });
+    expect(resolve(world, 'gpt-4o:strip_thinking_response=true').suffix).toEqual({ strip_thinking_response: 'true' });
+    expect(resolve(world, 'text-embedding-3-small', { type: 'embedding' }).manifest.id).toBe(embedding.id);
+    expect(() => resolve(world, 'text-embedding-3-small')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(() => resolve({ models: [scenario, chat] }, 'gpt-4o')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(
+      Object.fromEntries([...snapshotOf(world).namesOf('alias', 'text')].map(([name, { id }]) => [name, id])),
+    ).toEqual({
+      'gpt-4o': 'chat',
+      tales: 'story',
+    });
+  });
+
+  it('stay names of models that have them', () => {
+    const own = exampleManifest({ id: 'own', aliases: ['gpt-4o'] });
+    expect(resolve({ models: [chat, own], compatible }, 'gpt-4o').manifest.id).toBe('own');
+    expect(resolve({ models: [chat, scenario], compatible }, 'tales').manifest.id).toBe('story');
+  });
+
+  it.each(['gpt-4o', 'gpt-4o=video-game', '=text', 'a b=text'])('are refused with another form: %s', (entry) => {
+    expect(() => new CompatibleNames([entry])).toThrow('SLUICE_COMPATIBLE_NAMES');
+  });
+});
 
 describe('internal models', () => {
   const hidden = exampleManifest({ id: 'hidden', internal: true, traits: { default: 99 }, aliases: ['secret'] });

@@ -201,6 +201,15 @@ export class ApiConfig extends LimitsConfig {
   })
   betaModels!: boolean;
 
+  @ListVariable('SLUICE_COMPATIBLE_NAMES', {
+    about:
+      'Names that mean the default model of a kind, such as `my-chat=text`; `hosted`: those that clients have as their ' +
+      'defaults; `none`: no name.',
+    default: 'hosted',
+    expected: '`hosted`, `none`, or names with a kind, separated by commas',
+  })
+  compatibleNames!: string[];
+
   @TextVariable('SLUICE_SYSTEM_PROMPT_FILE', {
     about:
       'System prompt of models that follow instructions, read again when it changes; default: ' +
@@ -280,7 +289,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
     about:
-      'Time that a response with `store: true` is stored, encrypted, for `previous_response_id`, in ms; 0: none is.',
+      'Time that responses without `store: false` are stored, encrypted, for `previous_response_id`, in ms; 0: none is. `npm start`: an hour.',
     default: 0,
     min: 0,
     max: 2_592_000_000,

@@ -90,9 +90,9 @@ export function maxPromptBytes(contextLength: number): number {
   return contextLength * longestTokenBytes;
 }
 
-function checkLength({ messages, tools, prompts = [] }: Partial<ChatJobPayload>, contextLength: number): void {
+function checkLength({ messages = [], prompts = [], ...tools }: Partial<ChatJobPayload>, contextLength: number): void {
   const counted = `more than ${contextLength}`;
-  if (promptBytes({ messages: messages ?? [], tools }) > maxPromptBytes(contextLength))
+  if (promptBytes({ ...tools, messages }) > maxPromptBytes(contextLength))
     throw contextOverflow(contextLength, { counted });
   for (const { text = '', tokenIds = [], param } of prompts) {
     const isTooLong = Buffer.byteLength(text) > maxPromptBytes(contextLength) || tokenIds.length > contextLength;
@@ -203,7 +203,7 @@ export function normalizeChat(
   const systemPrompt = platformPrompt(model, parameters);
   const messages = bare.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
   const tools = toolsOf(request);
-  checkLength({ messages, tools: tools.tools, prompts: bare.prompts }, model.contextLength);
+  checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,

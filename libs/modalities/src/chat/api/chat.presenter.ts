@@ -156,7 +156,7 @@ export class ChatCompletionCollector {
           // Null beside calls, as clients expect it.
           content: content.join('') || (toolCalls.length > 0 ? null : ''),
           ...presentReasoning(reasoning.length === 0 ? null : reasoning.join('')),
-          tool_calls: [...(documents === null ? [] : [documents]), ...toolCalls.map(presentCall)],
+          ...presentCalls([...(documents === null ? [] : [documents]), ...toolCalls.map(presentCall)]),
         },
         logprobs: withLogprobs ? { content: logprobs, refusal: null } : null,
         finish_reason: finishReason,
@@ -168,6 +168,11 @@ export class ChatCompletionCollector {
       service_parameters: parameters,
     };
   }
+}
+
+/** Clients take a list as a turn of calls, and an empty one for a fault. */
+function presentCalls(calls: ChatToolCall[]): { tool_calls?: ChatToolCall[] } {
+  return calls.length === 0 ? {} : { tool_calls: calls };
 }
 
 /**

@@ -147,8 +147,8 @@ function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits):
 function checkLogprobs(request: ChatCompletionRequest, model: ChatModelLimits): void {
   if (request.logprobs === true && !model.capabilities.supportsLogProbs)
     throw unsupported(model, 'logprobs', 'logprobs');
-  const alternatives = request.top_logprobs ?? null;
-  if (alternatives !== null && request.logprobs !== true) {
+  // Libraries write out the default 0.
+  if ((request.top_logprobs ?? 0) > 0 && request.logprobs !== true) {
     throw invalidField('top_logprobs needs logprobs to be true.', 'top_logprobs');
   }
 }

@@ -61,12 +61,14 @@ function functionOf(called: unknown, place: string): Omit<ChatJobToolCall, 'id'>
   return { name, arguments: argumentsOf(text, `${place}.arguments`) };
 }
 
-/** An empty text is what some clients send for a function without arguments. */
+/**
+ * Templates read the arguments as an object. An empty text is what some clients send for a function without arguments;
+ * anything else that is no object, such as arguments that the output limit cut, is shown to the model as text.
+ */
 function argumentsOf(text: unknown, param: string): string {
   if (typeof text !== 'string') throw invalidField(`${param} must be a string.`, param);
   if (text.trim() === '') return '{}';
-  if (!isObject(parsed(text))) throw invalidField(`${param} must be a JSON object as a string.`, param);
-  return text;
+  return isObject(parsed(text)) ? text : JSON.stringify({ invalid_arguments: text });
 }
 
 function parsed(text: string): unknown {

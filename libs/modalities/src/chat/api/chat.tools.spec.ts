@@ -156,6 +156,25 @@ describe('the messages of a conversation with tools', () => {
     ]);
   });
 
+  it('have results in text parts, as strings have them', () => {
+    const parts = ['noon', 'in Rome'].map((text) => ({ type: 'text', text }));
+    const messages = [user, assistant, { ...result, content: parts }];
+    expect(normalize({ messages }).messages.at(-1)).toEqual({
+      role: 'tool',
+      content: 'noon\nin Rome',
+      toolCallId: 'call_1',
+    });
+  });
+
+  it.each(['{"city": "Ro', '[1]', 'Rome', '{"a":1}}'])(
+    'show the model arguments that are no object, as a cut response has them: %s',
+    (text) => {
+      const cut = { ...assistant, tool_calls: [{ ...call, function: { name: 'now', arguments: text } }] };
+      const [, { toolCalls = [] } = {}] = normalize({ messages: [user, cut, result] }).messages;
+      expect(JSON.parse(toolCalls[0]?.arguments ?? '')).toEqual({ invalid_arguments: text });
+    },
+  );
+
   const deprecated = { role: 'assistant', content: null, function_call: { name: 'now', arguments: '{"a":1}' } };
   const answered = { role: 'function', name: 'now', content: 'noon' };
 
@@ -177,7 +196,7 @@ describe('the messages of a conversation with tools', () => {
     ['messages[1].function_call', [user, { ...deprecated, tool_calls: [call] }]],
     ['messages[1].function_call', [user, { ...deprecated, function_call: 'now' }]],
     ['messages[1].function_call.name', [user, { ...deprecated, function_call: { arguments: '{}' } }]],
-    ['messages[1].function_call.arguments', [user, { ...deprecated, function_call: { name: 'a', arguments: '[' } }]],
+    ['messages[1].function_call.arguments', [user, { ...deprecated, function_call: { name: 'a', arguments: 1 } }]],
     ['messages[1].role', [user, { ...answered, role: 'observer' }]],
     ['messages[1].tool_call_id', [user, result, assistant]],
     ['messages[2].tool_call_id', [user, assistant, { ...result, tool_call_id: 'call_9' }]],
@@ -189,14 +208,8 @@ describe('the messages of a conversation with tools', () => {
     ['messages[1].tool_calls[0].function', [user, withFunction({ function: null })]],
     ['messages[1].tool_calls[0].function.name', [user, withFunction({ function: { arguments: '{}' } })]],
     ['messages[1].tool_calls[0].function.arguments', [user, withFunction({ function: { name: 'a', arguments: {} } })]],
-    [
-      'messages[1].tool_calls[0].function.arguments',
-      [user, withFunction({ function: { name: 'a', arguments: '[1]' } })],
-    ],
-    [
-      'messages[1].tool_calls[0].function.arguments',
-      [user, withFunction({ function: { name: 'a', arguments: '{"a' } })],
-    ],
+    ['messages[2].content[0].type', [user, assistant, { ...result, content: [{ type: 'image_url' }] }]],
+    ['messages[2].content', [user, assistant, { ...result, content: [] }]],
   ])('are refused by the field that is wrong: %s', (param, messages) => {
     expect(refusalOf({ messages })).toMatchObject({ code: 'INVALID_REQUEST', param });
   });

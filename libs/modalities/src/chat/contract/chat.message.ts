@@ -241,8 +241,8 @@ export class ChatToolMessage extends SpokenMessage {
   @ChoiceField(['tool'], { required: true, description: 'Who speaks.', example: 'tool' })
   role!: 'tool';
 
-  @TextField({ required: true, description: 'Result of the tool.', example: '{"temperature":21}' })
-  content!: string;
+  @ContentField({ parts: ['text'], required: true })
+  content!: string | ChatTextPart[];
 
   @TextField({ required: true, description: 'Id of the tool call this is the result of.', example: 'call_1' })
   tool_call_id!: string;
@@ -256,8 +256,8 @@ export class ChatFunctionMessage {
   @TextField({ required: true, minLength: 1, description: 'Name of the function this is the result of.' })
   name!: string;
 
-  @TextField({ nullable: true, description: 'Result of the function.' })
-  content?: string | null;
+  @ContentField({ parts: ['text'], nullable: true, required: false })
+  content?: string | ChatTextPart[] | null;
 }
 
 export type ChatMessage =

@@ -43,7 +43,11 @@ const templateTokensPerMessage = 64;
 const templateTokensPerPrompt = 512;
 
 /** A token is at least one byte, so the bytes of the messages and tools, as templates write them, bound their tokens. */
-export function promptBytes({ messages, tools = [] }: Pick<ChatJobPayload, 'messages' | 'tools'>): number {
+export function promptBytes({
+  messages,
+  tools = [],
+  toolChoice,
+}: Pick<ChatJobPayload, 'messages' | 'tools' | 'toolChoice'>): number {
   const inMessages = messages.reduce(
     (bytes, { content, name, reasoningContent, toolCalls = [], toolCallId }) =>
       bytes +
@@ -51,7 +55,8 @@ export function promptBytes({ messages, tools = [] }: Pick<ChatJobPayload, 'mess
       callBytes(toolCalls, toolCallId),
     0,
   );
-  return inMessages + toolBytes(tools);
+  // The prompt does not mention tools that may not be called.
+  return inMessages + toolBytes(toolChoice === 'none' ? [] : tools);
 }
 
 /** The most that images and frames take; unknown ones take the whole context. */

@@ -86,8 +86,14 @@ export class ChatCompletionMessage {
   @ApiProperty({ type: () => ChatReasoningText, isArray: true, required: false })
   reasoning_details?: ChatReasoningText[];
 
-  @ApiProperty({ type: () => ChatToolCall, isArray: true, nullable: true, required: false })
-  tool_calls!: ChatToolCall[];
+  @ApiProperty({
+    type: () => ChatToolCall,
+    isArray: true,
+    nullable: true,
+    required: false,
+    description: 'Absent without calls.',
+  })
+  tool_calls?: ChatToolCall[];
 }
 
 export class ChatCompletionChoice {

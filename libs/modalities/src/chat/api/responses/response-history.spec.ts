@@ -89,9 +89,24 @@ describe('a response that is to be stored', () => {
     expect(await refusalOf(new MemoryStore(), { store: true, input: 'x'.repeat(16_000_001) })).toBe('store');
   });
 
-  it('is none without the field, and where the operator does not allow it', async () => {
+  it('is every one without the field, if there is room', async () => {
+    expect((await historyOf(new MemoryStore()).open(requestOf({}), asker)).store).not.toBeNull();
+    for (const store of [new MemoryStore(true, { isFull: true }), new MemoryStore(true, { isDown: true })]) {
+      const { store: keep } = await historyOf(store).open(requestOf({}), asker);
+      const kept = await keep?.(response);
+      expect(kept?.store ?? false).toBe(false);
+    }
+  });
+
+  it.each(['resp_\0', 'a\0', 'resp_ü', 'x'.repeat(300), ''])('is never one with another id: %j', async (id) => {
+    const store = new MemoryStore();
+    expect(await historyOf(store).find(id, asker)).toBeNull();
+    expect(await historyOf(store).delete(id, asker)).toBe(false);
+    expect(store.reads).toBe(0);
+  });
+
+  it('is none with the field false, and where the operator does not allow it', async () => {
     for (const [store, body] of [
-      [new MemoryStore(), {}],
       [new MemoryStore(), { store: false }],
       [new MemoryStore(false), { store: true }],
       [new MemoryStore(false), { previous_response_id: 'resp_1' }],

@@ -54,21 +54,28 @@ export class ResponseHistory {
     if ((history?.length ?? 0) + input.length > maxItems && typeof input !== 'string') {
       throw invalidField(`input must not continue a conversation to more than ${maxItems} items.`, 'input', 'too_big');
     }
-    // Where the operator does not allow it, the field has no effect, and the response says so.
-    if (request.store !== true || !this.responses.isOn) return { request: { ...request, input }, history, store: null };
+    const opened = { request: { ...request, input }, history, store: null };
+    // Where the operator does not allow it, the field has no effect, and the response says so. Absent, it means true.
+    if (request.store === false || !this.responses.isOn) return opened;
     const items = listItems([...(history ?? []), ...inputItems(input)], asker.requestId);
-    await this.checkRoom(items, asker);
-    return { request: { ...request, input }, history, store: (response) => this.store({ response, items }, asker) };
+    try {
+      await this.checkRoom(items, asker);
+    } catch (error) {
+      if (request.store === true) throw error;
+      return opened;
+    }
+    return { ...opened, store: (response) => this.store({ response, items }, asker) };
   }
 
   /** Null for one that is unknown, deleted, expired or of another account. Rejects with `SERVICE_UNAVAILABLE`. */
   async find(id: string, asker: ResponseAsker): Promise<StoredResponse | null> {
+    if (!isResponseId(id)) return null;
     return (await this.responses.find(id, asker)) as StoredResponse | null;
   }
 
   /** False if there is none. Rejects with `SERVICE_UNAVAILABLE`. */
   async delete(id: string, asker: ResponseAsker): Promise<boolean> {
-    return await this.responses.delete(id, asker);
+    return isResponseId(id) && (await this.responses.delete(id, asker));
   }
 
   private async historyOf(
@@ -79,7 +86,7 @@ export class ResponseHistory {
     if (id === undefined || id === null || !this.responses.isOn) return null;
     const previous = await this.find(id, asker);
     if (previous === null) {
-      const message = `${field}: there is no such response, it was not stored, or its time is over.`;
+      const message = `${field}: there is no such response, it was not stored, or its time is over. Send its items as input instead.`;
       throw invalidField(message, field, 'previous_response_not_found');
     }
     return [...previous.items, ...previous.response.output] as ResponsesItem[];
@@ -124,6 +131,11 @@ export class ResponseHistory {
       return { ...response, store: false, warnings: [...(response.warnings ?? []), warning] };
     }
   }
+}
+
+/** PostgreSQL refuses a text with a NUL, and none of our ids has anything but these. */
+function isResponseId(id: string): boolean {
+  return /^[\w-]{1,256}$/.test(id);
 }
 
 function inputItems(input: string | ResponsesItem[]): ResponsesItem[] {

@@ -63,6 +63,8 @@ export function responsesHead(sources: HeadSources): ResponsesHead {
     tools,
     top_logprobs: topLogprobs ?? 0,
     top_p: sampling.topP ?? 1,
+    presence_penalty: sampling.presencePenalty ?? 0,
+    frequency_penalty: sampling.frequencyPenalty ?? 0,
     truncation: 'disabled',
     user: request.user ?? null,
     ...(warnings.length > 0 ? { warnings } : {}),
@@ -70,10 +72,10 @@ export function responsesHead(sources: HeadSources): ResponsesHead {
 }
 
 export function presentResponsesUsage(usage: TokenUsage): ResponsesUsage {
-  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
+  const { promptTokens, cachedTokens, cacheWriteTokens = 0, completionTokens, reasoningTokens } = usage;
   return {
     input_tokens: promptTokens,
-    input_tokens_details: { cached_tokens: cachedTokens },
+    input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens },
     output_tokens: completionTokens,
     output_tokens_details: { reasoning_tokens: reasoningTokens },
     total_tokens: promptTokens + completionTokens,

@@ -218,6 +218,9 @@ const outputItems = [
 export class ResponsesInputDetails {
   @ApiProperty({ type: 'integer', required: false, example: 0 })
   cached_tokens!: number;
+
+  @ApiProperty({ type: 'integer', required: false, description: 'Tokens written to the cache.', example: 0 })
+  cache_write_tokens!: number;
 }
 
 export class ResponsesOutputDetails {
@@ -325,6 +328,12 @@ class ResponsesEcho {
 
   @ApiProperty({ type: 'number', required: false })
   top_p!: number;
+
+  @ApiProperty({ type: 'number', required: false, example: 0 })
+  presence_penalty!: number;
+
+  @ApiProperty({ type: 'number', required: false, example: 0 })
+  frequency_penalty!: number;
 
   @ApiProperty({ type: 'string', enum: ['disabled'], required: false })
   truncation!: 'disabled';
