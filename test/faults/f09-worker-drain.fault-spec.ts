@@ -135,7 +135,10 @@ describeFault(
       const pending = askWhole(platform, { directives: 'tokens=2', text: 'Late' });
       const lateAudio = await queueAudio(platform, 'Queued while it stops');
       expect((await ended).code).toBe(0);
-      expect(await queuedReason(platform, lateAudio)).toBe('no-worker');
+      await eventually(
+        'its caller is told why it waits',
+        async () => (await queuedReason(platform, lateAudio)) === 'no-worker',
+      );
       expect(Date.now() - publishedAtMs).toBeLessThanOrEqual(exitWithinMs);
 
       const [shortStream, shortImage, shortSpeech] = await Promise.all(short);
