@@ -26,6 +26,7 @@ export async function runHostileConstraint(
   trie: ReturnType<typeof wordTrie>,
   { name, constraint }: HostileConstraint,
   tokens = 20,
+  maxMs = maxSilenceMs,
 ): Promise<HostileResult> {
   let refusal: string | null = null;
   const faults: string[] = [];
@@ -38,7 +39,7 @@ export async function runHostileConstraint(
       refusal = error instanceof Error ? error.message : String(error);
     }
   });
-  if (silence.longestMs > maxSilenceMs) faults.push(`the event loop stood still for ${silence.longestMs} ms`);
+  if (silence.longestMs > maxMs) faults.push(`the event loop stood still for ${silence.longestMs} ms`);
   if (silence.heapMiB > maxHeapMiB) faults.push(`the heap grew by ${silence.heapMiB} MiB`);
   return { name, refusal, faults, ...silence };
 }

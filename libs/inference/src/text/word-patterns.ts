@@ -16,7 +16,7 @@ const endingBlanks = /(^|\|)\\s\+\$(?=$|\|)/g;
  * The file with expressions that take the same texts in time that grows with their length. Those of published models are
  * made for engines that never read a character twice.
  */
-function withLinearPatterns<File extends PatternFile>(file: File): File {
+function withLinearPatterns(file: PatternFile): PatternFile {
   const { pre_tokenizer: preTokenizer, normalizer } = file;
   return { ...file, pre_tokenizer: rewritten(preTokenizer), normalizer: rewritten(normalizer) };
 }
@@ -51,7 +51,7 @@ const maxProbeMs = 2_000;
 const known = new Set<string>();
 
 /** A tokenizer of a model's file. Throws `INVALID_MODEL` for one that hostile texts would stop. */
-export function newTokenizer<File extends PatternFile>(file: File, config: object): Tokenizer {
+export function newTokenizer(file: PatternFile, config: object): Tokenizer {
   const linear = withLinearPatterns(file);
   const tokenizer = new Tokenizer(linear, config);
   checkPatterns(tokenizer, linear);
