@@ -18,6 +18,7 @@ const entries = [
   '^libs/(accounts|billing|characters|model-registry|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
   '^libs/queue/src/(checks|roles|signing)/index[.]ts$',
+  '^libs/jobs/src/store-checks/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',

@@ -1,4 +1,4 @@
-import { reportStores } from '#jobs';
+import { reportStores } from '#jobs/store-checks';
 import type { ApiConfig } from '#platform/config';
 import { outdatedNode } from '#platform/devices';
 import { Readiness, startHealthServer } from '#platform/health';

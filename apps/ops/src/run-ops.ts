@@ -1,5 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import { reportStores } from '#jobs';
+import { reportStores } from '#jobs/store-checks';
 import type { OpsConfig } from '#platform/config';
 import { Readiness, startHealthServer } from '#platform/health';
 import { createLogger, NestLogger } from '#platform/logging';

@@ -3,7 +3,7 @@ import type { HostLauncher, HostSettings, HostTimings } from '#inference/host';
 import type { MediaTools } from '#media';
 import type { Logger } from '#platform/logging';
 import { noTracing, type Tracing } from '#platform/tracing';
-import type { QueueTransport, ModelWithoutReplica, WorkerCommand, WorkerProcess } from '#queue';
+import type { QueueTransport, ModelWithoutReplica, WorkerProcess } from '#queue';
 import type { ArtifactStore } from '#storage';
 import { type InstalledModel, InstalledModels } from './models-folder.js';
 import { modalitiesOf } from '#modalities';
@@ -190,7 +190,7 @@ export class Worker {
     return this.drained;
   }
 
-  private obey({ processId, action }: WorkerCommand): void {
+  private obey({ processId, action }: { processId: string; action: 'drain' | 'resume' }): void {
     const isDrained = action === 'drain';
     if (processId !== this.processId || isDrained === this.drained) return;
     this.drained = isDrained;

@@ -30,5 +30,3 @@ export { ResultBacklog } from './recovery/result-backlog.js';
 export type { Sweep } from './recovery/sweep.js';
 export { ResponseStates } from './response-states/response-states.js';
 export { ResultTickets } from './tickets/result-tickets.js';
-export { examineStores, type StoreSettings, type StoresReport } from './store-checks/examine-stores.js';
-export { namedKeysOf, reportStores } from './store-checks/report-stores.js';

@@ -14,7 +14,6 @@ export type {
   WorkerProcess,
 } from './heartbeats/heartbeat.js';
 export type { FairTurn } from './fairness/fair-order.js';
-export type { WorkerCommand } from './heartbeats/worker-control.js';
 export { refusalOf } from './jobs/delivery-checks.js';
 export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
 export { JobResultHandler } from './jobs/job-result-handler.js';

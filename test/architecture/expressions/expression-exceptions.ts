@@ -74,12 +74,6 @@ export const expressionExceptions: readonly ExpressionException[] = [
     example: /^\/api\/v1\/characters\/[^/]+\/reviews\/[^/]+\/?$/,
   },
   {
-    path: 'libs/inference/src/constraints/ebnf.ts',
-    text: String.raw`/(?:\s|#[^\n]*\n)*::=/y`,
-    because: 'Is tried once behind each name.',
-    isTriedOnce: true,
-  },
-  {
     path: 'libs/inference/src/constraints/lark-parser.ts',
     text: String.raw`/[?!]{0,2}(_?[A-Za-z][A-Za-z0-9_]*)(\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:/y`,
     because: 'Is tried once at each part of a grammar; a failure ends the reading.',
@@ -104,6 +98,24 @@ export const expressionExceptions: readonly ExpressionException[] = [
     maxLength: pathLength,
   },
   {
+    path: 'libs/inference/src/text/control-tokens.ts',
+    text: "new RegExp(alternatives.join('|'), 'g')",
+    because: 'Is made of texts of a model, without quantifiers.',
+    example: /[<>|]|\[INST\]|\[\/INST\]/g,
+  },
+  {
+    path: 'libs/inference/src/text/control-tokens.ts',
+    text: "new RegExp(`(${kept.map(escaped).join('|')})`)",
+    because: 'Is made of texts of a model, without quantifiers.',
+    example: /(<tool_call>|<\/tool_call>)/,
+  },
+  {
+    path: 'libs/inference/src/text/token-splitter.ts',
+    text: "new RegExp(`[${starts.map((unit) => `\\\\u${unit}`).join('')}]`)",
+    because: 'Is one class of characters.',
+    example: /[\u003c\u005b]/,
+  },
+  {
     path: 'libs/inference/src/text/image-prompt.ts',
     text: 'new RegExp(`(${escaped(placeholder)}|${mark})`)',
     because: 'Is made of texts of a model, without quantifiers.',
@@ -114,12 +126,6 @@ export const expressionExceptions: readonly ExpressionException[] = [
     text: String.raw`/ffmpeg([^/]*)$/`,
     because: 'Reads a path that the operator configures.',
     maxLength: pathLength,
-  },
-  {
-    path: 'libs/modalities/src/chat/api/characters/source-texts.ts',
-    text: "new RegExp(`<(/?${mark}\\\\b)`, 'gi')",
-    because: 'Is made of one constant.',
-    example: /<(\/?sources\b)/gi,
   },
   {
     path: 'libs/model-store/src/adapter/base-graph.ts',

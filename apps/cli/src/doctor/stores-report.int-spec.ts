@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { reportStores } from '#jobs';
+import { reportStores } from '#jobs/store-checks';
 import { CliConfig, DatabaseConfig, parseConfig, StoresConfig } from '#platform/config';
 import { examineDatabase, minimumPostgresVersion } from '#platform/database';
 import { createLogger } from '#platform/logging';

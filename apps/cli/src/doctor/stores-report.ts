@@ -1,4 +1,4 @@
-import { examineStores, namedKeysOf, type StoresReport } from '#jobs';
+import { examineStores, namedKeysOf, type StoresReport } from '#jobs/store-checks';
 import { PlatformError } from '#common';
 import { formatBytes } from '#model-store';
 import { loadConfig, StoresConfig } from '#platform/config';

@@ -101,14 +101,24 @@ function writeCalls(
   const marked = calls.map(({ name, arguments: text, ...call }) => ({
     ...call,
     name: control.mark(name.toWellFormed()),
-    arguments: text.toWellFormed().replaceAll(jsonString, (string) => control.mark(string)),
+    arguments: replaceStrings(text.toWellFormed(), (string) => control.mark(string)),
   }));
   const structure = style.marks.filter((sign) => !calls.some((call) => hides(call, sign)));
   return control.markExcept(restoreEscapedMarks(style.write(marked, tools)), structure);
 }
 
-/** Ends with the text if nothing closes it, so that no text is read twice. */
-const jsonString = /"(?:[^"\\]|\\[^])*(?:"|$)/g;
+/** Changes every string of a JSON text, with its quotes; the last one ends with the text if nothing closes it. */
+function replaceStrings(json: string, change: (string: string) => string): string {
+  let changed = '';
+  let end = 0;
+  for (let start = json.indexOf('"'); start >= 0; start = json.indexOf('"', end)) {
+    let close = start + 1;
+    while (close < json.length && json[close] !== '"') close += json[close] === '\\' ? 2 : 1;
+    changed += json.slice(end, start) + change(json.slice(start, close + 1));
+    end = Math.min(close + 1, json.length);
+  }
+  return changed + json.slice(end);
+}
 
 function hides({ arguments: json }: ToolCall, sign: string): boolean {
   try {

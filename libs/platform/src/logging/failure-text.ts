@@ -21,7 +21,13 @@ function messagesOf(error: unknown, depth: number): string[] {
 /** Drivers quote URLs as given, and passwords may contain any character. */
 function plain(text: string): string {
   return text
-    .replaceAll(/:\/\/\S*@/g, '://[redacted]@')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+    .split(/\s+/)
+    .filter((word) => word !== '')
+    .map((word) => withoutCredentials(word))
+    .join(' ');
+}
+
+function withoutCredentials(word: string): string {
+  const [start, end] = [word.indexOf('://'), word.lastIndexOf('@')];
+  return start < 0 || end < start ? word : `${word.slice(0, start)}://[redacted]${word.slice(end)}`;
 }

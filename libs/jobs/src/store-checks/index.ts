@@ -1,0 +1,2 @@
+export { examineStores, type StoreSettings, type StoresReport } from './examine-stores.js';
+export { namedKeysOf, reportStores } from './report-stores.js';
