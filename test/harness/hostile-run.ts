@@ -6,8 +6,8 @@ import { type LoopSilence, measureSilence } from './loop-silence.js';
 import { seededRandom } from './seeded-random.js';
 import type { wordTrie } from './word-trie.js';
 
-/** Most processor time between two turns of the event loop, in ms. Slices have 4 ms; garbage and slow machines count. */
-export const maxSilenceMs = 150;
+/** Most processor time between two turns of the event loop, in ms. Slices have 4 ms; collections of garbage on all threads count. */
+export const maxSilenceMs = 300;
 /** Most growth of the heap, garbage included, in MiB: one constraint may have 600,000 objects. */
 export const maxHeapMiB = 600;
 

@@ -61,6 +61,7 @@ export function addPoolCommands(program: Command, context: CliContext): void {
       'print the Secrets of a Kubernetes installation for DATABASE_URL, REDIS_URL, SLUICE_QUEUE_KEY and SLUICE_POOLS',
     )
     .option('--kubernetes-namespace <name>', 'namespace of the Secrets', 'sluice')
+    .option('--json', 'print one JSON document to stdout, which is the only form')
     .action(async ({ kubernetesNamespace }: { kubernetesNamespace: string }) =>
       (await import('./kubernetes-secrets.js')).printKubernetesSecrets(context, kubernetesNamespace),
     );

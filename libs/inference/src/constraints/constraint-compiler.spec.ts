@@ -175,7 +175,7 @@ describe('ConstraintCompiler', () => {
 
   it('names the tool whose definition it has reached at the end of its budget', async () => {
     let looks = 0;
-    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 30);
+    vi.spyOn(WorkTimer.prototype, 'exceeds').mockImplementation(() => ++looks > 16);
     const compiled = compilerWith().compile(larkTool('start: "a"\nA: "b"', `start: A\nA: "${'a'.repeat(20_000)}"`));
     await expect(compiled).rejects.toMatchObject({
       param: 'tools[1].format.definition',

@@ -109,10 +109,10 @@ describe('a model from a file on this disk', () => {
   });
 
   it('may be a folder of links, as a cache of a hub is', async () => {
-    const [blobs, snapshot] = [join(home, 'blobs'), join(home, 'snapshot')];
-    for (const folder of [blobs, snapshot]) await mkdir(folder);
+    const [blobs, snapshot] = [join(home, 'cache', 'blobs'), join(home, 'cache', 'snapshots', 'a'.repeat(40))];
+    for (const folder of [blobs, snapshot]) await mkdir(folder, { recursive: true });
     await copyTinyDecoder('llama', blobs);
-    for (const name of await readdir(blobs)) await symlink(join('../blobs', name), join(snapshot, name));
+    for (const name of await readdir(blobs)) await symlink(join('../../blobs', name), join(snapshot, name));
     await add({}, snapshot);
     expect(await installed()).toContain('tokenizer.json');
     expect(lstatSync(join(snapshot, 'config.json')).isSymbolicLink()).toBe(true);
