@@ -42,7 +42,7 @@ afterAll(async () => {
 interface Diagnosis {
   machine: { memoryBytes: number };
   runtime: { version: string };
-  providers: object[];
+  providers: { sameRows?: object[] }[];
   models: object[];
 }
 
@@ -120,8 +120,12 @@ describe('the command line', () => {
     expect(diagnosis.runtime.version).toMatch(/^1\.\d+\.\d+$/);
     expect(diagnosis.providers).toEqual([
       { name: 'cuda', usable: false, note: expect.stringContaining('cuda skipped') as string },
-      { name: 'cpu', usable: true, note: null },
+      { name: 'cpu', usable: true, note: null, sameRows: expect.any(Array) as unknown[] },
     ]);
+    // 8 bits in blocks of 32 are the same on every processor.
+    const { sameRows = [] } = diagnosis.providers[1] ?? {};
+    expect(sameRows).toContainEqual({ bits: 8, blockSize: 32, same: true });
+    expect(sameRows).toHaveLength(4);
     expect(diagnosis.models).toContainEqual(expect.objectContaining({ id: 'tiny-llama', provider: 'cpu' }));
     const forPeople = await run('doctor');
     expect(forPeople.stdout).toMatch(/^cuda +not used +cuda skipped/m);

@@ -250,7 +250,7 @@ describe('responses on the deterministic engine', () => {
     ['input[0].role', { input: [{ role: 'tool', content: 'x' }] }, 400],
     ['input[0].content[0].type', { input: [{ role: 'user', content: [{ type: 'input_smell' }] }] }, 400],
     ['input[0].call_id', { input: [{ type: 'function_call_output', call_id: 'x', output: '' }] }, 400],
-    ['input[0].arguments', { input: [{ type: 'function_call', call_id: 'x', name: 'f', arguments: '[' }] }, 400],
+    ['input[0].arguments', { input: [{ type: 'function_call', call_id: 'x', name: 'f', arguments: 1 }] }, 400],
     ['input[0].encrypted_content', { input: [{ type: 'reasoning', encrypted_content: '@@' }] }, 400],
     ['input[0].id', { input: [{ type: 'item_reference', id: 'msg_1' }] }, 400],
     [

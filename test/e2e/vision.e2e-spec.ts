@@ -115,7 +115,7 @@ describe('images in a chat', () => {
       cases.map(({ outputIds }) => outputIds.length),
     );
     await platform.closedJobs();
-    expect(await artifacts()).toEqual([]);
+    await expect.poll(artifacts, { timeout: 15_000 }).toEqual([]);
   });
 
   it('are read the same in a stream, and from the cached prefix', async () => {
@@ -183,7 +183,7 @@ describe('images in a chat', () => {
     const error = await ask(content, { model: asked }).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ status, param: `messages[0].content${place}` });
     expect(await platform.closedJobs()).toHaveLength(jobs);
-    expect(await artifacts()).toEqual([]);
+    await expect.poll(artifacts, { timeout: 15_000 }).toEqual([]);
   });
 
   it('are refused by a prompt that they make too long, which is not charged', async () => {
@@ -196,7 +196,7 @@ describe('images in a chat', () => {
       ['failed'],
     );
     expect(rows.map(({ charged_nano: charged }) => Number(charged ?? 0))).toEqual([0]);
-    expect(await artifacts()).toEqual([]);
+    await expect.poll(artifacts, { timeout: 15_000 }).toEqual([]);
   });
 });
 
@@ -230,7 +230,7 @@ describe('videos in a chat with a model that sees', () => {
     expect(again.choices[0]?.message.content).toBe(seen.choices[0]?.message.content);
     expect(again.usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(0);
     await platform.closedJobs();
-    expect(await artifacts()).toEqual([]);
+    await expect.poll(artifacts, { timeout: 15_000 }).toEqual([]);
   });
 
   it('show other frames to the model than other videos', async () => {
@@ -259,6 +259,6 @@ describe('videos in a chat with a model that sees', () => {
     const error = await ask(content, { model: asked }).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ status: 400, param: `messages[0].content${place}` });
     expect(await platform.closedJobs()).toHaveLength(jobs);
-    expect(await artifacts()).toEqual([]);
+    await expect.poll(artifacts, { timeout: 15_000 }).toEqual([]);
   });
 });
