@@ -1,10 +1,15 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Matches } from '../validation/index.js';
 import { SetTogether } from './set-together.js';
-import { QueueKeyVariable, QueueUrlVariable, RedisUrlVariable, StorageUrlVariable } from './shared.variables.js';
+import {
+  PreviousSecretKeysVariable,
+  QueueKeyVariable,
+  QueueUrlVariable,
+  RedisUrlVariable,
+  StorageUrlVariable,
+} from './shared.variables.js';
 import { TracingConfig } from './tracing.config.js';
-import { BooleanVariable, ChoiceVariable, IntegerVariable, ListVariable, TextVariable } from './variable.js';
+import { BooleanVariable, ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -163,13 +168,7 @@ export class DatabaseConfig extends QueueConfig {
   })
   secretKey!: string;
 
-  @ListVariable('SLUICE_PREVIOUS_SECRET_KEYS', {
-    about: 'Further keys that open what the database holds and links that were signed, while the key is changed.',
-    default: '',
-    expected: 'keys of 64 hex digits separated by commas',
-    secret: true,
-  })
-  @Matches(/^[0-9a-f]{64}$/i, { each: true })
+  @PreviousSecretKeysVariable()
   previousSecretKeys!: string[];
 
   @BooleanVariable('SLUICE_FAIR_QUEUE', {

@@ -13,6 +13,7 @@ import {
   TavilyKey,
 } from './search.variables.js';
 import {
+  OptionalDatabaseUrlVariable,
   ProvidersVariable,
   QueueKeyVariable,
   QueueUrlVariable,
@@ -26,13 +27,7 @@ const poolList =
   /^[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*(;[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*)*$/;
 
 export class CliConfig extends BaseConfig {
-  @TextVariable('DATABASE_URL', {
-    about: 'The PostgreSQL database; default: the one `npm start` runs for this `SLUICE_HOME`.',
-    optional: true,
-    pattern: /^postgres(ql)?:\/\/.+/,
-    expected: 'a URL such as postgresql://user:password@host:5432/database',
-    secret: true,
-  })
+  @OptionalDatabaseUrlVariable()
   databaseUrl?: string;
 
   @TextVariable('HF_ENDPOINT', {

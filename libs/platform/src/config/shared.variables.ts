@@ -65,11 +65,7 @@ export function QueueKeyVariable(): PropertyDecorator {
     expected: '64 hex digits (32 bytes), or several such keys separated by commas, for one model as `<model>:<key>`',
     secret: true,
   });
-  const areKeys = Matches(/^([^:,]{1,200}:)?[0-9a-f]{64}$/i, { each: true });
-  return (target, name) => {
-    isList(target, name);
-    areKeys(target, String(name));
-  };
+  return eachMatching(/^([^:,]{1,200}:)?[0-9a-f]{64}$/i, isList);
 }
 
 export function StorageUrlVariable(): PropertyDecorator {
@@ -80,4 +76,33 @@ export function StorageUrlVariable(): PropertyDecorator {
     pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
     expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
   });
+}
+
+/** The database for commands, which find that of `npm start` on their own. */
+export function OptionalDatabaseUrlVariable(): PropertyDecorator {
+  return TextVariable('DATABASE_URL', {
+    about: 'The PostgreSQL database; default: the one `npm start` runs for this `SLUICE_HOME`.',
+    optional: true,
+    pattern: /^postgres(ql)?:\/\/.+/,
+    expected: 'a URL such as postgresql://user:password@host:5432/database',
+    secret: true,
+  });
+}
+
+export function PreviousSecretKeysVariable(): PropertyDecorator {
+  const isList = ListVariable('SLUICE_PREVIOUS_SECRET_KEYS', {
+    about: 'Further keys that open what the database holds and links that were signed, while the key is changed.',
+    default: '',
+    expected: 'keys of 64 hex digits separated by commas',
+    secret: true,
+  });
+  return eachMatching(/^[0-9a-f]{64}$/i, isList);
+}
+
+function eachMatching(pattern: RegExp, isList: PropertyDecorator): PropertyDecorator {
+  const matches = Matches(pattern, { each: true });
+  return (target, name) => {
+    isList(target, name);
+    matches(target, String(name));
+  };
 }

@@ -1,16 +1,10 @@
-import { Matches } from '../validation/index.js';
 import { QueueConfig } from './base.config.js';
-import { ListVariable, TextVariable } from './variable.js';
+import { OptionalDatabaseUrlVariable, PreviousSecretKeysVariable } from './shared.variables.js';
+import { TextVariable } from './variable.js';
 
 /** `sluice doctor --stores`: what api and ops are given, all of it optional. */
 export class StoresConfig extends QueueConfig {
-  @TextVariable('DATABASE_URL', {
-    about: 'The PostgreSQL database; default: the one `npm start` runs for this `SLUICE_HOME`.',
-    optional: true,
-    pattern: /^postgres(ql)?:\/\/.+/,
-    expected: 'a URL such as postgresql://user:password@host:5432/database',
-    secret: true,
-  })
+  @OptionalDatabaseUrlVariable()
   databaseUrl?: string;
 
   @TextVariable('SLUICE_SECRET_KEY', {
@@ -22,12 +16,6 @@ export class StoresConfig extends QueueConfig {
   })
   secretKey?: string;
 
-  @ListVariable('SLUICE_PREVIOUS_SECRET_KEYS', {
-    about: 'Further keys that open what the database holds and links that were signed, while the key is changed.',
-    default: '',
-    expected: 'keys of 64 hex digits separated by commas',
-    secret: true,
-  })
-  @Matches(/^[0-9a-f]{64}$/i, { each: true })
+  @PreviousSecretKeysVariable()
   previousSecretKeys!: string[];
 }
