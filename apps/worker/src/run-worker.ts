@@ -126,7 +126,7 @@ function describeProcess({ nodeName, podName, host, port }: WorkerConfig): Worke
   };
 }
 
-/** What others reach an address by, if it is that of every interface. */
+/** Returns `host:port` as others reach it: with the address of an interface where the host is that of all. */
 function addressOf(host: string, port: number): string {
   const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outside = interfaces.find(({ internal, family }) => !internal && family === 'IPv4')?.address;

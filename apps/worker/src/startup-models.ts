@@ -10,7 +10,7 @@ export interface StartingModel {
   readonly loadFailure: string | null;
 }
 
-/** What a worker is to serve, and what it has loaded. */
+/** The models that a worker is to serve, and those that it has loaded. */
 export interface StartupView {
   /** False until the models folder was read with the current placements. */
   isPlanned: boolean;

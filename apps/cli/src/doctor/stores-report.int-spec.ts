@@ -84,7 +84,7 @@ describe.skipIf(!redisAvailable)('sluice doctor --stores', () => {
     }
   };
 
-  /** What a process of the installation does when it starts. */
+  /** Does as a process of the installation when it starts. */
   const start = async (changed: Record<string, string> = {}): Promise<void> => {
     const prisma = new PrismaService({ url: database.url });
     try {

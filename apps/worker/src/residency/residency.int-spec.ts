@@ -284,7 +284,7 @@ describe('a starting worker', () => {
     // One replica, which another worker may be.
     await tell({ modelId: 'placed' }, { modelId: 'absent', replicas: 1 });
     await expect.poll(pending).toBeNull();
-    // What is placed later does not make it unready.
+    // A model that is placed later does not make it unready.
     await tell({ modelId: 'placed' }, { modelId: 'absent' }, { modelId: 'later' });
     await untilHeartbeat((heartbeat) => causeOf(heartbeat, 'later') === 'not-installed');
     expect(await pending()).toBeNull();

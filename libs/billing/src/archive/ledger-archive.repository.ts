@@ -6,7 +6,7 @@ export interface LedgerArchive {
   before: Date;
   /** Name without a folder. */
   file: string;
-  /** Of the file, as hex digits. */
+  /** Digest of the file, as hex digits. */
   sha256: string;
   transactions: bigint;
   entries: bigint;

@@ -10,7 +10,7 @@ export interface FinishedJob {
   pricing: Pricing | null;
 }
 
-/** What the access log says about a request besides its response. The stages of the pipeline fill it in. */
+/** Fields of the access log about a request, in addition to its response. The stages of the pipeline fill it in. */
 export class AccessRecord {
   /** Id of the registry, never the name that the caller wrote. */
   modelId: string | null = null;

@@ -79,7 +79,7 @@ describe('a job that waits', () => {
       models: { resolve: async () => ({ manifest, resolvedBy: 'id', deprecation: null }) },
       mediaJobs: {
         find: async () => ({ state, isDeleted: false, progressPercent: 0, runningMs: 0 }),
-        usualDurationMs: async () => null,
+        expectedDurationMs: async () => null,
       },
       replicas: { stateOf: () => replicaState },
     });

@@ -54,7 +54,7 @@ export class QueuedMedia {
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'limit'>,
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
     @Inject(MediaJobsRepository)
-    private readonly mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'usualDurationMs'>,
+    private readonly mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'expectedDurationMs'>,
     @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'storageLifetimeMs'>,
     @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'stateOf'>,
@@ -105,7 +105,7 @@ export class QueuedMedia {
       throw (job.endedForMs ?? 0) > this.config.storageLifetimeMs ? notFound() : failureOf(job);
     }
     if (!isOpen && (await this.artifacts.find(job.resultArtifacts[0] ?? '')) === null) throw notFound();
-    const usualMs = await known(() => this.mediaJobs.usualDurationMs(key.modelId));
+    const usualMs = await known(() => this.mediaJobs.expectedDurationMs(key.modelId));
     return {
       job,
       timing: {

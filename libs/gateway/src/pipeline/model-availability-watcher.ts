@@ -3,7 +3,7 @@ import type { Heartbeat, ClusterMembership } from '#queue';
 interface Watch {
   modelId: string;
   controller: AbortController;
-  patienceMs: number;
+  maxWaitMs: number;
   /** A replica that still loads does not count. */
   needsReady: boolean;
   /** Since when no worker serves the model; null while one does. */
@@ -65,16 +65,16 @@ export class ModelAvailabilityWatcher {
   }
 
   /**
-   * Returns a signal that aborts when the model has had no replica for `patienceMs`, and a function that ends the
+   * Returns a signal that aborts when the model has had no replica for `maxWaitMs`, and a function that ends the
    * watch. The default of 2 s tolerates a worker that restarts its heartbeat.
    */
-  watch(modelId: string, patienceMs = confirmMs): AvailabilityWatch {
-    return this.add({ modelId, patienceMs, needsReady: false });
+  watch(modelId: string, maxWaitMs = confirmMs): AvailabilityWatch {
+    return this.add({ modelId, maxWaitMs, needsReady: false });
   }
 
   /** The same for a request that came while the model had no ready replica: it waits for one, for `returnMs`. */
   watchReturn(modelId: string): AvailabilityWatch {
-    return this.add({ modelId, patienceMs: this.options.returnMs, needsReady: true });
+    return this.add({ modelId, maxWaitMs: this.options.returnMs, needsReady: true });
   }
 
   /** What the heartbeats say about a model. */
@@ -98,7 +98,7 @@ export class ModelAvailabilityWatcher {
     return performance.now() - lostAtMs < returnMs && !this.isRemoved(modelId, heartbeats);
   }
 
-  private add(options: Pick<Watch, 'modelId' | 'patienceMs' | 'needsReady'>): AvailabilityWatch {
+  private add(options: Pick<Watch, 'modelId' | 'maxWaitMs' | 'needsReady'>): AvailabilityWatch {
     const entry: Watch = { ...options, controller: new AbortController(), orphanedAtMs: null };
     this.watches.add(entry);
     // The last replica may have left just before; no further change would be reported then.
@@ -120,7 +120,7 @@ export class ModelAvailabilityWatcher {
       if ((entry.needsReady ? this.readyModels : held).has(entry.modelId)) entry.orphanedAtMs = null;
       else {
         entry.orphanedAtMs ??= nowMs;
-        const leftMs = entry.orphanedAtMs + this.patienceFor(entry, heartbeats) - nowMs;
+        const leftMs = entry.orphanedAtMs + this.maxWaitFor(entry, heartbeats) - nowMs;
         if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
         else this.abortRequests(entry);
       }
@@ -169,10 +169,10 @@ export class ModelAvailabilityWatcher {
     if (this.lostAtMs.size > rememberedModels && oldest !== undefined) this.lostAtMs.delete(oldest);
   }
 
-  private patienceFor({ modelId, patienceMs, needsReady }: Watch, heartbeats: Heartbeat[]): number {
+  private maxWaitFor({ modelId, maxWaitMs, needsReady }: Watch, heartbeats: Heartbeat[]): number {
     const isAway = heartbeats.some(({ processId }) => this.away.has(`${processId} ${modelId}`));
-    if (isAway && !needsReady) return Math.max(patienceMs, hostDownMs);
-    return this.isRemoved(modelId, heartbeats) ? Math.min(confirmMs, patienceMs) : patienceMs;
+    if (isAway && !needsReady) return Math.max(maxWaitMs, hostDownMs);
+    return this.isRemoved(modelId, heartbeats) ? Math.min(confirmMs, maxWaitMs) : maxWaitMs;
   }
 
   /** A worker that died returns with its models; a live worker without a model unloaded it on purpose. */

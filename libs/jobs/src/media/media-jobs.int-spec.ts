@@ -174,7 +174,7 @@ describe('async jobs', () => {
   });
 
   it('report the 80th percentile of the last successful runs of their model', async () => {
-    expect(await videos.usualDurationMs('video-five')).toBeNull();
+    expect(await videos.expectedDurationMs('video-five')).toBeNull();
     for (const executionMs of [100, 500, 200, 400, 300]) {
       const { requestId } = await admit('video-five');
       await closer.close({ requestId, attempt: 1, state: 'succeeded', errorCode: null, usage, executionMs });
@@ -188,7 +188,7 @@ describe('async jobs', () => {
       usage,
       executionMs: 9e6,
     });
-    expect(await videos.usualDurationMs('video-five')).toBe(400);
+    expect(await videos.expectedDurationMs('video-five')).toBe(400);
   });
 
   it('never decrease in progress, nor advance by a report of an older attempt or another model', async () => {

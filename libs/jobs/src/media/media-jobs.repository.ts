@@ -94,7 +94,7 @@ export class MediaJobsRepository {
   }
 
   /** Returns the 80th percentile of the durations of the last successful runs, in ms; null before the first. */
-  async usualDurationMs(modelId: string): Promise<number | null> {
+  async expectedDurationMs(modelId: string): Promise<number | null> {
     const rows = await this.prisma.$queryRaw<{ ms: number | null }[]>`
       SELECT percentile_disc(0.8) WITHIN GROUP (ORDER BY succeeded_in_ms) AS ms
         FROM (SELECT succeeded_in_ms FROM media_jobs

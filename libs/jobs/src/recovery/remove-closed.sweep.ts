@@ -29,7 +29,7 @@ interface Entry extends QueueOfModel {
   requestId: string;
 }
 
-const usualEveryMs = 30_000;
+const defaultEveryMs = 30_000;
 
 /** Entries of one queue that are compared in one run; the next run continues with what is left. */
 const maxEntries = 2_000;
@@ -52,7 +52,7 @@ export class RemoveClosedSweep implements Sweep {
   }
 
   async run(): Promise<number> {
-    const { logger, everyMs = usualEveryMs } = this.options;
+    const { logger, everyMs = defaultEveryMs } = this.options;
     const nowMs = this.clock.monotonicMs();
     if (this.suspects.isEmpty && nowMs - this.lookedAtMs < everyMs) return 0;
     this.lookedAtMs = nowMs;

@@ -6,7 +6,7 @@ import { maxConnections } from './connection-counts.js';
 export const minimumPostgresVersion = 15;
 
 /** How long the connection and each query may take, in ms. */
-const patienceMs = 5_000;
+const maxWaitMs = 5_000;
 
 /** From this fraction of the usable connections on, their number is reported. */
 const reportedShare = 0.9;
@@ -45,8 +45,8 @@ export async function examineDatabase(
   const client = new pg.Client({
     connectionString: url,
     application_name: 'sluice-doctor',
-    connectionTimeoutMillis: patienceMs,
-    query_timeout: patienceMs,
+    connectionTimeoutMillis: maxWaitMs,
+    query_timeout: maxWaitMs,
   });
   client.on('error', () => undefined);
   try {

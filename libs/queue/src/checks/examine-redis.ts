@@ -5,7 +5,7 @@ import { evictionProblem, infoDenied, readServerFacts, versionProblem } from '..
 import { findMissingRights } from './redis-rights.js';
 
 /** How long a connection and each command may take, in ms. */
-const patienceMs = 5_000;
+const maxWaitMs = 5_000;
 
 /** From this fraction of its limit the memory is reported: from 90 % no new work is accepted. */
 const reportedShare = 0.8;
@@ -31,7 +31,7 @@ const note = (text: string): StoreFinding => ({ store: 'redis', severity: 'note'
 export async function examineRedis(url: string, namespace: string): Promise<RedisExamination> {
   const options = { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null };
   const client = tolerateDeniedInfo(
-    new Redis(url, { ...options, connectTimeout: patienceMs, commandTimeout: patienceMs }),
+    new Redis(url, { ...options, connectTimeout: maxWaitMs, commandTimeout: maxWaitMs }),
   );
   client.on('error', () => undefined);
   try {
