@@ -7,7 +7,7 @@ export interface RowCustomer {
   key: string;
 }
 
-export async function newRowCustomer(client: pg.Client): Promise<RowCustomer> {
+export async function insertCustomer(client: Pick<pg.ClientBase, 'query'>): Promise<RowCustomer> {
   const account = randomUUID();
   await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'a')`, [account]);
   const { rows } = await client.query<{ id: string }>(
@@ -15,9 +15,14 @@ export async function newRowCustomer(client: pg.Client): Promise<RowCustomer> {
      VALUES ($1, 'INFERENCE', sha256($2::bytea), 'abcdef') RETURNING id`,
     [account, randomUUID()],
   );
-  const key = rows[0]?.id ?? '';
-  await client.query(`SELECT ledger_credit('top_up', $1, 'USD', 1000000000000, NULL, '')`, [account]);
-  return { account, key };
+  return { account, key: rows[0]?.id ?? '' };
+}
+
+/** Inserts a customer with 1,000 USD. */
+export async function newRowCustomer(client: pg.Client): Promise<RowCustomer> {
+  const customer = await insertCustomer(client);
+  await client.query(`SELECT ledger_credit('top_up', $1, 'USD', 1000000000000, NULL, '')`, [customer.account]);
+  return customer;
 }
 
 /**

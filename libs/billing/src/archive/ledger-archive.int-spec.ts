@@ -7,6 +7,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Currency, newRequestId, noTokens } from '#common';
 import { PrismaService } from '#platform/prisma';
+import { insertCustomer, type RowCustomer } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobQuote } from '../job-quote.js';
@@ -40,24 +41,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-interface Customer {
-  account: string;
-  key: string;
-}
-
-async function newCustomer(): Promise<Customer> {
-  const account = randomUUID();
-  await pool.query(`INSERT INTO accounts (id, name) VALUES ($1, 'a')`, [account]);
-  const { rows } = await pool.query<{ id: string }>(
-    `INSERT INTO api_keys (account_id, kind, key_hash, last6)
-     VALUES ($1, 'INFERENCE', sha256($2::bytea), 'abcdef') RETURNING id`,
-    [account, randomUUID()],
-  );
-  return { account, key: rows[0]?.id ?? '' };
-}
-
 /** Admits a job and reserves, or refuses; resolves to its id. */
-async function open({ account, key }: Customer, amountNano: bigint): Promise<string | null> {
+async function open({ account, key }: RowCustomer, amountNano: bigint): Promise<string | null> {
   const requestId = newRequestId('TST');
   return await prisma
     .$prepared(async (transaction) => {
@@ -76,7 +61,7 @@ async function open({ account, key }: Customer, amountNano: bigint): Promise<str
     });
 }
 
-async function close(requestId: string, { account }: Customer, amountNano: bigint | null): Promise<string> {
+async function close(requestId: string, { account }: RowCustomer, amountNano: bigint | null): Promise<string> {
   return await prisma.$prepared(async (transaction) => {
     const lines = amountNano === null ? null : [{ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }];
     const [closed] = await new LedgerRepository(transaction).close([
@@ -124,8 +109,8 @@ async function spend(): Promise<unknown> {
 const usd = (amount: number): bigint => BigInt(amount) * 1_000_000_000n;
 
 /** An account with a credit, and charges of one USD each that are old. */
-async function oldCharges(count: number): Promise<Customer> {
-  const customer = await newCustomer();
+async function oldCharges(count: number): Promise<RowCustomer> {
+  const customer = await insertCustomer(pool);
   await ledger.credit('top_up', { accountId: customer.account, currency: 'USD', amountNano: usd(100) });
   for (let charge = 0; charge < count; charge += 1) {
     const requestId = (await open(customer, usd(2))) ?? '';
@@ -178,7 +163,7 @@ describe('the archive of a ledger', () => {
   });
 
   it('keeps credits with a reference, so that none is posted twice', async () => {
-    const { account } = await newCustomer();
+    const { account } = await insertCustomer(pool);
     const credit = {
       accountId: account,
       currency: 'USD',
@@ -193,7 +178,7 @@ describe('the archive of a ledger', () => {
   });
 
   it('charges no request again whose charge is archived', async () => {
-    const customer = await newCustomer();
+    const customer = await insertCustomer(pool);
     await ledger.credit('grant', { accountId: customer.account, currency: 'USD', amountNano: usd(5) });
     const requestId = (await open(customer, usd(2))) ?? '';
     await close(requestId, customer, usd(1));
@@ -323,8 +308,8 @@ const steps = fc.array(
 
 describe('random traffic', () => {
   it('has the same balances and the same proof, wherever it is archived and its jobs are deleted', async () => {
-    const customers = [await newCustomer(), await newCustomer()];
-    const opened: { requestId: string; customer: Customer; reserved: bigint }[] = [];
+    const customers = [await insertCustomer(pool), await insertCustomer(pool)];
+    const opened: { requestId: string; customer: RowCustomer; reserved: bigint }[] = [];
     let archives = 0;
     const run = async (step: Step, position: number): Promise<void> => {
       const customer = customers[position % 2] ?? expect.fail('no customer');
