@@ -89,6 +89,8 @@ export interface TextGenerationRequest {
   cacheMs?: number;
   /** Requests of other scopes copy only the platform's own part of its cached prompt; absent: one scope for all. */
   cacheScope?: string;
+  /** Starts before the waiting requests, and also where only spare slots are free. */
+  mayUseSpareSlot?: boolean;
   /** Label of the account, to which refused constraints are counted; absent: all such requests count together. */
   caller?: string;
   /** Leading characters of the first message that the platform wrote; default: none. */

@@ -320,6 +320,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       scope,
       adapter,
       media,
+      mayUseSpareSlot: request.mayUseSpareSlot,
       cacheMs: request.cacheMs,
       sampling,
       maxNewTokens,

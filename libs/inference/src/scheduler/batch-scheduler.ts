@@ -26,8 +26,8 @@ import type { SequenceEnd, SequenceRequest } from './sequence.js';
 const fullFetchChance = 0.05;
 
 /**
- * Continuous batching. Every step ends cancelled sequences and admits those that fit, in order of arrival and without
- * preemption. It then computes one chunk of one prompt and one token for every decoding row, and calls the listeners
+ * Continuous batching. Every step ends cancelled sequences and admits those that fit, in order of arrival (those that
+ * may use a spare slot first) and without preemption. It then computes one chunk of one prompt and one token for every decoding row, and calls the listeners
  * after each of the two. Between two runs of the session the event loop runs, so submits and cancels take effect in the
  * next step.
  */
@@ -166,9 +166,9 @@ export class BatchScheduler implements SequenceScheduler {
 
   private admit(): void {
     let reserved = this.reservedTokens();
-    for (let next = this.waiting[0]; next; next = this.waiting[0]) {
+    for (let next = this.nextWaiting(); next; next = this.nextWaiting()) {
       reserved += next.reservedTokens;
-      if (this.prefilling.length + this.decoding.length >= this.options.slots) return;
+      if (this.prefilling.length + this.decoding.length >= this.slotsFor(next)) return;
       if (reserved > this.options.cacheTokens) return;
       const found = this.findPrefix(next);
       if (found) this.prefixes.touch(found.entry);
@@ -178,8 +178,17 @@ export class BatchScheduler implements SequenceScheduler {
         continue;
       }
       this.prefilling.push(next);
-      this.waiting.shift();
+      this.waiting.splice(this.waiting.indexOf(next), 1);
     }
+  }
+
+  private nextWaiting(): RunningSequence | undefined {
+    return this.waiting.find(({ request }) => request.mayUseSpareSlot) ?? this.waiting[0];
+  }
+
+  private slotsFor({ request }: RunningSequence): number {
+    const { slots, spareSlots = 0 } = this.options;
+    return request.mayUseSpareSlot ? slots + spareSlots : slots;
   }
 
   /** Returns false if there is no memory for a row, which fails only this sequence. */

@@ -28,6 +28,8 @@ export interface SequenceRequest {
   adapter?: number;
   /** Images of the prompt; absent: text alone. */
   media?: PromptMedia | null;
+  /** Starts before the waiting ones, and also where only spare slots are free. */
+  mayUseSpareSlot?: boolean;
   /** How long its row is kept as a prefix before those of others, in ms; absent: as long as there is room. */
   cacheMs?: number;
   sampling: SamplingOptions;

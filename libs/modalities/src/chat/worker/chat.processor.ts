@@ -142,6 +142,7 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
       thinkingBudget,
     },
     ...(payload.cacheSeconds === undefined ? {} : { cacheMs: payload.cacheSeconds * 1_000 }),
+    ...(envelope.mayUseSpareSlot === true && { mayUseSpareSlot: true }),
     cacheScope: payload.cacheScope,
     caller: payload.caller,
     platformCharacters: payload.platformCharacters,

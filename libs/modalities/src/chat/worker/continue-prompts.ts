@@ -110,7 +110,7 @@ class PromptRun {
   }
 
   private requestOf({ id, prompt }: NumberedPrompt): TextGenerationRequest {
-    const { payload } = this.job.envelope;
+    const { payload, mayUseSpareSlot = false } = this.job.envelope;
     const { n, sampling, maxTokens, stop, stopTokenIds, topLogprobs, echo, cacheScope, caller } = payload;
     const { text, tokenIds, param } = prompt;
     return {
@@ -122,6 +122,8 @@ class PromptRun {
       stop,
       stopTokenIds,
       topLogprobs: topLogprobs ?? null,
+      // Many prompts would leave the waiting requests of others no slot.
+      ...(mayUseSpareSlot && payload.prompts?.length === 1 && { mayUseSpareSlot }),
       cacheScope,
       caller,
     };
