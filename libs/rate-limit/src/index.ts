@@ -7,6 +7,7 @@ export {
   maxTokens,
   targetOfModel,
 } from './limits/limit-override.js';
+export { CreditLimiter, type ReachedLimit } from './credit-limiter.js';
 export { OpenRequests } from './open-requests.js';
 export { LimitOverridesRepository } from './limits/limit-overrides.repository.js';
 export { limitClasses, limitClassOf, type Limits, limitTable, turnWeights } from './limits/limit-table.js';

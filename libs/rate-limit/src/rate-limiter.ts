@@ -170,6 +170,8 @@ export class RateLimiter {
     const kind = state.lacking ?? 'requests';
     const waitMs = isHopeless({ limits, state }, tokens) ? null : state.waitMs;
     const modelId = use?.modelId ?? null;
+    // Calls of blockchain nodes run no model.
+    const namedModel = use?.limitClass === 'rpc' ? null : modelId;
     this.options.onRefused(`${scope}_${kind}`);
     this.options.log.note({
       accountId,
@@ -182,7 +184,7 @@ export class RateLimiter {
     const headers = limitHeaders(measured, answer.nowMs, { scope, limits, state });
     const decision = (leftMs: number | null): LimitDecision => ({
       headers,
-      refusal: refusedByWindow({ scope, kind, limits, waitMs: leftMs, tokens, modelId }),
+      refusal: refusedByWindow({ scope, kind, limits, waitMs: leftMs, tokens, modelId: namedModel }),
       tokens: 0,
       reservation: null,
     });

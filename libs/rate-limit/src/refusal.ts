@@ -5,7 +5,12 @@ import type { FailureRule } from './store/limit-store.js';
 
 /** Why a request was refused; a closed set, for the metrics. */
 export type RefusalReason =
-  `${LimitScope}_requests` | `${LimitScope}_tokens` | 'user_concurrent' | 'api_key_concurrent' | 'failures';
+  | `${LimitScope}_requests`
+  | `${LimitScope}_tokens`
+  | 'user_concurrent'
+  | 'user_credits'
+  | 'api_key_concurrent'
+  | 'failures';
 
 export interface WindowRefusal {
   scope: LimitScope;

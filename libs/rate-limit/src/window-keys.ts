@@ -16,3 +16,12 @@ export const accountWindow = ({ accountId }: { accountId: string }): string => `
 export const keyWindow = ({ apiKeyId }: { apiKeyId: string }): string => `key:${apiKeyId}`;
 
 export const installationWindow = 'all';
+
+/** Names of windows of a day begin so: a store keeps them for longer. */
+export const dayPrefix = 'day:';
+
+/** Requests of an account that run and cost credits. */
+export const creditLock = ({ accountId }: { accountId: string }): string => `credits:${accountId}`;
+
+/** Credits of an account in 24 hours. */
+export const creditWindow = ({ accountId }: { accountId: string }): string => `${dayPrefix}credits:${accountId}`;

@@ -32,7 +32,7 @@ export function addLimitCommands(program: Command, context: CliContext): void {
       .option('--model <id>', 'with an account: for one model')
       .option(
         '--class <class>',
-        'with an account: for XS, S, M, L, image, audio, embedding, video_queue, retrieve, other',
+        'with an account: for XS, S, M, L, image, audio, embedding, video_queue, retrieve, rpc, other',
       )
       .option(...jsonFlag);
   withTarget(limits.command('set').description('override the default limits; takes effect within 5 s'))

@@ -33,6 +33,7 @@ describe('the table of limits', () => {
       ['embedding', 500, null, 500, null],
       ['video_queue', 40, null, 40, null],
       ['retrieve', 120, null, 120, null],
+      ['rpc', 100, null, 1_000, null],
     ]);
   });
 

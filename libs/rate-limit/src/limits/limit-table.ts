@@ -8,8 +8,19 @@ export interface Limits {
 
 export type LimitTier = 'default' | 'partner';
 
-/** Text models have the class of their tier; `retrieve` is polling an async job. */
-export const limitClasses = ['XS', 'S', 'M', 'L', 'image', 'audio', 'embedding', 'video_queue', 'retrieve'] as const;
+/** Text models have the class of their tier; `retrieve` is polling an async job, `rpc` calls of blockchain nodes. */
+export const limitClasses = [
+  'XS',
+  'S',
+  'M',
+  'L',
+  'image',
+  'audio',
+  'embedding',
+  'video_queue',
+  'retrieve',
+  'rpc',
+] as const;
 export type LimitClass = (typeof limitClasses)[number];
 
 const only = (requests: number): Limits => ({ requests, tokens: null });
@@ -25,6 +36,7 @@ export const limitTable: Record<LimitClass, Record<LimitTier, Limits>> = {
   embedding: { default: only(500), partner: only(500) },
   video_queue: { default: only(40), partner: only(40) },
   retrieve: { default: only(120), partner: only(120) },
+  rpc: { default: only(100), partner: only(1_000) },
 };
 
 /** Turns of an account among the waiting jobs of a model, for one turn of an account of weight 1. */

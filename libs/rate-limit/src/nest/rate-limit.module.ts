@@ -2,6 +2,7 @@ import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { LimitsConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
+import { CreditLimiter } from '../credit-limiter.js';
 import { FailureGuard } from '../failure-guard.js';
 import { LimitConfig } from '../limits/limit-config.js';
 import { LimitOverridesRepository } from '../limits/limit-overrides.repository.js';
@@ -71,8 +72,14 @@ import { LimitStoreModule } from './limit-store.module.js';
         refusals: RefusalCounter,
       ) => new OpenRequests({ store, limitConfig, enabled, onRefused: (reason) => refusals.count(reason) }),
     },
+    {
+      provide: CreditLimiter,
+      inject: [LimitStore, LimitsConfig, RefusalCounter],
+      useFactory: (store: LimitStore, { rateLimits: enabled }: LimitsConfig, refusals: RefusalCounter) =>
+        new CreditLimiter({ store, enabled, onRefused: (reason) => refusals.count(reason) }),
+    },
   ],
-  exports: [LimitStoreModule, RateLimiter, OpenRequests, LimitConfig, RefusalLog, RefusalLogRepository],
+  exports: [LimitStoreModule, RateLimiter, OpenRequests, CreditLimiter, LimitConfig, RefusalLog, RefusalLogRepository],
 })
 export class RateLimitModule implements OnApplicationShutdown {
   constructor(

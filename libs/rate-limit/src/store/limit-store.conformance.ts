@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FailureRule, LimitStore, TakeAnswer } from './limit-store.js';
-import { type LimitWindow, minuteWindow } from './limit-window.js';
+import { dayWindow, type LimitWindow, minuteWindow } from './limit-window.js';
 
 /** Two seconds instead of a minute, for tests that wait until slots leave. */
 export const shortWindow: LimitWindow = { lengthMs: 2_000, slotMs: 50 };
@@ -66,6 +66,21 @@ export function describeLimitStore(name: string, start: () => Promise<StoreUnder
       expect(answers.filter(({ granted }) => granted)).toHaveLength(50);
       const refused = answers.filter(({ granted }) => !granted);
       expect(refused.every(({ states }) => states[0]?.lacking === 'requests')).toBe(true);
+    });
+
+    it('counts a window of a day beside its own, and corrects it', async () => {
+      const key = randomUUID();
+      const take = (index: number) => {
+        const windows = [{ key, requests: null, tokens: 100 }];
+        return replica(index).take({ guard, tokens: 60, windows, window: dayWindow });
+      };
+      const first = await take(0);
+      const second = await take(1);
+      expect([first.granted, second.granted, second.states[0]?.tokens]).toEqual([true, false, 60]);
+      expect(second.states[0]?.waitMs).toBeGreaterThan(dayWindow.lengthMs - 1_000);
+      expect(second.states[0]?.waitMs).toBeLessThanOrEqual(dayWindow.lengthMs + dayWindow.slotMs);
+      await replica(2).correct([key], first.slot, -30);
+      expect((await take(1)).granted).toBe(true);
     });
 
     it('never exceeds the tokens of a window, whatever sizes race for it', async () => {

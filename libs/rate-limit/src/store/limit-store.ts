@@ -17,6 +17,8 @@ export interface TakeDemand {
   windows: readonly WindowDemand[];
   /** Tokens to reserve, besides the one request. */
   tokens: number;
+  /** Default: that of the store. All windows of a key have one shape. */
+  window?: LimitWindow;
 }
 
 /** How full a window was before anything was taken. Times in ms from `nowMs` of the result. */

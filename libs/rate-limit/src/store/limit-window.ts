@@ -12,6 +12,9 @@ export interface LimitWindow {
 /** A minute in slots, of which 99.2 % is usable. */
 export const minuteWindow: LimitWindow = { lengthMs: 60_000, slotMs: 500 };
 
+/** A day in slots of 24 minutes. */
+export const dayWindow: LimitWindow = { lengthMs: 86_400_000, slotMs: 1_440_000 };
+
 /** Returns the ms from `nowMs` until what was counted in `slot` has left. */
 export function msUntilSlotLeaves(slot: number, nowMs: number, { lengthMs, slotMs }: LimitWindow): number {
   return (slot + 1) * slotMs + lengthMs - nowMs;

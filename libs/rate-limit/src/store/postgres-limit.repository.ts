@@ -10,10 +10,12 @@ import type {
   TakeAnswer,
   TakeDemand,
 } from './limit-store.js';
+import { dayPrefix } from '../window-keys.js';
 import type { LimitWindow } from './limit-window.js';
 
-/** Windows unused for this long are empty, in seconds; more than the longest window. */
+/** Windows unused for this long are empty, in seconds: those of minutes, and those of days (`dayKey`). */
 const forgottenAfterSeconds = 3_600;
+const dayForgottenAfterSeconds = 26 * 3_600;
 
 /** Calls one function of the migration per step. The connection is shared and not closed here. */
 export class PostgresLimitStore implements LimitStore {
@@ -23,11 +25,11 @@ export class PostgresLimitStore implements LimitStore {
     private readonly window: LimitWindow,
   ) {}
 
-  async take({ guard, windows, tokens }: TakeDemand): Promise<TakeAnswer> {
+  async take({ guard, windows, tokens, window: shape = this.window }: TakeDemand): Promise<TakeAnswer> {
     const keys = windows.map(({ key }) => key);
     const requests = windows.map((window) => window.requests);
     const tokenLimits = windows.map((window) => window.tokens);
-    const { lengthMs, slotMs } = this.window;
+    const { lengthMs, slotMs } = shape;
     return await this.call<TakeAnswer>(
       this.prisma.$queryRaw`
         SELECT rate_limit_take(${guard}, ${keys}::text[], ${requests}::bigint[], ${tokenLimits}::bigint[],
@@ -86,11 +88,13 @@ export class PostgresLimitStore implements LimitStore {
         SELECT key, lease_id FROM rate_limit_leases WHERE expires_at < now() LIMIT ${max}::int FOR UPDATE SKIP LOCKED)`;
   }
 
-  /** Deletes windows unused for an hour, up to a limit; resolves to their number. */
+  /** Deletes windows that nothing can be left in, up to a limit; resolves to their number. */
   async forget(max: number): Promise<number> {
     return await this.prisma.$executeRaw`
       DELETE FROM rate_limit_windows WHERE key = ANY (ARRAY(
         SELECT key FROM rate_limit_windows WHERE touched_at < now() - ${forgottenAfterSeconds}::int * interval '1 second'
+          AND (NOT starts_with(key, ${dayPrefix})
+            OR touched_at < now() - ${dayForgottenAfterSeconds}::int * interval '1 second')
           LIMIT ${max}::int FOR UPDATE SKIP LOCKED))`;
   }
 

@@ -50,14 +50,10 @@ const [open, renew] = [scriptOf(openScript), scriptOf(renewScript)] as const;
 
 /** One script per step. Reconnects by itself after every loss; until then each step fails at once. */
 export class RedisLimitStore implements LimitStore {
-  private readonly span: number;
-
   private constructor(
     private readonly client: Redis,
     private readonly options: RedisLimitStoreOptions,
-  ) {
-    this.span = options.window.lengthMs / options.window.slotMs;
-  }
+  ) {}
 
   /** Rejects with `SERVICE_UNAVAILABLE` when the server does not respond within 10 s. */
   static async open(options: RedisLimitStoreOptions): Promise<RedisLimitStore> {
@@ -79,17 +75,18 @@ export class RedisLimitStore implements LimitStore {
     return new RedisLimitStore(client, options);
   }
 
-  async take({ guard, windows, tokens }: TakeDemand): Promise<TakeAnswer> {
+  async take({ guard, windows, tokens, window: shape = this.options.window }: TakeDemand): Promise<TakeAnswer> {
     const keys = [this.blockKey(guard), ...windows.map(({ key }) => this.windowKey(key))];
     const limits = windows.flatMap((window) => [window.requests ?? -1, window.tokens ?? -1]);
-    const { slotMs } = this.options.window;
+    const { slotMs } = shape;
     const [granted = 0, blockedMs = 0, nowMs = 0, slot = 0, ...numbers] = await this.run(take, keys, [
       tokens,
-      this.span,
+      spanOf(shape),
       slotMs,
       ...limits,
     ]);
-    const states = blockedMs > 0 ? [] : windows.map((_window, index) => this.stateOf(numbers, index * 6, nowMs));
+    const states =
+      blockedMs > 0 ? [] : windows.map((_window, index) => stateOf(numbers.slice(index * 6), nowMs, shape));
     return { granted: granted === 1, blockedMs, nowMs, slot, states };
   }
 
@@ -100,7 +97,7 @@ export class RedisLimitStore implements LimitStore {
 
   async fail(guard: string, { max, window, blockMs }: FailureRule): Promise<FailAnswer> {
     const keys = [this.windowKey(guard), this.blockKey(guard)];
-    const span = window.lengthMs / window.slotMs;
+    const span = spanOf(window);
     const [blockedMs = 0, began = 0, nowMs = 0] = await this.run(fail, keys, [max, span, window.slotMs, blockMs]);
     return { blockedMs, began: began === 1, nowMs };
   }
@@ -155,23 +152,6 @@ export class RedisLimitStore implements LimitStore {
     }
   }
 
-  private stateOf(numbers: number[], from: number, nowMs: number): WindowState {
-    const [requests = 0, tokens = 0, lacking = 0, waitMs = 0, oldest = -1, oldestTokens = -1] = numbers.slice(
-      from,
-      from + 6,
-    );
-    const leaves = (slot: number) =>
-      slot < 0 ? 0 : Math.max(0, (slot + this.span + 1) * this.options.window.slotMs - nowMs);
-    return {
-      requests,
-      tokens,
-      lacking: ([null, 'requests', 'tokens'] as const)[lacking] ?? null,
-      waitMs,
-      requestsResetMs: leaves(oldest),
-      tokensResetMs: leaves(oldestTokens),
-    };
-  }
-
   private windowKey(key: string): string {
     return `${this.options.namespace}:limit:${key}`;
   }
@@ -183,6 +163,25 @@ export class RedisLimitStore implements LimitStore {
   private blockKey(guard: string): string {
     return `${this.options.namespace}:limit-block:${guard}`;
   }
+}
+
+/** Slots of a window. */
+function spanOf({ lengthMs, slotMs }: LimitWindow): number {
+  return lengthMs / slotMs;
+}
+
+/** From the six numbers of a window, as the script returns them. */
+function stateOf(numbers: number[], nowMs: number, window: LimitWindow): WindowState {
+  const [requests = 0, tokens = 0, lacking = 0, waitMs = 0, oldest = -1, oldestTokens = -1] = numbers;
+  const leaves = (slot: number) => (slot < 0 ? 0 : Math.max(0, (slot + spanOf(window) + 1) * window.slotMs - nowMs));
+  return {
+    requests,
+    tokens,
+    lacking: ([null, 'requests', 'tokens'] as const)[lacking] ?? null,
+    waitMs,
+    requestsResetMs: leaves(oldest),
+    tokensResetMs: leaves(oldestTokens),
+  };
 }
 
 async function untilReady(client: Redis): Promise<void> {

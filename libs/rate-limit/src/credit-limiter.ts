@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '#common';
+import { type RefusalReason, secondsOf } from './refusal.js';
+import type { LimitStore } from './store/limit-store.js';
+import { dayWindow } from './store/limit-window.js';
+import { creditLock, creditWindow } from './window-keys.js';
+
+export interface CreditLimiterOptions {
+  store: Pick<LimitStore, 'take' | 'correct' | 'open' | 'release'>;
+  /** False: nothing is counted or refused. */
+  enabled: boolean;
+  onRefused: (reason: RefusalReason) => void;
+}
+
+/** A limit as `X-RateLimit-*` reports it. */
+export interface ReachedLimit {
+  limit: number;
+  remaining: number;
+  /** Unix time in seconds. */
+  resetSeconds: number;
+}
+
+/** Whether a request may run. */
+export interface CreditDecision {
+  refusal: { error: PlatformError; reached: ReachedLimit } | null;
+  /** Replaces what was taken by what was used; never rejects. */
+  settle(credits: number): Promise<void>;
+}
+
+/** Time after which a lock whose replica died ends, in ms; more than a request takes. */
+const lockMs = 90_000;
+/** How long a request waits for its turn, and how often it asks, in ms. */
+const maxWaitMs = 5_000;
+const pollMs = 50;
+
+/**
+ * Limits of requests that are counted in credits: how many an account uses in 24 hours, and how many of its requests run
+ * at once. Both hold over all replicas.
+ */
+export class CreditLimiter {
+  constructor(private readonly options: CreditLimiterOptions) {}
+
+  /** Takes the most that a request may use. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
+  async take({
+    accountId,
+    credits,
+    limit,
+  }: {
+    accountId: string;
+    credits: number;
+    limit: number;
+  }): Promise<CreditDecision> {
+    const { store, enabled, onRefused } = this.options;
+    const unused = { refusal: null, settle: () => Promise.resolve() };
+    if (!enabled) return unused;
+    const key = creditWindow({ accountId });
+    const windows = [{ key, requests: null, tokens: limit }];
+    const { granted, slot, nowMs, states } = await store.take({
+      guard: key,
+      windows,
+      tokens: credits,
+      window: dayWindow,
+    });
+    const settle = async (used: number): Promise<void> => {
+      // A count that cannot be corrected is too high until its slot leaves.
+      await store.correct([key], slot, used - credits).catch(() => undefined);
+    };
+    if (granted) return { refusal: null, settle };
+    onRefused('user_credits');
+    const { waitMs = dayWindow.lengthMs, tokens = limit } = states[0] ?? {};
+    const remaining = Math.max(0, limit - tokens);
+    const reached = { limit, remaining, resetSeconds: Math.ceil((nowMs + waitMs) / 1_000) };
+    return { ...unused, refusal: { error: tooManyCredits({ credits, limit, remaining, waitMs }), reached } };
+  }
+
+  /**
+   * Waits up to 5 s until fewer than `limit` requests of the account run. Resolves to the function that ends its turn.
+   * Rejects with `CONCURRENCY_LIMIT_EXCEEDED`, with `SERVICE_UNAVAILABLE` when the store is unavailable, and with the
+   * signal's reason.
+   */
+  async lock(
+    { accountId, requestId, limit }: { accountId: string; requestId: string; limit: number },
+    signal: AbortSignal,
+  ): Promise<() => Promise<void>> {
+    const { store, enabled, onRefused } = this.options;
+    if (!enabled) return () => Promise.resolve();
+    const lease = { leaseId: `credits-${requestId}`, keys: [creditLock({ accountId })] };
+    const startMs = performance.now();
+    for (;;) {
+      const { granted } = await store.open({ ...lease, limits: [limit], lifetimeMs: lockMs });
+      // If the store does not respond, the lease expires.
+      if (granted) return () => store.release(lease).catch(() => undefined);
+      if (performance.now() - startMs > maxWaitMs) break;
+      await sleep(pollMs, undefined, { signal });
+    }
+    onRefused('user_concurrent');
+    throw tooManyAtOnce(limit);
+  }
+}
+
+const count = (amount: number): string => amount.toLocaleString('en-US');
+
+function tooManyCredits(request: { credits: number; limit: number; remaining: number; waitMs: number }): PlatformError {
+  const { credits, limit, remaining, waitMs } = request;
+  const rule = `this account may use ${count(limit)} credits in 24 hours`;
+  if (credits > limit) {
+    const message = `This request may use ${count(credits)} credits, and ${rule}.`;
+    return new PlatformError('RATE_LIMIT_EXCEEDED', message, null, { retry: 'never' });
+  }
+  const afterSeconds = secondsOf(waitMs);
+  const message =
+    `Daily credit limit reached: ${rule}, of which ${count(remaining)} are left, and this request may use ` +
+    `${count(credits)}. Try again in ${count(afterSeconds)} s.`;
+  return new PlatformError('RATE_LIMIT_EXCEEDED', message, null, { retry: { afterSeconds } });
+}
+
+function tooManyAtOnce(limit: number): PlatformError {
+  const running = limit === 1 ? 'another request of this account runs' : `${limit} requests of this account run`;
+  const message = `Concurrent requests: ${running}, and no more may run at once. Wait until one ends.`;
+  return new PlatformError('CONCURRENCY_LIMIT_EXCEEDED', message);
+}
