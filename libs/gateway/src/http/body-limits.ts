@@ -13,8 +13,9 @@ export const anonymousBodyLimitBytes = 64 * 1024;
 /** Sets the body limit of every route registered later. Multipart routes have their own limits. */
 export function addBodyLimits(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
-    const { access, billed, largeBody, multipart } = (route.config ?? {}) as RouteSettings;
-    if (access === 'anonymous' || access === 'public') route.bodyLimit = anonymousBodyLimitBytes;
+    const { access, billed, largeBody, multipart, rawJson } = (route.config ?? {}) as RouteSettings;
+    if (rawJson !== undefined) route.bodyLimit = rawJson.maxBytes;
+    else if (access === 'anonymous' || access === 'public') route.bodyLimit = anonymousBodyLimitBytes;
     else if (billed !== true && largeBody !== true && multipart === undefined) route.bodyLimit = smallBodyLimitBytes;
   });
 }

@@ -12,6 +12,7 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
+import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
 import {
@@ -278,6 +279,41 @@ export class ApiConfig extends LimitsConfig {
   get search(): SearchSettings {
     return searchSettingsOf(this);
   }
+
+  @RpcUpstreams()
+  rpcUpstreams?: string;
+
+  @RpcTimeout()
+  rpcTimeoutMs!: number;
+
+  @ReachableChains()
+  get rpc(): RpcSettings {
+    return rpcSettingsOf(this);
+  }
+
+  @TextVariable('SLUICE_RPC_CREDIT_PRICE_USD', {
+    about: 'USD per credit of `POST /crypto/rpc/{network}`.',
+    default: '0.0000007',
+    pattern: /^\d{1,4}(\.\d{1,9})?$/,
+    expected: 'an amount of USD with nine decimals at most; 0 makes it free',
+  })
+  rpcCreditPriceUsd!: string;
+
+  @IntegerVariable('SLUICE_RPC_DAILY_CREDITS', {
+    about: 'Credits of `POST /crypto/rpc/{network}` that an account may use in 24 hours.',
+    default: 10_000_000,
+    min: 0,
+    max: 1_000_000_000_000,
+  })
+  rpcDailyCredits!: number;
+
+  @IntegerVariable('SLUICE_RPC_CONCURRENT', {
+    about: 'Requests to `POST /crypto/rpc/{network}` that run at once for an account; others wait up to 5 s.',
+    default: 1,
+    min: 1,
+    max: 1_000,
+  })
+  rpcConcurrent!: number;
 
   @TextVariable('SLUICE_PUBLIC_URL', {
     about: 'Public address of the api, for download links; default: the host of the request.',

@@ -12,6 +12,7 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
+import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import {
   OptionalDatabaseUrlVariable,
   ProvidersVariable,
@@ -89,6 +90,17 @@ export class CliConfig extends BaseConfig {
   @Searchable()
   get search(): SearchSettings {
     return searchSettingsOf(this);
+  }
+
+  @RpcUpstreams()
+  rpcUpstreams?: string;
+
+  @RpcTimeout()
+  rpcTimeoutMs!: number;
+
+  @ReachableChains()
+  get rpc(): RpcSettings {
+    return rpcSettingsOf(this);
   }
 
   @TextVariable('SLUICE_SECRET_KEY', {

@@ -68,6 +68,27 @@ describe('parseConfig', () => {
     expect(parseConfig(ApiConfig, complete).search.providers).toEqual([]);
   });
 
+  it('reads the RPC nodes of networks, and shows none of their keys', () => {
+    const problems = (upstreams: string) =>
+      problemsOf(ApiConfig, { ...complete, SLUICE_RPC_UPSTREAMS: upstreams }).join('\n');
+    const good = 'base-mainnet=https://a.example/v2/key=?k=1,2';
+    expect(parseConfig(ApiConfig, { ...complete, SLUICE_RPC_UPSTREAMS: `${good}\n ${good}#archive` }).rpc).toEqual({
+      timeoutMs: 15_000,
+      upstreams: [false, true].map((isArchive) => {
+        return { network: 'base-mainnet', url: 'https://a.example/v2/key=?k=1,2', isArchive };
+      }),
+    });
+    expect(problems(`${good} https://b.example/hidden`)).toContain('Entry 2 of SLUICE_RPC_UPSTREAMS');
+    expect(problems('dogecoin=https://b.example/hidden')).toContain('the networks are arbitrum-mainnet, ');
+    expect(problems('base-mainnet=ws://b.example/hidden')).toContain('has no http or https URL');
+    expect(problems('base-mainnet=https://')).toContain('has no http or https URL');
+    expect(problems(`${good}#archived`)).toContain('#archive only');
+    for (const bad of ['x=https://hidden/', 'hidden', 'base-mainnet=hidden', `${good}#hidden`]) {
+      expect(problems(bad)).not.toContain('hidden');
+    }
+    expect(parseConfig(ApiConfig, complete).rpc.upstreams).toEqual([]);
+  });
+
   it('reports errors of child processes once, except for variables that the parent sets', () => {
     const environment = { PORT: '-1', SLUICE_THREADS: '0', SLUICE_QUEUE_LIMIT: 'x', SLUICE_SWEEP_INTERVAL_MS: '1' };
     expect(() => parseConfig(LocalConfig, environment, [ApiConfig, WorkerConfig, OpsConfig])).toThrow(

@@ -4,6 +4,7 @@ export { FormBody, UploadedFile } from './form-body.js';
 export { isGiven } from './is-given.js';
 export { jsonContent } from './json-content.js';
 export { queryFault, queryText } from './query-fault.js';
+export { RawJsonBody, RawJsonBytes } from './raw-json.js';
 export { readBody } from './read-body.js';
 export {
   Access,
@@ -13,6 +14,7 @@ export {
   LimitedByModel,
   Multipart,
   type MultipartLimits,
+  RawJson,
   type RequestCaller,
   type ResponseOfJob,
   Retired,

@@ -54,6 +54,8 @@ export interface RouteSettings {
   largeBody?: true;
   /** With `billed`, for routes that only start a job: their response follows from the job row alone. */
   responseOfJob?: ResponseOfJob;
+  /** A route that gets the bytes of its JSON body (`RawJsonBody`), `maxBytes` of them at most, and parses it itself. */
+  rawJson?: { maxBytes: number };
   /** A route that accepts `multipart/form-data`; others reject it. */
   multipart?: MultipartLimits;
 }
@@ -97,6 +99,11 @@ export function LimitedByModel(): MethodDecorator {
 /** Declares an unbilled route that accepts JSON bodies as large as billed ones. */
 export function LargeBody(): MethodDecorator {
   return routeSettings({ largeBody: true });
+}
+
+/** Declares that a route reads the bytes of its JSON body with `RawJsonBody`. */
+export function RawJson(rawJson: { maxBytes: number }): MethodDecorator {
+  return routeSettings({ rawJson });
 }
 
 /** Declares that a route accepts `multipart/form-data`, read by `readBody` into the same DTO as JSON. */

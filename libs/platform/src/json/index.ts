@@ -1,3 +1,3 @@
-export { parseJsonBody, textProblem } from './json-body.js';
+export { parseJsonBody, readJson, textProblem } from './json-body.js';
 export { JsonParser } from './json-parser.js';
 export { jsonLimits } from './json-size.js';
