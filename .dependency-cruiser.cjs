@@ -1,12 +1,12 @@
 /*
  * The module boundaries. Imports point left only:
- *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web < gateway < modalities < apps
+ *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
 const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|conformance)[.]ts$)';
 const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters';
-const upper = 'jobs|inference|web';
+const upper = 'jobs|inference|web|chains';
 
 /** What other libraries may import from a library. */
 const entries = [
@@ -85,16 +85,16 @@ module.exports = {
     {
       name: 'layer-upper',
       severity: 'error',
-      comment: 'jobs, inference and web import the layers below, but not each other.',
+      comment: 'jobs, inference, web and chains import the layers below, but not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
     },
     {
       name: 'layer-gateway',
       severity: 'error',
-      comment: 'gateway knows jobs, web and the libraries below them, no slice and no app.',
+      comment: 'gateway knows jobs, web, chains and the libraries below them, no slice and no app.',
       from: { path: '^libs/gateway/', pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|web|gateway)/`] },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|web|chains|gateway)/`] },
     },
     {
       name: 'layer-modalities',

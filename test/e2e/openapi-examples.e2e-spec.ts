@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelManifest } from '#model-registry/manifest';
 import { encodeImage } from '#media';
 import { type Platform, startPlatform } from '#test/platform';
+import { RpcNode } from '#test/rpc-node';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyTextToVideo } from '#test/tiny-generators';
@@ -64,6 +65,7 @@ let scratch: string;
 let platform: Platform;
 let site: Server;
 let siteUrl: string;
+let node: RpcNode;
 let document: Document;
 let checker: AnswerChecker;
 /** Jobs that the examples have queued, for those that retrieve one. */
@@ -131,7 +133,12 @@ beforeAll(async () => {
   const policy = join(scratch, 'policy.yaml');
   await writeFile(policy, 'terms:\n  en: [unspeakable]\n');
   const env = { SLUICE_EGRESS_NETWORKS: '127.0.0.0/8', SLUICE_CONTENT_POLICY_FILE: policy };
-  const api = { SLUICE_SEARCH_PROVIDERS: 'searxng', SLUICE_SEARXNG_URL: siteUrl };
+  node = await RpcNode.start();
+  const api = {
+    SLUICE_SEARCH_PROVIDERS: 'searxng',
+    SLUICE_SEARXNG_URL: siteUrl,
+    SLUICE_RPC_UPSTREAMS: `ethereum-mainnet=${node.url}`,
+  };
   const manifests = await installModels();
   platform = await startPlatform({ engine: 'text', home, manifests, env, processEnv: { api } });
   document = (await (await fetch(`${platform.baseUrl}/openapi.json`)).json()) as Document;
@@ -143,6 +150,7 @@ afterAll(async () => {
     await stopConsistently(platform);
   } finally {
     site?.close();
+    await node?.close();
     await rm(home, { recursive: true, force: true });
     await rm(scratch, { recursive: true, force: true });
   }
@@ -189,7 +197,7 @@ function imageFile(base64: string): Blob {
 async function send(example: Example): Promise<{ status: number; text: string; isJson: boolean }> {
   const body = bodyOf(example);
   const key = example.path.startsWith('/api_keys') ? platform.adminKey : platform.inferenceKey;
-  const response = await fetch(`${platform.baseUrl}${example.path}`, {
+  const response = await fetch(`${platform.baseUrl}${example.path.replace('{network}', 'ethereum-mainnet')}`, {
     method: example.method.toUpperCase(),
     headers: {
       authorization: `Bearer ${key}`,

@@ -26,6 +26,7 @@ const tags: Record<string, string> = {
   Voices: 'Upload recordings of voices for models that clone them.',
   Video: 'Generate, interpolate and upscale videos as queued jobs.',
   Augment: 'Search the web, read pages and files, without a model.',
+  'Crypto RPC': 'Call blockchain nodes of the operator.',
   Models: 'Find models, their names, limits and prices.',
   Characters: 'Find personas that chats can take on, and what accounts think of them.',
   'API Keys': 'Manage the keys of an account and see their limits.',

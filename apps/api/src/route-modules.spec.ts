@@ -46,6 +46,7 @@ describe('the routes', () => {
         "AugmentController.search",
         "ChatController.complete",
         "CompletionsController.complete",
+        "CryptoRpcController.call",
         "EditImageController.edit",
         "EditImageController.multiEdit",
         "EditImageController.removeBackground",

@@ -11,6 +11,7 @@ import { addModelCommands } from './models/model-commands.js';
 import { addMoneyCommands } from './money/money-commands.js';
 import { addSearchCommands } from './search/search-commands.js';
 import { addPoolCommands } from './pools/pool-commands.js';
+import { addRpcCommands } from './rpc/rpc-commands.js';
 import { addWorkerCommands } from './workers/worker-commands.js';
 
 /** The complete command line. Each group registers its own commands. */
@@ -28,6 +29,7 @@ export function createProgram(context: CliContext): Command {
   addMoneyCommands(program, context);
   addLimitCommands(program, context);
   addSearchCommands(program, context);
+  addRpcCommands(program, context);
   addJobCommands(program, context);
   addWorkerCommands(program, context);
   addPoolCommands(program, context);

@@ -2,6 +2,7 @@ import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/comm
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AccountsModule } from '#accounts/nest';
 import { BillingModule } from '#billing/nest';
+import { ChainsModule } from '#chains/nest';
 import { DocumentsModule } from '#documents/nest';
 import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
@@ -16,8 +17,10 @@ import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { WebModule } from '#web/nest';
 import { AugmentController } from './augment/augment.controller.js';
-import { DirectRequests } from './augment/direct-requests.js';
+import { DirectRequests } from './pipeline/direct-requests.js';
 import { AccessGuard } from './access/access.guard.js';
+import { CryptoRpcController } from './crypto-rpc/crypto-rpc.controller.js';
+import { RpcLimits } from './crypto-rpc/rpc-limits.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { RouteTable } from './errors/route-table.js';
 import { RequestHooks } from './http/request-hooks.js';
@@ -83,8 +86,9 @@ async function openPolicy(
     EgressModule,
     DocumentsModule,
     WebModule,
+    ChainsModule,
   ],
-  controllers: [DownloadController, ModerationController, AugmentController],
+  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController],
   providers: [
     RouteTable,
     RequestHooks,
@@ -93,6 +97,7 @@ async function openPolicy(
     JobRunner,
     RequestPipeline,
     DirectRequests,
+    RpcLimits,
     QueuedMedia,
     MediaArtifacts,
     AudioRelays,

@@ -5,7 +5,7 @@ import type { DocumentExtractor } from '#documents';
 import { type PageReader, WebFault, type WebSearch } from '#web';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { AugmentController } from './augment.controller.js';
-import type { DirectRequests } from './direct-requests.js';
+import type { DirectRequests } from '../pipeline/direct-requests.js';
 
 interface Given {
   search?: Partial<WebSearch>;

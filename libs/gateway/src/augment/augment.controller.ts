@@ -11,7 +11,7 @@ import { RequestPipeline } from '../pipeline/request-pipeline.js';
 import { scrapeDocument, searchDocument, textDocument } from './augment.document.js';
 import { AugmentScrapeRequest, AugmentSearchRequest, AugmentTextRequest, maxFileBytes } from './augment.request.js';
 import type { AugmentScrapeResponse, AugmentSearchResponse, AugmentTextResponse } from './augment.response.js';
-import { DirectRequests } from './direct-requests.js';
+import { DirectRequests } from '../pipeline/direct-requests.js';
 import { estimateTokens } from './estimate-tokens.js';
 
 const usualLimit = 10;

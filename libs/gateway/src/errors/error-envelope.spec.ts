@@ -17,6 +17,16 @@ describe('errorResponse', () => {
     expect(answer('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
   });
 
+  it('names the limit once more to callers of blockchain nodes', () => {
+    const body = { error: 'It went wrong.', code: 'RATE_LIMIT_EXCEEDED' };
+    expect(answer('RATE_LIMIT_EXCEEDED', '/api/v1/crypto/rpc/:network').body).toEqual({
+      ...body,
+      customMessage: 'It went wrong.',
+    });
+    expect(answer('RATE_LIMIT_EXCEEDED', otherRoute).body).toEqual(body);
+    expect(answer('INVALID_REQUEST', '/api/v1/crypto/rpc/:network').body).not.toHaveProperty('customMessage');
+  });
+
   it('reports a context overflow with the OpenAI code', () => {
     expect(answer('TOO_MANY_TOKENS', openaiRoute)).toMatchObject({
       status: 400,

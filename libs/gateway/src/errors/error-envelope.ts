@@ -114,9 +114,16 @@ export function errorResponse(
   const status = errorEntry(code).status ?? 500;
   const { issues } = error;
   const more = issues === undefined ? {} : { details: detailsOf(issues), issues };
+  const isRefusedRpc = status === 429 && pathBelowBase(url)?.startsWith('crypto/rpc/') === true;
   const body =
     isOpenaiPath(url) || (isUnknown && isOpenaiNamespace(url))
       ? { error: openaiError(error), ...more }
-      : { error: error.message, code: openaiError(error).code, ...more };
+      : {
+          error: error.message,
+          code: openaiError(error).code,
+          // Where clients of this route look for the limit that they reached.
+          ...(isRefusedRpc && { customMessage: error.message }),
+          ...more,
+        };
   return { status, headers: headersOf(error, code), body };
 }

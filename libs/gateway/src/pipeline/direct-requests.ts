@@ -5,16 +5,27 @@ import { type Delivered, DirectJobs } from '#jobs';
 import type { Price } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
 import { directModality } from '#queue';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
-import { ClientDisconnectedError } from '../pipeline/job-stream.js';
-import { balanceHeaders } from '../pipeline/request-headers.js';
+import type { HttpExchange } from './http-exchange.js';
+import { ClientDisconnectedError } from './job-stream.js';
+import { balanceHeaders } from './request-headers.js';
 
 /** A service that this replica provides itself. */
 export interface DirectService {
   /** As charges name it. */
   id: string;
-  /** USD per request, by what may answer it. The dearest is reserved. */
+  /** USD per unit, by what may answer a request. The dearest is reserved. */
   prices: Readonly<Record<string, number>>;
+  /** The most units that a request is charged for; default: one. */
+  maxUnits?: number;
+}
+
+/** What the work of a request has come to. */
+export interface DirectAnswer<Result> {
+  result: Result;
+  /** A name of the prices. */
+  answeredBy: string;
+  /** Default: one. */
+  units?: number;
 }
 
 /** Requests that run no model: reserved, run and settled by this replica. */
@@ -22,23 +33,23 @@ export interface DirectService {
 export class DirectRequests {
   constructor(@Inject(DirectJobs) private readonly jobs: Pick<DirectJobs, 'run'>) {}
 
-  /** Rejects as `DirectJobs.run` does. `work` says what answered, by a name of the prices. */
+  /** Rejects as `DirectJobs.run` does. */
   async run<Result>(
     { request, reply, disconnected, record }: HttpExchange,
-    { id: modelId, prices }: DirectService,
-    work: (signal: AbortSignal) => Promise<{ result: Result; answeredBy: string }>,
+    { id: modelId, prices, maxUnits = 1 }: DirectService,
+    work: (signal: AbortSignal) => Promise<DirectAnswer<Result>>,
   ): Promise<Result> {
     const perRequest = Object.fromEntries(Object.entries(prices).map(([name, usd]) => [name, priceOf(usd)]));
-    const units = Object.fromEntries(Object.keys(prices).map((name) => [name, 1]));
+    const units = Object.fromEntries(Object.keys(prices).map((name) => [name, maxUnits]));
     const bounds = { ...noTokens, units };
     const price = { id: null, modelId, pricing: { per_request: perRequest } };
-    const quote = new JobQuote(dearest(prices), price, bounds);
+    const quote = new JobQuote(dearest(prices) * BigInt(maxUnits), price, bounds);
     const order = { requestId: request.id, caller: callerOf(request), modelId, bounds, quote, disconnected };
     try {
       return await this.jobs.run(order, async (signal): Promise<Delivered<Result>> => {
         if (record) record.reservedNano = quote.amountNano;
-        const { result, answeredBy } = await work(signal);
-        const usage = { ...noTokens, units: { [answeredBy]: 1 } };
+        const { result, answeredBy, units: count = 1 } = await work(signal);
+        const usage = { ...noTokens, units: { [answeredBy]: count } };
         if (record) record.finishedJob = { modality: directModality, modelId, usage, pricing: price.pricing };
         return { result, units: usage.units };
       });

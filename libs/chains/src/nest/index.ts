@@ -1,0 +1,1 @@
+export { ChainsModule } from './chains.module.js';

@@ -1,0 +1,206 @@
+import { PlatformError } from '#common';
+import { OperatorClientError } from '#egress';
+import type { Logger } from '#platform/logging';
+import { errorTexts, readAnswers, type RpcAnswers } from '../json/read-answers.js';
+import { JsonFault } from '../json/json-cursor.js';
+import type { RpcRequest } from '../json/read-calls.js';
+import type { RpcNetwork } from '../networks.js';
+import { isLagging } from './block-lag.js';
+import type { NodeObserver } from './node-metrics.js';
+import type { Upstream } from './upstream.js';
+
+export interface NetworkUpstreamsOptions {
+  network: RpcNetwork;
+  /** In the order in which they are asked. */
+  upstreams: readonly Upstream[];
+  logger: Pick<Logger, 'warn' | 'error'>;
+  /** Null: nothing is counted. */
+  observer: NodeObserver | null;
+}
+
+/** The answers of one node. */
+export interface NodeAnswers {
+  upstream: Upstream;
+  answers: RpcAnswers;
+}
+
+/** How an exchange with one node ended. */
+interface Attempt extends NodeAnswers {
+  /** No other node is asked. */
+  isFinal: boolean;
+}
+
+/** Nodes asked for one request at most: their timeouts together are shorter than the deadline of the job. */
+const maxAttempts = 3;
+
+/** Texts of errors of nodes that do not have the state of old blocks. */
+const prunedState = /missing trie node|state (?:is not available|already discarded)|historical state/i;
+
+/**
+ * The nodes of one network. A request goes to one of them, whole. A read that fails is asked of the next one; a request
+ * that changes the chain is not, unless the failed node cannot have seen it.
+ */
+export class NetworkUpstreams {
+  private readonly told = new Map<Upstream, string>();
+
+  constructor(private readonly options: NetworkUpstreamsOptions) {}
+
+  get network(): RpcNetwork {
+    return this.options.network;
+  }
+
+  /** Rejects with `SERVICE_UNAVAILABLE`, with `INVALID_REQUEST` for an answer that is too large, or with the signal's reason. */
+  async ask(request: RpcRequest, signal: AbortSignal): Promise<NodeAnswers> {
+    const candidates = await this.candidates(signal);
+    let refused: NodeAnswers | null = null;
+    for (const upstream of candidates.slice(0, maxAttempts)) {
+      const attempt = await this.attempt(upstream, request, signal);
+      if (attempt === null) continue;
+      if (attempt.isFinal) return await this.askArchive(attempt, request, signal);
+      refused ??= attempt;
+    }
+    // What a node says of a request is worth more than that none answered.
+    if (refused !== null) return refused;
+    throw unavailable();
+  }
+
+  /** Finds out the chain of every node, and tells the operator of those that are of no use. Never rejects. */
+  async checkAll(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.options.upstreams.map((upstream) => this.check(upstream, signal).catch(() => undefined)));
+  }
+
+  /**
+   * Returns nodes of the right chain, in their order: those that failed lately or lag behind come last. The first request
+   * waits for the first node that tells its chain.
+   */
+  private async candidates(signal: AbortSignal): Promise<Upstream[]> {
+    const { upstreams } = this.options;
+    const isAlone = upstreams.length === 1;
+    // The height of a single node is compared with nothing.
+    const isSettled = (upstream: Upstream): boolean => isAlone && upstream.isKnown && upstream.problem === null;
+    const isDue = (upstream: Upstream): boolean => upstream.isStale && upstream.problem !== 'failing';
+    const due = upstreams.filter((upstream) => isDue(upstream) && !isSettled(upstream));
+    const checks = new Map(due.map((upstream) => [upstream, this.check(upstream, signal)]));
+    for (const check of checks.values()) check.catch(() => undefined);
+    for (const upstream of upstreams) {
+      if (!upstream.isKnown && upstream.problem === null) await checks.get(upstream)?.catch(() => undefined);
+      signal.throwIfAborted();
+      if (upstream.isKnown && upstream.problem === null) break;
+    }
+    const usable = upstreams.filter((upstream) => upstream.isKnown && upstream.problem !== 'wrong-chain');
+    const heights = usable.map(({ height }) => height).filter((height) => height !== null);
+    const best = heights.reduce((most, height) => (height > most ? height : most), 0n);
+    const rank = (upstream: Upstream): number =>
+      (upstream.problem === null ? 0 : 2) + Number(isLagging(this.network, upstream.height, best));
+    return usable.toSorted((left, right) => rank(left) - rank(right));
+  }
+
+  private async check(upstream: Upstream, signal: AbortSignal): Promise<void> {
+    try {
+      const { chainId } = await upstream.check(signal);
+      if (chainId === this.network.chainId) this.told.delete(upstream);
+      else
+        this.tell(
+          upstream,
+          'error',
+          `it answers for chain ${chainId}, not ${this.network.chainId}: check SLUICE_RPC_UPSTREAMS`,
+        );
+    } catch (error) {
+      signal.throwIfAborted();
+      this.tell(upstream, 'warn', error instanceof Error ? error.message : 'it failed');
+      throw error;
+    }
+  }
+
+  /** Returns null if another node may be asked. */
+  private async attempt(upstream: Upstream, request: RpcRequest, signal: AbortSignal): Promise<Attempt | null> {
+    const startedAtMs = performance.now();
+    let exchanged: Attempt | null = null;
+    try {
+      exchanged = await this.exchange(upstream, request, signal);
+      return exchanged;
+    } finally {
+      const result = exchanged?.isFinal === true ? 'answered' : 'failed';
+      const node = { network: this.network.name, position: upstream.position };
+      // The caller's end says nothing about the node.
+      if (!signal.aborted) this.options.observer?.asked(node, result, (performance.now() - startedAtMs) / 1_000);
+    }
+  }
+
+  private async exchange(
+    upstream: Upstream,
+    { bytes, sends }: RpcRequest,
+    signal: AbortSignal,
+  ): Promise<Attempt | null> {
+    try {
+      const response = await upstream.ask(bytes, { signal, isFresh: sends });
+      const { status } = response;
+      const answers = status === 401 || status === 403 ? null : answersIn(response.bytes);
+      const isRefused = status === 401 || status === 403 || status === 429;
+      if (answers === null || isRefused || status >= 500) this.failed(upstream, `status ${status}`);
+      else this.succeeded(upstream);
+      // A node that answers a send with an error of its own may have passed it on.
+      if (answers !== null) return { upstream, answers, isFinal: !isRefused && (status < 500 || sends) };
+      if (sends && !isRefused) throw unknownResult();
+      return null;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof OperatorClientError)) throw error;
+      if (error.fault === 'too-large') throw sends ? unknownResult() : tooLarge();
+      this.tell(upstream, 'warn', error.message);
+      if (sends && error.fault !== 'not-sent') throw unknownResult(error);
+      return null;
+    }
+  }
+
+  /** Asks a node with old states for what another one no longer has, once. */
+  private async askArchive(first: NodeAnswers, request: RpcRequest, signal: AbortSignal): Promise<NodeAnswers> {
+    if (request.sends || !errorTexts(first.answers).some((text) => prunedState.test(text))) return first;
+    const isOther = (upstream: Upstream): boolean =>
+      upstream !== first.upstream && upstream.isArchive && upstream.isKnown && upstream.problem === null;
+    const archive = this.options.upstreams.find(isOther);
+    const second = archive === undefined ? null : await this.attempt(archive, request, signal).catch(() => null);
+    signal.throwIfAborted();
+    return second?.isFinal === true ? second : first;
+  }
+
+  private succeeded(upstream: Upstream): void {
+    upstream.succeeded();
+    this.told.delete(upstream);
+  }
+
+  private failed(upstream: Upstream, reason: string): void {
+    upstream.failed();
+    this.tell(upstream, 'warn', reason);
+  }
+
+  /** Logs a problem of a node, once until it is another. */
+  private tell(upstream: Upstream, level: 'warn' | 'error', reason: string): void {
+    if (this.told.get(upstream) === reason) return;
+    this.told.set(upstream, reason);
+    this.options.logger[level]({ upstream: upstream.label, reason }, 'an RPC node cannot be used');
+  }
+}
+
+function answersIn(bytes: Buffer): RpcAnswers | null {
+  try {
+    return readAnswers(bytes);
+  } catch (error) {
+    if (error instanceof JsonFault) return null;
+    throw error;
+  }
+}
+
+function unavailable(): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'No node of this network answers at the moment.');
+}
+
+function unknownResult(cause?: unknown): PlatformError {
+  const message =
+    'The node did not say what became of this transaction: it may have been sent. Look for it on the chain before you send it again.';
+  return new PlatformError('SERVICE_UNAVAILABLE', message, null, { retry: 'never', cause });
+}
+
+function tooLarge(): PlatformError {
+  return new PlatformError('INVALID_REQUEST', 'The answer is larger than 16 MB: ask for less at once.');
+}
