@@ -20,8 +20,8 @@ export class RpcNode {
   height = 100;
   /** Status of every response. */
   status = 200;
-  /** `reverse`: answers of a batch come in the wrong order. `drop`: it closes the connection. `hang`: it never answers. */
-  habit: 'orderly' | 'reverse' | 'drop' | 'hang' = 'orderly';
+  /** `reverse`: answers of a batch come in the wrong order. `drop`: it closes the connection; `drop-once`: of the next request. `hang`: it never answers. */
+  habit: 'orderly' | 'reverse' | 'drop' | 'drop-once' | 'hang' = 'orderly';
   /** Result, as JSON text, by method; `error:` in front makes it an error. */
   readonly answers = new Map<string, Answer>([['eth_gasPrice', '"0x3b9aca00"']]);
   /** The whole body of every response; null: made from `answers`. */
@@ -60,7 +60,10 @@ export class RpcNode {
     const isCheck = !Array.isArray(parsed) && this.checkOf(parsed.method) !== null && parsed.id === 1;
     if (isCheck) this.checks += 1;
     else this.bodies.push(text);
-    if (this.habit === 'drop') return void request.socket.destroy();
+    if (this.habit === 'drop' || this.habit === 'drop-once') {
+      if (this.habit === 'drop-once') this.habit = 'orderly';
+      return void request.socket.destroy();
+    }
     if (this.habit === 'hang' && !isCheck) return;
     response.writeHead(this.status, { 'content-type': 'application/json' });
     response.end(isCheck ? this.answerOf(parsed) : (this.body ?? this.answerTo(parsed)));

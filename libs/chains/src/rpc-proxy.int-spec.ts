@@ -108,6 +108,14 @@ describe('the proxy', () => {
     expect(logged.map(({ text }) => text).join()).not.toContain('secret');
   });
 
+  it('asks a node once more whose connection ended, over a new one', async () => {
+    open([{ url: node(0).url }]);
+    await ask(read);
+    node(0).habit = 'drop-once';
+    expect(await ask(read)).toEqual(gasPrice);
+    expect(node(0).bodies).toHaveLength(3);
+  });
+
   it('asks the next node for a read when one is slow', async () => {
     open(undefined, 300);
     await ask(read);
@@ -118,6 +126,7 @@ describe('the proxy', () => {
 
   it.each([
     ['drops the connection', () => (node(0).habit = 'drop')],
+    ['drops one connection', () => (node(0).habit = 'drop-once')],
     ['hangs', () => (node(0).habit = 'hang')],
     ['fails without an answer', () => ((node(0).status = 502), (node(0).body = '<html>'))],
   ])('never sends a transaction twice: not when a node %s', async (_name, break_) => {
@@ -125,6 +134,7 @@ describe('the proxy', () => {
     await ask(read);
     break_();
     await expect(ask(send)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', retry: 'never' });
+    break_();
     await expect(ask([read, { ...send, id: 8 }])).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       retry: 'never',

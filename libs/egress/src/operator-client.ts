@@ -23,10 +23,11 @@ export interface OperatorResponse {
  * Why there is no response:
  *
  * - `not-sent`: no connection could be made, so the server has not seen the request.
+ * - `lost`: the connection ended; the server may have processed it.
  * - `unknown`: the server may have processed it.
  * - `too-large`: its response is larger than the request allows.
  */
-export type OperatorFault = 'not-sent' | 'unknown' | 'too-large';
+export type OperatorFault = 'not-sent' | 'lost' | 'unknown' | 'too-large';
 
 /** The message is for the operator's log: it names neither URL nor key. */
 export class OperatorClientError extends Error {
@@ -60,6 +61,14 @@ const connectCodes = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
+/** Codes of errors that end a connection, such as one that the server closed while it was idle. */
+const lostCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+function faultOf(code: string): OperatorFault {
+  if (connectCodes.has(code)) return 'not-sent';
+  return lostCodes.has(code) ? 'lost' : 'unknown';
+}
+
 /**
  * Talks to servers of the operator over connections that stay open. Unlike `Egress`, it reaches private addresses, so no
  * URL of a caller may come here. Redirects are not followed: they would carry the key and the request elsewhere.
@@ -79,7 +88,7 @@ export class OperatorClient {
       if (deadline.aborted)
         throw new OperatorClientError('unknown', `no response in ${timeoutMs} ms`, { cause: error });
       const code = codeOf(error);
-      throw new OperatorClientError(connectCodes.has(code) ? 'not-sent' : 'unknown', code, { cause: error });
+      throw new OperatorClientError(faultOf(code), code, { cause: error });
     }
   }
 

@@ -92,15 +92,20 @@ export class Upstream {
     return state;
   }
 
-  /** Rejects with `OperatorClientError` or the signal's reason. Counts failures. */
+  /** Rejects with `OperatorClientError` or the signal's reason. Counts failures. `isFresh`: never asks twice. */
   async ask(
     body: Uint8Array,
-    { signal, isFresh }: { signal: AbortSignal; isFresh?: boolean },
+    { signal, isFresh = false }: { signal: AbortSignal; isFresh?: boolean },
   ): Promise<OperatorResponse> {
     const { client, timeoutMs, settings } = this.options;
+    const request = { url: settings.url, body, timeoutMs, maxBytes: maxAnswerBytes, signal };
     try {
-      const request = { url: settings.url, body, timeoutMs, maxBytes: maxAnswerBytes, signal };
-      return await client.post({ ...request, ...(isFresh === true && { isFresh }) });
+      return await client.post({ ...request, isFresh }).catch((error: unknown) => {
+        // The node may have closed the idle connection just now. What changes the chain has a connection of its own.
+        const isLost = error instanceof OperatorClientError && error.fault === 'lost';
+        if (isLost && !isFresh) return client.post({ ...request, isFresh: true });
+        throw error;
+      });
     } catch (error) {
       if (error instanceof OperatorClientError && error.fault !== 'too-large') this.failed();
       throw error;
