@@ -149,6 +149,13 @@ describe('crypto RPC', () => {
     }
   });
 
+  it('writes neither calls nor answers to the log', async () => {
+    nodes[0].answers.set('eth_getCode', 'error:{"code":-32000,"message":"planted-answer"}');
+    await post(call({ method: 'eth_getCode', params: ['planted-param'] }));
+    await post(call({ method: 'planted-method', params: ['planted-param'] }));
+    expect(platform.log()).not.toContain('planted');
+  });
+
   it('needs a key, JSON and a known network', async () => {
     const anonymous = await fetch(`${platform.baseUrl}/crypto/rpc/ethereum-mainnet`, { method: 'POST' });
     const unknown = await post(call(), { network: 'dogecoin-mainnet' });

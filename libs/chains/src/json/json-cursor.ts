@@ -1,5 +1,6 @@
 const quote = 0x22;
 const comma = 0x2c;
+const zero = 0x30;
 const colon = 0x3a;
 const openArray = 0x5b;
 const backslash = 0x5c;
@@ -175,6 +176,13 @@ export class JsonCursor {
   private skipScalar(): void {
     const { bytes, position: start } = this;
     let end = start;
+    while (isDigit(bytes[end] ?? 0)) end += 1;
+    // Whole numbers, of which long lists consist.
+    const isWhole = end > start && (end - start === 1 || bytes[start] !== zero) && !isScalarByte(bytes[end] ?? 0);
+    if (isWhole) {
+      this.position = end;
+      return;
+    }
     while (isScalarByte(bytes[end] ?? 0)) end += 1;
     // Longer numbers are none that a chain has.
     const text = end - start > 400 ? '' : bytes.toString('latin1', start, end);
@@ -196,8 +204,12 @@ export class JsonCursor {
 
 const scalar = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
+function isDigit(byte: number): boolean {
+  return byte >= zero && byte <= 0x39;
+}
+
 /** Letters, digits and what numbers are made of. */
 function isScalarByte(byte: number): boolean {
   const isLetter = (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
-  return isLetter || (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e;
+  return isLetter || isDigit(byte) || byte === 0x2b || byte === 0x2d || byte === 0x2e;
 }
