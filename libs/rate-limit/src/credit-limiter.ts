@@ -29,9 +29,11 @@ export interface CreditDecision {
 
 /** Time after which a lock whose replica died ends, in ms; more than a request takes. */
 const lockMs = 90_000;
-/** How long a request waits for its turn, and how often it asks, in ms. */
+/** How long a request waits for its turn, in ms. */
 const maxWaitMs = 5_000;
-const pollMs = 50;
+/** Pauses between two attempts, in ms: short ones at first, because the last request may be about to end. */
+const firstPauseMs = 3;
+const maxPauseMs = 50;
 
 /**
  * Limits of requests that are counted in credits: how many an account uses in 24 hours, and how many of its requests run
@@ -86,12 +88,12 @@ export class CreditLimiter {
     if (!enabled) return () => Promise.resolve();
     const lease = { leaseId: `credits-${requestId}`, keys: [creditLock({ accountId })] };
     const startMs = performance.now();
-    for (;;) {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       const { granted } = await store.open({ ...lease, limits: [limit], lifetimeMs: lockMs });
       // If the store does not respond, the lease expires.
       if (granted) return () => store.release(lease).catch(() => undefined);
       if (performance.now() - startMs > maxWaitMs) break;
-      await sleep(pollMs, undefined, { signal });
+      await sleep(pauseMs, undefined, { signal });
     }
     onRefused('user_concurrent');
     throw tooManyAtOnce(limit);

@@ -62,21 +62,16 @@ export class CryptoRpcController {
   /** Limits, reserves, asks and charges. Daily credits and money are those that the calls have cost in the end. */
   private async run(http: HttpExchange, network: RpcNetwork, request: RpcRequest): Promise<RpcResult> {
     const maxUnits = maxCreditsOf(network, request);
-    const settle = await this.limits.admit(http, maxUnits).catch((error: unknown) => {
+    const admitted = await this.limits.admit(http, maxUnits).catch((error: unknown) => {
       throw http.disconnected.aborted ? new ClientDisconnectedError('the client disconnected') : error;
     });
     const prices = { credit: Number(this.config.rpcCreditPriceUsd) };
     const service = { id: `crypto-rpc-${network.name}`, prices, maxUnits };
-    let used = 0;
-    try {
-      return await this.requests.run(http, service, async (signal) => {
-        const result = await this.proxy.call(network, request, signal);
-        used = result.credits;
-        return { result, answeredBy: 'credit', units: result.credits };
-      });
-    } finally {
-      await settle(used);
-    }
+    return await this.requests.run(http, service, async (signal) => {
+      const result = await this.proxy.call(network, request, signal);
+      admitted.used = result.credits;
+      return { result, answeredBy: 'credit', units: result.credits };
+    });
   }
 
   private costHeaders(credits: number): Record<string, string> {

@@ -6,8 +6,11 @@ import { CreditLimiter, type LimitDecision, RateLimiter, type ReachedLimit } fro
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 
-/** Replaces what was taken of the daily credits by what was used. */
-export type SettleCredits = (credits: number) => Promise<void>;
+/** A request that the limits let pass. */
+export interface AdmittedCalls {
+  /** Credits that it has used in the end. */
+  used: number;
+}
 
 /** Name of these requests in the windows of the limits. */
 const service = 'crypto-rpc';
@@ -23,25 +26,39 @@ export class RpcLimits {
   ) {}
 
   /**
-   * Takes the most that a request may use, and its turn, which ends with the exchange. Rejects with
-   * `RATE_LIMIT_EXCEEDED` or `CONCURRENCY_LIMIT_EXCEEDED`, and then tells the limit in `X-RateLimit-*`.
+   * Takes the most that a request may use, and its turn. When the exchange ends, what was not used is given back, and
+   * then the turn, so that the next request finds the credits as they are. Rejects with `RATE_LIMIT_EXCEEDED` or
+   * `CONCURRENCY_LIMIT_EXCEEDED`, and then tells the limit in `X-RateLimit-*`.
    */
-  async admit(http: HttpExchange, maxCredits: number): Promise<SettleCredits> {
-    const { request, reply, disconnected } = http;
+  async admit(http: HttpExchange, maxCredits: number): Promise<AdmittedCalls> {
     await this.admitMinute(http);
+    const leave = await this.takeTurn(http);
+    const admitted: AdmittedCalls = { used: 0 };
+    let settle = (_credits: number): Promise<void> => Promise.resolve();
+    http.onEnd(async () => {
+      await settle(admitted.used);
+      await leave();
+    });
+    const { accountId } = callerOf(http.request);
+    const limit = this.config.rpcDailyCredits;
+    const decision = await this.credits.take({ accountId, credits: maxCredits, limit });
+    if (decision.refusal !== null) {
+      void http.reply.headers(headersOf(decision.refusal.reached));
+      throw decision.refusal.error;
+    }
+    ({ settle } = decision);
+    return admitted;
+  }
+
+  private async takeTurn({ request, reply, disconnected }: HttpExchange): Promise<() => Promise<void>> {
     const { accountId } = callerOf(request);
-    const { rpcConcurrent: atOnce, rpcDailyCredits: limit } = this.config;
+    const { rpcConcurrent: atOnce } = this.config;
     const turn = { accountId, requestId: request.id, limit: atOnce };
-    const leave = await this.credits.lock(turn, disconnected).catch((error: unknown) => {
+    return await this.credits.lock(turn, disconnected).catch((error: unknown) => {
       const isFull = error instanceof PlatformError && error.code === 'CONCURRENCY_LIMIT_EXCEEDED';
       if (isFull) void reply.headers(headersOf({ limit: atOnce, remaining: 0, resetSeconds: inSeconds(1) }));
       throw error;
     });
-    http.onEnd(leave);
-    const { refusal, settle } = await this.credits.take({ accountId, credits: maxCredits, limit });
-    if (refusal === null) return settle;
-    void reply.headers(headersOf(refusal.reached));
-    throw refusal.error;
   }
 
   private async admitMinute({ request, reply }: HttpExchange): Promise<void> {
