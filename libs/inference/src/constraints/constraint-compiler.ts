@@ -131,11 +131,13 @@ export class ConstraintCompiler {
   }
 
   private keptOrNew(constraint: OutputConstraint, caller: string): Kept {
-    const text = JSON.stringify(constraint.type === 'json-schema' ? constraint.schema : constraint) ?? '';
+    const text = textOf(constraint);
     if (text.length > this.limits.maxLength) {
       throw new ConstraintRefusal(`is longer than ${this.limits.maxLength} characters`);
     }
-    const key = createHash('sha256').update(`${constraint.type} ${text}`).digest('base64');
+    const key = createHash('sha256')
+      .update(`${constraint.type} ${isStrictIn(constraint)} ${text}`)
+      .digest('base64');
     const refused = this.refused.get(key);
     if (refused !== undefined && refused.untilMs > performance.now()) throw refused.refusal;
     const known = this.kept.get(key);
@@ -236,6 +238,15 @@ export class ConstraintCompiler {
   }
 }
 
+/** Other fields of a schema's constraint change nothing of its texts. */
+function textOf(constraint: OutputConstraint): string {
+  return JSON.stringify(constraint.type === 'json-schema' ? constraint.schema : constraint) ?? '';
+}
+
+function isStrictIn(constraint: OutputConstraint): boolean {
+  return constraint.type === 'json-schema' && (constraint.isStrict ?? true);
+}
+
 function memoryOfAll(all: Iterable<Kept>): number {
   let bytes = 0;
   for (const kept of all) bytes += memoryOf(kept);
@@ -286,7 +297,7 @@ function* automatonOf(work: Generator<CompilePlace, StartedGrammar>): Generator<
 type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
 
 function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, StartedGrammar> {
-  if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema);
+  if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema, constraint);
   if (constraint.type === 'grammar') return yield* compileEbnf(constraint.grammar);
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {

@@ -1,4 +1,4 @@
-import type { TextFormat, TextPart } from '../contract/output-region.js';
+import type { JsonSchemaTexts, TextFormat, TextPart } from '../contract/output-region.js';
 import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
 import { atPlace } from './compile-deadline.js';
 import { Grammar, type GrammarNode } from './grammar.js';
@@ -51,7 +51,7 @@ class PartCompiler {
       case 'json-object':
         return this.json.anyObject();
       case 'json-schema':
-        return yield* this.schema(part.schema, part.param);
+        return yield* this.schema(part);
       case 'json-string':
         return yield* this.formatted(part.format, part.param);
       case 'regex':
@@ -73,12 +73,12 @@ class PartCompiler {
     return nodes;
   }
 
-  private *schema(schema: unknown, param: string): Generator<CompilePlace, GrammarNode> {
-    const key = JSON.stringify(schema) ?? '';
+  private *schema({ schema, param, isStrict }: JsonSchemaTexts): Generator<CompilePlace, GrammarNode> {
+    const key = `${isStrict ?? true} ${JSON.stringify(schema) ?? ''}`;
     const known = this.schemas.get(key);
     if (known !== undefined) return known;
     try {
-      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema));
+      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema, { isStrict }));
       this.schemas.set(key, node);
       this.checked.push({ node, refusal: new ConstraintRefusal('no value satisfies the schema', '#', param) });
       return node;

@@ -4,11 +4,20 @@ export interface TextFormat {
   definition: string;
 }
 
+/** The JSON texts that a JSON Schema accepts, in any draft. */
+export interface JsonSchemaTexts {
+  type: 'json-schema';
+  schema: unknown;
+  /** The field that holds it, for refusals. */
+  param: string;
+  /** Whether keywords that no grammar follows are refused; otherwise they are left out. Absent: they are refused. */
+  isStrict?: boolean;
+}
+
 /** A set of texts that some part of a choice must belong to. */
 export type TextPart =
   | { type: 'literal'; text: string }
-  /** A JSON text that this JSON Schema (2020-12) accepts. `param` names the field that holds it, for refusals. */
-  | { type: 'json-schema'; schema: unknown; param: string }
+  | JsonSchemaTexts
   /** A JSON string whose text is of the format. `param` names the field that holds it, for refusals. */
   | { type: 'json-string'; format: TextFormat; param: string }
   /** Any JSON object. */

@@ -99,12 +99,12 @@ export function jsonCall(tools: readonly ToolDefinition[], key: string, before =
 }
 
 export function argumentsOf(tool: ToolDefinition): TextPart {
-  const { parameters, param, textFormat: format } = tool;
+  const { parameters, param, isStrict, textFormat: format } = tool;
   if (format !== undefined) {
     const text: TextPart = { type: 'json-string', format, param };
     return sequence(literal(`{${JSON.stringify(format.argument)}:`), space, text, literal('}'));
   }
-  return { type: 'json-schema', schema: objectSchema(parameters), param };
+  return { type: 'json-schema', schema: objectSchema(parameters), param, isStrict };
 }
 
 export function writeJsonCall({ name, arguments: text }: ToolCall, key: string): string {

@@ -11,7 +11,7 @@ import { ListCompiler } from './list-compiler.js';
 import { MemberCompiler } from './member-compiler.js';
 import { numberLanguage } from './number-language.js';
 import type { SchemaContext } from './schema-context.js';
-import { SchemaDocument, type SchemaNode } from './schema-document.js';
+import { keywordOf, SchemaDocument, type SchemaNode, type SchemaOptions } from './schema-document.js';
 import { collectFacts, type SchemaFacts } from './schema-facts.js';
 
 /** A grammar and where its texts begin. */
@@ -22,12 +22,14 @@ export interface StartedGrammar {
 
 /**
  * Compiles a JSON Schema to the grammar of the JSON texts that it accepts. A generator that yields often, with the place
- * that it has reached, so that whoever drives it decides how long it may run at a time and in all. Throws `ConstraintRefusal` for what it does not cover.
+ * that it has reached, so that whoever drives it decides how long it may run at a time and in all. Throws
+ * `ConstraintRefusal` for what it does not cover and for malformed schemas; what it does not cover of a schema that is
+ * not strict, it leaves out.
  */
-export function* compileSchema(schema: unknown): Generator<CompilePlace, StartedGrammar> {
+export function* compileSchema(schema: unknown, options: SchemaOptions = {}): Generator<CompilePlace, StartedGrammar> {
   yield { pointer: '#' };
   const grammar = new Grammar();
-  const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
+  const compiler = new SchemaCompiler(new SchemaDocument(schema, options), grammar);
   const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
   yield* locatedAt({ pointer: '#' }, grammar.finish(start));
   return { grammar, start };
@@ -37,10 +39,14 @@ export function* compileSchema(schema: unknown): Generator<CompilePlace, Started
  * As `compileSchema`, as a part of a larger grammar, without white space before the value. Behind the `finish` of that,
  * the caller must check that some text matches the node.
  */
-export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator<CompilePlace, GrammarNode> {
+export function* compileSchemaInto(
+  grammar: Grammar,
+  schema: unknown,
+  options: SchemaOptions = {},
+): Generator<CompilePlace, GrammarNode> {
   yield { pointer: '#' };
   const firstRule = grammar.rules.length;
-  const root = yield* new SchemaCompiler(new SchemaDocument(schema), grammar).run();
+  const root = yield* new SchemaCompiler(new SchemaDocument(schema, options), grammar).run();
   yield* atPlace({ pointer: '#' }, grammar.checkRules(firstRule));
   return root;
 }
@@ -73,7 +79,7 @@ class SchemaCompiler implements SchemaContext {
       const { rule, parts } = this.open[index] as (typeof this.open)[number];
       const place = { pointer: rule.pointer || '#' };
       yield place;
-      rule.body = yield* locatedAt(place, this.compile(parts));
+      rule.body = yield* this.compileOrRelax(parts, place);
     }
     return root;
   }
@@ -101,6 +107,17 @@ class SchemaCompiler implements SchemaContext {
     this.rules.set(key, rule);
     this.open.push({ rule, parts });
     return rule;
+  }
+
+  /** What cannot be compiled may be any value, unless the schema is strict. */
+  private *compileOrRelax(parts: readonly SchemaPart[], place: CompilePlace): Generator<CompilePlace, GrammarNode> {
+    try {
+      return yield* locatedAt(place, this.compile(parts));
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      const areObjects = parts.some((part) => part.kind !== 'group' && keywordOf(part.node, 'type') === 'object');
+      return areObjects ? this.json.anyObject() : this.json.anyValue();
+    }
   }
 
   private *compile(parts: readonly SchemaPart[]): Generator<void, GrammarNode> {
@@ -150,7 +167,8 @@ class SchemaCompiler implements SchemaContext {
     }
     if (!(yield* areAllDisjoint(this.document, all))) {
       const reason = 'a value may match two branches of oneOf; use anyOf, or tell them apart';
-      throw new ConstraintRefusal(reason, `${node.pointer}/oneOf`);
+      this.document.leaveOut(reason, `${node.pointer}/oneOf`);
+      return null;
     }
     if (!isListed) return null;
     return this.grammar.anyOf(yield* this.listed(all.flatMap(({ values }) => values ?? [])));
@@ -163,11 +181,29 @@ class SchemaCompiler implements SchemaContext {
     const add = (regex: Regex): number => choices.push(grammar.lexeme(regex));
     if (facts.types.has('null')) add(json.oneOf(['null']));
     if (facts.types.has('boolean')) add(json.oneOf(['true', 'false']));
-    if (facts.types.has('number')) add(yield* numberLanguage(json, facts));
+    if (facts.types.has('number')) add(yield* this.numbers(facts));
     if (facts.types.has('string')) add(yield* this.stringLanguage(facts));
     if (facts.types.has('array')) choices.push(yield* this.lists.compile(facts));
-    if (facts.types.has('object')) choices.push(yield* this.members.compile(facts));
+    if (facts.types.has('object')) choices.push(yield* this.objects(facts));
     return grammar.choice(...choices);
+  }
+
+  private *numbers(facts: SchemaFacts): Generator<void, Regex> {
+    try {
+      return yield* numberLanguage(this.json, facts);
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      return yield* numberLanguage(this.json, { ...facts, multiples: [] });
+    }
+  }
+
+  private *objects(facts: SchemaFacts): Generator<void, GrammarNode> {
+    try {
+      return yield* this.members.compile(facts);
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      return yield* this.members.compile(withoutNamePatterns(facts, this.document.constant(true)));
+    }
   }
 
   private *stringLanguage({ patterns, minLength, maxLength }: SchemaFacts): Generator<void, Regex> {
@@ -177,9 +213,13 @@ class SchemaCompiler implements SchemaContext {
     const parts: Regex[] = [];
     for (const { pattern, pointer } of patterns) {
       if (isSliceOver()) yield;
-      parts.push(this.stringPattern(pattern, pointer));
+      try {
+        parts.push(this.stringPattern(pattern, pointer));
+      } catch (error) {
+        this.document.leaveOutRefused(error);
+      }
     }
-    if (minLength > 0 || maxLength < Infinity) {
+    if (parts.length === 0 || minLength > 0 || maxLength < Infinity) {
       parts.push(arena.repeat(this.json.plainCharacter, minLength, maxLength));
     }
     return this.json.quoted(arena.and(...parts));
@@ -213,4 +253,12 @@ class SchemaCompiler implements SchemaContext {
     }
     return json.enclosed(isList ? '[' : '{', grammar.inOrder(content), isList ? ']' : '}');
   }
+}
+
+/** The facts of more objects: members that patterns name may be anything, and few are enough. */
+function withoutNamePatterns(facts: SchemaFacts, anything: SchemaNode): SchemaFacts {
+  const members = facts.members.map((said) =>
+    said.patterns.length === 0 ? said : { ...said, patterns: [], additional: anything },
+  );
+  return { ...facts, members, minProperties: Math.min(facts.minProperties, facts.required.size) };
 }

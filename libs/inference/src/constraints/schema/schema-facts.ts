@@ -1,7 +1,8 @@
+import { canonicalJson } from '#common/json-schema';
 import { checkDeadline, isSliceOver } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 import { flatten } from './flat-schema.js';
-import { formatPatterns, numberFormats, patternedFormats } from './formats.js';
+import { formatPattern } from './formats.js';
 import type { Bound } from './number-ranges.js';
 import { isObject, keywordOf, type SchemaDocument, type SchemaNode } from './schema-document.js';
 
@@ -79,7 +80,7 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     yield* addNames(facts, document, node);
     yield* addItems(facts, document, node);
   }
-  if (facts.values !== null) facts.values = yield* filtered(facts.values, (value) => fits(facts, value));
+  if (facts.values !== null) facts.values = yield* filtered(facts.values, (value) => fits(facts, document, value));
   return facts;
 }
 
@@ -149,14 +150,8 @@ function addStrings(facts: SchemaFacts, node: SchemaNode): void {
   const pattern = keywordOf(node, 'pattern');
   if (typeof pattern === 'string') facts.patterns.push({ pattern, pointer: `${node.pointer}/pattern` });
   const format = keywordOf(node, 'format');
-  if (typeof format !== 'string') return;
-  const place = `${node.pointer}/format`;
-  const known = Object.hasOwn(formatPatterns, format) ? formatPatterns[format] : undefined;
-  if (known !== undefined) facts.patterns.push({ pattern: known, pointer: place });
-  else if (!numberFormats.has(format) && !(patternedFormats.has(format) && typeof pattern === 'string')) {
-    const reason = patternedFormats.has(format) ? 'only supported beside a pattern' : 'not supported';
-    throw new ConstraintRefusal(`the format ${format.slice(0, 50)} is ${reason}`, place);
-  }
+  const known = typeof format === 'string' ? formatPattern(format) : null;
+  if (known !== null) facts.patterns.push({ pattern: known, pointer: `${node.pointer}/format` });
 }
 
 function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
@@ -187,7 +182,7 @@ function* addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNod
   const schema = document.child(node, 'propertyNames');
   const flat = yield* flatten(document, [{ kind: 'whole', node: schema }]);
   if (flat !== null && flat.groups.length > 0) {
-    throw new ConstraintRefusal('alternatives of names are only supported as enum or pattern', schema.pointer);
+    return document.leaveOut('alternatives of names are only supported as enum or pattern', schema.pointer);
   }
   const names = flat && (yield* collectFacts(document, flat.nodes));
   const anything = document.constant(true);
@@ -230,33 +225,33 @@ function countOf(node: SchemaNode, keyword: string): number | undefined {
 }
 
 /** Whether a listed value keeps what else is said. */
-function fits(facts: SchemaFacts, value: unknown): boolean {
+function fits(facts: SchemaFacts, document: SchemaDocument, value: unknown): boolean {
   const type = typeOf(value);
   if (!facts.types.has(type)) return false;
-  if (typeof value === 'number') return fitsNumber(facts, value);
-  if (typeof value === 'string') return fitsString(facts, value);
-  if (type === 'array' || type === 'object') refuseBesideList(facts, type);
+  if (typeof value === 'number') return fitsNumber(facts, document, value);
+  if (typeof value === 'string') return fitsString(facts, document, value);
+  if (type === 'array' || type === 'object') leaveOutBesideList(facts, document, type);
   return true;
 }
 
-function fitsNumber(facts: SchemaFacts, value: number): boolean {
+function fitsNumber(facts: SchemaFacts, document: SchemaDocument, value: number): boolean {
   const { lower, upper, multiples } = facts;
   const [multiple] = multiples;
-  if (multiple !== undefined) throw new ConstraintRefusal('is not supported beside listed values', multiple.pointer);
+  if (multiple !== undefined) document.leaveOut('is not supported beside listed values', multiple.pointer);
   if (facts.integersOnly && !Number.isInteger(value)) return false;
   if (lower !== null && (value < lower.value || (lower.isExclusive && value === lower.value))) return false;
   return upper === null || value < upper.value || (!upper.isExclusive && value === upper.value);
 }
 
-function fitsString(facts: SchemaFacts, value: string): boolean {
+function fitsString(facts: SchemaFacts, document: SchemaDocument, value: string): boolean {
   const length = [...value].length;
   if (length < facts.minLength || length > facts.maxLength) return false;
   const [pattern] = facts.patterns;
-  if (pattern !== undefined) throw new ConstraintRefusal('is not supported beside listed values', pattern.pointer);
+  if (pattern !== undefined) document.leaveOut('is not supported beside listed values', pattern.pointer);
   return true;
 }
 
-function refuseBesideList(facts: SchemaFacts, type: 'array' | 'object'): void {
+function leaveOutBesideList(facts: SchemaFacts, document: SchemaDocument, type: 'array' | 'object'): void {
   const isSaid =
     type === 'array'
       ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity
@@ -264,8 +259,7 @@ function refuseBesideList(facts: SchemaFacts, type: 'array' | 'object'): void {
         facts.required.size > 0 ||
         facts.minProperties > 0 ||
         facts.maxProperties < Infinity;
-  if (isSaid)
-    throw new ConstraintRefusal(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
+  if (isSaid) document.leaveOut(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
 }
 
 export function typeOf(value: unknown): JsonType {
@@ -273,14 +267,6 @@ export function typeOf(value: unknown): JsonType {
   if (Array.isArray(value)) return 'array';
   const type = typeof value;
   return type === 'boolean' || type === 'number' || type === 'string' ? type : 'object';
-}
-
-/** JSON with the members of each object in order of their names: equal for equal values. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const members = Object.keys(value).sort();
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join(',')}}`;
 }
 
 /** The schemas that hold for a member named `name`; `matches` says whether a pattern is found in it. */

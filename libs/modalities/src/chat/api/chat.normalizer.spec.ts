@@ -159,6 +159,7 @@ describe('the response format', () => {
     expect(format({ response_format: named })).toEqual({
       type: 'json-schema',
       schema,
+      strict: true,
       param: 'response_format.json_schema.schema',
     });
     expect(format({ response_schema: schema })).toEqual({ type: 'json-schema', schema, param: 'response_schema' });

@@ -7,11 +7,13 @@ import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import type { ChatWarning } from '../contract/chat.warning.js';
 import { cacheSecondsOf } from './chat.caching.js';
 import { contentOf } from './chat.content.js';
 import { effectiveParameters } from './chat.parameters.js';
 import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
 import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
+import { checkSchemas } from './schema-checks.js';
 import { toolMessages } from './chat.tool-messages.js';
 import { toolsOf } from './chat.tools.js';
 import { withServerTools } from './web/server-tools.js';
@@ -77,6 +79,8 @@ export interface NormalizedChat {
   parameters: ChatEffectiveParameters;
   /** Whether the client set an output bound; otherwise the model's applies. */
   boundsOutput: boolean;
+  /** What of the request's schemas the texts do not follow. */
+  warnings: ChatWarning[];
 }
 
 /**
@@ -222,5 +226,6 @@ export function normalizeChat(
     ...(format === undefined ? {} : { format }),
     ...tools,
   };
-  return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
+  const warnings = checkSchemas(payload);
+  return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null, warnings };
 }

@@ -12,6 +12,7 @@ const head: ChatCompletionHead = {
   pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
   heldDiemNano: 4_000n,
   parameters: effectiveParameters({}, undefined),
+  warnings: [],
 };
 
 const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 3, reasoningTokens: 1 };

@@ -20,7 +20,9 @@ import type {
   ChatToolCall,
   ChatUsage,
 } from '../contract/chat.response.js';
+import type { ChatWarning } from '../contract/chat.warning.js';
 import type { NormalizedChat } from './chat.normalizer.js';
+import { FinishedTextCheck } from './finished-text-check.js';
 import { documentsCall, streamedParameters } from './web/web-presenter.js';
 
 /** The members that every chunk of a completion repeats. */
@@ -36,6 +38,10 @@ export interface ChatCompletionHead {
   /** DIEM that the request reserves. */
   heldDiemNano: NanoUsd;
   parameters: ChatEffectiveParameters;
+  /** What of the request the response leaves out. */
+  warnings: ChatWarning[];
+  /** Follows the events of one response; absent: no text follows a schema. */
+  newTextCheck?: () => FinishedTextCheck;
 }
 
 /** Builds the repeated members of a completion from the admitted job. */
@@ -53,7 +59,14 @@ export function chatHead(
     pricing: price.pricing,
     heldDiemNano,
     parameters: chat.parameters,
+    warnings: chat.warnings,
+    newTextCheck: () => new FinishedTextCheck(chat.payload),
   };
+}
+
+/** Absent without any. */
+function presentWarnings(warnings: readonly ChatWarning[]): { warnings?: ChatWarning[] } {
+  return warnings.length === 0 ? {} : { warnings: [...warnings] };
 }
 
 export function chatId(requestId: string): string {
@@ -113,8 +126,10 @@ function stopReason(finishReason: 'stop' | 'length' | 'tool_calls'): 'stop' | 'l
 /** Collects the events of one request for a client that does not stream. */
 export class ChatCompletionCollector {
   private readonly choices: CollectedChoice[];
+  private readonly check: FinishedTextCheck | undefined;
 
   constructor(private readonly head: ChatCompletionHead) {
+    this.check = head.newTextCheck?.();
     this.choices = Array.from({ length: head.n }, () => ({
       content: [],
       reasoning: [],
@@ -125,6 +140,7 @@ export class ChatCompletionCollector {
   }
 
   add(event: ChatEvent): void {
+    this.check?.add(event);
     if (event.type === 'prompt-ready') return;
     const choice = this.choices[event.index];
     if (choice === undefined) return;
@@ -166,8 +182,15 @@ export class ChatCompletionCollector {
       cost: chatCost(usage, pricing, heldDiemNano),
       prompt_logprobs: null,
       service_parameters: parameters,
+      ...presentWarnings([...this.head.warnings, ...(this.check?.warnings ?? [])]),
     };
   }
+}
+
+/** The JSON of an object with further members. */
+function withMember(json: string, members: object): string {
+  const added = JSON.stringify(members);
+  return added === '{}' ? json : `${json.slice(0, -1)},${added.slice(1)}`;
 }
 
 /** Clients take a list as a turn of calls, and an empty one for a fault. */
@@ -184,6 +207,8 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private readonly closing: string;
   private readonly opened = new Set<number>();
   private readonly documents: ChatToolCall | null;
+  private readonly check: FinishedTextCheck | undefined;
+  private warningsSent = 0;
   private textSent = false;
 
   constructor(
@@ -195,6 +220,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     this.opening = `${JSON.stringify(constant).slice(0, -1)},"choices":[`;
     this.closing = includeUsage ? '],"usage":null}' : ']}';
     this.documents = documentsCall(requestId, head.parameters);
+    this.check = head.newTextCheck?.();
   }
 
   /** Throws `INFERENCE_FAILED` if another worker took the job over after part of the completion was sent. */
@@ -217,8 +243,10 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
 
   chunks(event: ChatEvent): string[] {
     if (event.type === 'prompt-ready') return this.roles();
+    this.check?.add(event);
     if (event.type === 'choice-finished') {
-      return [...this.role(event.index), this.choice(event.index, '{}', 'null', event.finishReason)];
+      const last = this.choice(event.index, '{}', 'null', event.finishReason);
+      return [...this.role(event.index), this.withNewWarnings(last)];
     }
     const role = this.role(event.index);
     if (event.type === 'tool-call') return [...role, this.call(event)];
@@ -237,7 +265,8 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private role(index: number): string[] {
     if (this.opened.has(index)) return [];
     const role = this.choice(index, '{"role":"assistant","content":""}', 'null', null);
-    const first = this.opened.size === 0 ? this.withParameters(role) : role;
+    const first =
+      this.opened.size === 0 ? withMember(this.withParameters(role), presentWarnings(this.head.warnings)) : role;
     this.opened.add(index);
     if (this.documents === null) return [first];
     const call = { tool_calls: [{ index: 0, ...this.documents }] };
@@ -248,6 +277,14 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private withParameters(chunk: string): string {
     const parameters = streamedParameters(this.head.parameters);
     return parameters === null ? chunk : `${chunk.slice(0, -1)},"service_parameters":${JSON.stringify(parameters)}}`;
+  }
+
+  /** Violations that the text of this choice shows come with its last chunk. */
+  private withNewWarnings(chunk: string): string {
+    const found = this.check?.warnings ?? [];
+    const added = found.slice(this.warningsSent);
+    this.warningsSent = found.length;
+    return withMember(chunk, presentWarnings(added));
   }
 
   /** Calls of the model come after that of the service. */

@@ -97,6 +97,7 @@ export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefi
     return {
       type: 'json-schema',
       schema: format.json_schema?.schema ?? {},
+      strict: format.json_schema?.strict === true,
       param: 'response_format.json_schema.schema',
     };
   }

@@ -6,6 +6,7 @@ import { ResponsesRequest } from '../contract/responses/responses.request.js';
 import type { ResponsesWarning } from '../contract/responses/responses.response.js';
 import type { NormalizedChat } from './chat.normalizer.js';
 import { ChatStarter } from './chat.starter.js';
+import { FinishedTextCheck } from './finished-text-check.js';
 import { ResponseHistory } from './responses/response-history.js';
 import { responsesDocument } from './responses/responses.document.js';
 import { translateResponses } from './responses/responses.normalizer.js';
@@ -40,7 +41,8 @@ export class ResponsesController {
         const tools = translated.toolNames;
         const output = { ...this.options.outputOf(request, { requestId, accountId }), tools };
         const headOf = (chat: NormalizedChat, modelId: string, skipped: ResponsesWarning[] = []): ResponsesHead => {
-          const warnings = [...translated.warnings, ...skipped, ...webWarnings(chat.parameters)];
+          const ofSchemas = chat.warnings.map((warning) => ({ ...warning, param: names.nameOf(warning.param) }));
+          const warnings = [...translated.warnings, ...skipped, ...ofSchemas, ...webWarnings(chat.parameters)];
           return responsesHead({
             ...translated,
             warnings,
@@ -67,13 +69,15 @@ export class ResponsesController {
         const skipped = unusableTools.map(({ path, problem }) => skippedTool(names.nameOf(path), problem));
         const head = headOf(chat, job.quote.price.modelId, skipped);
         const sources = chat.parameters.web_search_citations;
+        const newTextCheck = () => new FinishedTextCheck(chat.payload, (path) => names.nameOf(path));
         if (request.stream === true) {
           const presenter = begun ?? new ResponsesStreamPresenter(head, names, output);
-          presenter.begin(head, sources);
+          presenter.begin(head, sources, newTextCheck());
           return await this.pipeline.stream(http, job, store === null ? presenter : storedPresenter(presenter, store));
         }
-        const found = { calls: webCalls, sources };
-        const { collected, usage } = await collectEvents(job, () => new ResponsesCollector(head, output, found));
+        const newCollector = () =>
+          new ResponsesCollector(head, output, { calls: webCalls, sources, check: newTextCheck() });
+        const { collected, usage } = await collectEvents(job, newCollector);
         const response = collected.response(usage);
         return store === null ? response : await store(response);
       });

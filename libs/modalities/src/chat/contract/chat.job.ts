@@ -57,7 +57,7 @@ export class ChatJobTool {
   @IsOptional() @IsString() description?: string;
   /** JSON Schema of the arguments. */
   @IsObject() parameters!: object;
-  /** Accepted without effect: arguments always follow the schema. */
+  /** Whether keywords of the schema that no grammar follows are refused; otherwise they are left out. */
   @IsBoolean() strict!: boolean;
   /** Field of the caller's request that holds the schema or the format, for refusals. */
   @IsOptional() @IsString() param?: string;
@@ -165,6 +165,9 @@ export class ChatJobFormat {
 
   /** JSON Schema of a `json-schema` format. */
   @IsOptional() @IsObject() schema?: object;
+
+  /** Of `schema`: whether keywords that no grammar follows are refused; absent: they are left out. Optional for good. */
+  @IsOptional() @IsBoolean() strict?: boolean;
 
   /** Of `regex`: an ECMA-262 pattern that the whole text matches. */
   @IsOptional() @IsString() pattern?: string;

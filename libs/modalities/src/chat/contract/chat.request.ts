@@ -258,7 +258,7 @@ export class ChatCompletionRequest {
   })
   response_format?: {
     type: 'text' | 'json_object' | 'json_schema' | 'regex' | 'grammar';
-    json_schema?: { schema?: object | null };
+    json_schema?: { schema?: object | null; strict?: boolean | null };
     /** Of a `json_object`. */
     schema?: object | null;
     pattern?: string;

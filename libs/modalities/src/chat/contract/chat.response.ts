@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ChatWarning } from './chat.warning.js';
 
 /*
  * The OpenAI chat completion, for the API document and the types of the presenter. Streamed chunks use the same names.
@@ -246,4 +247,7 @@ export class ChatCompletionResponse {
 
   @ApiProperty({ type: () => ChatEffectiveParameters, required: false })
   service_parameters!: ChatEffectiveParameters;
+
+  @ApiProperty({ type: () => ChatWarning, isArray: true, required: false, description: 'Absent without any.' })
+  warnings?: ChatWarning[];
 }

@@ -31,7 +31,10 @@ export class ChatFunction {
   @FreeObjectField({ description: 'JSON schema of the arguments, an object; absent: no arguments.' })
   parameters?: object;
 
-  @BooleanField({ default: false, description: 'Accepted without effect: arguments always follow the schema.' })
+  @BooleanField({
+    default: false,
+    description: 'Refuse keywords of the schema that cannot be followed; otherwise they are left out.',
+  })
   strict?: boolean;
 
   /** Set where a request of another wire format is translated. */

@@ -88,7 +88,7 @@ describe('ChatProcessor', () => {
     const runner = new ScriptedRunner([[delta('"<think>')], [delta('a"')], [finished]]);
     const schema = { type: 'string' };
     const { report, events } = await process(runner, { format: { type: 'json-schema', schema, param: 'p' } });
-    expect(runner.request?.constraint).toEqual({ type: 'json-schema', schema, param: 'p' });
+    expect(runner.request?.constraint).toEqual({ type: 'json-schema', schema, param: 'p', isStrict: false });
     const visible = events.filter((event) => 'text' in event && event.text !== '');
     expect(visible).toMatchObject([
       { channel: 'content', text: '"<think>' },

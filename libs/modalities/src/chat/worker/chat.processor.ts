@@ -158,12 +158,12 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
 
 function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined {
   if (format === undefined) return undefined;
-  const { type, schema, pattern, grammar, param } = format;
+  const { type, schema, pattern, grammar, param, strict = false } = format;
   switch (type) {
     case 'json-object':
       return { type, param };
     case 'json-schema':
-      return { type, schema: schema ?? {}, param };
+      return { type, schema: schema ?? {}, param, isStrict: strict };
     case 'regex':
       return { type, pattern: pattern ?? '', param };
     case 'grammar':

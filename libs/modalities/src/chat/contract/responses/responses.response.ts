@@ -1,4 +1,5 @@
 import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
+import { ChatWarning } from '../chat.warning.js';
 
 /*
  * The response resource and its output items, as the public OpenAI reference and the Open Responses specification
@@ -258,20 +259,8 @@ export class ResponsesIncompleteDetails {
   reason!: 'max_output_tokens';
 }
 
-/** What of the request was left out. */
-export class ResponsesWarning {
-  @ApiProperty({
-    type: 'string',
-    enum: ['tool_skipped', 'not_stored', 'web_search_failed'],
-  })
-  code!: 'tool_skipped' | 'not_stored' | 'web_search_failed';
-
-  @ApiProperty({ type: 'string', description: 'The field of the request.', example: 'tools[1]' })
-  param!: string;
-
-  @ApiProperty({ type: 'string' })
-  message!: string;
-}
+/** What of the request was left out, or what the response does not keep. */
+export class ResponsesWarning extends ChatWarning {}
 
 /** Members that repeat the request, with the values in effect. */
 class ResponsesEcho {
