@@ -272,20 +272,35 @@ describe('tools', () => {
     const before = await balance();
     const odd = {
       type: 'function' as const,
-      function: { name: 'odd', parameters: { type: 'object', properties: { a: { if: {} } } } },
+      function: { name: 'odd', strict: true, parameters: { type: 'object', properties: { a: { unevaluatedItems: {} } } } },
     };
     for (const choice of ['auto', 'required'] as const) {
       await expect(ask({ tools: [now, odd], tool_choice: choice })).rejects.toMatchObject({
         status: 400,
         code: 'INVALID_REQUEST',
         param: 'tools[1].function.parameters',
-        message: expect.stringContaining('#/properties/a/if') as string,
+        message: expect.stringContaining('#/properties/a/unevaluatedItems') as string,
       });
     }
     const search = [{ type: 'web_search' }] as unknown as OpenAI.ChatCompletionTool[];
     await expect(ask({ tools: search })).rejects.toMatchObject({ status: 400, param: 'tools[0].type' });
     // The reservation is released when the refused jobs are closed.
     await expect.poll(balance, { timeout: 20_000 }).toEqual(before);
+  });
+
+  it('are served without what is not covered where they are not strict, which warnings name', async () => {
+    const property = { type: 'integer', format: 'int32', unevaluatedItems: false };
+    const parameters = { type: 'object', properties: { a: property }, required: ['a'] };
+    const odd = { type: 'function' as const, function: { name: 'odd', parameters } };
+    const response = await ask({ tools: [odd], tool_choice: 'required' });
+    expect(response.choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { name: 'odd' } });
+    const param = 'tools[0].function.parameters';
+    expect(response).toMatchObject({
+      warnings: [
+        { code: 'schema_keywords_ignored', param, message: expect.stringContaining('#/properties/a/format') as string },
+        { code: 'schema_relaxed', param, message: expect.stringContaining('#/properties/a/unevaluatedItems') as string },
+      ],
+    });
   });
 
   it('take 128 tools', async () => {
