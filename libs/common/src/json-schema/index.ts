@@ -8,6 +8,7 @@ export {
 export { isSchemaObject, modernSchema, type SchemaObject, writtenKeyword } from './schema-forms.js';
 export {
   examineKeywords,
+  excludedBy,
   forbidsEverything,
   type KeywordFinding,
   numberFormats,

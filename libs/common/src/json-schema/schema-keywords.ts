@@ -48,6 +48,8 @@ const assertions: ReadonlySet<string> = new Set([
   'allOf',
   'anyOf',
   'const',
+  'dependentRequired',
+  'dependentSchemas',
   'enum',
   'exclusiveMaximum',
   'exclusiveMinimum',
@@ -84,8 +86,6 @@ const uncoveredAlways: readonly string[] = [
   '$vocabulary',
   'contains',
   'dependencies',
-  'dependentRequired',
-  'dependentSchemas',
   'disallow',
   'else',
   'extends',
@@ -132,7 +132,7 @@ export const patternedFormats: ReadonlySet<string> = new Set([
 
 const counts = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const;
 const numbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] as const;
-const objects = ['properties', 'patternProperties'] as const;
+const objects = ['properties', 'patternProperties', 'dependentRequired', 'dependentSchemas'] as const;
 const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
 const strings = ['pattern', 'format', '$ref'] as const;
 
@@ -194,8 +194,8 @@ function* uncoveredIn(schema: SchemaObject): Generator<KeywordFinding> {
   for (const keyword of uncoveredAlways) {
     if (schema[keyword] !== undefined) yield { keyword, reason: notSupported };
   }
-  if (schema.not !== undefined && !forbidsEverything(schema.not)) {
-    yield { keyword: 'not', reason: 'is only supported with {}, which forbids every value' };
+  if (schema.not !== undefined && !forbidsEverything(schema.not) && excludedBy(schema.not) === null) {
+    yield { keyword: 'not', reason: 'is only supported with {}, type, const and enum' };
   }
   if (schema.uniqueItems !== undefined && schema.uniqueItems !== false) {
     yield { keyword: 'uniqueItems', reason: 'is not supported' };
@@ -224,6 +224,20 @@ function isUnknownFormat({ format, pattern }: SchemaObject): boolean {
 /** `not` of everything, as libraries write properties that must be absent. */
 export function forbidsEverything(not: unknown): boolean {
   return not === true || (isSchemaObject(not) && Object.keys(not).length === 0);
+}
+
+/** What `not` forbids; null where it is more than types or values. */
+export function excludedBy(not: unknown): { types: unknown[]; values: unknown[] } | null {
+  if (not === false) return { types: [], values: [] };
+  if (!isSchemaObject(not)) return null;
+  const asserted = Object.keys(not).filter((keyword) => assertions.has(keyword) || uncoveredAlways.includes(keyword));
+  const [keyword] = asserted;
+  if (asserted.length !== 1 || keyword === undefined) return null;
+  if (keyword === 'const') return { types: [], values: [not.const] };
+  if (keyword === 'enum') return Array.isArray(not.enum) ? { types: [], values: not.enum as unknown[] } : null;
+  if (keyword !== 'type' || !namesTypes(not.type)) return null;
+  const types: unknown[] = [not.type].flat();
+  return types.includes('integer') && !types.includes('number') ? null : { types, values: [] };
 }
 
 function namesTypes(type: unknown): boolean {

@@ -127,7 +127,17 @@ export function* readJsonCall(text: CallText, key: string, isInName = false): Re
   }
 }
 
-const combining = ['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties', 'additionalProperties', 'minProperties'];
+const combining = [
+  '$ref',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'patternProperties',
+  'additionalProperties',
+  'minProperties',
+  'dependentSchemas',
+  'dependencies',
+];
 
 /**
  * The schema of arguments, which are an object. Where it does not say whether further members are allowed, they are not offered:

@@ -12,7 +12,7 @@ import { MemberCompiler } from './member-compiler.js';
 import { numberLanguage } from './number-language.js';
 import type { SchemaContext } from './schema-context.js';
 import { keywordOf, SchemaDocument, type SchemaNode, type SchemaOptions } from './schema-document.js';
-import { collectFacts, type SchemaFacts } from './schema-facts.js';
+import { collectFacts, type SchemaFacts, typeOf } from './schema-facts.js';
 
 /** A grammar and where its texts begin. */
 export interface StartedGrammar {
@@ -177,10 +177,14 @@ class SchemaCompiler implements SchemaContext {
   private *valueWith(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this;
     if (facts.values !== null) return grammar.anyOf(yield* this.listed(facts.values));
+    this.leaveOutExcluded(facts);
     const choices: GrammarNode[] = [];
     const add = (regex: Regex): number => choices.push(grammar.lexeme(regex));
-    if (facts.types.has('null')) add(json.oneOf(['null']));
-    if (facts.types.has('boolean')) add(json.oneOf(['true', 'false']));
+    const isExcluded = (constant: unknown): boolean => facts.excluded.some(({ value }) => value === constant);
+    for (const constant of [null, true, false]) {
+      const type = constant === null ? 'null' : 'boolean';
+      if (facts.types.has(type) && !isExcluded(constant)) add(json.oneOf([String(constant)]));
+    }
     if (facts.types.has('number')) add(yield* this.numbers(facts));
     if (facts.types.has('string')) add(yield* this.stringLanguage(facts));
     if (facts.types.has('array')) choices.push(yield* this.lists.compile(facts));
@@ -206,10 +210,21 @@ class SchemaCompiler implements SchemaContext {
     }
   }
 
-  private *stringLanguage({ patterns, minLength, maxLength }: SchemaFacts): Generator<void, Regex> {
+  /** Forbidden numbers, lists and objects have more than one text. */
+  private leaveOutExcluded({ types, excluded }: SchemaFacts): void {
+    for (const { value, pointer } of excluded) {
+      const type = typeOf(value);
+      const isCovered = type === 'null' || type === 'boolean' || type === 'string' || !types.has(type);
+      if (!isCovered) this.document.leaveOut(`excludes values of type ${type} that are not listed`, pointer);
+    }
+  }
+
+  private *stringLanguage({ patterns, minLength, maxLength, excluded }: SchemaFacts): Generator<void, Regex> {
     const { arena } = this.grammar;
     if (minLength > maxLength) return arena.empty;
-    if (patterns.length === 0) return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
+    const forbidden = excluded.map(({ value }) => value).filter((value) => typeof value === 'string');
+    if (patterns.length === 0 && forbidden.length === 0)
+      return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
     const parts: Regex[] = [];
     for (const { pattern, pointer } of patterns) {
       if (isSliceOver()) yield;
@@ -221,6 +236,10 @@ class SchemaCompiler implements SchemaContext {
     }
     if (parts.length === 0 || minLength > 0 || maxLength < Infinity) {
       parts.push(arena.repeat(this.json.plainCharacter, minLength, maxLength));
+    }
+    if (forbidden.length > 0) {
+      const texts = forbidden.map((value) => JSON.stringify(value).slice(1, -1));
+      parts.push(arena.not(yield* this.json.listed(texts)));
     }
     return this.json.quoted(arena.and(...parts));
   }

@@ -114,7 +114,27 @@ export class SchemaDocument {
     const [first] = malformed;
     if (first !== undefined) throw new ConstraintRefusal(first.reason, place(first.keyword));
     for (const { keyword, reason } of uncovered) this.leaveOut(reason, place(keyword));
-    return withoutKeywords(schema, uncovered);
+    return this.withDependencies(withoutKeywords(schema, uncovered), place);
+  }
+
+  /** A dependency in other words: the property is absent, or it is there and the rest holds. */
+  private withDependencies(schema: SchemaObject, place: (keyword: string) => string): SchemaObject {
+    const { dependentRequired, dependentSchemas, allOf } = schema;
+    const rules: SchemaObject[] = [];
+    const add = (name: string, present: SchemaObject): void => {
+      rules.push({ anyOf: [{ properties: { [name]: false } }, { required: [name], ...present }] });
+    };
+    for (const [name, needed] of Object.entries(isSchemaObject(dependentRequired) ? dependentRequired : {})) {
+      if (!Array.isArray(needed)) throw new ConstraintRefusal('must name properties', place('dependentRequired'));
+      add(name, { required: [name, ...needed.map(String)] });
+    }
+    for (const [name, needed] of Object.entries(isSchemaObject(dependentSchemas) ? dependentSchemas : {})) {
+      // Known by its own place before it is met in the rule.
+      this.at(`${place('dependentSchemas')}${pointerStep(name)}`, needed);
+      add(name, { allOf: [needed] });
+    }
+    if (rules.length === 0) return schema;
+    return { ...schema, allOf: [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), ...rules] };
   }
 }
 

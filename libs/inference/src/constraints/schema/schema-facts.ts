@@ -1,4 +1,4 @@
-import { canonicalJson } from '#common/json-schema';
+import { canonicalJson, excludedBy } from '#common/json-schema';
 import { checkDeadline, isSliceOver } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 import { flatten } from './flat-schema.js';
@@ -34,6 +34,8 @@ export interface SchemaFacts {
   integersOnly: boolean;
   /** The only values; null where they are not listed. */
   values: unknown[] | null;
+  /** Values that `not` forbids, with the pointers of those keywords. */
+  excluded: { value: unknown; pointer: string }[];
   lower: Bound | null;
   upper: Bound | null;
   multiples: { value: number; pointer: string }[];
@@ -56,6 +58,7 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     types: new Set(jsonTypes),
     integersOnly: false,
     values: null,
+    excluded: [],
     lower: null,
     upper: null,
     multiples: [],
@@ -74,13 +77,19 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     if (isSliceOver(8)) yield;
     addTypes(facts, node);
     yield* addValues(facts, node);
+    yield* addExcluded(facts, node);
     addNumbers(facts, node);
     addStrings(facts, node);
     yield* addMembers(facts, document, node);
     yield* addNames(facts, document, node);
     yield* addItems(facts, document, node);
   }
-  if (facts.values !== null) facts.values = yield* filtered(facts.values, (value) => fits(facts, document, value));
+  const { values } = facts;
+  if (values !== null) {
+    const excluded = new Set(facts.excluded.map(({ value }) => canonicalJson(value)));
+    const isPossible = (value: unknown): boolean => !excluded.has(canonicalJson(value));
+    facts.values = yield* filtered(values, (value) => isPossible(value) && fits(facts, document, value));
+  }
   return facts;
 }
 
@@ -112,6 +121,17 @@ function* addValues(facts: SchemaFacts, node: SchemaNode): Generator<void, void>
     }
     if (facts.values === null) facts.values = [...keys.values()];
     else facts.values = yield* filtered(facts.values, (value) => keys.has(canonicalJson(value)));
+  }
+}
+
+function* addExcluded(facts: SchemaFacts, node: SchemaNode): Generator<void, void> {
+  const not = keywordOf(node, 'not');
+  const excluded = not === undefined ? null : excludedBy(not);
+  if (excluded === null) return;
+  for (const type of excluded.types) facts.types.delete(type as JsonType);
+  for (const value of excluded.values) {
+    if (isSliceOver()) yield;
+    facts.excluded.push({ value, pointer: `${node.pointer}/not` });
   }
 }
 
