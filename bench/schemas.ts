@@ -12,7 +12,7 @@ const options = benchOptions(
 How many schemas of a folder are accepted, strict and not: by the check of the api, and by the compiler with its budget of
 time and memory. The folder is that of bench/schemas/fetch-corpus.py.`,
   {
-    folder: { value: 'FOLDER', about: 'folder of schemas, one JSON file each', default: 'bench/schemas/sample' },
+    folder: { value: 'FOLDER', about: 'folder of schemas, one JSON file each', default: 'bench/schemas/corpus' },
     every: { value: 'N', about: 'every N-th file only', default: 1 },
     shown: { value: 'N', about: 'reasons of refusals that are printed', default: 15 },
   },
@@ -47,7 +47,8 @@ async function measure(files: readonly string[], isStrict: boolean): Promise<voi
   const share = ((accepted / files.length) * 100).toFixed(1);
   process.stdout.write(`${isStrict ? 'strict' : 'not strict'}: ${accepted} of ${files.length} (${share} %)\n`);
   const sorted = [...reasons].sort(([, left], [, right]) => right - left).slice(0, options.shown);
-  for (const [reason, count] of sorted) process.stdout.write(`  ${String(count).padStart(4)}  ${reason.slice(0, 120)}\n`);
+  for (const [reason, count] of sorted)
+    process.stdout.write(`  ${String(count).padStart(4)}  ${reason.slice(0, 120)}\n`);
 }
 
 const all = (await readdir(options.folder)).filter((file) => file.endsWith('.json')).sort();

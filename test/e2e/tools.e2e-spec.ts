@@ -272,7 +272,11 @@ describe('tools', () => {
     const before = await balance();
     const odd = {
       type: 'function' as const,
-      function: { name: 'odd', strict: true, parameters: { type: 'object', properties: { a: { unevaluatedItems: {} } } } },
+      function: {
+        name: 'odd',
+        strict: true,
+        parameters: { type: 'object', properties: { a: { unevaluatedItems: {} } } },
+      },
     };
     for (const choice of ['auto', 'required'] as const) {
       await expect(ask({ tools: [now, odd], tool_choice: choice })).rejects.toMatchObject({
@@ -298,7 +302,11 @@ describe('tools', () => {
     expect(response).toMatchObject({
       warnings: [
         { code: 'schema_keywords_ignored', param, message: expect.stringContaining('#/properties/a/format') as string },
-        { code: 'schema_relaxed', param, message: expect.stringContaining('#/properties/a/unevaluatedItems') as string },
+        {
+          code: 'schema_relaxed',
+          param,
+          message: expect.stringContaining('#/properties/a/unevaluatedItems') as string,
+        },
       ],
     });
   });
