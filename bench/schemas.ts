@@ -2,8 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { checkSchema } from '#common/json-schema';
+import { ConstraintCompiler } from '#inference';
 import { wordTrie } from '#test/word-trie';
-import { ConstraintCompiler } from '../libs/inference/src/constraints/constraint-compiler.js';
+
 import { benchOptions } from './settings.js';
 
 const options = benchOptions(
