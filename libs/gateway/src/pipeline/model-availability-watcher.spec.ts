@@ -76,7 +76,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect(lost.aborted).toBe(true);
   });
 
-  it('uses the longer patience it is given and restarts it when a replica was there meanwhile', () => {
+  it('uses the longer wait it is given and restarts it when a replica was there meanwhile', () => {
     const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const { lost } = watch.watch('a', 30_000);
     become();
