@@ -190,6 +190,27 @@ describe('tools', () => {
     expect(choice && callsOf(choice)[0]?.text).not.toContain('unit');
   });
 
+  it('leave no piece of their markup in the content, wherever the token limit cuts them', async () => {
+    const named = { type: 'function', function: { name: 'now' } } as const;
+    const limits = Array.from({ length: 16 }, (_, index) => 1 + 4 * index);
+    const cuts = limits.map(async (limit) => {
+      const options = { tool_choice: named, seed: 2, max_completion_tokens: limit } as const;
+      const { choices } = await ask(options);
+      const [choice] = choices;
+      let content = '';
+      let text = '';
+      const stream = await client.chat.completions.create({ model, messages, tools, ...options, stream: true });
+      for await (const { choices: parts } of stream) {
+        content += parts[0]?.delta.content ?? '';
+        text += parts[0]?.delta.tool_calls?.[0]?.function?.arguments ?? '';
+      }
+      const whole = choice?.message.content ?? '';
+      expect([limit, whole, content, text]).toEqual([limit, '', '', (choice && callsOf(choice)[0]?.text) ?? '']);
+      return choice?.finish_reason;
+    });
+    expect(new Set(await Promise.all(cuts))).toEqual(new Set(['length', 'tool_calls']));
+  });
+
   it('have log-probabilities and usage of all tokens', async () => {
     const { choices, usage } = await ask({
       tool_choice: { type: 'function', function: { name: 'now' } },

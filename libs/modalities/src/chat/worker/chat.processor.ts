@@ -94,7 +94,8 @@ class ChatEventStream {
       case 'text-delta':
         return this.withCalls(event.index, this.choice(event.index).push(event));
       case 'choice-finished': {
-        const rest = this.withCalls(event.index, this.choice(event.index).finish());
+        const isCut = event.finishReason === 'length';
+        const rest = this.withCalls(event.index, this.choice(event.index).finish(isCut));
         return [...rest, ...this.finished(event)];
       }
     }
@@ -107,14 +108,14 @@ class ChatEventStream {
 
   private finished(event: Extract<RunEvent, { type: 'choice-finished' }>): ChatEvent[] {
     const tools = this.toolChannel(event.index);
-    const rest = tools?.finish() ?? [];
+    const rest = tools?.finish(event.finishReason === 'length' ? [''] : this.payload.stop) ?? [];
     const finishReason = tools?.hasCalls && event.finishReason === 'stop' ? 'tool_calls' : event.finishReason;
     return [...rest, { ...event, finishReason }];
   }
 
   private toolChannel(index: number): ToolChannel | null {
     if (this.toolUse === undefined || this.toolStyle === undefined) return null;
-    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, this.toolUse.tools);
+    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, this.toolUse);
     this.toolChannels.set(index, known);
     return known;
   }

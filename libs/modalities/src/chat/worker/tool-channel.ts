@@ -1,11 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  type ToolCallPiece,
-  ToolCallReader,
-  type ToolDefinition,
-  toolStyles,
-  type ToolStyleName,
-} from '#inference/output';
+import { type ToolCallPiece, ToolCallReader, toolStyles, type ToolStyleName, type ToolUse } from '#inference/output';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 
 /** `call_` and 24 letters and digits. */
@@ -26,9 +20,9 @@ export class ToolChannel {
   constructor(
     private readonly index: number,
     style: ToolStyleName,
-    tools: readonly ToolDefinition[],
+    { tools, isRequired }: Pick<ToolUse, 'tools' | 'isRequired'>,
   ) {
-    this.reader = new ToolCallReader((text) => toolStyles[style].read(text, tools));
+    this.reader = new ToolCallReader((text) => toolStyles[style].read(text, tools), { isRequired });
   }
 
   get hasCalls(): boolean {
@@ -42,9 +36,9 @@ export class ToolChannel {
     return this.settle(this.reader.push(event.text));
   }
 
-  /** The rest when the choice has ended. */
-  finish(): ChatEvent[] {
-    const events = this.settle(this.reader.finish());
+  /** The rest when the choice has ended. `cutBefore`: texts of which one may have come next; see `ToolCallReader`. */
+  finish(cutBefore: readonly string[]): ChatEvent[] {
+    const events = this.settle(this.reader.finish(cutBefore));
     if (this.waitingTokens === 0 && this.waitingLogprobs === null) return events;
     return [...events, ...this.settle([{ type: this.hasCalls ? 'arguments' : 'content', text: '' }])];
   }
