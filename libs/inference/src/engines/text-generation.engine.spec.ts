@@ -98,6 +98,26 @@ describe('SchedulerTextEngine', () => {
     expect(texts).toEqual([['a'], ['bcd', 'choice-finished', 'finished']]);
   });
 
+  it('holds back a character that the token limit cut, and reports its tokens', () => {
+    const score = { logprob: -1, top: [] };
+    for (const [end, text] of [
+      ['length', 'ab'],
+      ['eos', 'ab\uFFFD'],
+    ] as const) {
+      const { engine, scheduler, events } = start();
+      engine.submit(request('the river', { topLogprobs: 0 }));
+      const ids = idsOf('ab🌊').slice(0, -1);
+      scheduler.step(([only]) => ids.forEach((id) => only?.listener.onToken(id, score)));
+      scheduler.step(([only]) => only?.listener.onEnd(end));
+      const deltas = events().flatMap((event) => (event.type === 'text-delta' ? [event] : []));
+      expect(deltas.map((delta) => delta.text).join('')).toBe(text);
+      expect(deltas.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(ids.length);
+      const bytes = deltas.flatMap(({ logprobs }) => (logprobs ?? []).flatMap((entry) => entry.bytes ?? []));
+      expect(bytes).toEqual([...new TextEncoder().encode('ab🌊')].slice(0, bytes.length));
+      expect(bytes.length).toBeGreaterThan(2);
+    }
+  });
+
   it('shares with other scopes only what the template and the platform wrote', () => {
     const source = 'Helpful.{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[answer]';
     const chat = new ChatTemplate(source, tokenizer.special);

@@ -399,7 +399,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     active: ActiveRequest,
     { index, writer, end }: { index: number; writer: ChoiceWriter; end: SequenceEnd },
   ): void {
-    const rest = writer.finish();
+    const rest = writer.finish({ isCut: end !== 'eos' });
     if (rest !== null) this.emitText(active, index, rest);
     if (end === 'cancelled') active.cancelled = true;
     else this.emit(active, { type: 'choice-finished', index, finishReason: end === 'length' ? 'length' : 'stop' });
