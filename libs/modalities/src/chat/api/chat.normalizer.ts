@@ -13,7 +13,7 @@ import { effectiveParameters } from './chat.parameters.js';
 import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
 import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
 import { toolMessages } from './chat.tool-messages.js';
-import { toolsOf } from './chat.tools.js';
+import { customToolNames, toolsOf } from './chat.tools.js';
 import { withServerTools } from './web/server-tools.js';
 
 /** What the normalizer needs from a resolved model. */
@@ -77,6 +77,8 @@ export interface NormalizedChat {
   parameters: ChatEffectiveParameters;
   /** Whether the client set an output bound; otherwise the model's applies. */
   boundsOutput: boolean;
+  /** Names of the tools whose calls have an input instead of arguments. */
+  customTools: ReadonlySet<string>;
 }
 
 /**
@@ -222,5 +224,6 @@ export function normalizeChat(
     ...(format === undefined ? {} : { format }),
     ...tools,
   };
-  return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
+  const boundsOutput = namedOutputLimit(request) !== null;
+  return { payload, parameters, boundsOutput, customTools: customToolNames(request) };
 }

@@ -234,13 +234,13 @@ export class ChatCompletionRequest {
   @ObjectListField(chatToolOf, chatToolClasses, {
     nullable: true,
     maxItems: 128,
-    description: 'Functions the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
+    description: 'Tools the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
   })
   tools?: ChatTool[] | null;
 
   @CheckedField({
     name: 'isToolChoice',
-    description: '`auto`, `none`, `required`, one function, or `allowed_tools`.',
+    description: '`auto`, `none`, `required`, one function or custom tool, or `allowed_tools`.',
     schema: chatToolChoiceSchema,
     check: chatToolChoiceProblem,
   })

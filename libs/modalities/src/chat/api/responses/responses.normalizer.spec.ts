@@ -3,7 +3,6 @@ import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
-import { type ChatFunctionTool, textFormatKey } from '../../contract/chat.tools.js';
 import { formatOf } from '../chat.support.js';
 import { toolsOf } from '../chat.tools.js';
 import { translateResponses } from './responses.normalizer.js';
@@ -23,7 +22,12 @@ function messagesOf(input: unknown, more: object = {}) {
 /** `param` of the refusal. */
 function refusalOf(body: object): string | null {
   try {
-    translate({ input: 'hi', ...body });
+    const { chat, names } = translate({ input: 'hi', ...body });
+    try {
+      toolsOf(chat);
+    } catch (error) {
+      throw names.rename(error);
+    }
   } catch (error) {
     expect(error).toBeInstanceOf(PlatformError);
     const { code, param, message } = error as PlatformError;
@@ -308,7 +312,7 @@ describe('tools', () => {
       { type: 'namespace', name: 'x'.repeat(60), tools: [{ type: 'function', function: { name: 'list' } }] },
     ];
     const { chat, tools, toolNames, names, warnings } = translate({ input: 'hi', tools: [flat, ...spaces] });
-    const chatNames = chat.tools?.map((tool) => ('function' in tool ? tool.function.name : '')) ?? [];
+    const chatNames = toolsOf(chat).tools?.map(({ name }) => name) ?? [];
     const long = expect.stringMatching(/^x{55}_[0-9a-f]{8}$/) as string;
     expect(chatNames).toEqual(['f', 'calendar__list', 'mcp__mail__list', 'mcp__mail__sieve', long]);
     expect(chatNames.map((name) => toolNames.of(name))).toEqual([
@@ -337,27 +341,19 @@ describe('tools', () => {
     const patch = { type: 'custom', name: 'patch', description: 'Edits files.', format };
     const choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'custom', name: 'patch' }] };
     const { chat, tools, warnings, names } = translate({ input: 'hi', tools: [patch], tool_choice: choice });
-    expect(chat.tools).toMatchObject([
+    expect(tools).toEqual([patch]);
+    const param = 'tools[0].custom.format.grammar.definition';
+    expect(toolsOf(chat).tools).toMatchObject([
       {
-        function: {
-          name: 'patch',
-          description: 'Edits files.\n\nThe input follows this grammar (lark):\nstart: /.+/',
-          parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
-        },
+        name: 'patch',
+        description: 'Edits files.\n\nThe input follows this grammar (lark):\nstart: /.+/',
+        parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
+        textFormat: { argument: 'input', syntax: 'lark', definition: format.definition },
+        param,
       },
     ]);
-    expect(tools).toEqual([patch]);
-    const [tool] = (chat.tools ?? []) as ChatFunctionTool[];
-    expect(toolsOf(chat).tools).toMatchObject([
-      { textFormat: tool?.function[textFormatKey], param: 'tools[0].function.textFormat.definition' },
-    ]);
-    expect(tool?.function[textFormatKey]).toEqual({
-      argument: 'input',
-      syntax: 'lark',
-      definition: format.definition,
-    });
     expect(warnings).toEqual([]);
-    expect(names.nameOf('tools[0].function.textFormat.definition')).toBe('tools[0].format.definition');
+    expect(names.nameOf(param)).toBe('tools[0].format.definition');
     expect(chat.tool_choice).toMatchObject({ allowed_tools: { tools: [{ function: { name: 'patch' } }] } });
   });
 
