@@ -42,6 +42,7 @@ interface ExitText {
   bytes: Uint8Array;
   next: number;
   isAtStart: boolean;
+  entered: Uint8Array;
 }
 
 /** States of its own that one automaton may make before the sequence that makes the next one fails. */
@@ -50,10 +51,24 @@ const maxStates = 400_000;
 const encoder = new TextEncoder();
 const whiteSpace = new Set(encoder.encode(' \t\r\n'));
 
+/** The indexes of exits by the byte with which they begin. */
+function byFirstByte(exits: readonly ExitText[]): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const [index, { bytes }] of exits.entries()) {
+    const [first = 0] = bytes;
+    const known = found.get(first);
+    if (known === undefined) found.set(first, [index]);
+    else known.push(index);
+  }
+  return found;
+}
+
 /** Reads a text that is free in some stretches and follows a grammar in others. Shared by all requests with the same regions. */
 export class RegionAutomaton implements TextAutomaton {
   readonly start: TextState;
   private readonly exits: readonly (readonly ExitText[])[];
+  /** Of each region, the exits that begin with a byte: a region may have thousands. */
+  private readonly exitsBy: readonly ReadonlyMap<number, readonly number[]>[];
   private readonly known = new Map<string, RegionState>();
   private readonly ids = new Map<State, number>();
   private readonly starts: RegionState[] = [];
@@ -62,12 +77,14 @@ export class RegionAutomaton implements TextAutomaton {
     this.exits = regions.map((region) =>
       region.type === 'bound'
         ? []
-        : region.exits.map(({ text, next, atStart = false }) => ({
+        : region.exits.map(({ text, next, atStart = false, entered = '' }) => ({
             bytes: encoder.encode(text),
             next,
             isAtStart: atStart,
+            entered: encoder.encode(entered),
           })),
     );
+    this.exitsBy = this.exits.map(byFirstByte);
     this.start = this.startOf(0);
   }
 
@@ -128,13 +145,21 @@ export class RegionAutomaton implements TextAutomaton {
     const exits = this.exits[state.region] ?? [];
     const begun = state.begun.filter(({ exit, length }) => exits[exit]?.bytes[length] === byte);
     const longer = begun.map(({ exit, length }) => ({ exit, length: length + 1 }));
-    for (const [exit, { bytes, isAtStart }] of exits.entries()) {
-      if (bytes[0] === byte && (state.isAtStart || !isAtStart)) longer.push({ exit, length: 1 });
+    for (const exit of this.exitsBy[state.region]?.get(byte) ?? []) {
+      if (state.isAtStart || exits[exit]?.isAtStart !== true) longer.push({ exit, length: 1 });
     }
     longer.sort((left, right) => left.exit - right.exit || left.length - right.length);
     const done = longer.find(({ exit, length }) => exits[exit]?.bytes.length === length);
-    if (done !== undefined) return this.startOf(exits[done.exit]?.next ?? 0);
+    const exit = done && exits[done.exit];
+    if (exit !== undefined) return this.behindExit(exit);
     return this.free(state.region, longer, state.isAtStart && whiteSpace.has(byte));
+  }
+
+  private behindExit({ next, entered }: ExitText): RegionState {
+    let state: RegionState | null = this.startOf(next);
+    for (const byte of entered) state &&= this.next(state, byte);
+    if (state === null) throw new PlatformError('INFERENCE_FAILED', 'An exit of the output leads to no text.');
+    return state;
   }
 
   /** One byte on in a bound region, or behind it where no branch goes on with the byte. */

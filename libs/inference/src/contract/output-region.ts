@@ -31,6 +31,8 @@ export interface RegionExit {
   next: number;
   /** Only where nothing but white space precedes it in the region. Default: anywhere. */
   atStart?: boolean;
+  /** Text of the region `next` that `text` stands for: what follows goes on behind it. Default: none. */
+  entered?: string;
 }
 
 /** Any text, up to the first exit. No mask is applied unless a token could run over an exit and break what follows. */

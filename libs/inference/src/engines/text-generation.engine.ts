@@ -27,6 +27,7 @@ import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
 import { ReasoningControl } from './reasoning-control.js';
 import { ToolControl } from './tool-control.js';
+import { callableTools } from '../tools/tool-style.js';
 import {
   isBarePrompt,
   type SamplingOptions,
@@ -339,7 +340,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private callBudgetOf({ tools: use }: TextGenerationRequest, maxTokens: number): CallBudget | null {
     if (use?.isParallel !== true) return null;
-    return new CallBudget(maxTokens, { style: this.tools.styleName, tools: use.tools });
+    return new CallBudget(maxTokens, { style: this.tools.styleName, tools: callableTools(use) });
   }
 
   private constraintOf(

@@ -27,8 +27,14 @@ export class CallText {
   /** What may have followed the end of the text; see `end`. */
   private cutBefore: readonly string[] = [];
 
-  /** `isMarkup`: whether nothing may come before a call, so that no text is content. */
-  constructor(private isMarkup = false) {}
+  /**
+   * `isMarkup`: whether nothing may come before a call, so that no text is content. `hasBareCalls`: whether JSON without
+   * marks may be a call in styles that have marks.
+   */
+  constructor(
+    private isMarkup = false,
+    readonly hasBareCalls = true,
+  ) {}
 
   add(text: string): void {
     this.rest += text;
@@ -53,8 +59,11 @@ export class CallText {
 
   /** Reads content up to one of the openings, and that one. Its index; −1 where the text ends before. */
   *opening(openings: readonly Opening[]): Reading<number> {
+    // Most texts begin no opening, and there may be thousands of openings.
+    const begins = [...new Set(openings.map(({ text }) => text.charAt(0)))];
     for (;;) {
-      const found = this.find(openings);
+      const mayOpen = begins.some((character) => this.rest.includes(character));
+      const found = mayOpen ? this.find(openings) : null;
       if (found !== null) {
         this.content(this.rest.slice(0, found.at));
         this.space = '';
@@ -64,7 +73,7 @@ export class CallText {
         return found.index;
       }
       if (this.hasEnded) break;
-      this.release(this.heldLength(openings, ''));
+      this.release(mayOpen ? this.heldLength(openings, '') : 0);
       yield;
     }
     this.finish(openings);

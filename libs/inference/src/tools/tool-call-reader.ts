@@ -12,10 +12,13 @@ export class ToolCallReader {
 
   /**
    * `read` ends where the text is not as its style says; what follows is content. `isRequired`: the text must be a call,
-   * so that the beginning of one is no content.
+   * so that the beginning of one is no content. `hasFormat`: JSON without marks is the document of a response format.
    */
-  constructor(read: (text: CallText) => Reading, { isRequired = false }: { isRequired?: boolean } = {}) {
-    this.text = new CallText(isRequired);
+  constructor(
+    read: (text: CallText) => Reading,
+    { isRequired = false, hasFormat = false }: { isRequired?: boolean; hasFormat?: boolean } = {},
+  ) {
+    this.text = new CallText(isRequired, !hasFormat);
     this.reading = readAll(this.text, read);
   }
 

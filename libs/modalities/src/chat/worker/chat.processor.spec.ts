@@ -152,6 +152,32 @@ describe('ChatProcessor', () => {
     expect(events.at(-1)).toMatchObject({ finishReason: 'length' });
   });
 
+  it('sends JSON that calls a tool as a call, and other JSON and that of a response format as content', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const call = ['{"name"', ': "now", "argum', 'ents": {"a": 1}', '}'];
+    const other = ['{"name": "no', 'w", "age": 3}'];
+    const format = { type: 'json-object', param: 'response_format' };
+    for (const [pieces, payload, isCall] of [
+      [call, {}, true],
+      [['```json\n', ...call, '\n```'], {}, true],
+      [call, { allowedTools: [] }, false],
+      [call, { format }, false],
+      [call, { toolChoice: 'none' }, false],
+      [other, {}, false],
+    ] as const) {
+      const script = [[ready], ...pieces.map((text) => [delta(text)]), [finished]];
+      for (const isStream of [true, false]) {
+        const changes = { tools: [tool], ...payload } as Partial<ChatJobPayload>;
+        const { events } = await process(new ScriptedRunner(script), changes, isStream);
+        const textOf = (kind: string) =>
+          events.map((event) => (event.type === kind && 'text' in event ? event.text : '')).join('');
+        expect(textOf('text-delta')).toBe(isCall ? '' : pieces.join(''));
+        expect(textOf('tool-call-delta')).toBe(isCall ? '{"a": 1}' : '');
+        expect(events.at(-1)).toMatchObject({ finishReason: isCall ? 'tool_calls' : 'stop' });
+      }
+    }
+  });
+
   it('sends no piece of a tag or call that the token limit cut, and counts its tokens', async () => {
     const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
     const cut: RunEvent = { type: 'choice-finished', index: 0, finishReason: 'length' };

@@ -115,7 +115,9 @@ class ChatEventStream {
 
   private toolChannel(index: number): ToolChannel | null {
     if (this.toolUse === undefined || this.toolStyle === undefined) return null;
-    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, this.toolUse);
+    const { toolUse: use, toolStyle: style } = this;
+    const hasFormat = this.payload.format !== undefined;
+    const known = this.toolChannels.get(index) ?? new ToolChannel(index, style, { use, hasFormat });
     this.toolChannels.set(index, known);
     return known;
   }

@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { type ToolCallPiece, ToolCallReader, toolStyles, type ToolStyleName, type ToolUse } from '#inference/output';
+import {
+  callableTools,
+  type ToolCallPiece,
+  ToolCallReader,
+  toolStyles,
+  type ToolStyleName,
+  type ToolUse,
+} from '#inference/output';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 
 /** `call_` and 24 letters and digits. */
@@ -20,9 +27,11 @@ export class ToolChannel {
   constructor(
     private readonly index: number,
     style: ToolStyleName,
-    { tools, isRequired }: Pick<ToolUse, 'tools' | 'isRequired'>,
+    { use, hasFormat }: { use: Pick<ToolUse, 'tools' | 'allowed' | 'isRequired'>; hasFormat: boolean },
   ) {
-    this.reader = new ToolCallReader((text) => toolStyles[style].read(text, tools), { isRequired });
+    const tools = callableTools(use);
+    const { isRequired } = use;
+    this.reader = new ToolCallReader((text) => toolStyles[style].read(text, tools), { isRequired, hasFormat });
   }
 
   get hasCalls(): boolean {
