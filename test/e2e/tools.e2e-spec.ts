@@ -359,6 +359,9 @@ describe('tools', () => {
 
   it('are refused by the place of what is not covered, and nothing is charged', async () => {
     const balance = () => platform.query('SELECT usd_nano, usd_held_nano FROM balances');
+    const held = () => platform.query('SELECT sum(usd_held_nano)::text AS held FROM balances');
+    // Refused requests of earlier tests may not be closed yet.
+    await expect.poll(held, { timeout: 20_000 }).toEqual([{ held: '0' }]);
     const before = await balance();
     const odd = {
       type: 'function' as const,
