@@ -140,6 +140,8 @@ export class ImageEditor {
     });
     const { resolution, ...size } = redrawn;
     const inputs = taken.map(({ artifactId }) => artifactId);
+    // Without a mask, a generating model makes the whole image anew.
+    const keepsAlpha = base?.header.hasAlpha === true && (taken.length > 1 || !isRedrawn(manifest));
     const plain = plainPayload('edit', inputs);
     const flat = manifest.type === 'inpaint' ? 'inpaint' : 'generation';
     const payload: ImageJobPayload = {
@@ -148,7 +150,7 @@ export class ImageEditor {
       ...redrawing(manifest, order),
       prompt,
       seeds: plain.seeds.flatMap((seed) => Array.from({ length: count }, (_, index) => seed + index)),
-      format: editFormat(wire.output_format, resolution),
+      format: editFormat(wire.output_format, { resolution, keepsAlpha }),
       safeMode,
       priceOfImage: unitOfImage(pricing, { flat, quality: plan.quality, resolution }),
       extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
