@@ -161,6 +161,42 @@ describe('the official client', () => {
     expect(asUrl.data?.[1]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
+  it('streams each generated image as an event', async () => {
+    const options = { model: 'tiny-drawer', prompt: 'a red bird', n: 2, stream: true } as const;
+    const stream = await client.images.generate({ ...options, partial_images: 2, output_format: 'webp' });
+    const events: OpenAI.ImageGenStreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+    expect(events).toMatchObject(
+      Array.from({ length: 2 }, () => ({
+        type: 'image_generation.completed',
+        size: '256x256',
+        output_format: 'webp',
+        usage: { total_tokens: 0 },
+      })),
+    );
+    expect(events[0]?.b64_json).not.toBe(events[1]?.b64_json);
+    expect(await read(events[1]?.b64_json)).toMatchObject({ width: 256, height: 256 });
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '60000000' });
+  });
+
+  it('streams an edited image as an event, of a form and of JSON', async () => {
+    const options = { model: 'tiny-drawer', prompt: 'a red bird' };
+    const file = await fileOf(gradient(128, 128), 'image.png');
+    const stream = await client.images.edit({ ...options, image: file, stream: true });
+    const events: OpenAI.ImageEditStreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+    expect(events).toMatchObject([{ type: 'image_edit.completed', size: '128x128', output_format: 'png' }]);
+    const image = (await encodeImage(gradient(128, 128), { format: 'png' })).toString('base64');
+    const response = await post('images/edits', { ...options, image, stream: true });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    expect(await response.text()).toMatch(/^event: image_edit\.completed\ndata: \{.*\}\n\ndata: \[DONE\]\n\n$/);
+  });
+
+  it('gets the status of a request that fails before its stream begins', async () => {
+    const options = { prompt: 'x'.repeat(101), model: 'tiny-drawer', stream: true } as const;
+    await expect(client.images.generate(options)).rejects.toMatchObject({ status: 400, param: 'prompt' });
+  });
+
   it('edits the masked part of an image; all other pixels stay identical', async () => {
     const original = gradient(200, 120);
     const { data } = await client.images.edit({
@@ -213,7 +249,10 @@ describe('the official client', () => {
   });
 
   it.each<[string, string, object]>([
-    ['stream', 'images/edits', { prompt: 'x', stream: true }],
+    ['response_format', 'images/edits', { prompt: 'x', stream: true, response_format: 'url' }],
+    ['response_format', 'images/generations', { prompt: 'x', stream: true, response_format: 'url' }],
+    ['partial_images', 'images/generations', { prompt: 'x', stream: true, partial_images: 4 }],
+    ['partial_images', 'images/edits', { prompt: 'x', stream: true, partial_images: -1 }],
     ['size', 'images/edits', { prompt: 'x', size: '1024x1024' }],
     ['size', 'images/edits', { prompt: 'x', model: 'tiny-repair', size: '256x256' }],
     ['n', 'images/edits', { prompt: 'x', model: 'tiny-repair', n: 2 }],

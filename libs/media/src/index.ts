@@ -19,6 +19,7 @@ export {
 export { readImageHeader } from './image/image-header.js';
 export type { ImageHeader, ImageLimits } from './image/image-limits.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
+export { sniffImage } from './image/sniff-image.js';
 export { containerNamed, type MediaContainer, sniffContainer } from './tools/containers.js';
 export type { MediaSource } from './tools/media-source.js';
 export { MediaTools } from './tools/media-tools.js';

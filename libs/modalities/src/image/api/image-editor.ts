@@ -20,7 +20,7 @@ import { assertOperation, editFormat, isRedrawn, plainPayload, promptLimitOf, up
 import { editedSize, type EditOrder, type EditPlan, onlyImage, planEdit, redrawing, redrawnSize } from './edit-plan.js';
 import { enhancePrompt, requireEnhancer } from './enhance-prompt.js';
 import { sendImage } from './image.presenter.js';
-import { type FinishedImage, ImageService } from './image.service.js';
+import { type FinishedImage, ImageService, type PreparedImages } from './image.service.js';
 
 /** A stored input image. */
 interface TakenImage {
@@ -35,6 +35,11 @@ interface EditParts {
   taken: readonly TakenImage[];
   manifest: ModelManifest;
   limited: LimitedModelRequest;
+}
+
+interface PreparedEdit extends PreparedImages {
+  /** Sets the header of a rewritten prompt. */
+  announce: () => void;
 }
 
 const minPixels = 65_536;
@@ -83,6 +88,18 @@ export class ImageEditor {
 
   /** Makes as many results as the order says, with any model that edits: those of type `inpaint` come first. */
   async editAll(http: HttpExchange, order: EditOrder): Promise<FinishedImage[]> {
+    const { announce, ...prepared } = await this.prepare(http, order);
+    const { images } = await this.images.run(http, prepared);
+    announce();
+    return images;
+  }
+
+  /** Sends the results of an edit as events. */
+  async streamAll(http: HttpExchange, order: EditOrder): Promise<void> {
+    await this.images.stream(http, await this.prepare(http, order), 'image_edit.completed');
+  }
+
+  private async prepare(http: HttpExchange, order: EditOrder): Promise<PreparedEdit> {
     const { wire, isOpenai = false, varies = false } = order;
     const opened = await this.images.open(http, {
       name: wire.model ?? wire.modelId,
@@ -98,10 +115,7 @@ export class ImageEditor {
     const taken = await this.readAll(opened, order);
     requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));
     const limited = await opened.limit();
-    const { payload, announce } = await this.payloadOf(http, { order, plan, taken, manifest, limited });
-    const { images } = await this.images.run(http, limited, payload);
-    announce();
-    return images;
+    return { limited, ...(await this.payloadOf(http, { order, plan, taken, manifest, limited })) };
   }
 
   private async readAll(
@@ -160,7 +174,7 @@ export class ImageEditor {
   }
 
   private async run(http: HttpExchange, opened: ModelRequest, payload: ImageJobPayload): Promise<Buffer> {
-    const { images } = await this.images.run(http, await opened.limit(), payload);
+    const { images } = await this.images.run(http, { limited: await opened.limit(), payload });
     return sendImage(http.reply, images[0], 'INFERENCE_FAILED', 'The model returned no image.');
   }
 

@@ -93,6 +93,20 @@ export const openaiSizes = [
   '1024x1792',
 ] as const;
 
+export const streamHelp = {
+  description: 'Send each image as a server-sent event when it is complete.',
+  nullable: true,
+  default: false,
+};
+
+export const partialImagesHelp = {
+  description: 'Accepted without effect: streams send complete images only.',
+  nullable: true,
+  minimum: 0,
+  maximum: 3,
+  default: 0,
+};
+
 /** `POST /images/generations`, as OpenAI clients send it. */
 export class SimpleGenerateImageRequest {
   @TextField({
@@ -148,6 +162,12 @@ export class SimpleGenerateImageRequest {
 
   @TextField({ description: 'Accepted.' })
   user?: string;
+
+  @BooleanField(streamHelp)
+  stream?: boolean;
+
+  @IntegerField(partialImagesHelp)
+  partial_images?: number;
 
   @CheckedField({
     name: 'isUnrecognized',

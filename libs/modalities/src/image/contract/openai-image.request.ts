@@ -1,5 +1,5 @@
-import { CheckedField, ChoiceField, FileField, IntegerField, TextField } from '#platform/http';
-import { openaiSizes } from './generate.request.js';
+import { BooleanField, ChoiceField, FileField, IntegerField, TextField } from '#platform/http';
+import { openaiSizes, partialImagesHelp, streamHelp } from './generate.request.js';
 import { imageFormats, maxVariants } from './image.job.js';
 import { imageHelp, type WireImage } from './image.request.js';
 
@@ -80,14 +80,11 @@ export class EditImagesRequest extends ImageFromImageRequest {
   @ChoiceField(['high', 'low'], { description: 'Accepted without effect.', nullable: true })
   input_fidelity?: string;
 
-  @CheckedField({
-    name: 'isUnstreamed',
-    description: 'Only `false`: images are not streamed.',
-    schema: { type: 'boolean', nullable: true, default: false },
-    check: (value) =>
-      [null, false, 'false'].includes(value as never) ? null : 'must be false; images are not streamed',
-  })
+  @BooleanField(streamHelp)
   stream?: boolean;
+
+  @IntegerField(partialImagesHelp)
+  partial_images?: number;
 }
 
 /** `POST /images/variations`. */
