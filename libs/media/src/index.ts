@@ -16,7 +16,7 @@ export {
   sizeOfPixels,
   sizeOfShortSide,
 } from './image/frame-size.js';
-export { readImageHeader } from './image/image-header.js';
+export { isTransparentImage, readImageHeader } from './image/image-header.js';
 export type { ImageHeader, ImageLimits } from './image/image-limits.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
 export { sniffImage } from './image/sniff-image.js';

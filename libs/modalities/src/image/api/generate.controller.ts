@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { Access, ApiRoute, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
-import { maxImageBytes } from '../contract/image.request.js';
+import { maxImageBytes, maxInputImages } from '../contract/image.request.js';
 import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
 import { imageDocuments as documents } from './image.document.js';
@@ -58,7 +58,7 @@ export class GenerateImageController {
   }
 
   @Post('images/edits')
-  @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: 2 } })
+  @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages + 1 } })
   async editAsOpenai(@WireBody(EditImagesRequest) wire: EditImagesRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const order = orderOfOpenaiEdit(wire);

@@ -151,7 +151,7 @@ export const imageDocuments = {
     operationId: 'editImages',
     summary: 'Edit an image in the format of OpenAI clients',
     description:
-      'Changes an image, or the part where the mask is transparent. Models of type `inpaint` and `image` serve it; the default model of type `inpaint` is chosen first.',
+      'Changes an image, or the part where the mask is transparent. Models of type `inpaint` and `image` serve it; the default model of type `inpaint` is chosen first, or for an opaque image without a mask that of type `image`.',
     body: EditImagesRequest,
     example: { prompt: 'A blue apple', image: sampleImage },
     produces: ['application/json', 'text/event-stream'],
