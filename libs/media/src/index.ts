@@ -16,10 +16,9 @@ export {
   sizeOfPixels,
   sizeOfShortSide,
 } from './image/frame-size.js';
-export { isTransparentImage, readImageHeader } from './image/image-header.js';
+export { readImageHeader } from './image/image-header.js';
 export type { ImageHeader, ImageLimits } from './image/image-limits.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
-export { sniffImage } from './image/sniff-image.js';
 export { containerNamed, type MediaContainer, sniffContainer } from './tools/containers.js';
 export type { MediaSource } from './tools/media-source.js';
 export { MediaTools } from './tools/media-tools.js';

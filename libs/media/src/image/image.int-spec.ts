@@ -9,7 +9,6 @@ import {
   encodeImage,
   ImageDecoder,
   type Pixels,
-  isTransparentImage,
   readImageHeader,
   resizePixels,
 } from '../index.js';
@@ -127,6 +126,9 @@ describe('images', () => {
     expect([...new Set(data)]).toEqual([255]);
     expect(await readImageHeader(clear)).toMatchObject({ hasAlpha: true });
   });
+
+  const isTransparentImage = async (bytes: Buffer) =>
+    (await readImageHeader(bytes, { findsTransparency: true })).hasAlpha;
 
   it('are transparent if a pixel is, not by having an alpha channel', async () => {
     const opaque = gradient(40, 20, 4);

@@ -7,7 +7,7 @@ import {
   requireRunFits,
   TextRewriter,
 } from '#gateway';
-import { type ImageHeader, type ImageLimits, isTransparentImage } from '#media';
+import { type ImageHeader, type ImageLimits, readImageHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
 import { additionalInputs, type ImageJobPayload, maxImagePixels, unitOfImage } from '../contract/index.js';
@@ -141,7 +141,8 @@ export class ImageEditor {
     const file = await this.artifacts.read(http, image, { ...inputSource, param });
     const owner = callerOf(http.request).accountId;
     const limits = { minPixels: minOpenaiPixels, maxPixels: maxImagePixels, maxBytes: maxImageBytes, owner, param };
-    return { order: { ...order, images: [file] }, drawsAnew: !(await isTransparentImage(file.bytes, limits)) };
+    const { hasAlpha } = await readImageHeader(file.bytes, { ...limits, findsTransparency: true });
+    return { order: { ...order, images: [file] }, drawsAnew: !hasAlpha };
   }
 
   private async readAll(

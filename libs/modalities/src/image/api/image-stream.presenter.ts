@@ -1,15 +1,15 @@
-import { type EventPresenter } from '#gateway';
 import { PlatformError } from '#common';
-import { sniffImage } from '#media';
+import type { EventPresenter } from '#gateway';
+import type { FrameSize } from '#media';
 import { sseData } from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import type { ImageCompletedEvent } from '../contract/image.response.js';
-import type { FinishedImage } from './image.service.js';
 
 /** An image of a job, read from the storage. */
-export interface FinishedImageEvent extends ReplyEvent {
+export interface FinishedImageEvent extends ReplyEvent, FrameSize {
   type: 'image-finished';
-  image: FinishedImage;
+  bytes: Buffer;
+  contentType: string;
 }
 
 /** Images are billed one by one; no route of images counts tokens. */
@@ -33,8 +33,7 @@ export class ImageStreamPresenter implements EventPresenter<FinishedImageEvent> 
     private readonly count: number,
   ) {}
 
-  present({ image: { bytes, contentType } }: FinishedImageEvent): string[] {
-    const { width, height } = sniffImage(bytes);
+  present({ bytes, contentType, width, height }: FinishedImageEvent): string[] {
     const event: ImageCompletedEvent = {
       type: this.type,
       b64_json: bytes.toString('base64'),

@@ -3,7 +3,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { noTokens, PlatformError } from '#common';
 import {
   type HttpExchange,
-  type JobOrder,
   type LimitedModelRequest,
   MediaArtifacts,
   type ModelName,
@@ -13,11 +12,13 @@ import {
   type StartedJob,
 } from '#gateway';
 import { ContentPolicy } from '#gateway/moderation';
+import { readImageHeader } from '#media';
 import {
   imageJob,
   type ImageEvent,
   type ImageJobPayload,
   type ImageReadyEvent,
+  maxImagePixels,
   quoteImages,
   unitsOfImages,
 } from '../contract/index.js';
@@ -119,8 +120,7 @@ export class ImageService {
       'x-service-control-instance': hostname(),
     });
     const finished: StartedJob<FinishedImageEvent> = {
-      follow: (onEvent, onRepeat) =>
-        job.follow(async (event) => onEvent({ type: 'image-finished', image: await this.take(event) }), onRepeat),
+      follow: (onEvent, onRepeat) => job.follow(async (event) => onEvent(await this.finish(event)), onRepeat),
     };
     await this.pipeline.stream(http, finished, new ImageStreamPresenter(type, payload.seeds.length));
   }
@@ -129,12 +129,18 @@ export class ImageService {
     return prompt !== '' && (await this.policy.isActive());
   }
 
+  private async finish(event: ImageReadyEvent): Promise<FinishedImageEvent> {
+    const { bytes, contentType } = await this.take(event);
+    const { width, height } = await readImageHeader(bytes, { maxPixels: maxImagePixels });
+    return { type: 'image-finished', bytes, contentType, width, height };
+  }
+
   private async take({ artifactId, blurred }: ImageReadyEvent): Promise<FinishedImage> {
     return { ...(await this.artifacts.takeResult(artifactId, maxResultBytes)), blurred };
   }
 }
 
-function jobOrderOf({ limited, payload }: PreparedImages): JobOrder<ImageJobPayload> {
+function jobOrderOf({ limited, payload }: PreparedImages) {
   const units = unitsOfImages(payload, payload.seeds.length);
   const amountNano = quoteImages(units, limited.price.pricing);
   return { definition: imageJob, payload, bounds: { ...noTokens, units }, amountNano };
