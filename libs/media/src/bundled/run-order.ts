@@ -5,6 +5,7 @@ import {
   type EncodeAudioOrder,
   type EncodedAudioFormat,
   type FindKeyFramesOrder,
+  type ListPacketsOrder,
   type MediaOrder,
   type OrderedFile,
   readingFilters,
@@ -76,6 +77,8 @@ export function runOrder(av: NativeAv, order: MediaOrder): void {
       return readFrames(av, order);
     case 'find-key-frames':
       return writeAll(Buffer.from(JSON.stringify(findKeyFrames(av, order))));
+    case 'list-packets':
+      return listPackets(av, order);
     case 'read-key-frame':
       return readKeyFrame(av, order);
     case 'write-video':
@@ -134,6 +137,20 @@ function findKeyFrames(av: NativeAv, order: FindKeyFramesOrder): { packets: { pt
     return [{ ...time, flags: found.isKey ? 'K_' : '__' }];
   });
   return { packets };
+}
+
+/** Packets whose lines are written at once. */
+const packetsPerWrite = 1_024;
+
+/** In the form of ffprobe. */
+function listPackets(av: NativeAv, order: ListPacketsOrder): void {
+  const input = openFile(av, order);
+  const lines: string[] = [];
+  for (const { seconds, duration } of input.packetTimes(wanted(input.videoStream()))) {
+    lines.push(`${seconds ?? 'N/A'},${duration ?? 'N/A'}\n`);
+    if (lines.length === packetsPerWrite) writeAll(Buffer.from(lines.splice(0).join('')));
+  }
+  writeAll(Buffer.from(lines.join('')));
 }
 
 function readKeyFrame(av: NativeAv, order: ReadKeyFrameOrder): void {

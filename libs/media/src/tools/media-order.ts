@@ -49,6 +49,11 @@ export interface FindKeyFramesOrder extends OrderedFile {
   seconds: readonly number[];
 }
 
+/** Writes a line per packet of the video to its output: its time and duration in seconds, or `N/A`. Decodes nothing. */
+export interface ListPacketsOrder extends OrderedFile {
+  task: 'list-packets';
+}
+
 /** Writes the last key frame at or before a time from the start of the file: 8-bit RGB. Decodes nothing before it. */
 export interface ReadKeyFrameOrder extends OrderedFile {
   task: 'read-key-frame';
@@ -80,6 +85,7 @@ export type MediaOrder =
   | EncodeAudioOrder
   | ReadFramesOrder
   | FindKeyFramesOrder
+  | ListPacketsOrder
   | ReadKeyFrameOrder
   | WriteVideoOrder;
 

@@ -9,6 +9,7 @@ import {
   type EncodeAudioOrder,
   type EncodedAudioFormat,
   type FindKeyFramesOrder,
+  type ListPacketsOrder,
   type MediaOrder,
   type OrderedFile,
   type ProbeOrder,
@@ -45,6 +46,7 @@ export class SystemFfmpeg implements MediaEngine {
   command(order: MediaOrder): Command {
     if (order.task === 'probe') return { program: this.ffprobe, args: probeArgs(order) };
     if (order.task === 'find-key-frames') return { program: this.ffprobe, args: findKeyFramesArgs(order) };
+    if (order.task === 'list-packets') return { program: this.ffprobe, args: listPacketsArgs(order) };
     return { program: this.ffmpeg, args: [...quietly, ...ffmpegArgs(order)] };
   }
 }
@@ -57,7 +59,7 @@ function inputArgs({ container, path }: OrderedFile): string[] {
   return ['-protocol_whitelist', 'file', '-f', demuxers[container], '-i', `file:${path}`];
 }
 
-function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder>): string[] {
+function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder | ListPacketsOrder>): string[] {
   switch (order.task) {
     case 'decode-audio':
       return decodeAudioArgs(order);
@@ -89,6 +91,11 @@ function findKeyFramesArgs(order: FindKeyFramesOrder): string[] {
   const intervals = order.seconds.map((seconds) => `${seconds}%+#1`).join(',');
   const shown = ['-select_streams', 'V:0', '-read_intervals', intervals, '-show_entries', 'packet=pts_time,flags'];
   return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown, '-of', 'json'];
+}
+
+function listPacketsArgs(order: ListPacketsOrder): string[] {
+  const shown = ['-select_streams', 'V:0', '-show_entries', 'packet=pts_time,duration_time', '-of', 'csv=p=0'];
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown];
 }
 
 function decodeAudioArgs(order: DecodeAudioOrder): string[] {
