@@ -319,13 +319,13 @@ describe('invalid audio in a chat', () => {
     [
       'has an adapter that is not installed',
       () => audioPart(toneWav(1)),
-      { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('models pull no-such-model') },
+      { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('no-such-model') },
       'adapter-unknown',
     ],
     [
-      'has an adapter that is not served',
+      'has an adapter that no worker is to serve',
       () => audioPart(toneWav(1)),
-      { status: 503, param: 'messages[0].content[1]', message: expect.stringContaining('unserved-whisper') },
+      { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('unserved-whisper') },
       'adapter-unserved',
     ],
   ];

@@ -153,6 +153,15 @@ describe('a model without a ready replica', () => {
     expect(watch.mayReturn('a')).toBe(false);
   });
 
+  it('is missed for as long as the worker that had it is lost, and not once it was unloaded', () => {
+    const watch = open();
+    become(other('b'));
+    vi.advanceTimersByTime(600_000);
+    expect([watch.isMissed('a'), watch.isMissed('never-served')]).toEqual([true, false]);
+    become(holding('b'));
+    expect(watch.isMissed('a')).toBe(false);
+  });
+
   it('may return while its worker drains, and while another loads it', () => {
     const watch = open();
     become(inState('draining', 'a'));
