@@ -75,6 +75,28 @@ describe('a text completion', () => {
     }
   });
 
+  it('follows a bias: 100 selects a token, −100 leaves it out, and log-probabilities stay those of the model', async () => {
+    const messages = [{ role: 'user', content: 'the river' }] as const;
+    const chat = async (logit_bias: Record<string, number>) => {
+      const options = { model, messages: [...messages], temperature: 0, max_tokens: 4, logprobs: true, logit_bias };
+      const { choices } = await client.chat.completions.create(options);
+      return choices[0]?.logprobs?.content ?? [];
+    };
+    const [free, selected] = [await chat({}), await chat({ [idOf('q')]: 100 })];
+    expect(selected.map(({ token }) => token)).toEqual(['q', 'q', 'q', 'q']);
+    const { logprob = 0 } = selected[0] ?? {};
+    expect(logprob).toBeLessThan(free[0]?.logprob ?? -Infinity);
+    const complete = async (logit_bias: Record<string, number>) => {
+      const options = { model, prompt: 'the river', temperature: 0, max_tokens: 4, logprobs: 0, logit_bias };
+      return (await client.completions.create(options)).choices[0]?.logprobs?.tokens ?? [];
+    };
+    const [first = ''] = await complete({});
+    expect(idOf(first)).toBeGreaterThan(0);
+    expect(await complete({ [idOf(first)]: -100 })).not.toContain(first);
+    const unknown = client.completions.create({ model, prompt: 'the', logit_bias: { 999_999: 1 } });
+    await expect(unknown).rejects.toMatchObject({ status: 400, param: 'logit_bias.999999' });
+  });
+
   it('is refused by the prompt that is wrong, and costs nothing', async () => {
     const prompts: [string, OpenAI.CompletionCreateParams['prompt'], string][] = [
       ['prompt', [idOf('a'), 999_999], 'INVALID_REQUEST'],

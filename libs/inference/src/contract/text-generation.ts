@@ -21,6 +21,8 @@ export interface SamplingOptions {
   presencePenalty?: number;
   /** Over prompt and output; 1 is neutral. */
   repetitionPenalty?: number;
+  /** Added to the logits of tokens, by their ids, before penalties and temperature: −100 to 100 each. */
+  logitBias?: Readonly<Record<string, number>>;
   /** The same seed, model and build give the same text, whatever else is in the batch. */
   seed?: number;
 }

@@ -89,6 +89,16 @@ function request(content: string, overrides: Partial<TextGenerationRequest> = {}
 const idsOf = (text: string) => tokenizer.encode(text);
 
 describe('SchedulerTextEngine', () => {
+  it('refuses biases of tokens that the tokenizer does not have, and names the entry', async () => {
+    const { engine, events } = start();
+    engine.submit(request('a', { sampling: { logitBias: { 5: 1, 99999: -100 } } }));
+    await vi.waitFor(() => expect(events()).toHaveLength(1));
+    expect(events()[0]).toMatchObject({
+      type: 'failed',
+      error: { code: 'INVALID_REQUEST', param: 'logit_bias.99999' },
+    });
+  });
+
   it('joins the text of fast steps after the first, and leaves no text unsent', () => {
     const { engine, scheduler, messages } = start();
     engine.submit(request('the river'));

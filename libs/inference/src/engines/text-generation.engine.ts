@@ -26,6 +26,7 @@ import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
 import { ReasoningControl } from './reasoning-control.js';
+import { checkBiases, checkTokenIds } from './token-checks.js';
 import { ToolControl } from './tool-control.js';
 import { callableTools } from '../tools/tool-style.js';
 import {
@@ -141,6 +142,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const { contextLength } = this.options;
     const { prompt } = request;
     const adapter = this.adapterOf(request);
+    checkBiases(this.options.text.tokenizer, request.sampling);
     const { built, placeImages } = this.buildPrompt(prompt);
     const param = promptParam(prompt);
     const isBare = built.kind === 'continuation';
@@ -210,10 +212,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   private givenIds(ids: readonly number[], param: string): Int32Array {
-    const unknown = ids.find((id) => !this.options.text.tokenizer.has(id));
-    if (unknown === undefined) return this.withStart(Int32Array.from(ids), param);
-    const text = `${param} holds the token ${unknown}, which this model's tokenizer does not have.`;
-    throw new PlatformError('INVALID_REQUEST', text, param);
+    checkTokenIds(this.options.text.tokenizer, ids, param);
+    return this.withStart(Int32Array.from(ids), param);
   }
 
   /** Requires room for one output token after the prompt. */

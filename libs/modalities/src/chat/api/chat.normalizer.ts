@@ -211,6 +211,7 @@ export function normalizeChat(
     messages,
     ...bare,
     sampling: samplingOf(request, model),
+    ...(Object.keys(request.logit_bias ?? {}).length === 0 ? {} : { logitBias: request.logit_bias }),
     n: request.n ?? 1,
     maxTokens: outputLimit(request, model),
     stop: stopStrings(request.stop),

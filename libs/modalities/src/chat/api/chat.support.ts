@@ -177,13 +177,8 @@ const foreignFields: Readonly<Record<string, { what: string; isHarmless: (value:
     isHarmless: (value) => Array.isArray(value) && value.every((kind) => kind === 'text'),
   },
   audio: { what: 'audio output', isHarmless: () => false },
-  logit_bias: { what: 'biases of tokens', isHarmless: isEmptyObject },
   web_search_options: { what: 'web search', isHarmless: () => false },
 };
-
-function isEmptyObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-}
 
 function checkForeign(request: object, model: ChatModelLimits): void {
   for (const [field, { what, isHarmless }] of Object.entries(foreignFields)) {

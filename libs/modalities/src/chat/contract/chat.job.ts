@@ -16,6 +16,7 @@ import {
   ValidateNested,
 } from '#platform/validation';
 import { defineJob } from '#queue';
+import { type LogitBias, logitBiasProblem } from './logit-bias.js';
 
 /** Maximum number of pixels of an image, and of all images of a request as the model gets them. */
 export const maxImagePixels = 33_177_600;
@@ -146,6 +147,16 @@ export class SamplingOptions {
   @IsOptional() @IsInt() @Min(1) seed?: number;
 }
 
+function IsLogitBias(): PropertyDecorator {
+  return ValidateBy({
+    name: 'isLogitBias',
+    validator: {
+      validate: (value: unknown) => logitBiasProblem(value) === null,
+      defaultMessage: () => '$property must hold biases by token id',
+    },
+  });
+}
+
 function HasConversation(): PropertyDecorator {
   return ValidateBy({
     name: 'hasConversation',
@@ -199,6 +210,9 @@ export class ChatJobPayload {
 
   /** Whether each choice begins with its prompt; only beside `prompts`. */
   @IsOptional() @IsBoolean() echo?: boolean;
+
+  /** Biases by token id; absent: none. Optional for good. */
+  @IsOptional() @IsLogitBias() logitBias?: LogitBias;
 
   @ValidateNested()
   @Type(() => SamplingOptions)

@@ -150,7 +150,7 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     caller: payload.caller,
     platformCharacters: payload.platformCharacters,
     n: payload.n,
-    sampling: { ...payload.sampling },
+    sampling: { ...payload.sampling, logitBias: payload.logitBias },
     maxTokens: payload.maxTokens,
     stop: payload.stop,
     stopTokenIds: payload.stopTokenIds,

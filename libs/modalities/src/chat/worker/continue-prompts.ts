@@ -117,7 +117,7 @@ class PromptRun {
       id,
       prompt: tokenIds === undefined ? { text: text ?? '', param } : { tokenIds, reportsText: echo === true, param },
       n,
-      sampling: { ...sampling },
+      sampling: { ...sampling, logitBias: payload.logitBias },
       maxTokens,
       stop,
       stopTokenIds,

@@ -71,7 +71,7 @@ describe('a text completion', () => {
     const sampling = { temperature: 0, top_p: 0.5, top_k: 3, min_p: 0.1, seed: 7, frequency_penalty: 1 };
     const more = { n: 2, best_of: 2, stop: ['.'], stop_token_ids: [2], logprobs: 3, max_tokens: 9 };
     expect(
-      normalize({ ...sampling, ...more, prompt_cache_key: 'k', suffix: '', logit_bias: {} }).payload,
+      normalize({ ...sampling, ...more, prompt_cache_key: 'k', suffix: '', logit_bias: { 5: -100 } }).payload,
     ).toMatchObject({
       sampling: { temperature: 0, topP: 0.5, topK: 3, minP: 0.1, seed: 7, frequencyPenalty: 1 },
       n: 2,
@@ -80,6 +80,7 @@ describe('a text completion', () => {
       topLogprobs: 3,
       maxTokens: 9,
       promptCacheKey: 'k',
+      logitBias: { 5: -100 },
     });
     expect(normalize({ echo: true }).payload.echo).toBe(true);
     expect(normalize({ logprobs: 0 }).payload.topLogprobs).toBe(0);
@@ -101,7 +102,7 @@ describe('a text completion', () => {
     ['best_of', { best_of: 3 }],
     ['best_of', { n: 3, best_of: 1 }],
     ['suffix', { suffix: 'end' }],
-    ['logit_bias', { logit_bias: { 5: 1 } }],
+    ['logit_bias', { logit_bias: { 5: 101 } }],
     ['logprobs', { logprobs: 6 }],
     ['logprobs', { logprobs: true }],
     ['echo', { echo: true, logprobs: 1 }],

@@ -16,11 +16,11 @@ const defaultMaxTokens = 16;
 /** Throws `INVALID_REQUEST` naming what this service does not support. */
 export function translateCompletion(request: CompletionRequest): TranslatedCompletion {
   refuseUnsupported(request);
-  const { model, stream, stream_options, n, stop, stop_token_ids, prompt_cache_key } = request;
+  const { model, stream, stream_options, n, stop, stop_token_ids, prompt_cache_key, logit_bias } = request;
   const { temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repetition_penalty, seed } = request;
   const logprobs = request.logprobs ?? null;
   const chat = Object.assign(new ChatCompletionRequest(), {
-    ...{ model, messages: [], stream, stream_options, n, stop, stop_token_ids, prompt_cache_key },
+    ...{ model, messages: [], stream, stream_options, n, stop, stop_token_ids, prompt_cache_key, logit_bias },
     ...{ temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repetition_penalty, seed },
     ...(logprobs === null ? {} : { logprobs: true, top_logprobs: logprobs }),
     max_tokens: request.max_tokens ?? defaultMaxTokens,
@@ -29,7 +29,7 @@ export function translateCompletion(request: CompletionRequest): TranslatedCompl
 }
 
 function refuseUnsupported(request: CompletionRequest): void {
-  const { suffix, best_of: bestOf, n, echo, logprobs, logit_bias: bias } = request;
+  const { suffix, best_of: bestOf, n, echo, logprobs } = request;
   if ((suffix ?? '') !== '') {
     throw invalidField('suffix is not supported: no model here fills in the middle.', 'suffix', 'unsupported');
   }
@@ -38,9 +38,6 @@ function refuseUnsupported(request: CompletionRequest): void {
   }
   if (echo === true && (logprobs ?? null) !== null) {
     throw invalidField('echo is not supported with logprobs: prompts have none here.', 'echo', 'unsupported');
-  }
-  if (Object.keys(bias ?? {}).length > 0) {
-    throw invalidField('logit_bias is not supported.', 'logit_bias', 'unsupported');
   }
 }
 

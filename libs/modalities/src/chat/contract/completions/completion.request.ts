@@ -1,7 +1,6 @@
 import {
   BooleanField,
   CheckedField,
-  FreeObjectField,
   IntegerField,
   NumberField,
   ObjectField,
@@ -9,6 +8,7 @@ import {
   TextField,
 } from '#platform/http';
 import { ChatStreamOptions, stopProblem, stopSchema } from '../chat.request.js';
+import { type LogitBias, logitBiasProblem, logitBiasSchema } from '../logit-bias.js';
 
 /** Maximum number of prompts of one request. */
 export const maxPrompts = 20;
@@ -134,8 +134,14 @@ export class CompletionRequest {
   @IntegerField({ minimum: 0, description: 'The same seed produces the same text; 0 is no seed.', example: 42 })
   seed?: number;
 
-  @FreeObjectField({ description: 'Refused unless empty.' })
-  logit_bias?: object;
+  @CheckedField({
+    name: 'isLogitBias',
+    description: 'Added to the logits of tokens, by their ids, before sampling; −100 all but excludes a token.',
+    example: { 50: -100 },
+    schema: logitBiasSchema,
+    check: logitBiasProblem,
+  })
+  logit_bias?: LogitBias;
 
   @TextField({
     maxLength: 1024,
