@@ -25,12 +25,14 @@ import type { ActiveRequest, PreparedPrompt } from './active-request.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
+import { checkScoredLength, PromptScorer } from './prompt-scorer.js';
 import { ReasoningControl } from './reasoning-control.js';
 import { checkBiases, checkTokenIds } from './token-checks.js';
 import { ToolControl } from './tool-control.js';
 import { callableTools } from '../tools/tool-style.js';
 import {
   isBarePrompt,
+  type PromptScores,
   type SamplingOptions,
   type TextEngineStats,
   type TextGenerationEngine,
@@ -147,7 +149,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const param = promptParam(prompt);
     const isBare = built.kind === 'continuation';
     const promptIds = 'tokenIds' in prompt ? this.givenIds(prompt.tokenIds, param) : this.encode(built, param);
-    this.checkLength(promptIds.length, { about: '', param });
+    this.checkLength(promptIds.length, { about: '', param, room: request.maxTokens === 0 ? 0 : 1 });
+    if (request.scoresPrompt === true) checkScoredLength(promptIds.length, param);
     const maxOutput = contextLength - promptIds.length;
     return {
       built,
@@ -159,7 +162,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       images: placeImages(promptIds),
       media: null,
       reasoning: this.reasoning?.planFor(request, built) ?? null,
-      maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
+      maxNewTokens: Math.min(request.maxTokens ?? maxOutput, maxOutput),
     };
   }
 
@@ -216,9 +219,9 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     return this.withStart(Int32Array.from(ids), param);
   }
 
-  /** Requires room for one output token after the prompt. */
-  private checkLength(tokens: number, detail: { about: string; param: string }): void {
-    if (tokens >= this.options.contextLength) throw this.tooLong(tokens, detail);
+  /** Requires `room` for output tokens after the prompt. */
+  private checkLength(tokens: number, { room = 0, ...detail }: { about: string; param: string; room?: number }): void {
+    if (tokens + room > this.options.contextLength) throw this.tooLong(tokens, detail);
   }
 
   private tooLong(tokens: number, { about, param }: { about: string; param: string }): PlatformError {
@@ -315,6 +318,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       callBudget: this.callBudgetOf(request, maxNewTokens),
       withLogprobs: request.topLogprobs !== null,
     });
+    const scorer = request.scoresPrompt === true ? new PromptScorer(tokenizer, index, promptIds[0] ?? 0) : null;
     return {
       id: active.sequenceIds[index] ?? request.id,
       promptIds,
@@ -328,9 +332,14 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       eosTokenIds: generation.eosTokenIds,
       stopTokenIds: new Set(request.stopTokenIds),
       topLogprobs: request.topLogprobs,
+      scoresPrompt: scorer !== null,
       constraint: this.constraintOf(request, { constraint, reasoning }),
       listener: {
-        onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
+        onPrompt: (cachedTokens) => {
+          this.emitScores(active, scorer?.take());
+          this.promptReady(active, cachedTokens);
+        },
+        onPromptToken: (tokenId, score) => this.emitScores(active, scorer?.push(tokenId, score)),
         onToken: (tokenId, score) => this.onTokenSampled(active, { index, writer, tokenId, score }),
         onEnd: (end) => this.onChoiceEnded(active, { index, writer, end }),
         onFailure: (error) => this.choiceFailed(active, error),
@@ -440,6 +449,10 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private emit(active: ActiveRequest, event: TextGenerationEvent): void {
     this.publisher.add(active.request.id, event);
+  }
+
+  private emitScores(active: ActiveRequest, scores: PromptScores | null | undefined): void {
+    if (scores) this.emit(active, scores);
   }
 
   private emitText({ request, sequenceIds, begun }: ActiveRequest, index: number, delta: ChoiceDelta): void {

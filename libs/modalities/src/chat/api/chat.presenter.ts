@@ -142,7 +142,8 @@ export class ChatCompletionCollector {
   }
 
   add(event: ChatEvent): void {
-    if (event.type === 'prompt-ready') return;
+    // Only prompts without a conversation are scored.
+    if (event.type === 'prompt-ready' || event.type === 'prompt-scores') return;
     const choice = this.choices[event.index];
     if (choice === undefined) return;
     if (event.type === 'choice-finished') {
@@ -237,6 +238,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
 
   chunks(event: ChatEvent): string[] {
     if (event.type === 'prompt-ready') return this.roles();
+    if (event.type === 'prompt-scores') return [];
     if (event.type === 'choice-finished') {
       return [...this.role(event.index), this.choice(event.index, '{}', 'null', event.finishReason)];
     }

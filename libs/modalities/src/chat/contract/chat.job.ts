@@ -221,8 +221,8 @@ export class ChatJobPayload {
   /** Choices to generate from the prompt. */
   @IsInt() @Min(1) @Max(128) n!: number;
 
-  /** Maximum number of generated tokens per choice; absent: the model's limit or the end of the context. */
-  @IsOptional() @IsInt() @Min(1) maxTokens?: number;
+  /** Maximum number of generated tokens per choice, 0 only beside `prompts`; absent: the model's limit or the end of the context. */
+  @IsOptional() @IsInt() @Min(0) maxTokens?: number;
 
   @IsArray() @ArrayMaxSize(4) @IsString({ each: true }) stop!: string[];
 

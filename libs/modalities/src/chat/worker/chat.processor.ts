@@ -91,6 +91,9 @@ class ChatEventStream {
         const { promptTokens, cachedTokens } = event;
         return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
       }
+      // Only prompts without a conversation are scored.
+      case 'prompt-scores':
+        return [];
       case 'text-delta':
         return this.withCalls(event.index, this.choice(event.index).push(event));
       case 'choice-finished': {

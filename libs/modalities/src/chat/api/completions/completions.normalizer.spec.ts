@@ -84,6 +84,9 @@ describe('a text completion', () => {
     });
     expect(normalize({ echo: true }).payload.echo).toBe(true);
     expect(normalize({ logprobs: 0 }).payload.topLogprobs).toBe(0);
+    const { payload } = normalize({ echo: true, logprobs: 1, max_tokens: 0 });
+    expect(payload).toMatchObject({ echo: true, topLogprobs: 1, maxTokens: 0 });
+    expect(validateSync(plainToInstance(ChatJobPayload, payload))).toEqual([]);
   });
 
   it.each<[string, object]>([
@@ -96,7 +99,7 @@ describe('a text completion', () => {
     ['prompt', { prompt: [1.5] }],
     ['prompt', { prompt: [2 ** 31] }],
     ['prompt', { prompt: Array.from({ length: 21 }, () => 'a') }],
-    ['max_tokens', { max_tokens: 0 }],
+    ['max_tokens', { max_tokens: -1 }],
     ['max_tokens', { max_tokens: 129 }],
     ['n', { n: 5 }],
     ['best_of', { best_of: 3 }],
@@ -105,7 +108,6 @@ describe('a text completion', () => {
     ['logit_bias', { logit_bias: { 5: 101 } }],
     ['logprobs', { logprobs: 6 }],
     ['logprobs', { logprobs: true }],
-    ['echo', { echo: true, logprobs: 1 }],
     ['stop', { stop: ['a', 'b', 'c', 'd', 'e'] }],
   ])('is refused by the field that is wrong: %s', (param, changes) => {
     expect(refusalOf(changes)).toMatchObject({ code: 'INVALID_REQUEST', param });

@@ -74,7 +74,12 @@ export class CompletionRequest {
   })
   prompt!: CompletionPrompt;
 
-  @IntegerField({ minimum: 1, default: 16, description: 'Maximum number of tokens of one choice.', example: 64 })
+  @IntegerField({
+    minimum: 0,
+    default: 16,
+    description: 'Maximum number of tokens of one choice; 0 generates none, as for the log-probabilities of a prompt.',
+    example: 64,
+  })
   max_tokens?: number;
 
   @BooleanField({ default: false, description: 'Respond with server-sent events.', example: false })
@@ -83,7 +88,10 @@ export class CompletionRequest {
   @ObjectField(ChatStreamOptions, { description: 'Options of a streamed response.' })
   stream_options?: ChatStreamOptions;
 
-  @BooleanField({ default: false, description: 'Begin each choice with its prompt; not with `logprobs`.' })
+  @BooleanField({
+    default: false,
+    description: 'Begin each choice with its prompt, and with `logprobs` those of its tokens.',
+  })
   echo?: boolean;
 
   @IntegerField({ minimum: 1, default: 1, description: 'Choices for each prompt; at most what the model allows (4).' })
