@@ -111,6 +111,13 @@ export interface TextGenerationRequest {
    * The prompt is then computed token by token, and nothing of it is copied from a cached prefix.
    */
   scoresPrompt?: boolean;
+  /** Only counts the tokens of the prompt: `prompt-ready` is followed by `finished`, and nothing is computed. */
+  countsOnly?: boolean;
+  /**
+   * A conversation that does not fit loses its oldest messages, but for system messages at its beginning. Else it is
+   * refused with `TOO_MANY_TOKENS`.
+   */
+  truncates?: boolean;
   /** What each choice must look like; absent: anything. */
   constraint?: OutputConstraint;
   /** Functions that the model may call; only with a conversation. A call keeps to the schema of its arguments. */

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
 import { byteLevelTokenizer, sentencePieceTokenizer } from '#test/tiny-models/tiny-tokenizer';
 import { ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { isAllowed } from '../sampling/token-constraint.js';
@@ -89,6 +89,18 @@ function request(content: string, overrides: Partial<TextGenerationRequest> = {}
 const idsOf = (text: string) => tokenizer.encode(text);
 
 describe('SchedulerTextEngine', () => {
+  it('only counts the tokens of a prompt where that is asked for', async () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('the river', { countsOnly: true, maxTokens: 0 }));
+    await vi.waitFor(() => expect(events()).toHaveLength(2));
+    const promptTokens = idsOf('the river').length;
+    expect(events()).toEqual([
+      { type: 'prompt-ready', promptTokens, cachedTokens: 0 },
+      { type: 'finished', cancelled: false, usage: noTokens },
+    ]);
+    expect(scheduler.submitted).toEqual([]);
+  });
+
   it('refuses biases of tokens that the tokenizer does not have, and names the entry', async () => {
     const { engine, events } = start();
     engine.submit(request('a', { sampling: { logitBias: { 5: 1, 99999: -100 } } }));

@@ -1,4 +1,4 @@
-import { contextOverflow, noTokens, PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
 import { ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { buildTokenTrie } from '../constraints/token-trie.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
@@ -9,8 +9,6 @@ import { commonPrefix, minimumReuse } from '../scheduler/prefix-store.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
-  type BuiltPrompt,
-  buildPrompt,
   type ChatTemplate,
   type GenerationConfig,
   mergeSampling,
@@ -25,13 +23,14 @@ import type { ActiveRequest, PreparedPrompt } from './active-request.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
-import { checkScoredLength, PromptScorer } from './prompt-scorer.js';
+import { PromptEncoder } from './prompt-encoder.js';
+import { PromptScorer } from './prompt-scorer.js';
+import { encodeTruncated } from './prompt-truncation.js';
 import { ReasoningControl } from './reasoning-control.js';
-import { checkBiases, checkTokenIds } from './token-checks.js';
+import { checkBiases } from './token-checks.js';
 import { ToolControl } from './tool-control.js';
 import { callableTools } from '../tools/tool-style.js';
 import {
-  isBarePrompt,
   type PromptScores,
   type SamplingOptions,
   type TextEngineStats,
@@ -82,6 +81,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   /** Null for a model that does not reason. */
   private readonly reasoning: ReasoningControl | null;
   private readonly tools: ToolControl;
+  private readonly encoder: PromptEncoder;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
     this.publisher = new EventPublisher(options);
@@ -94,6 +94,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       control: tokenizer.control,
       reasoning,
     });
+    const { contextLength } = options;
+    this.encoder = new PromptEncoder({ ...options.text, reasoning: this.reasoning?.format ?? null, contextLength });
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
@@ -103,9 +105,9 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       return this.refuse(id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
     }
     try {
-      const request = this.tools.apply(given);
-      const prompt = this.prepare(request);
-      if (prompt.images === null) this.begin(request, prompt);
+      const { request, prompt } = this.prepare(this.tools.apply(given));
+      if (request.countsOnly === true) this.reportCount(request, prompt);
+      else if (prompt.images === null) this.begin(request, prompt);
       else this.beginWithImages(request, prompt, prompt.images);
     } catch (error) {
       this.forget(id);
@@ -140,19 +142,15 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     while (this.compiling.size > 0) await Promise.all(this.compiling.values());
   }
 
-  private prepare(request: TextGenerationRequest): PreparedPrompt {
+  private prepare(given: TextGenerationRequest): { request: TextGenerationRequest; prompt: PreparedPrompt } {
     const { contextLength } = this.options;
-    const { prompt } = request;
-    const adapter = this.adapterOf(request);
-    checkBiases(this.options.text.tokenizer, request.sampling);
-    const { built, placeImages } = this.buildPrompt(prompt);
-    const param = promptParam(prompt);
+    const adapter = this.adapterOf(given);
+    checkBiases(this.options.text.tokenizer, given.sampling);
+    const { request, encoded } = encodeTruncated(this.encoder, given, contextLength);
+    const { built, promptIds, placeImages } = encoded;
     const isBare = built.kind === 'continuation';
-    const promptIds = 'tokenIds' in prompt ? this.givenIds(prompt.tokenIds, param) : this.encode(built, param);
-    this.checkLength(promptIds.length, { about: '', param, room: request.maxTokens === 0 ? 0 : 1 });
-    if (request.scoresPrompt === true) checkScoredLength(promptIds.length, param);
     const maxOutput = contextLength - promptIds.length;
-    return {
+    const prompt = {
       built,
       promptIds,
       tokensToCache: this.tokensToCache(request, promptIds, isBare),
@@ -164,6 +162,19 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       reasoning: this.reasoning?.planFor(request, built) ?? null,
       maxNewTokens: Math.min(request.maxTokens ?? maxOutput, maxOutput),
     };
+    return { request, prompt };
+  }
+
+  /** Tells the length of a prompt that is not computed, but never inside `submit`, because no step will send it. */
+  private reportCount({ id }: TextGenerationRequest, { promptIds }: PreparedPrompt): void {
+    const usage = { ...noTokens };
+    const ready = { type: 'prompt-ready', promptTokens: promptIds.length, cachedTokens: 0 } as const;
+    queueMicrotask(() =>
+      this.options.sink([
+        [id, ready],
+        [id, { type: 'finished', cancelled: false, usage }],
+      ]),
+    );
   }
 
   private adapterOf({ adapter }: TextGenerationRequest): number {
@@ -190,51 +201,6 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const text = platformText(request, template, { hasParts: images !== undefined });
     const ids = Int32Array.from(tokenizer.encodeWithin(text, promptIds.length) ?? []);
     return commonPrefix(ids, promptIds, promptIds.length);
-  }
-
-  private buildPrompt(prompt: TextGenerationRequest['prompt']) {
-    const { template, images } = this.options.text;
-    const reasoning = this.reasoning?.format ?? null;
-    if (images !== undefined) return images.buildPrompt(prompt, template, reasoning);
-    if ('images' in prompt && (prompt.images?.length ?? 0) > 0) {
-      throw new PlatformError('INVALID_REQUEST', 'This model does not support images.', 'messages');
-    }
-    return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
-  }
-
-  private encode({ text, kind }: BuiltPrompt, param: string): Int32Array {
-    const { tokenizer } = this.options.text;
-    const { contextLength } = this.options;
-    const least = Math.ceil(tokenizer.byteLength(text) / tokenizer.longestTokenBytes);
-    this.checkLength(least, { about: 'at least ', param });
-    const ids = tokenizer.encodeWithin(text, contextLength);
-    if (ids === null) throw this.tooLong(contextLength, { about: 'more than ', param });
-    // A chat template writes its own BOS or deliberately none; only plain text gets the tokenizer's.
-    const isBare = kind === 'continuation';
-    return this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids), param);
-  }
-
-  private givenIds(ids: readonly number[], param: string): Int32Array {
-    checkTokenIds(this.options.text.tokenizer, ids, param);
-    return this.withStart(Int32Array.from(ids), param);
-  }
-
-  /** Requires `room` for output tokens after the prompt. */
-  private checkLength(tokens: number, { room = 0, ...detail }: { about: string; param: string; room?: number }): void {
-    if (tokens + room > this.options.contextLength) throw this.tooLong(tokens, detail);
-  }
-
-  private tooLong(tokens: number, { about, param }: { about: string; param: string }): PlatformError {
-    return contextOverflow(this.options.contextLength, { counted: `${about}${tokens}`, param });
-  }
-
-  /** Returns BOS for an empty prompt, or EOS if a model has no BOS, because it also marks the start of a text. */
-  private withStart(ids: Int32Array, param: string): Int32Array {
-    if (ids.length > 0) return ids;
-    const { tokenizer } = this.options.text;
-    const start = tokenizer.bosTokenId ?? tokenizer.eosTokenId;
-    if (start === null) throw new PlatformError('INVALID_REQUEST', 'The prompt is empty.', param);
-    return Int32Array.of(start);
   }
 
   private begin(request: TextGenerationRequest, prompt: PreparedPrompt): void {
@@ -471,11 +437,6 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     } as const;
     queueMicrotask(() => this.options.sink([[id, failed]]));
   }
-}
-
-/** The caller's field that holds the prompt. */
-function promptParam(prompt: TextGenerationRequest['prompt']): string {
-  return isBarePrompt(prompt) ? (prompt.param ?? 'messages') : 'messages';
 }
 
 /** Derives the seed of each choice: the seed plus its index. */

@@ -205,7 +205,7 @@ export function normalizeChat(
   const systemPrompt = platformPrompt(model, parameters);
   const messages = bare.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
   const tools = toolsOf(request);
-  checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
+  if (model.truncates !== true) checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
@@ -223,6 +223,7 @@ export function normalizeChat(
     ...cacheSecondsOf(request),
     ...(systemPrompt === null || bare.prompts !== undefined ? {} : { platformCharacters: systemPrompt.length }),
     ...(format === undefined ? {} : { format }),
+    ...(model.truncates === true ? { truncates: true } : {}),
     ...tools,
   };
   const boundsOutput = namedOutputLimit(request) !== null;

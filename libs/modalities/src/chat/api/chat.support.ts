@@ -27,6 +27,8 @@ export interface ChatModelLimits {
   web?: WebAccess;
   /** Skips tools of this service that the model cannot use, where the request has others. Default: they are refused. */
   serverToolsAreOptional?: boolean;
+  /** A conversation that does not fit loses its oldest messages. Default: it is refused. */
+  truncates?: boolean;
   /** Absent: the character that the request names does not exist. */
   characterPrompt?: string;
 }

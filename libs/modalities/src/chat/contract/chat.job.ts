@@ -221,7 +221,7 @@ export class ChatJobPayload {
   /** Choices to generate from the prompt. */
   @IsInt() @Min(1) @Max(128) n!: number;
 
-  /** Maximum number of generated tokens per choice, 0 only beside `prompts`; absent: the model's limit or the end of the context. */
+  /** Maximum number of generated tokens per choice, 0 only beside `prompts` and `countsOnly`; absent: the model's limit or the end of the context. */
   @IsOptional() @IsInt() @Min(0) maxTokens?: number;
 
   @IsArray() @ArrayMaxSize(4) @IsString({ each: true }) stop!: string[];
@@ -278,6 +278,12 @@ export class ChatJobPayload {
 
   /** Absent: `auto`. */
   @IsOptional() @IsToolChoice() toolChoice?: 'auto' | 'none' | 'required' | { name: string };
+
+  /** Only the tokens of the prompt are counted, and nothing is computed; with `maxTokens` 0. Optional for good. */
+  @IsOptional() @IsBoolean() countsOnly?: boolean;
+
+  /** A conversation that does not fit loses its oldest messages; absent: it is refused. Optional for good. */
+  @IsOptional() @IsBoolean() truncates?: boolean;
 
   /** Names of the tools that may be called; absent: all. The prompt describes all. */
   @IsOptional() @IsArray() @IsString({ each: true }) allowedTools?: string[];

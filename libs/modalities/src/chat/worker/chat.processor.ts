@@ -158,6 +158,8 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     stop: payload.stop,
     stopTokenIds: payload.stopTokenIds,
     topLogprobs: payload.topLogprobs ?? null,
+    countsOnly: payload.countsOnly,
+    truncates: payload.truncates,
     constraint: constraintOf(payload),
     tools: toolUseOf(payload),
   };

@@ -259,7 +259,8 @@ describe('the options', () => {
     ];
     const nulls = Object.fromEntries([...fields, ...more].map((field) => [field, null]));
     expect(translate({ input: 'hi', ...nulls }).chat).toEqual(plain);
-    const idle = { n: 2, stop: 'x', seed: 1, service_tier: 'auto', truncation: 'disabled', background: false };
+    const unpadded = { stream_options: { include_obfuscation: true } };
+    const idle = { n: 2, stop: 'x', seed: 1, service_tier: 'auto', truncation: 'auto', background: false, ...unpadded };
     expect(translate({ input: 'hi', ...idle, user: 'u', safety_identifier: 's', max_tool_calls: 3 }).chat).toEqual(
       plain,
     );
@@ -405,13 +406,14 @@ describe('a refusal', () => {
     ['tools', { tools: Array.from({ length: 129 }, (_, index) => ({ type: 'function', name: `f${index}` })) }],
     ['tool_choice', { tool_choice: { type: 'web_search' } }],
     ['metadata', { metadata: { a: 4 } }],
-    ['truncation', { truncation: 'auto' }],
+    ['truncation', { truncation: 'middle' }],
     ['background', { background: true }],
     ['previous_response_id', { previous_response_id: 'resp_1' }],
     ['conversation', { conversation: 'conv_1' }],
     ['prompt', { prompt: { id: 'pmpt_1' } }],
+    ['prompt', { prompt: { id: 'pmpt_1' }, input: undefined }],
     ['context_management', { context_management: [{ type: 'compaction' }] }],
-    ['stream_options.include_obfuscation', { stream_options: { include_obfuscation: true } }],
+    ['stream_options.include_obfuscation', { stream_options: { include_obfuscation: 'yes' } }],
   ])('names %s', (param, body) => {
     expect(refusalOf(body)).toBe(param);
   });
