@@ -95,12 +95,13 @@ function openFile(av: NativeAv, { container, path }: OrderedFile): AvInput {
 function decodeAudio(av: NativeAv, order: DecodeAudioOrder): void {
   const input = openFile(av, order);
   const stream = wanted(input.audioStream());
-  const { sampleRate, maxSeconds } = order;
-  const form = `aformat=sample_fmts=flt:sample_rates=${sampleRate}:channel_layouts=mono`;
+  const { sampleRate, channels, maxSeconds } = order;
+  const layout = channels === 1 ? 'mono' : 'stereo';
+  const form = `aformat=sample_fmts=flt:sample_rates=${sampleRate}:channel_layouts=${layout}`;
   let left = Math.ceil(maxSeconds * sampleRate);
   for (const frame of resampled(av, { frames: input.frames(stream), timeBase: stream.timeBase }, [form])) {
     const samples = Math.min(left, frame.nbSamples);
-    writeAll(frame.toBuffer().subarray(0, samples * 4));
+    writeAll(frame.toBuffer().subarray(0, samples * channels * 4));
     left -= samples;
     if (left === 0) return;
   }

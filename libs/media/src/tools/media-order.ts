@@ -11,10 +11,12 @@ export interface ProbeOrder extends OrderedFile {
   task: 'probe';
 }
 
-/** Writes mono samples to its output: 32-bit floats. */
+/** Writes interleaved samples to its output: 32-bit floats. */
 export interface DecodeAudioOrder extends OrderedFile {
   task: 'decode-audio';
   sampleRate: number;
+  /** Of the output, whatever the source has. */
+  channels: 1 | 2;
   maxSeconds: number;
 }
 

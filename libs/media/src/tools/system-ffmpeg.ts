@@ -99,9 +99,9 @@ function listPacketsArgs(order: ListPacketsOrder): string[] {
 }
 
 function decodeAudioArgs(order: DecodeAudioOrder): string[] {
-  const { sampleRate, maxSeconds } = order;
-  const output = ['-map', '0:a:0', '-ac', '1', '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le', 'pipe:1'];
-  return ['-nostdin', ...inputArgs(order), '-t', String(maxSeconds), ...output];
+  const { sampleRate, channels, maxSeconds } = order;
+  const form = ['-ac', String(channels), '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le'];
+  return ['-nostdin', ...inputArgs(order), '-t', String(maxSeconds), '-map', '0:a:0', ...form, 'pipe:1'];
 }
 
 /** ffmpeg encoder and container of each format, for audio written to a pipe. */
