@@ -155,15 +155,6 @@ export class MediaInputReader {
     });
   }
 
-  /** The first bytes of a stored input. */
-  async head({ id, bytes }: ArtifactRecord, length: number): Promise<Buffer> {
-    if (bytes === 0) return Buffer.alloc(0);
-    return await this.unlessDisconnected(async () => {
-      const { stream } = await this.parts.artifacts.open(id, { first: 0, last: Math.min(length, bytes) - 1 });
-      return Buffer.concat(await stream.toArray());
-    });
-  }
-
   /** Provides a stored input as a local file. */
   async withFile<Result>(id: string, use: (path: string) => Promise<Result>): Promise<Result> {
     return await this.unlessDisconnected(() => this.parts.artifacts.withFile(id, use));

@@ -86,9 +86,9 @@ export function runOrder(av: NativeAv, order: MediaOrder): void {
   }
 }
 
-function openFile(av: NativeAv, { container, path }: OrderedFile): AvInput {
+function openFile(av: NativeAv, { container, path, skipBytes = 0 }: OrderedFile): AvInput {
   // As for ffmpeg: no other protocol, no other file.
-  const options = { protocol_whitelist: 'file' };
+  const options = { protocol_whitelist: 'file', skip_initial_bytes: String(skipBytes) };
   return new AvInput(av, { format: demuxers[container], url: `file:${path}`, options });
 }
 

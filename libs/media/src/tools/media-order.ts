@@ -4,6 +4,8 @@ import type { MediaContainer } from './containers.js';
 export interface OrderedFile {
   container: MediaContainer;
   path: string;
+  /** Bytes in front of the container; default 0. */
+  skipBytes?: number;
 }
 
 /** Writes the header's content to its output as JSON, in the form of ffprobe. */

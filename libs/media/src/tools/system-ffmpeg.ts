@@ -55,8 +55,9 @@ export class SystemFfmpeg implements MediaEngine {
 const quietly = ['-hide_banner', '-loglevel', 'error', '-max_alloc', '536870912'] as const;
 
 /** Returns arguments that open a file only in its container: no other protocol, no other file. */
-function inputArgs({ container, path }: OrderedFile): string[] {
-  return ['-protocol_whitelist', 'file', '-f', demuxers[container], '-i', `file:${path}`];
+function inputArgs({ container, path, skipBytes = 0 }: OrderedFile): string[] {
+  const skipped = skipBytes === 0 ? [] : ['-skip_initial_bytes', String(skipBytes)];
+  return ['-protocol_whitelist', 'file', ...skipped, '-f', demuxers[container], '-i', `file:${path}`];
 }
 
 function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder | ListPacketsOrder>): string[] {
