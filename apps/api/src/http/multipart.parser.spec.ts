@@ -126,6 +126,42 @@ describe('forms', () => {
     });
   });
 
+  it.each([
+    ['.2', 0.2],
+    ['2e-1', 0.2],
+    ['+0.2', 0.2],
+    ['1e-05', 1e-5],
+    ['1.', 1],
+    ['-0.5E+1', -5],
+    [' 0.2 ', 0.2],
+  ])('read the number %j', async (text, strength) => {
+    expect(await send('/image', formOf({ prompt: 'x', strength: text }))).toMatchObject({ strength });
+  });
+
+  it.each(['1e', '.', '0x10', '1e999', 'NaN', '1,5', '--1', '1 2'])('refuse the number %j', async (text) => {
+    const answer = await send('/image', formOf({ prompt: 'x', strength: text }));
+    expect(answer).toMatchObject({ param: 'strength', message: 'strength must be a number.' });
+  });
+
+  it('take an empty field of any kind for absent', async () => {
+    const empty = { count: '', strength: '', safe: '', image: '', images: '' };
+    expect(await send('/image', formOf({ prompt: 'x', ...empty }))).toEqual({ prompt: 'x', images: [] });
+    expect(await send('/image', formOf({ prompt: '' }))).toMatchObject({ param: 'prompt' });
+  });
+
+  it.each([
+    ['image/png', 'image'],
+    ['Audio/WAV', 'image'],
+    ['video/mp4', 'image'],
+    ['application/octet-stream', 'image'],
+  ])('take a part of the type %s without a file name for a file', async (type, name) => {
+    const head = `--x\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: ${type}\r\n\r\nbytes`;
+    const prompt = '--x\r\nContent-Disposition: form-data; name="prompt"\r\nContent-Type: text/plain\r\n\r\na text';
+    const body = `${head}\r\n${prompt}\r\n--x--\r\n`;
+    const answer = await send('/image', { body, type: 'multipart/form-data; boundary=x' });
+    expect(answer).toEqual({ prompt: 'a text', image: expect.stringMatching(/ bytes$/) as string });
+  });
+
   it('name the invalid field', async () => {
     const wrong: [Record<string, string | File>, string][] = [
       [{ prompt: 'x', count: 'many' }, 'count'],

@@ -82,10 +82,15 @@ type FormParser = InstanceType<typeof Busboy>;
 function parserOf({ headers }: FastifyRequest, { maxFiles, maxFileBytes }: MultipartLimits): FormParser {
   try {
     const limits = { ...textLimits, fileSize: maxFileBytes, files: maxFiles, parts: textLimits.fields + maxFiles };
-    return new Busboy({ headers: headers as BusboyHeaders, limits });
+    return new Busboy({ headers: headers as BusboyHeaders, limits, isPartAFile });
   } catch (error) {
     throw malformed('its content type names no boundary', error);
   }
+}
+
+/** A file name is optional (RFC 7578, 4.2), so content that no text field has makes a file, too. */
+function isPartAFile(_name: string | undefined, contentType: string | undefined, filename?: string): boolean {
+  return filename !== undefined || /^(?:application\/octet-stream$|(?:audio|image|video)\/)/i.test(contentType ?? '');
 }
 
 /** One part at its position: the content of a file may complete after later parts have begun. */

@@ -7,7 +7,7 @@ type NewableClass<T extends object> = new () => T;
 
 /**
  * Reads a JSON or form body (`@Multipart`) as `type`. Form strings become the numbers, booleans, lists and objects that
- * the DTO expects, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateWire`.
+ * the DTO expects, empty ones nothing, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateWire`.
  */
 export function readBody<T extends object>(type: NewableClass<T>, { body }: Pick<FastifyRequest, 'body'>): T {
   return validateWire(type, body instanceof FormBody ? wireOfForm(type, body) : body);
@@ -29,18 +29,19 @@ function wireOfForm(type: NewableClass<object>, form: FormBody): Record<string, 
 }
 
 const noRules: ReadonlySet<string> = new Set();
-const decimal = /^-?\d{1,20}(\.\d{1,20})?$/;
+/** A number as programming languages print it: `.2`, `+1.5`, `1e-05`. */
+const decimal = /^[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[-+]?\d{1,3})?$/i;
 const booleanWords: Record<string, boolean> = { true: true, '1': true, false: false, '0': false };
 
-/** An unparsable value stays a string, which validation then rejects with the field name. */
+/**
+ * An empty text counts as absent in every field: forms have no other way to say nothing. An unparsable value stays a
+ * string, which validation then rejects with the field name.
+ */
 function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   if (typeof value !== 'string') return value;
-  if (names.has('isInt') || names.has('isNumber')) {
-    if (value === '') return undefined;
-    return decimal.test(value.trim()) ? Number(value) : value;
-  }
+  if (value === '') return undefined;
+  if (names.has('isInt') || names.has('isNumber')) return decimal.test(value.trim()) ? Number(value) : value;
   if (names.has('isBoolean')) {
-    if (value === '') return undefined;
     const word = value.trim().toLowerCase();
     return Object.hasOwn(booleanWords, word) ? booleanWords[word] : value;
   }

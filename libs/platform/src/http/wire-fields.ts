@@ -78,7 +78,7 @@ function rangeSchema(options: RangeOptions): Record<string, unknown> {
 export function NumberField(options: Omit<RangeOptions, 'exclusiveMinimum'>): PropertyDecorator {
   return applyDecorators(
     membership(options),
-    IsNumber(),
+    IsNumber({}, { message: '$property must be a number' }),
     ...rangeRules(options),
     documented(options, { type: 'number', ...rangeSchema(options) }),
   );

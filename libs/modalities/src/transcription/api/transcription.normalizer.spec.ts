@@ -34,6 +34,32 @@ describe('a transcription form', () => {
     });
   });
 
+  it.each([
+    ['en', 'en'],
+    ['EN_us', 'en'],
+    ['eng', 'en'],
+    ['ger', 'de'],
+    ['deu', 'de'],
+    ['iw', 'he'],
+    ['jv', 'jw'],
+    ['jw', 'jw'],
+    ['nb', 'no'],
+    ['nb-NO', 'no'],
+    ['nn', 'nn'],
+    ['fil', 'tl'],
+    ['tl', 'tl'],
+    ['cmn', 'zh'],
+    ['zh-Hant-TW', 'zh'],
+  ])('takes the language %s for %s', (sent, language) => {
+    expect(normalize({ language: sent }).options.language).toBe(language);
+  });
+
+  it('takes every empty field for absent', () => {
+    const names = ['model', 'response_format', 'timestamps', 'language', 'prompt', 'temperature', 'stream'];
+    const empty = Object.fromEntries([...names, 'timestamp_granularities[]'].map((name) => [name, '']));
+    expect(normalize(empty)).toEqual(normalize({}));
+  });
+
   it('parses the texts of its fields', () => {
     const { shown, options } = normalize({
       timestamps: 'true',

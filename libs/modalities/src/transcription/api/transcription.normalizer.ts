@@ -74,12 +74,16 @@ function detailOf(shown: NormalizedTranscription['shown'], format: Transcription
   return needsSegments ? 'segment' : 'none';
 }
 
-/** Returns `en` for `en-GB`. An empty text counts as absent: forms send it for an empty field. */
+/** Names of recognizers for languages whose current codes are others. */
+const recognizerNames: Readonly<Record<string, string>> = { jv: 'jw', nb: 'no', fil: 'tl' };
+
+/** Returns `en` for `en-GB` and `eng`, and `he` for `iw`, as recognizers know them. Null if absent or empty. */
 function languageOf(language: string | undefined): string | null {
   if (language === undefined || language === '') return null;
   const [, base] = languageTag.exec(language) ?? [];
   if (base === undefined) throw invalid('language', 'must be an ISO 639-1 code such as "en"');
-  return base.toLowerCase();
+  const code = new Intl.Locale(base).language;
+  return recognizerNames[code] ?? code;
 }
 
 function invalid(field: string, problem: string): PlatformError {
