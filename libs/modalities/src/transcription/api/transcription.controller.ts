@@ -1,13 +1,22 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { type HttpExchange, MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
+import {
+  type HttpExchange,
+  type JobOrder,
+  type LimitedModelRequest,
+  MediaArtifacts,
+  ModelRoute,
+  RequestPipeline,
+} from '#gateway';
 import { WireBody } from '#platform/http';
-import { transcriptionJob } from '../contract/transcription.job.js';
+import type { TranscriptionEvent } from '../contract/transcription.events.js';
+import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
 import { boundTranscription, quoteTranscription } from '../contract/transcription.meter.js';
 import { maxFileBytes, TranscriptionRequest } from '../contract/transcription.request.js';
 import { TranslationRequest } from '../contract/translation.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
 import { readRecording, type RecordingSource } from './recording-input.js';
+import { TranscriptStreamPresenter } from './transcript-stream.presenter.js';
 import { transcriptionDocument, translationDocument, videoTranscriptionDocument } from './transcription.document.js';
 import {
   normalizeTranscription,
@@ -33,7 +42,13 @@ export class TranscriptionController {
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const normalized = normalizeTranscription(wire);
-      const transcript = await this.run(http, wire.model, normalized, { upload: wire.file.bytes });
+      const source = { upload: wire.file.bytes };
+      if (normalized.streams) {
+        const { limited, order } = await this.prepare(http, wire.model, normalized, source);
+        const job = await limited.start<TranscriptionJobPayload, TranscriptionEvent>(order, { stream: true });
+        return await this.pipeline.stream(http, job, new TranscriptStreamPresenter());
+      }
+      const transcript = await this.run(http, wire.model, normalized, source);
       const { contentType, body } = presentTranscript(transcript, normalized);
       void reply.type(contentType);
       return body;
@@ -66,12 +81,18 @@ export class TranscriptionController {
     });
   }
 
-  private async run(
+  private async run(...request: Parameters<TranscriptionController['prepare']>): Promise<Transcript> {
+    const { limited, order } = await this.prepare(...request);
+    return (await limited.collect(order, () => new Transcript())).collected;
+  }
+
+  /** Stores the recording and makes the job of it. */
+  private async prepare(
     http: HttpExchange,
     name: string | undefined,
     { options }: Pick<NormalizedTranscription, 'options'>,
     source: RecordingSource,
-  ): Promise<Transcript> {
+  ): Promise<{ limited: LimitedModelRequest; order: JobOrder<TranscriptionJobPayload> }> {
     // Forms send an empty text for an empty field.
     const opened = await this.pipeline.open(http, { name: name || undefined, type: 'asr' });
     if (options.translate === true) requireTranslation(opened.manifest);
@@ -79,7 +100,7 @@ export class TranscriptionController {
     const { artifactId, quotedSeconds } = await readRecording(this.artifacts, opened, source);
     const amountNano = quoteTranscription(quotedSeconds, limited.price.pricing);
     const payload = { ...options, artifactId, maxSeconds: quotedSeconds };
-    const order = { definition: transcriptionJob, payload, bounds: boundTranscription(quotedSeconds), amountNano };
-    return (await limited.collect(order, () => new Transcript())).collected;
+    const bounds = boundTranscription(quotedSeconds);
+    return { limited, order: { definition: transcriptionJob, payload, bounds, amountNano } };
   }
 }

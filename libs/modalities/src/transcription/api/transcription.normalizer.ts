@@ -7,6 +7,8 @@ import type { TranscriptionFormat, TranscriptionRequest } from '../contract/tran
 /** A normalized transcription request. */
 export interface NormalizedTranscription {
   format: TranscriptionFormat;
+  /** The text as server-sent events. */
+  streams: boolean;
   /** Which times the response shows if the model reports them. */
   shown: { words: boolean; segments: boolean };
   /** The payload without the recording. */
@@ -30,6 +32,7 @@ export function normalizeTranscription(wire: TranscriptionRequest): NormalizedTr
   const shown = shownTimes(wire, format);
   return {
     format,
+    streams: streamsText(wire, format),
     shown,
     options: {
       language: languageOf(wire.language),
@@ -66,6 +69,14 @@ function shownTimes(wire: TranscriptionRequest, format: TranscriptionFormat): No
   }
   const both = format === 'json' && wire.timestamps === true;
   return { words: both, segments: both };
+}
+
+/** The events of a stream hold text alone, so what asks for more is refused. */
+function streamsText({ stream, timestamps }: TranscriptionRequest, format: TranscriptionFormat): boolean {
+  if (stream !== true) return false;
+  if (format !== 'json' && format !== 'text') throw invalid('stream', `must be false with response_format ${format}`);
+  if (timestamps === true) throw invalid('stream', 'must be false with timestamps');
+  return true;
 }
 
 function detailOf(shown: NormalizedTranscription['shown'], format: TranscriptionFormat): TimestampDetail {
