@@ -18,7 +18,6 @@ export { ClientDisconnectedError, JobStream } from './pipeline/job-stream.js';
 export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './pipeline/model-fields.js';
 export {
   collectEvents,
-  type JobOrder,
   type LimitedModelRequest,
   type ModelRequest,
   type OrderPreparation,

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { MediaInputReader, MediaArtifacts, ModelRequest } from '#gateway';
-import { identifyMedia, type MediaContainer, probeAudio, sniffContainer } from '#media';
+import { identifyMedia, type MediaContainer, probeAudio } from '#media';
 import type { ArtifactRecord } from '#storage';
 import { maxAudioSeconds, quotedSeconds } from '../contract/transcription.meter.js';
 import { maxFileBytes } from '../contract/transcription.request.js';
@@ -39,7 +39,7 @@ export async function readRecording(
     const limits = { maxBytes: maxVideoBytes, param: 'url', timeoutMs };
     return await measure(reader, await reader.file(source.url, { ...limits, dataUrls: false }), 'url');
   }
-  requireRecording(source.upload.length, { container: sniffContainer(source.upload), param: 'file' });
+  requireRecording(source.upload.length, { ...(await identifyMedia(source.upload)), param: 'file' });
   return await measure(reader, await reader.store(source.upload, { maxBytes: maxFileBytes }), 'file');
 }
 
@@ -47,7 +47,7 @@ async function measure(reader: MediaInputReader, recording: ArtifactRecord, para
   const { id: artifactId, bytes } = recording;
   const limits = { maxSeconds: maxAudioSeconds, signal: reader.disconnected };
   const durationSeconds = await reader.withFile(artifactId, async (path) => {
-    requireRecording(bytes, { container: (await identifyMedia({ path })).container, param });
+    requireRecording(bytes, { ...(await identifyMedia({ path })), param });
     const probed = await probeAudio(reader.tools, { path }, limits).catch((error: unknown) => {
       if (!(error instanceof PlatformError) || error.code !== 'INVALID_AUDIO_FORMAT') throw error;
       throw invalid(error.message, param, error);

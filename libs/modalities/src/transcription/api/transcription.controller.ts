@@ -1,13 +1,6 @@
 import { Controller, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import {
-  type HttpExchange,
-  type JobOrder,
-  type LimitedModelRequest,
-  MediaArtifacts,
-  ModelRoute,
-  RequestPipeline,
-} from '#gateway';
+import { type HttpExchange, MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
 import { WireBody } from '#platform/http';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
@@ -27,6 +20,13 @@ import {
 } from './transcription.normalizer.js';
 import { presentTranscript, presentVideoTranscript, Transcript } from './transcription.presenter.js';
 
+/** A transcription that is within its limits and stored. */
+interface PreparedTranscription {
+  collect(): Promise<Transcript>;
+  /** Sends the text as events. */
+  stream(): Promise<void>;
+}
+
 @Controller()
 export class TranscriptionController {
   constructor(
@@ -42,13 +42,9 @@ export class TranscriptionController {
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const normalized = normalizeTranscription(wire);
-      const source = { upload: wire.file.bytes };
-      if (normalized.streams) {
-        const { limited, order } = await this.prepare(http, wire.model, normalized, source);
-        const job = await limited.start<TranscriptionJobPayload, TranscriptionEvent>(order, { stream: true });
-        return await this.pipeline.stream(http, job, new TranscriptStreamPresenter());
-      }
-      const transcript = await this.run(http, wire.model, normalized, source);
+      const { collect, stream } = await this.prepare(http, wire.model, normalized, { upload: wire.file.bytes });
+      if (normalized.streams) return await stream();
+      const transcript = await collect();
       const { contentType, body } = presentTranscript(transcript, normalized);
       void reply.type(contentType);
       return body;
@@ -60,7 +56,8 @@ export class TranscriptionController {
   async translate(@WireBody(TranslationRequest) wire: TranslationRequest, @Res() reply: FastifyReply): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
       const normalized = normalizeTranslation(wire);
-      const transcript = await this.run(http, wire.model, normalized, { upload: wire.file.bytes });
+      const { collect } = await this.prepare(http, wire.model, normalized, { upload: wire.file.bytes });
+      const transcript = await collect();
       const { contentType, body } = presentTranscript(transcript, normalized);
       void reply.type(contentType);
       return body;
@@ -74,25 +71,21 @@ export class TranscriptionController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
-      const transcript = await this.run(http, undefined, { options: plainTranscript }, { url: wire.url });
+      const { collect } = await this.prepare(http, undefined, { options: plainTranscript }, { url: wire.url });
+      const transcript = await collect();
       const { contentType, body } = presentVideoTranscript(transcript, wire.response_format ?? 'json');
       void reply.type(contentType);
       return body;
     });
   }
 
-  private async run(...request: Parameters<TranscriptionController['prepare']>): Promise<Transcript> {
-    const { limited, order } = await this.prepare(...request);
-    return (await limited.collect(order, () => new Transcript())).collected;
-  }
-
-  /** Stores the recording and makes the job of it. */
+  /** Stores the recording and makes the job of it, which either of the results runs. */
   private async prepare(
     http: HttpExchange,
     name: string | undefined,
     { options }: Pick<NormalizedTranscription, 'options'>,
     source: RecordingSource,
-  ): Promise<{ limited: LimitedModelRequest; order: JobOrder<TranscriptionJobPayload> }> {
+  ): Promise<PreparedTranscription> {
     // Forms send an empty text for an empty field.
     const opened = await this.pipeline.open(http, { name: name || undefined, type: 'asr' });
     if (options.translate === true) requireTranslation(opened.manifest);
@@ -101,6 +94,13 @@ export class TranscriptionController {
     const amountNano = quoteTranscription(quotedSeconds, limited.price.pricing);
     const payload = { ...options, artifactId, maxSeconds: quotedSeconds };
     const bounds = boundTranscription(quotedSeconds);
-    return { limited, order: { definition: transcriptionJob, payload, bounds, amountNano } };
+    const order = { definition: transcriptionJob, payload, bounds, amountNano };
+    return {
+      collect: async () => (await limited.collect(order, () => new Transcript())).collected,
+      stream: async () => {
+        const job = await limited.start<TranscriptionJobPayload, TranscriptionEvent>(order, { stream: true });
+        await this.pipeline.stream(http, job, new TranscriptStreamPresenter());
+      },
+    };
   }
 }

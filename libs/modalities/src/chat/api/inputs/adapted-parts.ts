@@ -113,7 +113,7 @@ export class RequestParts {
 
   private async audio(part: ChatAudioPart, param: string): Promise<PreparedPart> {
     const model = await this.transcriberFor(param);
-    const { bytes, containers } = decodeAudioPart(part, param);
+    const { bytes, containers } = await decodeAudioPart(part, param);
     const field = `${param}.input_audio.data`;
     const sound = await this.transcription(model, { source: { bytes }, kind: 'recording', containers, field });
     return { part, runs: [sound], textOf: ([texts]) => describeTranscript({ kind: 'audio' }, texts?.[0] ?? '') };
