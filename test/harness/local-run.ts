@@ -55,6 +55,12 @@ export class LocalRun {
     return key;
   }
 
+  /** Ends the reader of its output, as `npm start | head` does. */
+  loseOutput(): void {
+    this.child.stdout?.destroy();
+    this.child.stderr?.destroy();
+  }
+
   async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
     this.child.kill(signal);
     return this.ended;
