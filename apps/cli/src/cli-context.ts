@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
 import type { CharacterDocuments, CharactersService } from '#characters';
-import { isProcessAlive, PlatformError } from '#common';
+import { PlatformError, type ProcessIdentity, processState } from '#common';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import type { CliConfig } from '#platform/config';
@@ -17,7 +17,7 @@ export interface CliStreams {
 }
 
 /** State file of the running installation of this home, as written by `npm start`. */
-interface RuntimeFile {
+interface RuntimeFile extends ProcessIdentity {
   databaseUrl: string;
   /** Absent: the queue is in the database. */
   queueUrl?: string;
@@ -25,7 +25,6 @@ interface RuntimeFile {
   queueKey?: string;
   secretKey?: string;
   baseUrl: string;
-  pid: number;
 }
 
 /**
@@ -179,7 +178,7 @@ export class CliContext {
   private async runtime(): Promise<RuntimeFile | null> {
     try {
       const runtime = JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;
-      return isProcessAlive(runtime.pid) ? runtime : null;
+      return (await processState(runtime)) === 'gone' ? null : runtime;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw error;

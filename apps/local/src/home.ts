@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ProcessIdentity } from '#common';
 import { StartRefusal } from './start-refusal.js';
 
 /*
@@ -16,7 +17,7 @@ import { StartRefusal } from './start-refusal.js';
  */
 
 /** Contents of `runtime.json`, through which the command line finds a running installation. */
-export interface RuntimeFile {
+export interface RuntimeFile extends ProcessIdentity {
   databaseUrl: string;
   /** Absent: the queue is in the database. */
   queueUrl?: string;
@@ -26,7 +27,6 @@ export interface RuntimeFile {
   baseUrl: string;
   /** Health and metrics of the api. */
   healthUrl: string;
-  pid: number;
 }
 
 /** Creates the home, accessible only to its owner. Throws a `StartRefusal` for an unusable folder. */

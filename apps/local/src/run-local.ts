@@ -1,3 +1,4 @@
+import { ownIdentity } from '#common';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
 import { connectionFailure } from '#platform/logging';
@@ -75,7 +76,7 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
     secretKey,
     baseUrl,
     healthUrl,
-    pid: process.pid,
+    ...(await ownIdentity()),
   });
   services.start();
   const pulling = pullStarterModels(wanted, config, log, stop.signal);

@@ -8,6 +8,7 @@ export * from './float16.js';
 export * from './in-batches.js';
 export * from './money.js';
 export * from './process-alive.js';
+export * from './process-identity.js';
 export * from './request-id.js';
 export * from './store-budget.js';
 export * from './histogram.js';
