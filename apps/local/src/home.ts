@@ -19,6 +19,8 @@ import { StartRefusal } from './start-refusal.js';
 /** Contents of `runtime.json`, through which the command line finds a running installation. */
 export interface RuntimeFile extends ProcessIdentity {
   databaseUrl: string;
+  /** The embedded one. */
+  hasOwnDatabase: boolean;
   /** Absent: the queue is in the database. */
   queueUrl?: string;
   /** `SLUICE_QUEUE_KEY` and `SLUICE_SECRET_KEY` of api and ops. */

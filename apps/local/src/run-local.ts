@@ -6,7 +6,7 @@ import { ensureQueueRole } from '#platform/migrations';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
 import { choosePort, originOf } from './listen-address.js';
-import { type LocalDatabase, openDatabase } from './local-database.js';
+import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
 import { queueKeyOf, Services, untilReady } from './services.js';
@@ -20,6 +20,7 @@ export async function runLocal(config: LocalConfig): Promise<number> {
   const log = new MergedLog();
   const stop = new StopRequest(log);
   try {
+    isolateOwnDatabase(config);
     await checkModelNames(config);
     await openHome(config.home);
     await withHome(config.home, log, stop.signal, () => runLocked(config, log, stop));
@@ -71,6 +72,7 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   const baseUrl = `${origin}/api/v1`;
   await writeRuntimeFile(config.home, {
     databaseUrl: database.url,
+    hasOwnDatabase: config.databaseUrl === undefined,
     queueUrl: queueUrl ?? config.queueUrl ?? config.redisUrl,
     queueKey: queueKeyOf(secretKey),
     secretKey,

@@ -89,6 +89,8 @@ const warnedOf = new Set<string>();
  * there, once, of each `SLUICE_…` variable that no process reads.
  */
 export function loadConfig<T extends object>(configClass: new () => T, children: ChildConfigs = []): T {
+  // Asks the PostgreSQL driver for an addon that is not installed.
+  delete process.env.NODE_PG_FORCE_NATIVE;
   for (const name of unknownVariables(process.env)) {
     if (!warnedOf.has(name)) process.stderr.write(`warning: ${aboutUnknownVariable(name)}\n`);
     warnedOf.add(name);

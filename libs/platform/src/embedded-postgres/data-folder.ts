@@ -33,6 +33,11 @@ export function spawnOptionsFor(
   return { cwd: dataFolder, dataArgument: throughCwd ? '/proc/self/cwd' : dataFolder, identity: identity ?? {} };
 }
 
+/** Environment of PostgreSQL's programs: nothing of this process's, whose `PG…` variables are about other servers. */
+export function serverEnvironment(): NodeJS.ProcessEnv {
+  return { ...(process.platform === 'win32' ? { SYSTEMROOT: 'C:\\Windows' } : {}), LC_ALL: 'C', TZ: 'UTC' };
+}
+
 /** Returns the superuser's password of a data folder. Initializes a new folder first. */
 export async function openDataFolder(
   dataFolder: string,
@@ -98,6 +103,7 @@ async function runInitdb(
     cwd: spawnOptions.cwd,
     ...spawnOptions.identity,
     stdio: [password.fd, 'ignore', 'pipe'],
+    env: serverEnvironment(),
   });
   let errorOutput = '';
   child.stderr?.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));

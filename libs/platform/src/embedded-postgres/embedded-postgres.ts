@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createServer } from 'node:net';
-import { openDataFolder, spawnOptionsFor, superuser } from './data-folder.js';
+import { openDataFolder, serverEnvironment, spawnOptionsFor, superuser } from './data-folder.js';
 import { clearLeftOverServer } from './left-over-server.js';
 import {
   locatePostgresBinaries,
@@ -98,7 +98,7 @@ async function launch({ binaries, identity, dataFolder, port, options }: Launch)
       cwd: spawnOptions.cwd,
       ...spawnOptions.identity,
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...(process.platform === 'win32' ? { SYSTEMROOT: 'C:\\Windows' } : {}), LC_ALL: 'C', TZ: 'UTC' },
+      env: serverEnvironment(),
       // A process group of its own: Ctrl-C must not reach the server before its clients have ended.
       detached: true,
     },

@@ -47,7 +47,8 @@ const busy = new Set(['57P03', '53300']);
 
 /** Only the server of this folder knows this password. A server too busy to ask for it counts as ours. */
 export async function acceptsOurPassword(login: { port: number; user: string; password: string }): Promise<boolean> {
-  const client = new pg.Client({ ...login, host: '127.0.0.1', database: 'postgres', connectionTimeoutMillis: 2_000 });
+  const server = { host: '127.0.0.1', database: 'postgres', ssl: false };
+  const client = new pg.Client({ ...login, ...server, connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
   try {
     await client.connect();
