@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
+import { StartRefusal } from '#common';
 import { type FileLockOptions, withFileLock } from '#model-store';
 import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
-import { StartRefusal } from './start-refusal.js';
 
 /**
  * How often the lock is renewed, in ms. A killed process leaves its lock, which is taken over when it is not renewed.

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StartRefusal } from '#common';
 import { openHome, readSecretKey, writeFirstKeys, writeRuntimeFile } from './home.js';
-import { StartRefusal } from './start-refusal.js';
 
 describe('the home', () => {
   let home: string;

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ProcessIdentity } from '#common';
-import { StartRefusal } from './start-refusal.js';
+import { type ProcessIdentity, StartRefusal } from '#common';
 
 /*
  * Contents of the home folder:
@@ -51,7 +50,12 @@ export async function readSecretKey(home: string): Promise<string> {
   const file = join(home, 'secret.key');
   try {
     const key = (await readFile(file, 'utf8')).trim();
-    if (!/^[0-9a-f]{64}$/i.test(key)) throw new StartRefusal(`${file} does not hold 64 hex digits.`);
+    if (!/^[0-9a-f]{64}$/i.test(key)) {
+      throw new StartRefusal(
+        `${file} does not hold 64 hex digits. Restore it from a backup, or delete it: a new key is made, and what the old ` +
+          'one encrypted is lost, such as open jobs and stored responses.',
+      );
+    }
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

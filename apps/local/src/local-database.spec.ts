@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
+import { StartRefusal } from '#common';
 import { LocalConfig, parseConfig } from '#platform/config';
 import { isolateOwnDatabase } from './local-database.js';
-import { StartRefusal } from './start-refusal.js';
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
+import { StartRefusal } from '#common';
 import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres';
 import { migrate } from '#platform/migrations';
 import type { MergedLog } from './merged-log.js';
 import { RestartDelay } from './restart-delay.js';
-import { StartRefusal } from './start-refusal.js';
 
 export interface LocalDatabase {
   readonly url: string;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AccountsService, type BootstrapKeys } from '#accounts';
 import { LedgerService } from '#billing';
 import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
-import { parseNanos } from '#common';
+import { parseNanos, StartRefusal } from '#common';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import {
   bundledManifestFolder,
@@ -14,7 +14,6 @@ import {
 } from '#model-registry/manifest';
 import type { LocalConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
-import { StartRefusal } from './start-refusal.js';
 
 export interface PreparedDatabase {
   /** Null except at the first start. */

@@ -1,7 +1,6 @@
 import { ownIdentity } from '#common';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
-import { connectionFailure } from '#platform/logging';
 import { ensureQueueRole } from '#platform/migrations';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
@@ -9,9 +8,10 @@ import { choosePort, originOf } from './listen-address.js';
 import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
+import { requireOpenFiles } from './open-files.js';
 import { queueKeyOf, Services, untilReady } from './services.js';
 import { pullStarterModels, stillComing } from './starter-models.js';
-import { StartRefusal } from './start-refusal.js';
+import { describeStartFailure } from './start-failure.js';
 import { StopRequest } from './stop-request.js';
 import { printBanner } from './banner.js';
 
@@ -20,6 +20,7 @@ export async function runLocal(config: LocalConfig): Promise<number> {
   const log = new MergedLog();
   const stop = new StopRequest(log);
   try {
+    requireOpenFiles();
     isolateOwnDatabase(config);
     await checkModelNames(config);
     await openHome(config.home);
@@ -27,8 +28,7 @@ export async function runLocal(config: LocalConfig): Promise<number> {
     return 0;
   } catch (error) {
     if (stop.signal.aborted) return 0;
-    const refusal = error instanceof StartRefusal ? error : connectionFailure(error);
-    process.stderr.write(`${refusal?.message ?? (error instanceof Error ? error.stack : String(error))}\n`);
+    process.stderr.write(`${describeStartFailure(error)}\n`);
     return 1;
   } finally {
     stop.dispose();

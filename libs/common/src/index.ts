@@ -4,6 +4,7 @@ export * from './derived-key.js';
 export * from './errors/context-overflow.js';
 export * from './errors/error-table.js';
 export * from './errors/platform-error.js';
+export * from './errors/start-refusal.js';
 export * from './float16.js';
 export * from './in-batches.js';
 export * from './money.js';

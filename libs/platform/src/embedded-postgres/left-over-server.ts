@@ -2,7 +2,7 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { processState } from '#common';
+import { processState, StartRefusal } from '#common';
 
 /**
  * Handles `postmaster.pid` of a run that was killed. Stops a server that still runs, because the caller holds the
@@ -65,11 +65,12 @@ async function stopServer(pid: number): Promise<void> {
     process.kill(pid, 'SIGINT');
   } catch (error) {
     if (!(await isRunning(pid))) return;
-    const message = `A left-over PostgreSQL (process ${pid}) belongs to another user: stop it first.`;
-    throw new Error(message, { cause: error });
+    const message = `The PostgreSQL of an earlier run (process ${pid}) belongs to another user: stop it as that user.`;
+    throw new StartRefusal(message, { cause: error });
   }
   for (let waitedMs = 0; await isRunning(pid); waitedMs += 50) {
-    if (waitedMs >= 15_000) throw new Error(`A left-over PostgreSQL (process ${pid}) does not stop.`);
+    if (waitedMs >= 15_000)
+      throw new StartRefusal(`The PostgreSQL of an earlier run (process ${pid}) does not stop: kill it.`);
     await sleep(50);
   }
 }
