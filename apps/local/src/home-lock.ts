@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 import { type FileLockOptions, withFileLock } from '#model-store';
 import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 import { openHome, readSecretKey, writeFirstKeys, writeRuntimeFile } from './home.js';
 
 describe('the home', () => {

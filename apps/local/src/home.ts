@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ProcessIdentity, StartRefusal } from '#common';
+import { type ProcessIdentity, StartRefusal } from '#platform/process';
 
 /*
  * Contents of the home folder:

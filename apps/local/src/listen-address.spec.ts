@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 import { choosePort, originOf } from './listen-address.js';
 
 describe('choosePort', () => {

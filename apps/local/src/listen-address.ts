@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 import { freePort } from '#platform/embedded-postgres';
 
 /** Returns the port for the API: the requested one if it is free, any free one for 0. Rejects with a `StartRefusal`. */

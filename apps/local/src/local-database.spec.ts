@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 import { LocalConfig, parseConfig } from '#platform/config';
 import { isolateOwnDatabase } from './local-database.js';
 

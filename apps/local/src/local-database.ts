@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres';
 import { migrate } from '#platform/migrations';

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { AccountsService, type BootstrapKeys } from '#accounts';
 import { LedgerService } from '#billing';
 import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
-import { parseNanos, StartRefusal } from '#common';
+import { parseNanos } from '#common';
+import { StartRefusal } from '#platform/process';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import {
   bundledManifestFolder,

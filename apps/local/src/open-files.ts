@@ -1,4 +1,4 @@
-import { StartRefusal } from '#common';
+import { StartRefusal } from '#platform/process';
 
 /** The api opens several hundred files while it loads; connections of clients come on top. */
 const minOpenFiles = 1_024;

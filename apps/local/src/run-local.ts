@@ -1,4 +1,4 @@
-import { ownIdentity } from '#common';
+import { ownIdentity } from '#platform/process';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
 import { ensureQueueRole } from '#platform/migrations';

@@ -1,4 +1,5 @@
-import { PlatformError, StartRefusal } from '#common';
+import { PlatformError } from '#common';
+import { StartRefusal } from '#platform/process';
 import { connectionFailure } from '#platform/logging';
 
 const otherHome = 'use another home: SLUICE_HOME=… npm start';

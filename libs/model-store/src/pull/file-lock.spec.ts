@@ -4,7 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { processStart } from '#common';
+import { processStart } from '#platform/process';
 import { withFileLock } from './file-lock.js';
 
 let folder: string;

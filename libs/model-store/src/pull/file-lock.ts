@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, readFile, rm, utimes } from 'node:fs/prom
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ownIdentity } from '#common';
+import { ownIdentity } from '#platform/process';
 import { type LockOwner, LockObserver, type OwnerState } from './lock-observer.js';
 
 export interface FileLockOptions {

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { type Clock, processState, type ProcessState, systemClock } from '#common';
+import { type Clock, systemClock } from '#common';
+import { processState, type ProcessState } from '#platform/process';
 
 /** Content of a lock file. */
 export interface LockOwner {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createServer } from 'node:net';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '../process/index.js';
 import { openDataFolder, programRefusal, serverEnvironment, spawnOptionsFor, superuser } from './data-folder.js';
 import { clearLeftOverServer } from './left-over-server.js';
 import {

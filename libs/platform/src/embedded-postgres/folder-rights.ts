@@ -1,6 +1,6 @@
 import { chmod, chown, lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '../process/index.js';
 import type { ServerIdentity } from './postgres-binaries.js';
 
 /** Rights that PostgreSQL refuses: writing by the group, and any of others. */

@@ -2,7 +2,7 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { processState, StartRefusal } from '#common';
+import { processState, StartRefusal } from '../process/index.js';
 
 /**
  * Handles `postmaster.pid` of a run that was killed. Stops a server that still runs, because the caller holds the

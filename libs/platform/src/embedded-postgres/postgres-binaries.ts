@@ -2,7 +2,7 @@ import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlin
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '../process/index.js';
 
 /** Program folder of one PostgreSQL release. */
 export interface PostgresBinaries {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { StartRefusal } from '#common';
+import { StartRefusal } from '../process/index.js';
 import { type MigrationFile, readMigrations } from './migration-files.js';
 
 export interface MigrateOptions {

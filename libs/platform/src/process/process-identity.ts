@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { isProcessAlive } from './process-alive.js';
+import { isProcessAlive } from '#common';
 
 const run = promisify(execFile);
 
