@@ -321,7 +321,7 @@ function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, Start
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
-    const start = grammar.sequence(grammar.lexeme(json.lead()), json.anyObject());
+    const start = grammar.sequence(grammar.lexeme(json.around()), json.anyObject());
     yield* atPlace({ pointer: '' }, grammar.finish(start));
     return { grammar, start };
   }

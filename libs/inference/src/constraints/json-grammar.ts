@@ -18,6 +18,7 @@ export class JsonGrammar {
   readonly character: Regex;
   /** Characters of a string, each in the one form that `JSON.stringify` gives it. */
   readonly plainCharacter: Regex;
+  /** White space behind a colon or comma: none or one blank. More would only cost tokens, and weak models never end it. */
   readonly space: Regex;
   private anyRule: GrammarRule | null = null;
 
@@ -26,7 +27,7 @@ export class JsonGrammar {
     this.arena = arena;
     this.plainCharacter = jsonCharacters(arena, allCodePoints);
     this.character = this.characterOf();
-    this.space = this.spaceOf();
+    this.space = arena.optional(arena.text(' '));
   }
 
   /** A string whose characters are `content`, already as JSON writes them. */
@@ -104,11 +105,10 @@ export class JsonGrammar {
     return rule;
   }
 
-  /** `content` between brackets with space inside of them. */
+  /** `content` between brackets, without space inside of them. */
   enclosed(opening: string, content: GrammarNode, closing: string): GrammarNode {
-    const { grammar, arena } = this;
-    const open = grammar.lexeme(arena.concat(arena.text(opening), this.space));
-    return grammar.sequence(open, content, grammar.lexeme(arena.concat(this.space, arena.text(closing))));
+    const { grammar } = this;
+    return grammar.sequence(grammar.text(opening), content, grammar.text(closing));
   }
 
   /** Any number of items with commas between. */
@@ -146,23 +146,11 @@ export class JsonGrammar {
     return arena.anyOf(groups);
   }
 
-  /** White space before a document: none, one blank or one new line. Indentation there would only cost tokens. */
-  lead(): Regex {
-    return this.arena.or(this.arena.epsilon, this.arena.text(' '), this.newLine());
-  }
-
-  /**
-   * White space between lexemes: none, one blank, or a new line with its indentation. JSON allows any amount, which a
-   * weak model may never end.
-   */
-  private spaceOf(): Regex {
+  /** White space around a document: none, one blank or one new line. Indentation there would only cost tokens. */
+  around(): Regex {
     const { arena } = this;
-    const indentation = arena.or(arena.repeat(arena.text(' '), 0, 40), arena.repeat(arena.text('\t'), 1, 20));
-    return arena.or(arena.epsilon, arena.text(' '), arena.concat(this.newLine(), indentation));
-  }
-
-  private newLine(): Regex {
-    return this.arena.concat(this.arena.optional(this.arena.text('\r')), this.arena.text('\n'));
+    const newLine = arena.concat(arena.optional(arena.text('\r')), arena.text('\n'));
+    return arena.or(arena.epsilon, arena.text(' '), newLine);
   }
 
   private characterOf(): Regex {

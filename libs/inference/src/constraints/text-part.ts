@@ -48,7 +48,7 @@ class PartCompiler {
       case 'literal':
         return grammar.text(part.text);
       case 'space':
-        return grammar.lexeme(this.json.space);
+        return grammar.lexeme(this.json.around());
       case 'json-object':
         return this.json.anyObject();
       case 'json-schema':

@@ -17,7 +17,7 @@ export type TextPart =
   | { type: 'regex'; pattern: string }
   /** Any text up to the first `text`, and that text. */
   | { type: 'up-to'; text: string }
-  /** None, one blank, or a new line with its indentation. */
+  /** None, one blank or one new line. */
   | { type: 'space' }
   | { type: 'sequence'; parts: TextPart[] }
   | { type: 'choice'; parts: TextPart[] }

@@ -57,6 +57,9 @@ export function choice(parts: TextPart[]): TextPart {
 
 export const space: TextPart = { type: 'space' };
 
+/** Of JSON behind a colon: as what the grammars of schemas allow there. */
+const blank: TextPart = { type: 'regex', pattern: ' ?' };
+
 /** White space before a response: what models write behind their reasoning. */
 const leading: TextPart = { type: 'regex', pattern: '[ \\t\\r\\n]{0,4}' };
 
@@ -134,7 +137,7 @@ function argumentsPart(tool: ToolDefinition): TextPart {
   const { parameters, param, textFormat: format } = tool;
   if (format !== undefined) {
     const text: TextPart = { type: 'json-string', format, param };
-    return sequence(literal(`{${JSON.stringify(format.argument)}:`), space, text, literal('}'));
+    return sequence(literal(`{${JSON.stringify(format.argument)}:`), blank, text, literal('}'));
   }
   return { type: 'json-schema', schema: objectSchema(parameters), param };
 }

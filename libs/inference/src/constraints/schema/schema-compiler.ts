@@ -28,7 +28,7 @@ export function* compileSchema(schema: unknown): Generator<CompilePlace, Started
   yield { pointer: '#' };
   const grammar = new Grammar();
   const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
-  const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
+  const start = grammar.sequence(grammar.lexeme(compiler.json.around()), yield* compiler.run());
   yield* locatedAt({ pointer: '#' }, grammar.finish(start));
   return { grammar, start };
 }
