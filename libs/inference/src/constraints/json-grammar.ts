@@ -77,9 +77,25 @@ export class JsonGrammar {
     return yield* this.oneOfBytes(encoded);
   }
 
-  /** A name of an object with the colon and the space behind it. */
-  name(name: Regex): Regex {
-    return this.arena.concat(name, this.arena.text(':'), this.space);
+  /** A name of an object that the schema lists, with the colon and the space behind it. */
+  name(name: Regex): GrammarNode {
+    return this.grammar.lexeme(this.arena.concat(name, this.colon()));
+  }
+
+  /** A name that it does not list; `isListed` where there may be few of them. No name comes twice in one object. */
+  openName(name: Regex, { isListed }: { isListed: boolean }): GrammarNode {
+    const { grammar } = this;
+    const mark = grammar.mark(isListed ? 'listed-name' : 'name');
+    return grammar.sequence(grammar.lexeme(name), mark, grammar.lexeme(this.colon()));
+  }
+
+  /** An object of these members, some of whose names are not listed. */
+  openObject(members: GrammarNode): GrammarNode {
+    return this.enclosed('{', this.grammar.sequence(members, this.grammar.mark('object')), '}');
+  }
+
+  private colon(): Regex {
+    return this.arena.concat(this.arena.text(':'), this.space);
   }
 
   /** What stands between two members or items. */
@@ -88,8 +104,8 @@ export class JsonGrammar {
   }
 
   anyObject(): GrammarNode {
-    const member = this.grammar.sequence(this.grammar.lexeme(this.name(this.anyString())), this.anyValue());
-    return this.enclosed('{', this.list(member), '}');
+    const name = this.openName(this.anyString(), { isListed: false });
+    return this.openObject(this.list(this.grammar.sequence(name, this.anyValue())));
   }
 
   anyArray(): GrammarNode {

@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { RegionExit } from '../contract/output-region.js';
 import { Automaton, type State } from './automaton.js';
-import type { TextAutomaton, TextState } from './text-automaton.js';
+import type { OpenNames, TextAutomaton, TextState } from './text-automaton.js';
 
 /** A branch of a bound region, compiled. */
 export interface BoundBranch {
@@ -25,6 +25,8 @@ interface RegionState extends TextState {
   /** By byte. */
   readonly successors: (RegionState | null | undefined)[];
   clipped: RegionState | null;
+  /** Found when first asked for. */
+  names: OpenNames | null;
 }
 
 interface LiveBranch {
@@ -89,11 +91,42 @@ export class RegionAutomaton implements TextAutomaton {
   }
 
   get size(): number {
-    return this.regions.reduce(
-      (sum, region) =>
-        sum + (region.type === 'bound' ? region.branches.reduce((of, { automaton }) => of + automaton.size, 0) : 0),
-      this.known.size,
-    );
+    return this.automata.reduce((sum, { size }) => sum + size, this.known.size);
+  }
+
+  get hasOpenNames(): boolean {
+    return this.automata.some(({ hasOpenNames }) => hasOpenNames);
+  }
+
+  get hasListedNames(): boolean {
+    return this.automata.some(({ hasListedNames }) => hasListedNames);
+  }
+
+  private get automata(): Automaton[] {
+    const branches = this.regions.flatMap((region) => (region.type === 'bound' ? region.branches : []));
+    return branches.map(({ automaton }) => automaton);
+  }
+
+  openNames(at: TextState): OpenNames {
+    const state = at as RegionState;
+    return (state.names ??= this.namesOf(state));
+  }
+
+  private namesOf(state: RegionState): OpenNames {
+    const branches = this.branchesOf(state);
+    const found = state.live.flatMap(({ branch, state: inner }) => branches[branch]?.automaton.openNames(inner) ?? []);
+    const hasOthers = found.length === 0 || found.some((names) => names.hasOthers);
+    return { names: found.flatMap(({ names }) => names), hasOthers };
+  }
+
+  openObjects(at: TextState): ReadonlySet<object> {
+    const state = at as RegionState;
+    const branches = this.branchesOf(state);
+    const objects = new Set<object>();
+    for (const { branch, state: inner } of state.live) {
+      for (const object of branches[branch]?.automaton.openObjects(inner) ?? []) objects.add(object);
+    }
+    return objects;
   }
 
   next(at: TextState, byte: number): RegionState | null {
@@ -217,13 +250,13 @@ export class RegionAutomaton implements TextAutomaton {
     return this.ids.size - 1;
   }
 
-  private intern(key: string, make: () => Omit<RegionState, 'successors' | 'clipped'>): RegionState {
+  private intern(key: string, make: () => Omit<RegionState, 'successors' | 'clipped' | 'names'>): RegionState {
     const known = this.known.get(key);
     if (known !== undefined) return known;
     if (this.known.size >= maxStates) {
       throw new PlatformError('INVALID_REQUEST', 'The tools or schemas lead to too many states for this output.');
     }
-    const state: RegionState = { ...make(), successors: [], clipped: null };
+    const state: RegionState = { ...make(), successors: [], clipped: null, names: null };
     this.known.set(key, state);
     return state;
   }

@@ -324,7 +324,10 @@ describe('compileSchema', () => {
     [{ type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }, '#: no value satisfies the schema'],
     [false, '#: no value satisfies the schema'],
     ['text', '#: must be a schema'],
-    [{ type: 'object', minProperties: 3 }, '/minProperties: more properties'],
+    [
+      { type: 'object', minProperties: 3, propertyNames: { pattern: '^[ab]$' } },
+      '/minProperties: more properties than the required ones',
+    ],
   ])('refuses %j by pointer and reason', (schema, message) => {
     expect(() => automatonOf(schema)).toThrow(ConstraintRefusal);
     expect(() => automatonOf(schema)).toThrow(message);

@@ -208,7 +208,7 @@ class SchemaCompiler implements SchemaContext {
     for (const [name, member] of Object.entries(value)) {
       if (isSliceOver()) yield;
       if (content.length > 0) content.push(comma);
-      if (!isList) content.push(grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name)))));
+      if (!isList) content.push(json.name(grammar.arena.text(JSON.stringify(name))));
       content.push(yield* this.exact(member));
     }
     return json.enclosed(isList ? '[' : '{', grammar.inOrder(content), isList ? ']' : '}');
