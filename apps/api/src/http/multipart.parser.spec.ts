@@ -165,6 +165,7 @@ describe('forms', () => {
   it('name the invalid field', async () => {
     const wrong: [Record<string, string | File>, string][] = [
       [{ prompt: 'x', count: 'many' }, 'count'],
+      [{ prompt: 'x', count: '9007199254740993' }, 'count'],
       [{ prompt: 'x', safe: 'perhaps' }, 'safe'],
       [{ prompt: 'x', image: new File([], 'empty.png') }, 'image'],
       [{ prompt: 'x', images: 'aGVsbG8=' }, 'images'],

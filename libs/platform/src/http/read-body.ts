@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { ErrorIssue } from '#common';
+import { inexactIntegers } from '../json/index.js';
 import { FormBody, type FormValue } from './form-body.js';
 import { invalidRequest, ruleNamesOf, validateWire } from '../validation/index.js';
 
@@ -40,7 +41,9 @@ const booleanWords: Record<string, boolean> = { true: true, '1': true, false: fa
 function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   if (typeof value !== 'string') return value;
   if (value === '') return undefined;
-  if (names.has('isInt') || names.has('isNumber')) return decimal.test(value.trim()) ? Number(value) : value;
+  if (names.has('isInt') || names.has('isNumber')) {
+    return decimal.test(value.trim()) && isExact(value) ? Number(value) : value;
+  }
   if (names.has('isBoolean')) {
     const word = value.trim().toLowerCase();
     return Object.hasOwn(booleanWords, word) ? booleanWords[word] : value;
@@ -48,9 +51,15 @@ function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   return names.has('isObject') ? objectOf(value) : value;
 }
 
+/** Whether doubles hold all integers of a JSON text. */
+function isExact(text: string): boolean {
+  return inexactIntegers(text).next().done === true;
+}
+
 function objectOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isExact(text) ? value : text;
   } catch {
     return text;
   }

@@ -394,6 +394,29 @@ describe('compileSchema', () => {
     for (const text of ['  {}', '\n {}', '\n\n{}']) expect(accepts(automaton, text)).toBe(false);
   });
 
+  it('writes the exact digits of large integers', () => {
+    const large = 2 ** 60;
+    for (const schema of [
+      { const: large },
+      { enum: [{ a: large }] },
+      { type: 'integer', minimum: large, maximum: large },
+    ]) {
+      const text = (digits: string): string => ('enum' in schema ? `{"a":${digits}}` : digits);
+      expect(accepts(automatonOf(schema), text('1152921504606846976'))).toBe(true);
+      expect(accepts(automatonOf(schema), text('1152921504606847000'))).toBe(false);
+    }
+    expect(accepts(automatonOf({ type: 'number', maximum: large }), '1152921504606846977')).toBe(false);
+    expect(accepts(automatonOf({ const: -0 }), '0')).toBe(true);
+  });
+
+  it('writes members called __proto__ as others', () => {
+    const schema = '{"type":"object","properties":{"b":{},"__proto__":{"const":1}},"required":["__proto__"]}';
+    const automaton = automatonOf(JSON.parse(schema));
+    expect(accepts(automaton, '{"b":2,"__proto__":1}')).toBe(true);
+    expect(accepts(automaton, '{"b":2}')).toBe(false);
+    expect(accepts(automatonOf(JSON.parse('{"const":{"__proto__":[]}}')), '{"__proto__":[]}')).toBe(true);
+  });
+
   it('writes numbers that every parser reads, with an exponent only where nothing bounds them', () => {
     for (const text of ['1.5e-7', '1E+21', '-0.25e289', '123456789012345']) {
       expect(accepts(automatonOf({ type: 'number' }), text)).toBe(true);

@@ -193,7 +193,7 @@ class SchemaCompiler implements SchemaContext {
     for (const value of values) {
       if (isSliceOver()) yield;
       if (typeof value === 'object' && value !== null) nodes.push(yield* this.exact(value));
-      else scalars.push(JSON.stringify(value));
+      else scalars.push(written(value));
     }
     if (scalars.length > 0) nodes.push(grammar.lexeme(yield* json.listed(scalars)));
     return nodes;
@@ -201,7 +201,7 @@ class SchemaCompiler implements SchemaContext {
 
   private *exact(value: unknown): Generator<void, GrammarNode> {
     const { grammar, json } = this;
-    if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value));
+    if (typeof value !== 'object' || value === null) return grammar.text(written(value));
     const comma = grammar.lexeme(json.comma());
     const isList = Array.isArray(value);
     const content: GrammarNode[] = [];
@@ -213,4 +213,13 @@ class SchemaCompiler implements SchemaContext {
     }
     return json.enclosed(isList ? '[' : '{', grammar.inOrder(content), isList ? ']' : '}');
   }
+}
+
+/** Integers that take no exponent. */
+const longestInteger = 1e21;
+
+/** The JSON of a value without members or items; of a large integer all digits, which are rounded otherwise. */
+function written(value: unknown): string {
+  const isLarge = Number.isInteger(value) && Math.abs(value as number) < longestInteger;
+  return isLarge ? BigInt(value as number).toString() : JSON.stringify(value);
 }
