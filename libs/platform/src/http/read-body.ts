@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { ErrorIssue } from '#common';
-import { inexactIntegers } from '../json/index.js';
+import { isExactJson } from '../json/index.js';
 import { FormBody, type FormValue } from './form-body.js';
 import { invalidRequest, ruleNamesOf, validateWire } from '../validation/index.js';
 
@@ -42,7 +42,7 @@ function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   if (typeof value !== 'string') return value;
   if (value === '') return undefined;
   if (names.has('isInt') || names.has('isNumber')) {
-    return decimal.test(value.trim()) && isExact(value) ? Number(value) : value;
+    return decimal.test(value.trim()) && isExactJson(value) ? Number(value) : value;
   }
   if (names.has('isBoolean')) {
     const word = value.trim().toLowerCase();
@@ -51,15 +51,10 @@ function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   return names.has('isObject') ? objectOf(value) : value;
 }
 
-/** Whether doubles hold all integers of a JSON text. */
-function isExact(text: string): boolean {
-  return inexactIntegers(text).next().done === true;
-}
-
 function objectOf(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
-    return isExact(text) ? value : text;
+    return isExactJson(text) ? value : text;
   } catch {
     return text;
   }

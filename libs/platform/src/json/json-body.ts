@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type ErrorIssue, PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
-import { type InexactInteger, inexactIntegers, nearestDouble } from './exact-integers.js';
+import { type LostDetail, lostDetails, nearestDouble } from './json-source.js';
 import { findJsonFault } from './json-fault.js';
 import { checkJsonSize } from './json-size.js';
 
@@ -83,7 +83,8 @@ function nameOf(path: (string | number)[]): string {
 /**
  * Parses a JSON request body. Rejects invalid UTF-8, malformed JSON (with its position), nesting beyond 64 levels,
  * numbers outside the double range, integers that no double equals, unpaired surrogates and NUL characters. A member
- * `__proto__` is an own one, as any other: it may be copied with a spread, never by an assignment. Throws
+ * `__proto__` is an own one, as any other: it may be copied with a spread, never by an assignment. Where JavaScript
+ * reorders `properties` of a schema, `x-property-order` beside it has the order of the text. Throws
  * `INVALID_REQUEST` naming the field.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
@@ -103,7 +104,7 @@ function parseJsonText(text: string): unknown {
   const value = parse(text);
   try {
     checkValue(value, 0);
-    for (const integer of inexactIntegers(text)) keepExact(value, integer);
+    for (const detail of lostDetails(text)) restore(value, detail);
   } catch (error) {
     if (!(error instanceof BodyFault)) throw error;
     const name = nameOf(error.path);
@@ -124,13 +125,28 @@ const bounds: Readonly<Record<string, 'above' | 'below'>> = {
 /** Keywords of JSON Schemas that change no value. */
 const annotations: ReadonlySet<unknown> = new Set(['default', 'example', 'examples']);
 
+/** Where schemas keep the order in which their text has the members of `properties`. */
+const orderKeyword = 'x-property-order';
+
+function restore(body: unknown, detail: LostDetail): void {
+  if (detail.kind === 'integer') return keepExact(body, detail);
+  const schema = memberAt(body, detail.path);
+  if (!Object.hasOwn(schema, orderKeyword)) schema[orderKeyword] = detail.names;
+}
+
+/** The object at a path of the text. */
+function memberAt(body: unknown, path: readonly (string | number)[]): Record<string, unknown> {
+  return path.reduce((at, step) => (at as Record<string, unknown>)[step], body) as Record<string, unknown>;
+}
+
+type InexactInteger = Extract<LostDetail, { kind: 'integer' }>;
+
 /** Moves a bound inward to the next double, so that what keeps the new one keeps that of the text. Rejects other integers. */
 function keepExact(body: unknown, { path, value }: InexactInteger): void {
   const last = path.at(-1);
   const direction = typeof last === 'string' && Object.hasOwn(bounds, last) ? bounds[last] : undefined;
   if (direction !== undefined && last !== undefined) {
-    const owner = path.slice(0, -1).reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], body);
-    (owner as Record<string, unknown>)[last] = nearestDouble(value, direction);
+    memberAt(body, path.slice(0, -1))[last] = nearestDouble(value, direction);
   } else if (!annotations.has(path.findLast((step) => typeof step === 'string'))) {
     const fault = new BodyFault('not_exact', 'is an integer that a double-precision number does not hold exactly');
     fault.path.push(...path);

@@ -352,6 +352,13 @@ describe('compileSchema', () => {
     for (const text of invalid) expect([text, accepts(automaton, JSON.stringify(text))]).toEqual([text, false]);
   });
 
+  it('writes declared members in the order that is given beside them', () => {
+    const properties = { 1: {}, 2: {}, a: {}, b: {} };
+    const automaton = automatonOf({ type: 'object', properties, 'x-property-order': ['b', '2', 'c', 2, null, 'a'] });
+    expect(accepts(automaton, '{"b":0,"2":0,"a":0,"1":0}')).toBe(true);
+    expect(accepts(automaton, '{"2":0,"b":0}')).toBe(false);
+  });
+
   it('writes declared members in the order of the schema, and others behind them', () => {
     const automaton = automatonOf({ type: 'object', properties: { b: {}, a: {} } });
     expect(accepts(automaton, '{"b":1,"a":2,"c":3}')).toBe(true);
