@@ -113,6 +113,35 @@ describe('a pattern of a schema', () => {
   });
 });
 
+describe('Unicode properties of a pattern', () => {
+  it.each([
+    '\\p{L}',
+    '\\P{L}',
+    '[\\p{Lu}\\d]',
+    '[^\\p{P}]',
+    '\\p{Script=Greek}',
+    '\\p{Emoji}',
+    '\\p{Cn}',
+    '\\p{Co}',
+    '\\p{Any}',
+  ])('%s are those of the engine', (pattern) => {
+    const automaton = automatonOf({ type: 'string', pattern: `^${pattern}$` });
+    const found = new RegExp(`^${pattern}$`, 'u');
+    for (let code = 0; code <= 0x10ffff; code += code < 0x3000 ? 1 : 101) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      const text = String.fromCodePoint(code);
+      expect([code, accepts(automaton, JSON.stringify(text))]).toEqual([code, found.test(text)]);
+    }
+  });
+
+  it.each(['\\p', '\\p{', '\\pL', '\\p{Latin}', '\\p{}', '\\p{L}{', '\\p{x}+(a+)+\\p{L}'])(
+    'are known, unlike %s',
+    (pattern) => {
+      expect(() => automatonOf({ type: 'string', pattern })).toThrow('the pattern');
+    },
+  );
+});
+
 describe('whatever is sent as a constraint', () => {
   const naughtyStrings = createRequire(import.meta.url)('big-list-of-naughty-strings') as string[];
   const texts = [...naughtyStrings, ...parsing.map(({ input }) => String(input))].filter(

@@ -8,6 +8,7 @@ import {
 } from './code-points.js';
 import { ConstraintRefusal } from './refusal.js';
 import type { Regex, RegexArena } from './regex.js';
+import { codePointsWith } from './unicode-properties.js';
 
 /** A pattern as written, before anchors are resolved. */
 type PatternNode =
@@ -271,12 +272,21 @@ class PatternParser {
       const code = letter.charCodeAt(0) % 32;
       return [[code, code]];
     }
-    if (next === 'p' || next === 'P') throw this.refusal(`uses \\${next}, which is not supported`);
+    if (next === 'p' || next === 'P') return this.property(next);
     if (next === 'b' || next === 'B') throw this.refusal('uses a word boundary, which is not supported');
     if (/[1-9k]/.test(next)) throw this.refusal('uses a back reference, which is not supported');
     if (this.isForeign && /[<>]/.test(next)) throw this.refusal(`has \\${next}, the edge of a word elsewhere`);
     if (/[A-Za-z0-9]/.test(next)) throw this.refusal(`has an unknown escape \\${next}`);
     return single(next);
+  }
+
+  private property(escape: 'p' | 'P'): CodePointSet {
+    const end = this.peek() === '{' ? this.characters.indexOf('}', this.position) : -1;
+    const name = end < 0 ? '' : this.characters.slice(this.position + 1, end).join('');
+    const set = codePointsWith(name);
+    if (set === null) throw this.refusal(`names no Unicode property behind \\${escape}`);
+    this.position = end + 1;
+    return escape === 'p' ? set : complement(set);
   }
 
   private unicodeEscape(): CodePointSet {
