@@ -280,6 +280,17 @@ const schemas: Record<string, unknown[]> = {
   ],
 };
 
+/** Multiples and bounds of a schema of numbers, in hundredths. */
+function scaledFacts(schema: Record<string, unknown>): { multiples: number[]; lower: number; upper: number } {
+  const all = [schema, ...((schema.allOf as Record<string, unknown>[] | undefined) ?? [])];
+  const scaled = (value: unknown): number => Math.round(Number(value) * 100);
+  return {
+    multiples: all.flatMap(({ multipleOf }) => (multipleOf === undefined ? [] : [scaled(multipleOf)])),
+    lower: Math.max(scaled(schema.minimum ?? -Infinity), scaled(schema.exclusiveMinimum ?? -Infinity) + 1),
+    upper: Math.min(scaled(schema.maximum ?? Infinity), scaled(schema.exclusiveMaximum ?? Infinity) - 1),
+  };
+}
+
 describe('compileSchema', () => {
   for (const [keyword, variants] of Object.entries(schemas)) {
     it.each(variants.map((schema) => [JSON.stringify(schema), schema]))(
@@ -314,7 +325,7 @@ describe('compileSchema', () => {
     ],
     [{ type: 'string', pattern: '(a' }, '/pattern: the pattern "(a" has an unmatched ('],
     [{ oneOf: [{ type: 'string' }, { minLength: 2 }] }, '/oneOf: a value may match two branches of oneOf'],
-    [{ type: 'integer', multipleOf: 7 }, '/multipleOf: multiples of 7 are not supported'],
+    [{ multipleOf: 1e-30 }, '/multipleOf: multiples of 1e-30 are not supported'],
     [{ $ref: 'https://example.com/schema' }, '/$ref: only references within the schema are followed'],
     [{ $ref: '#/$defs/missing' }, '/$ref: #/$defs/missing names nothing in the schema'],
     [{ type: 'thing' }, '/type: must name types of JSON'],
@@ -399,6 +410,42 @@ describe('compileSchema', () => {
     const automaton = automatonOf({ type: 'object' });
     for (const text of ['{}', ' {}', '\n{}']) expect(accepts(automaton, text)).toBe(true);
     for (const text of ['  {}', '\n {}', '\n\n{}']) expect(accepts(automaton, text)).toBe(false);
+  });
+
+  it.each([
+    { type: 'integer', multipleOf: 7 },
+    { type: 'integer', multipleOf: 86_400, minimum: -1_000_000 },
+    { type: 'integer', allOf: [{ multipleOf: 6 }, { multipleOf: 4 }], exclusiveMinimum: -12, maximum: 31 },
+    { type: 'integer', multipleOf: 1.5 },
+    { type: 'number', multipleOf: 0.25 },
+    { type: 'number', multipleOf: 0.25, exclusiveMinimum: -0.75, maximum: 2.1 },
+    { type: 'number', multipleOf: 1.5, minimum: -3.2, exclusiveMaximum: 4.5 },
+    { type: 'number', multipleOf: 0.05, minimum: 0.07 },
+    { multipleOf: 3 },
+  ])('keeps to %j', (schema) => {
+    const automaton = automatonOf(schema);
+    const { multiples, lower, upper } = scaledFacts(schema);
+    for (let hundredths = -400; hundredths <= 400; hundredths++) {
+      const isWhole = hundredths % 100 === 0;
+      const isValid =
+        multiples.every((multiple) => hundredths % multiple === 0) &&
+        hundredths >= lower &&
+        hundredths <= upper &&
+        (isWhole || schema.type !== 'integer');
+      const text = String(hundredths / 100);
+      if (text !== '0' || hundredths === 0) expect([text, accepts(automaton, text)]).toEqual([text, isValid]);
+    }
+    for (const text of ['-0', '00', '07', '1.', '.5', '0.', '1e2']) expect(accepts(automaton, text)).toBe(false);
+  });
+
+  it('writes multiples of large and of small numbers', () => {
+    const days = automatonOf({ type: 'integer', multipleOf: 86_400 });
+    for (const text of ['0', '86400', '-172800', '864000000']) expect(accepts(days, text)).toBe(true);
+    for (const text of ['86401', '1', '8640000000000001']) expect(accepts(days, text)).toBe(false);
+    const small = automatonOf({ type: 'number', multipleOf: 0.123456789 });
+    for (const text of ['0', '0.123456789', '-0.24691357800', '123456789']) {
+      expect([text, accepts(small, text)]).toEqual([text, !text.endsWith('00')]);
+    }
   });
 
   it('writes the exact digits of large integers', () => {
