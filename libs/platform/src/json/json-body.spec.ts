@@ -86,7 +86,7 @@ describe('parseJsonBody', () => {
     const error = refusal('{"x":"1234567890123456","seed":9223372036854775807}');
     expect([error.code, error.param]).toEqual(['INVALID_REQUEST', 'seed']);
     expect(error.message).toBe('seed is an integer that a double-precision number does not hold exactly.');
-    expect(refusal(String.raw`{"a":[{"\"\\":[1,[],-9007199254740993]}]}`).param).toBe('a[0].\"\\[2]');
+    expect(refusal(String.raw`{"a":[{"\"\\":[1,[],-9007199254740993]}]}`).param).toBe('a[0]."\\[2]');
     expect(refusal('{"schema":{"properties":{"default":{"const":9007199254740993}}}}').param).toBe(
       'schema.properties.default.const',
     );
