@@ -83,7 +83,7 @@ function nameOf(path: (string | number)[]): string {
 /**
  * Parses a JSON request body. Rejects invalid UTF-8, malformed JSON (with its position), nesting beyond 64 levels,
  * numbers outside the double range, integers that no double equals, unpaired surrogates and NUL characters. A member
- * `__proto__` is an own one, as any other: it may be copied with a spread, never by an assignment. Where JavaScript
+ * `__proto__` is an own one like all others: it may be copied with a spread, never by an assignment. Where JavaScript
  * reorders `properties` of a schema, `x-property-order` beside it has the order of the text. Throws
  * `INVALID_REQUEST` naming the field.
  */
