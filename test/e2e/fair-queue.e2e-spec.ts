@@ -18,7 +18,7 @@ describe.each(transports)('chats of two accounts, with the queue in %s', (transp
   let otherKey: string;
 
   beforeAll(async () => {
-    platform = await startPlatform({ transport, replicas: { api: 2 }, env: { SLUICE_SLOTS: '1' } });
+    platform = await startPlatform({ transport, replicas: { api: 2 }, env: { SLUICE_SLOTS: '2' } });
     const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
     const accounts = new AccountsService(prisma);
     const { id: accountId } = await accounts.createAccount('other');
@@ -33,13 +33,19 @@ describe.each(transports)('chats of two accounts, with the queue in %s', (transp
     await platform.stop();
   });
 
-  async function chat(key: string, replica: number): Promise<string> {
+  interface Chat {
+    tokens?: number;
+    signal?: AbortSignal;
+  }
+
+  async function chat(key: string, replica: number, { tokens = 4, signal }: Chat = {}): Promise<string> {
     const response = await fetch(`${platform.origins[replica]}/api/v1/chat/completions`, {
       method: 'POST',
+      signal,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         model: 'tiny-llama',
-        messages: [{ role: 'user', content: 'Hello [[tokens=4 delay=200]]' }],
+        messages: [{ role: 'user', content: `Hello [[tokens=${tokens} delay=200]]` }],
       }),
     });
     await response.text();
@@ -62,5 +68,27 @@ describe.each(transports)('chats of two accounts, with the queue in %s', (transp
     // By arrival none would come after it. How few come before it exactly, the conformance suite holds: here the processes
     // take their time to enqueue.
     expect(runs.length - 1 - place).toBeGreaterThanOrEqual(chats / 6);
+  });
+
+  it('run the single one in a spare slot, although no running one ends', async () => {
+    const hangUp = new AbortController();
+    const { signal } = hangUp;
+    let ended = 0;
+    const flood = Array.from({ length: 6 }, (_value, index) =>
+      chat(platform.inferenceKey, index % 2, { tokens: 600, signal }).then(
+        () => (ended += 1),
+        () => undefined,
+      ),
+    );
+    // Two in slots and one beside them in the host; the others wait.
+    const waiting = async () => {
+      const metrics = await (await fetch(`${platform.origins[0]}/metrics`)).text();
+      return Number(/sluice_queue_jobs\{[^}]*model="tiny-llama"[^}]*state="waiting"[^}]*\} (\d+)/.exec(metrics)?.[1]);
+    };
+    await expect.poll(waiting, { timeout: 30_000, interval: 200 }).toBe(3);
+    await chat(otherKey, 1);
+    expect(ended).toBe(0);
+    hangUp.abort();
+    await Promise.all(flood);
   });
 });

@@ -49,6 +49,8 @@ export interface Directives {
 
 export interface DeterministicEngineOptions {
   slots: number;
+  /** As in `SchedulerLimits`. */
+  spareSlots?: number;
   contextLength: number;
   sink: TextGenerationSink;
   /** Folder for state shared between processes; required by `once`. */
@@ -161,10 +163,11 @@ export class DeterministicEngine implements TextGenerationEngine {
   private step(): void {
     this.immediate = null;
     this.steps++;
-    while (this.running.size < this.options.slots) {
-      const request = this.waiting.shift();
-      if (request === undefined) break;
-      this.begin(request);
+    for (let next = this.nextWaiting(); next; next = this.nextWaiting()) {
+      const { slots, spareSlots = 0 } = this.options;
+      if (this.running.size >= (next.mayUseSpareSlot ? slots + spareSlots : slots)) break;
+      this.waiting.splice(this.waiting.indexOf(next), 1);
+      this.begin(next);
     }
     const now = performance.now();
     for (const active of [...this.running.values()]) if (active.nextStepAtMs <= now) this.advance(active, now);
@@ -174,6 +177,10 @@ export class DeterministicEngine implements TextGenerationEngine {
     const next = Math.min(...[...this.running.values()].map((active) => active.nextStepAtMs - performance.now()));
     // All sequences may have ended in this step while others wait for their slots.
     if (this.running.size > 0 || this.waiting.length > 0) this.schedule(this.running.size > 0 ? Math.max(0, next) : 0);
+  }
+
+  private nextWaiting(): TextGenerationRequest | undefined {
+    return this.waiting.find(({ mayUseSpareSlot }) => mayUseSpareSlot) ?? this.waiting[0];
   }
 
   private begin(request: TextGenerationRequest): void {

@@ -55,7 +55,7 @@ export class ApiMetrics {
 export function countAffinity(metrics: Metrics): (decision: AffinityDecision) => void {
   const decisions = metrics.counter(
     'sluice_affinity_decisions_total',
-    'Jobs that prefer a worker (`sticky`), or do not: fewer than two serve the model (`alone`), or none has room (`full`).',
+    'Jobs that prefer a worker (`sticky`), or do not: fewer than two serve the model (`alone`), none has room (`full`). Those that may use a spare slot of one (`spare`).',
     ['modality', 'model', 'decision'],
   );
   return ({ modality, modelId, decision }) => decisions.inc({ modality, model: modelId, decision });

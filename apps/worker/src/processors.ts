@@ -55,6 +55,7 @@ export interface ModelConsumerOptions extends ProcessorDependencies {
   transport: QueueTransport;
   modality: ModalityName;
   concurrency: number;
+  spareSlots: number;
   /** See `ConsumerOptions`. */
   pickupTimeoutMs?: number;
   timings: ModelTimings;
@@ -64,7 +65,7 @@ export interface ModelConsumerOptions extends ProcessorDependencies {
 
 /** Starts consuming the jobs of one modality and model. */
 export function openConsumer(options: ModelConsumerOptions): Promise<JobConsumer> {
-  const { transport, modality, manifest, concurrency, pickupTimeoutMs, runner } = options;
+  const { transport, modality, manifest, concurrency, spareSlots, pickupTimeoutMs, runner } = options;
   const timings = options.timings.of(modality);
   // Another pool's credentials may not open what jobs of this model store.
   const artifacts = options.artifacts.ofModel(manifest.id);
@@ -76,6 +77,7 @@ export function openConsumer(options: ModelConsumerOptions): Promise<JobConsumer
     // The consumer has validated the payload against the class of this definition.
     handler: (job) => traceJob(options, job, () => timings.time(() => processor.process(job as RunningJob<never>))),
     concurrency,
+    spareSlots,
     pickupTimeoutMs,
     onPickup: (waitedMs) => timings.pickup.add(waitedMs / 1_000),
     onSticky: (end) => timings.countSticky(end),

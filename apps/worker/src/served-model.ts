@@ -2,6 +2,7 @@ import {
   defaultHostTimings,
   type HostLauncher,
   hostLoadOptions,
+  type HostReport,
   type HostSettings,
   type HostStateChange,
   HostSupervisor,
@@ -198,6 +199,7 @@ export class ServedModel {
       modalities: [...this.options.modalities],
       state: this.publishedState(),
       slots: report?.slots ?? 0,
+      ...(report !== null && report.spareSlots > 0 && { spareSlots: report.spareSlots }),
       running: Math.max(0, this.supervisor.running - ofAdapters),
       ended: this.timings.ended,
       provider: report?.provider ?? '',
@@ -254,7 +256,7 @@ export class ServedModel {
     this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
-    const { provider, providerNote, slots, loadMs } = report;
+    const { provider, providerNote, slots, spareSlots, loadMs } = report;
     const why = providerNote === null ? '' : ` (${providerNote})`;
     const fields = { model: this.id, pid, provider, providerNote, slots, loadMs: Math.round(loadMs) };
     this.options.logger.info(
@@ -262,20 +264,20 @@ export class ServedModel {
       `${this.id} runs on ${provider}${why}, ${slots} slots, loaded in ${fields.loadMs} ms`,
     );
     for (const { reason } of this.refusedAdapters) this.options.logger.warn({ model: this.id }, reason);
-    if (this.consumers.size === 0 && !this.closing) this.opening ??= this.openConsumers(slots);
+    if (this.consumers.size === 0 && !this.closing) this.opening ??= this.openConsumers({ slots, spareSlots });
   }
 
   /** Starts the consumers once the model can run jobs. */
-  private async openConsumers(slots: number): Promise<void> {
+  private async openConsumers({ slots, spareSlots }: Slots): Promise<void> {
     // Takes one more job than slots, so that the next prompt waits in the host instead of a queue round trip. More would be out
     // of reach of the turns of accounts: whoever comes later waits for all of them.
-    const concurrency = slots + 1;
+    const room = { concurrency: slots + 1, spareSlots };
     try {
       for (const modality of this.options.modalities) {
-        await this.openOne({ manifest: this.options.model.manifest, runner: this.supervisor, modality, concurrency });
+        await this.openOne({ manifest: this.options.model.manifest, runner: this.supervisor, modality, ...room });
         for (const { manifest } of this.loadedAdapters()) {
           const runner = this.adapters.get(manifest.id) ?? new AdapterRunner(this.supervisor, manifest.id);
-          await this.openOne({ manifest, runner, modality, concurrency });
+          await this.openOne({ manifest, runner, modality, ...room });
           this.adapters.set(manifest.id, runner);
         }
       }
@@ -283,7 +285,7 @@ export class ServedModel {
     } catch (error) {
       this.options.logger.error({ model: this.id, error }, 'the queues of the model could not be opened');
       setTimeout(() => {
-        if (!this.closing) this.opening = this.openConsumers(slots);
+        if (!this.closing) this.opening = this.openConsumers({ slots, spareSlots });
       }, reopenMs);
     }
     this.options.onChange();
@@ -307,7 +309,10 @@ export class ServedModel {
   }
 }
 
-type OneConsumer = Pick<ModelConsumerOptions, 'manifest' | 'runner' | 'modality' | 'concurrency'>;
+type OneConsumer = Pick<ModelConsumerOptions, 'manifest' | 'runner' | 'modality' | 'concurrency' | 'spareSlots'>;
+
+/** Of a loaded model. */
+type Slots = Pick<HostReport, 'slots' | 'spareSlots'>;
 
 /** How long aborted requests may take to end in the host, in ms: two steps are enough. */
 const afterAbortMs = 1_000;

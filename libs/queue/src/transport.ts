@@ -41,17 +41,20 @@ export interface TransportOptions {
 }
 
 export interface AffinityOptions {
-  /** How long a job waits for its preferred worker, in ms, at most 1,000; then any worker may take it. */
+  /** How long a job waits for its worker, in ms, at most 1,000; then any worker may take it. */
   stickyMs: number;
   /** Called for every job with a route key. Must not throw. */
   onDecision?: (decision: AffinityDecision) => void;
 }
 
-/** `sticky`, or why not: fewer than two workers serve the model (`alone`), or none has room below its share (`full`). */
+/**
+ * `sticky`, or why not: fewer than two workers serve the model (`alone`), or none has room below its share (`full`). `spare`,
+ * beside one of these: a worker is to run it in a spare slot.
+ */
 export interface AffinityDecision {
   modality: string;
   modelId: string;
-  decision: 'sticky' | 'alone' | 'full';
+  decision: 'sticky' | 'alone' | 'full' | 'spare';
 }
 
 /** Abstract class and not interface: it is also the injection token. */
@@ -146,6 +149,8 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
   handler: (job: RunningJob<Payload>) => Promise<JobReport>;
   /** Overrides the policy's concurrency, for hosts with fewer slots. */
   concurrency?: number;
+  /** Jobs beyond the concurrency that may run if they go first in the fair order; default 0. */
+  spareSlots?: number;
   /**
    * Called for each job at its first delivery: ms from enqueueing to now, by the clocks of both hosts. Must not throw.
    */
@@ -161,9 +166,10 @@ export interface ConsumerOptions<Payload extends object, Result extends object> 
 
 /**
  * `claimed`: this process runs a job that prefers it. `taken-over`: it runs a job that prefers another worker. `returned`: it
- * released a job because it has no room or stops. `too-late`: the job was gone when it tried to claim it.
+ * released a job because it has no room or stops. `too-late`: the job was gone when it tried to claim it. `spare`: it runs a
+ * job that may use a spare slot.
  */
-export type StickyJobEnd = 'claimed' | 'returned' | 'too-late' | 'taken-over';
+export type StickyJobEnd = 'claimed' | 'returned' | 'too-late' | 'taken-over' | 'spare';
 
 /** A job in a worker's hands. */
 export interface RunningJob<Payload extends object = object> {

@@ -29,6 +29,8 @@ export interface HostLoadOptions {
   intraOpThreads: number;
   /** Maximum number of sequences in the batch. */
   slots: number;
+  /** Sequences beyond `slots`, of requests that may use a spare slot; absent: none. Engines without a batch of texts have none. */
+  spareSlots?: number;
   /** Longest prompt plus output in tokens; at most the model's context length. */
   contextLength: number;
   /** Maximum of cached tokens over all slots. */
@@ -52,6 +54,8 @@ export interface LoadedEngine {
   provider: string;
   providerNote: string | null;
   slots: number;
+  /** Absent: none. */
+  spareSlots?: number;
   /** Adapters that are loaded, by model id, and why others are not; absent: none were wanted. */
   adapters?: LoadedAdapters;
   /** How the memory of a run grows with the size of its images. Absent: its inputs are bounded, or have none. */

@@ -26,7 +26,7 @@ export type TextPart =
   | { type: 'regex'; pattern: string }
   /** Any text up to the first `text`, and that text. */
   | { type: 'up-to'; text: string }
-  /** None, one blank, or a new line with its indentation. */
+  /** None, one blank or one new line. */
   | { type: 'space' }
   | { type: 'sequence'; parts: TextPart[] }
   | { type: 'choice'; parts: TextPart[] }
@@ -40,6 +40,8 @@ export interface RegionExit {
   next: number;
   /** Only where nothing but white space precedes it in the region. Default: anywhere. */
   atStart?: boolean;
+  /** Text of the region `next` that `text` stands for: what follows goes on behind it. Default: none. */
+  entered?: string;
 }
 
 /** Any text, up to the first exit. No mask is applied unless a token could run over an exit and break what follows. */

@@ -24,6 +24,8 @@ export type HostMessage =
       provider: string;
       providerNote: string | null;
       slots: number;
+      /** Absent: none. */
+      spareSlots?: number;
       loadMs: number;
       /** Requests run one at a time, so only the oldest can have caused the death of a host. */
       oneAtATime: boolean;

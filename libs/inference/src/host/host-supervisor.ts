@@ -71,6 +71,8 @@ export interface HostReport {
   provider: string;
   providerNote: string | null;
   slots: number;
+  /** Requests beyond `slots`, of those that may use a spare slot. */
+  spareSlots: number;
   loadMs: number;
   stats: AnyEngineStats | null;
   residentBytes: number;
@@ -297,10 +299,11 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   }
 
   private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
-    const { provider, providerNote, slots, loadMs, run = null, adapters = noAdapters, batchInvariant = null } = message;
+    const { provider, providerNote, slots, spareSlots = 0, loadMs } = message;
+    const { run = null, adapters = noAdapters, batchInvariant = null } = message;
     this.readyAtMs = performance.now();
     this.oneAtATime = message.oneAtATime;
-    const load = { provider, providerNote, slots, loadMs, run, adapters, batchInvariant };
+    const load = { provider, providerNote, slots, spareSlots, loadMs, run, adapters, batchInvariant };
     this.lastReport = { ...load, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
     this.loadFailures = 0;

@@ -7,6 +7,9 @@ const maxThreads = 16;
 const defaultSlots = 16;
 const defaultContextLength = 2_048;
 
+/** One spare slot for so many slots, or a part of them; a host of one slot runs one request at a time. */
+const slotsPerSpareSlot = 16;
+
 /** Host settings shared by all models. */
 export interface HostSettings {
   /** Execution providers in order of preference. */
@@ -45,6 +48,7 @@ export function hostLoadOptions(
     providers: settings.providers,
     intraOpThreads: settings.threads ?? Math.min(availableParallelism(), maxThreads),
     slots,
+    spareSlots: slots > 1 ? Math.ceil(slots / slotsPerSpareSlot) : 0,
     contextLength,
     cacheTokens: manifest.cacheTokens ?? slots * contextLength,
   };

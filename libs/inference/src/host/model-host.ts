@@ -72,10 +72,11 @@ export class ModelHost {
       this.loaded = loaded;
       await this.warmUp(loaded);
       this.startBeating(loaded);
-      const { engine, provider, providerNote, slots, run, adapters, batchInvariant } = loaded;
+      const { engine, provider, providerNote, slots, spareSlots, run, adapters, batchInvariant } = loaded;
       const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
       const loadMs = performance.now() - startedAt;
       const more = {
+        ...(spareSlots !== undefined && { spareSlots }),
         ...(run !== undefined && { run }),
         ...(adapters !== undefined && { adapters }),
         ...(batchInvariant !== undefined && { batchInvariant }),

@@ -22,6 +22,7 @@ function start(options: FakeOptions & Partial<Omit<SchedulerOptions, 'decoder'>>
   const scheduler = new BatchScheduler({
     decoder,
     slots,
+    spareSlots: options.spareSlots,
     contextLength: options.contextLength ?? 4096,
     cacheTokens: options.cacheTokens ?? 16_384,
     afterStep: options.afterStep,
@@ -74,6 +75,38 @@ describe('BatchScheduler', () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  it('starts what may use a spare slot before the waiting ones, beyond its slots, and keeps every text', async () => {
+    const started: string[] = [];
+    const harness = start({ slots: 2, spareSlots: 1 });
+    const { submit, scheduler } = harness;
+    const noting =
+      (name: string, andThen: () => void = () => undefined) =>
+      (_token: number, count: number) => {
+        if (count === 1) started.push(name);
+        if (count === 3) andThen();
+        return undefined;
+      };
+    const spare: RecordingListener[] = [];
+    let mostRunning = 0;
+    const submitSpare = () => {
+      const members = { mayUseSpareSlot: true, maxNewTokens: 8 };
+      const count = () => (mostRunning = Math.max(mostRunning, scheduler.stats().running));
+      spare.push(submit(promptOf(5, 4), members, noting('spare', count)));
+      spare.push(submit(promptOf(5, 5), members, noting('second spare', count)));
+    };
+    const full = [
+      submit(promptOf(5, 1), { maxNewTokens: 60 }, noting('running', submitSpare)),
+      submit(promptOf(5, 2), { maxNewTokens: 60 }, noting('running too')),
+      submit(promptOf(5, 3), { maxNewTokens: 60 }, noting('waiting')),
+    ];
+    await Promise.all(full.map(({ done }) => done));
+    await Promise.all(spare.map(({ done }) => done));
+    expect(started).toEqual(['running', 'running too', 'spare', 'second spare', 'waiting']);
+    expect(mostRunning).toBe(3);
+    for (const [index, { tokens }] of full.entries()) expect(tokens).toEqual(greedyAlone(promptOf(5, index + 1), 60));
+    for (const [index, { tokens }] of spare.entries()) expect(tokens).toEqual(greedyAlone(promptOf(5, index + 4), 8));
   });
 
   it('admits in order of arrival and fills a free slot in the next step', async () => {

@@ -6,6 +6,8 @@ import type { SequenceRequest } from './sequence.js';
 export interface SchedulerLimits {
   /** Maximum number of sequences prefilling or decoding. */
   slots: number;
+  /** Maximum beyond `slots` of sequences that may use a spare slot; default 0. */
+  spareSlots?: number;
   /** Longest prompt plus output of a sequence, in tokens. */
   contextLength: number;
   /** Maximum number of tokens in all caches: worst case of running sequences plus retained prefixes. */

@@ -8,6 +8,7 @@ export * from './limits.config.js';
 export type { MemoryBudgetSetting } from './memory-budget.js';
 export * from './nearest-names.js';
 export * from './ops.config.js';
+export { forgetPostgresVariables } from './postgres-variables.js';
 export * from './stores.config.js';
 export { type SearchProviderName, searchProviderNames, type SearchSettings } from './search.variables.js';
 export * from './tracing.config.js';

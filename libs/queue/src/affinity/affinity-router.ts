@@ -1,6 +1,6 @@
 import { type JobEnvelope, queueName } from '../jobs/job-definition.js';
 import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import { type Candidate, type Choice, chooseWorker } from './worker-choice.js';
+import { type Candidate, type Choice, chooseSpareSlot, chooseWorker } from './worker-choice.js';
 
 /** Requests whose worker is remembered; more than these are open nowhere. */
 const maxOpen = 50_000;
@@ -24,6 +24,12 @@ export class AffinityRouter {
     const candidates = this.candidates(envelope);
     if (candidates.length < 2) return { refusal: 'alone' };
     return chooseWorker(routeKey(), candidates);
+  }
+
+  /** As `choose`, for a job that may take a spare slot of a worker without room; null: no worker has one. */
+  chooseSpare(envelope: JobEnvelope, routeKey: () => string): string | null {
+    const candidates = this.candidates(envelope).filter(({ spareSlots }) => spareSlots > 0);
+    return candidates.length === 0 ? null : chooseSpareSlot(routeKey(), candidates);
   }
 
   /** Looks at a beat when it comes: what is ours in it must not be counted twice, nor when it has ended. */
@@ -61,7 +67,12 @@ export class AffinityRouter {
       const loadKey = loadKeyOf(envelope, processId);
       const load = this.loads.get(loadKey) ?? 0;
       const foreign = Math.max(0, served.running - (this.ownLoadThen.get(heartbeat)?.get(loadKey) ?? 0));
-      found.push({ workerId: processId, room: served.slots - foreign - load, load });
+      found.push({
+        workerId: processId,
+        room: served.slots - foreign - load,
+        load,
+        spareSlots: served.spareSlots ?? 0,
+      });
     }
     return found;
   }

@@ -6,6 +6,8 @@ interface ClaimMessage {
   queue: string;
   /** Sealed where there are keys: every worker hears the bus, and who knows the id of a request can write into its response. */
   requestId: string;
+  /** It may use a spare slot. */
+  isSpare?: boolean;
 }
 
 /**
@@ -19,19 +21,23 @@ export class ClaimBus {
   ) {}
 
   /** Never rejects. */
-  async send(workerId: string, { queue, requestId }: ClaimMessage): Promise<void> {
+  async send(workerId: string, { queue, requestId, isSpare }: ClaimMessage): Promise<void> {
     const seal = this.keys.sealOf(modelOf(queue));
     const sealed = seal === null ? requestId : seal.seal(placeOf(queue), requestId);
-    const message: ClaimMessage = { queue, requestId: sealed };
+    const message: ClaimMessage = { queue, requestId: sealed, ...(isSpare === true && { isSpare }) };
     await this.bus.publish(channelOf(workerId), JSON.stringify(message)).catch(() => undefined);
   }
 
   /** Receives the messages about one queue until the returned function is called. */
-  async subscribe(workerId: string, queue: string, listener: (requestId: string) => void): Promise<() => void> {
+  async subscribe(
+    workerId: string,
+    queue: string,
+    listener: (requestId: string, isSpare: boolean) => void,
+  ): Promise<() => void> {
     return await this.bus.subscribe(channelOf(workerId), (text) => {
       const message = JSON.parse(text) as ClaimMessage;
       const requestId = message.queue === queue ? this.open(message) : null;
-      if (requestId !== null) listener(requestId);
+      if (requestId !== null) listener(requestId, message.isSpare === true);
     });
   }
 

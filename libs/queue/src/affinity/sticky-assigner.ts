@@ -42,13 +42,22 @@ export class StickyAssigner {
     return 'workerId' in choice ? choice.workerId : null;
   }
 
+  /** The worker whose spare slot a job that goes first is to take, or null. */
+  spareWorkerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
+    const { modality, modelId, replyTo } = envelope;
+    if (replyTo === null) return null;
+    const workerId = this.parts.router.chooseSpare(envelope, routeKey);
+    if (workerId !== null) this.parts.onDecision?.({ modality, modelId, decision: 'spare' });
+    return workerId;
+  }
+
   /** Tells the worker to claim the job, which is in the queue by now. */
   assigned(envelope: JobEnvelope, workerId: string): void {
     const { router, claims, release } = this.parts;
-    const { requestId } = envelope;
+    const { requestId, mayUseSpareSlot: isSpare } = envelope;
     const queue = queueName(envelope.modality, envelope.modelId);
     router.began(envelope, workerId);
-    void claims.send(workerId, { queue, requestId });
+    void claims.send(workerId, { queue, requestId, isSpare });
     // BullMQ ends the delay by the clocks of workers, which may be minutes off the clock that began it.
     const timer = setTimeout(() => {
       this.releases.delete(requestId);

@@ -12,8 +12,8 @@ export interface StickyJobsDependencies {
   readonly store: Store;
   readonly membership: BusMembership;
   readonly claims: ClaimBus;
-  /** Whether one more job may run, given how many claims are under way. */
-  hasCapacity(underWay: number): boolean;
+  /** Whether one more job may run, also in a spare slot, given how many claims are under way. */
+  hasCapacity(underWay: number, isSpare: boolean): boolean;
   readonly onEnd: (end: StickyJobEnd) => void;
 }
 
@@ -31,7 +31,11 @@ export class StickyJobs {
     const { membership, claims, queue } = this.parts;
     const { ownId } = membership;
     if (ownId === null) return;
-    this.unsubscribe = await claims.subscribe(ownId, queue, (requestId) => void this.receive(requestId));
+    this.unsubscribe = await claims.subscribe(
+      ownId,
+      queue,
+      (requestId, isSpare) => void this.receive(requestId, isSpare),
+    );
     this.stopOffering = membership.offerClaims(queue);
   }
 
@@ -54,11 +58,11 @@ export class StickyJobs {
   }
 
   /** Never rejects: while the store is away, the job's delay ends all the same. */
-  private async receive(requestId: string): Promise<void> {
+  private async receive(requestId: string, isSpare: boolean): Promise<void> {
     const { hasCapacity, onEnd } = this.parts;
     const worker = this.parts.worker();
     if (worker === null) return;
-    if (this.isPaused || !worker.isTaking || !hasCapacity(this.underWay)) {
+    if (this.isPaused || !worker.isTaking || !hasCapacity(this.underWay, isSpare)) {
       onEnd((await this.release(worker, requestId)) ? 'returned' : 'too-late');
     } else if (!(await this.claim(worker, requestId))) {
       onEnd('too-late');

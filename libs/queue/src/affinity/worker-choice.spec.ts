@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Candidate, chooseWorker } from './worker-choice.js';
+import { type Candidate, chooseSpareSlot, chooseWorker } from './worker-choice.js';
 
 function workers(count: number, load = 0, room = 16): Candidate[] {
-  return Array.from({ length: count }, (_value, index) => ({ workerId: `worker-${index}`, room, load }));
+  return Array.from({ length: count }, (_value, index) => ({ workerId: `worker-${index}`, room, load, spareSlots: 1 }));
 }
 
 function chosen(key: string, candidates: readonly Candidate[]): string | null {
@@ -66,5 +66,15 @@ describe('chooseWorker', () => {
 
   it('chooses nobody when all are full', () => {
     expect(chooseWorker('key', workers(3, 5, 0))).toEqual({ refusal: 'full' });
+  });
+});
+
+describe('chooseSpareSlot', () => {
+  it('takes the worker with the fewest requests, and spreads keys over equal ones', () => {
+    const loaded = workers(3, 2).map((worker, index) => (index === 1 ? { ...worker, load: 1 } : worker));
+    expect(chooseSpareSlot('key', loaded)).toBe('worker-1');
+    expect(chooseSpareSlot('key', [])).toBeNull();
+    const taken = new Set(keys.map((key) => chooseSpareSlot(key, workers(4))));
+    expect([...taken].toSorted()).toEqual(['worker-0', 'worker-1', 'worker-2', 'worker-3']);
   });
 });

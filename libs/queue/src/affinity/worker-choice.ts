@@ -5,6 +5,8 @@ export interface Candidate {
   readonly room: number;
   /** Requests that it has from this process: known to the last. */
   readonly load: number;
+  /** Slots above those that it fills, for jobs that go first. */
+  readonly spareSlots: number;
 }
 
 /** `alone`: nobody to choose from. `full`: whoever is free first is better than anybody in particular. */
@@ -34,6 +36,19 @@ export function chooseWorker(key: string, candidates: readonly Candidate[]): Cho
       best = { workerId, rank };
   }
   return best === null ? { refusal: 'full' } : { workerId: best.workerId };
+}
+
+/**
+ * The worker whose spare slot a job takes: the one with the fewest requests from this process, the first in the order of the
+ * key among equals. Whether the slot is free is known there alone.
+ */
+export function chooseSpareSlot(key: string, candidates: readonly Candidate[]): string | null {
+  const least = Math.min(...candidates.map(({ load }) => load));
+  const ranked = candidates
+    .filter(({ load }) => load === least)
+    .map(({ workerId }) => ({ workerId, rank: rankOf(key, workerId) }))
+    .toSorted((one, other) => other.rank - one.rank);
+  return ranked[0]?.workerId ?? null;
 }
 
 /** FNV-1a, stirred at the end: names that differ in their last letter alone must not rank alike. */

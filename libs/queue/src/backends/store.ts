@@ -1,5 +1,5 @@
 import type { BackendFactory, IQueueBackend, JobJson, WorkerOptions } from 'bullmq';
-import type { FairTurn } from '../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
 
 /** BullMQ requires a connection option; the stores bring their own connections, so ours is always empty. */
 export type StoreConnection = Record<string, never>;
@@ -123,8 +123,8 @@ export interface Store {
   handBack(worker: ClaimingWorker, job: JobClaim): Promise<void>;
   /** Adds a job without reading its queue, as the roles of pools must; null: `add` of BullMQ reads nothing either. */
   readonly append: ((queue: string, job: AppendedJob) => Promise<void>) | null;
-  /** Gives jobs of one queue their places in its fair order, in one atomic step; resolves to their priorities, in order. */
-  assignTags(queue: string, turns: readonly FairTurn[]): Promise<number[]>;
+  /** Gives jobs of one queue their places in its fair order, in one atomic step. */
+  assignPlaces(queue: string, turns: readonly FairTurn[]): Promise<FairPlace[]>;
   /** Waiting jobs that would run before the next one of the account. */
   countAhead(queue: string, account: string): Promise<number>;
   /** Sessions of pools that were ended because they held up others, by role; with `guardsPools` alone. */

@@ -20,9 +20,9 @@ import { collectResults, envelopeFor, type World } from './fixture.conformance.j
 
 const queue = 'echo.tiny-1.5';
 
-function workerHeartbeat(processId: string): Omit<Heartbeat, 'alive'> {
+function workerHeartbeat(processId: string, spareSlots = 0): Omit<Heartbeat, 'alive'> {
   const model = { modelId: 'tiny-1.5', modalities: ['echo'], state: 'ready', slots: 64, running: 0, provider: 'cpu' };
-  return { ...heartbeat(processId, null), models: [{ ...model, state: 'ready' as const }] };
+  return { ...heartbeat(processId, null), models: [{ ...model, state: 'ready' as const, spareSlots }] };
 }
 
 class RunLog {
@@ -59,11 +59,15 @@ export function describeAffinity(world: () => World): void {
     async function openWorker(
       name: string,
       log: RunLog,
-      { handler = async () => done, policy = {} }: { handler?: EchoHandler; policy?: Partial<JobPolicy> } = {},
+      {
+        handler = async () => done,
+        policy = {},
+        spareSlots = 0,
+      }: { handler?: EchoHandler; policy?: Partial<JobPolicy>; spareSlots?: number } = {},
     ) {
       const mortal = await world().openMortal(name);
       const { transport } = mortal;
-      await transport.membership.join(() => workerHeartbeat(name));
+      await transport.membership.join(() => workerHeartbeat(name, spareSlots));
       const consumer = await transport.consume({
         definition: echoJob(policy),
         modelId: 'tiny-1.5',
@@ -72,6 +76,7 @@ export function describeAffinity(world: () => World): void {
           return handler(job);
         },
         onSticky: (end) => void log.ends.push({ end, worker: name }),
+        spareSlots,
       });
       await transport.membership.announce();
       return { ...mortal, consumer };
@@ -288,6 +293,43 @@ export function describeAffinity(world: () => World): void {
       release.resolve(done);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
       expect(log.runs.filter(({ requestId }) => others.some((one) => one.requestId === requestId))).toHaveLength(6);
+    });
+
+    it('run in a spare slot of a full worker when they go first in the fair order, and in no more than it has', async () => {
+      const { api, log } = await openApi(5_000);
+      const results = await collectResults(api);
+      const release = deferred<JobReport>();
+      const handler: EchoHandler = ({ envelope }) =>
+        envelope.payload.text === 'short' ? Promise.resolve(done) : release.promise;
+      await openWorker('worker-1', log, { handler, policy: { concurrency: 2 }, spareSlots: 1 });
+      await seesWorkers(api, 1);
+      const flood = Array.from({ length: 8 }, () => envelopeFor(api, { payload: { text: 'flood', count: 1 } }));
+      await api.producer.enqueueBulk(echoJob(), flood, { turnOf: () => ({ account: 'flood' }) });
+      await until(() => log.runs.length === 2);
+      const ask = async (account: string, text: string) => {
+        const envelope = envelopeFor(api, { payload: { text, count: 1 } });
+        const replyStream = api.replies.open(envelope);
+        const close = () => replyStream.close();
+        readings.set(envelope.requestId, readAll(replyStream).then(close, close));
+        await api.producer.enqueue(echoJob(), envelope, { turn: { account } });
+        return envelope;
+      };
+      const hasRun = (envelope: JobEnvelope) => log.workerOf(envelope) === 'worker-1';
+      // No job of the flood has ended.
+      await disconnected(api, await ask('single', 'short'));
+      const long = await ask('long', 'long');
+      await until(() => hasRun(long));
+      const [other, ofFlood] = [await ask('other', 'short'), await ask('flood', 'short')];
+      await until(() => log.endsOf('returned').length === 1);
+      await sleep(100);
+      expect([hasRun(other), hasRun(ofFlood)]).toEqual([false, false]);
+      release.resolve(done);
+      await until(() => results.length === 12);
+      const order = log.runs.map(({ requestId }) => requestId);
+      // It runs before all that waited with a turn.
+      expect(order.indexOf(other.requestId)).toBeLessThanOrEqual(5);
+      expect(order.indexOf(ofFlood.requestId)).toBe(11);
+      expect(new Set(order).size).toBe(12);
     });
 
     it('leave their room to waiting jobs when they end, although all other room of their worker is taken', async () => {

@@ -195,7 +195,7 @@ class ModelQueue {
     const shift = order.rebase();
     if (shift > 0 && waiting.length > 0) this.shiftsOfBacklog += 1;
     for (const place of waiting) place.tag = Math.max(1, place.tag - shift);
-    return turns.map((turn) => order.assign(turn)).at(-1) ?? 0;
+    return turns.map((turn) => order.assign(turn)).at(-1)?.tag ?? 0;
   }
 }
 
@@ -207,7 +207,7 @@ async function skipTurns(api: QueueTransport): Promise<FairTurn[][]> {
   const skipped = Array.from({ length: Math.ceil(turns / perCall) }, (_value, call) =>
     Array.from({ length: Math.min(perCall, turns - call * perCall) }, () => ({ account: 'skipped' })),
   );
-  for (const turns of skipped) await queues.assignTags('echo.tiny-1.5', turns);
+  for (const turns of skipped) await queues.assignPlaces('echo.tiny-1.5', turns);
   return skipped;
 }
 

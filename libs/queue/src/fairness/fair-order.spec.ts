@@ -13,6 +13,8 @@ class FairQueue {
   readonly waiting: Job[] = [];
   readonly served: Job[] = [];
   highest = 0;
+  /** Jobs that could go first, and whose jobs waited then. */
+  readonly first: { account: string; waits: string[] }[] = [];
   private count = 0;
 
   constructor(readonly order = new FairOrder()) {}
@@ -21,7 +23,8 @@ class FairQueue {
     this.order.advance(this.waiting.length === 0 ? null : Math.min(...this.waiting.map(({ tag }) => tag)));
     const shift = this.order.rebase();
     for (const job of this.waiting) job.tag = Math.max(1, job.tag - shift);
-    const tag = this.order.assign(turn);
+    const { tag, goesFirst } = this.order.assign(turn);
+    if (goesFirst) this.first.push({ account: turn.account, waits: this.waiting.map(({ account }) => account) });
     this.highest = Math.max(this.highest, tag);
     this.waiting.push({ account: turn.account, index: (this.count += 1), tag });
   }
@@ -117,6 +120,31 @@ describe('the fair order', () => {
     fc.assert(property, { numRuns: 300 });
   });
 
+  it('lets only accounts go first that have nothing waiting, once until the virtual time has passed that job', () => {
+    const property = fc.property(events, weights, (list, weight) => {
+      const queue = new FairQueue();
+      for (const event of list) {
+        if (event === null) queue.serve();
+        else queue.add({ account: event, weight });
+      }
+      for (const { account, waits } of queue.first) {
+        expect(waits).not.toContain(account);
+        expect(waits.length).toBeGreaterThan(0);
+      }
+    });
+    fc.assert(property, { numRuns: 300 });
+    const order = new FairOrder();
+    const add = (account: string) => {
+      order.advance(1);
+      return order.assign({ account }).goesFirst;
+    };
+    expect([add('flood'), add('flood'), add('single'), add('single')]).toEqual([true, false, true, false]);
+    order.advance(1 + tagsPerJob * 2);
+    expect(order.assign({ account: 'single' }).goesFirst).toBe(true);
+    order.advance(null);
+    expect(order.assign({ account: 'single' }).goesFirst).toBe(false);
+  });
+
   it('lets a caller with few outstanding jobs starve nobody who has many', () => {
     const queue = new FairQueue();
     for (let job = 0; job < 50; job += 1) queue.add({ account: 'many' });
@@ -163,9 +191,9 @@ describe('the fair order', () => {
     let last = 0;
     for (let job = 0; job < maxSpread / tagsPerJob + 10; job += 1) {
       order.advance(1);
-      last = order.assign({ account: 'a' });
+      last = order.assign({ account: 'a' }).tag;
     }
     expect(last).toBe(1 + maxSpread);
-    expect(order.assign({ account: 'b' })).toBe(1);
+    expect(order.assign({ account: 'b' }).tag).toBe(1);
   });
 });

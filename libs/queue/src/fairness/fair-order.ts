@@ -4,7 +4,7 @@
  * The tag is the virtual time, or where the previous job of its account ends, whichever is later. The virtual time is the
  * lowest tag that waits: a new account starts there and not at the end of the line.
  *
- * The stores hold this state and do these steps in one atomic call each (`redis-fair-tags.ts`, `postgres-fair-tags.ts`); the
+ * The stores hold this state and do these steps in one atomic call each (`redis-fair-places.ts`, `postgres-fair-places.ts`); the
  * conformance suite compares them with this file. The tag is BullMQ's priority.
  */
 
@@ -29,6 +29,24 @@ export interface FairTurn {
   readonly isRecovered?: boolean;
 }
 
+/** Where a job waits. */
+export interface FairPlace {
+  readonly tag: number;
+  /**
+   * Others wait, and its account has had less than its share: it may run before all tags, beside what fills the workers. Its
+   * next job may not, until the virtual time has passed this one.
+   */
+  readonly goesFirst: boolean;
+}
+
+/** Of what the stores return: tag and 1 or 0 for each turn. */
+export function placesOf(values: readonly number[]): FairPlace[] {
+  return Array.from({ length: values.length / 2 }, (_, index) => ({
+    tag: values[2 * index] ?? 1,
+    goesFirst: values[2 * index + 1] === 1,
+  }));
+}
+
 /** How far a job advances its account. */
 export function stepOf({ weight = 1 }: FairTurn): number {
   return Math.round(tagsPerJob / Math.min(Math.max(weight, 1), maxWeight));
@@ -44,9 +62,11 @@ export class FairOrder {
   private readonly ends = new Map<string, number>();
   /** The same for its recovered jobs. */
   private readonly recoveredEnds = new Map<string, number>();
+  private someWait = false;
 
   /** Call before `assign`. `first` is the lowest tag that waits, null if no job waits: nobody is owed anything then. */
   advance(first: number | null): void {
+    this.someWait = first !== null;
     if (first === null) {
       this.now = this.top;
       this.ends.clear();
@@ -74,7 +94,7 @@ export class FairOrder {
     return shift;
   }
 
-  assign(turn: FairTurn): number {
+  assign(turn: FairTurn): FairPlace {
     const { account, isRecovered = false } = turn;
     const { now } = this;
     const start = Math.max(now, (isRecovered ? this.recoveredEnds : this.ends).get(account) ?? 0);
@@ -87,6 +107,6 @@ export class FairOrder {
       this.ends.set(account, end);
     }
     this.top = Math.max(this.top, end, this.ends.get(account) ?? 0);
-    return tag;
+    return { tag, goesFirst: this.someWait && !isRecovered && tag === now };
   }
 }

@@ -9,6 +9,8 @@ export interface ServedModelState {
   /** Requests it can run at once, and currently runs. */
   slots: number;
   running: number;
+  /** Requests that it can run beyond `slots`, of accounts that have had less than their share. Absent: none. */
+  spareSlots?: number;
   /** Jobs that ended since it was loaded, which tells how many it can do. Absent: a worker of an earlier version, or an adapter. */
   ended?: number;
   /** Execution provider: `cpu`, `cuda`… */

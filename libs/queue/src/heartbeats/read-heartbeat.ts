@@ -40,6 +40,7 @@ function isServedModel(value: unknown): boolean {
     state,
     slots,
     running,
+    spareSlots = 0,
     ended = 0,
     provider,
     providerNote = '',
@@ -52,6 +53,7 @@ function isServedModel(value: unknown): boolean {
     isOneOf(state, states) &&
     isCount(slots) &&
     isCount(running) &&
+    isCount(spareSlots) &&
     isCount(ended) &&
     isText(provider) &&
     isText(providerNote) &&

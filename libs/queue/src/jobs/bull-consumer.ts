@@ -155,14 +155,15 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       store,
       membership,
       claims,
-      hasCapacity: (underWay) => this.running.size + underWay < this.concurrency,
+      hasCapacity: (underWay, isSpare) =>
+        this.running.size + underWay < this.concurrency + (isSpare ? (this.options.spareSlots ?? 0) : 0),
       onEnd: (end) => this.options.onSticky?.(end),
     });
   }
 
-  private newWatchdog(patienceMs: number): QueueWatchdog {
+  private newWatchdog(maxWaitMs: number): QueueWatchdog {
     const { countWaiting, clock, warn } = this.parts;
-    return new QueueWatchdog(patienceMs, {
+    return new QueueWatchdog(maxWaitMs, {
       queue: this.queue,
       countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
       consumer: () => ({
@@ -197,7 +198,8 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.pickups += 1;
     if (job.attemptsStarted <= 1 && job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
-      const { preferredWorkerId } = job.data;
+      const { preferredWorkerId, mayUseSpareSlot } = job.data;
+      if (mayUseSpareSlot === true) this.options.onSticky?.('spare');
       if (preferredWorkerId !== undefined)
         this.options.onSticky?.(preferredWorkerId === this.parts.membership.ownId ? 'claimed' : 'taken-over');
     }

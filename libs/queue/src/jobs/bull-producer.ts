@@ -1,7 +1,7 @@
 import type { JobsOptions } from 'bullmq';
 import type { StickyAssigner } from '../affinity/sticky-assigner.js';
-import type { FairTurn } from '../fairness/fair-order.js';
-import { TagAssigner } from '../fairness/tag-assigner.js';
+import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
+import { PlaceAssigner } from '../fairness/place-assigner.js';
 import type { BullQueue, BullQueues } from './bull-queue.js';
 import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
 import { QueueKeys } from '../seal/queue-keys.js';
@@ -20,7 +20,7 @@ const soonMs = 1_000;
 
 /** Adds jobs to the queues of models, one BullMQ queue each. */
 export class BullProducer implements JobProducer {
-  private readonly tags: TagAssigner;
+  private readonly places: PlaceAssigner;
 
   /** Without an assigner no job is sticky. */
   constructor(
@@ -28,7 +28,7 @@ export class BullProducer implements JobProducer {
     private readonly assigner: StickyAssigner | null = null,
     private readonly keys: QueueKeys = new QueueKeys([]),
   ) {
-    this.tags = new TagAssigner((queue, turns) => this.queues.assignTags(queue, turns));
+    this.places = new PlaceAssigner((queue, turns) => this.queues.assignPlaces(queue, turns));
   }
 
   requireRoom(): void {
@@ -40,13 +40,21 @@ export class BullProducer implements JobProducer {
     envelope: JobEnvelope,
     { routeKey, turn }: EnqueueOptions = {},
   ): Promise<void> {
-    const { assigner } = this;
-    const options = await this.jobOptions(definition, envelope, turn);
-    const workerId = (routeKey && assigner?.workerFor(envelope, routeKey)) ?? null;
-    if (assigner === null || workerId === null) return await this.add(envelope, options);
-    // Whatever happens to that worker, BullMQ lets any worker take the job when its delay ends.
-    await this.add({ ...envelope, preferredWorkerId: workerId }, { ...options, delay: assigner.stickyMs });
-    assigner.assigned(envelope, workerId);
+    const place = await this.placeOf(envelope, turn);
+    const options = jobOptions(definition, envelope, place);
+    const workerId = (routeKey && this.assigner?.workerFor(envelope, routeKey)) ?? null;
+    if (workerId !== null) return await this.addFor(workerId, { ...envelope, preferredWorkerId: workerId }, options);
+    const key = routeKey ?? (() => envelope.requestId);
+    const spareWorkerId = place?.goesFirst ? (this.assigner?.spareWorkerFor(envelope, key) ?? null) : null;
+    if (spareWorkerId === null) return await this.add(envelope, options);
+    // Without a priority it runs before all that have one: its claim must fetch this job and no other.
+    await this.addFor(spareWorkerId, { ...envelope, mayUseSpareSlot: true }, { ...options, priority: undefined });
+  }
+
+  /** Whatever happens to that worker, BullMQ lets any worker take the job when its delay ends. */
+  private async addFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
+    await this.add(envelope, { ...options, delay: this.assigner?.stickyMs });
+    this.assigner?.assigned(envelope, workerId);
   }
 
   private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
@@ -66,28 +74,14 @@ export class BullProducer implements JobProducer {
       envelopes.map(async (envelope) => ({
         name: envelope.modality,
         data: sealEnvelope(envelope, this.keys),
-        opts: await this.jobOptions(definition, envelope, turnOf?.(envelope)),
+        opts: jobOptions(definition, envelope, await this.placeOf(envelope, turnOf?.(envelope))),
       })),
     );
     await this.call(modality, modelId, (queue) => queue.addBulk(jobs), bulkTimeoutMs(jobs.length));
   }
 
-  /** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
-  private async jobOptions(
-    { policy }: JobDefinition<object, object>,
-    { modality, modelId, requestId }: JobEnvelope,
-    turn: FairTurn | undefined,
-  ): Promise<JobsOptions> {
-    const priority = turn === undefined ? undefined : await this.tags.tag(queueName(modality, modelId), turn);
-    return {
-      jobId: requestId,
-      attempts: policy.attempts,
-      backoff: { type: 'exponential', delay: retryDelayMs },
-      removeOnComplete: true,
-      removeOnFail: true,
-      stackTraceLimit: 0,
-      ...(priority !== undefined && { priority }),
-    };
+  private async placeOf({ modality, modelId }: JobEnvelope, turn: FairTurn | undefined): Promise<FairPlace | null> {
+    return turn === undefined ? null : await this.places.place(queueName(modality, modelId), turn);
   }
 
   /** Releases a job that is still delayed to any worker; does nothing for others. Never rejects. */
@@ -156,6 +150,23 @@ export class BullProducer implements JobProducer {
   ): Promise<T> {
     return this.queues.call(queueName(modality, modelId), operation, timeoutMs);
   }
+}
+
+/** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
+function jobOptions(
+  { policy }: JobDefinition<object, object>,
+  { requestId }: JobEnvelope,
+  place: FairPlace | null,
+): JobsOptions {
+  return {
+    jobId: requestId,
+    attempts: policy.attempts,
+    backoff: { type: 'exponential', delay: retryDelayMs },
+    removeOnComplete: true,
+    removeOnFail: true,
+    stackTraceLimit: 0,
+    ...(place !== null && { priority: place.tag }),
+  };
 }
 
 /** A thousand jobs take slightly longer than one. */

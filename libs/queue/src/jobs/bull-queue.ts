@@ -10,7 +10,7 @@ import {
 import { Queue, Worker } from '../backends/bull-library.js';
 import { StoreActivity, storeCall, storeUnavailable } from '../backends/store-call.js';
 import type { AppendedJob, Store, StoreConnection } from '../backends/store.js';
-import type { FairTurn } from '../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
 
 /** BullMQ's classes over either store. */
 export type BullQueue<Data> = BullMQQueue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;
@@ -50,8 +50,8 @@ export class BullQueues {
   }
 
   /** As those of the store; reject as `call` does. */
-  assignTags(name: string, turns: readonly FairTurn[]): Promise<number[]> {
-    return this.counted(() => this.store.assignTags(name, turns));
+  assignPlaces(name: string, turns: readonly FairTurn[]): Promise<FairPlace[]> {
+    return this.counted(() => this.store.assignPlaces(name, turns));
   }
 
   countAhead(name: string, account: string): Promise<number> {

@@ -30,7 +30,7 @@ export function* compileSchema(schema: unknown, options: SchemaOptions = {}): Ge
   yield { pointer: '#' };
   const grammar = new Grammar();
   const compiler = new SchemaCompiler(new SchemaDocument(schema, options), grammar);
-  const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
+  const start = grammar.sequence(grammar.lexeme(compiler.json.around()), yield* compiler.run());
   yield* locatedAt({ pointer: '#' }, grammar.finish(start));
   return { grammar, start };
 }
@@ -252,7 +252,7 @@ class SchemaCompiler implements SchemaContext {
     for (const value of values) {
       if (isSliceOver()) yield;
       if (typeof value === 'object' && value !== null) nodes.push(yield* this.exact(value));
-      else scalars.push(JSON.stringify(value));
+      else scalars.push(written(value));
     }
     if (scalars.length > 0) nodes.push(grammar.lexeme(yield* json.listed(scalars)));
     return nodes;
@@ -260,14 +260,14 @@ class SchemaCompiler implements SchemaContext {
 
   private *exact(value: unknown): Generator<void, GrammarNode> {
     const { grammar, json } = this;
-    if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value));
+    if (typeof value !== 'object' || value === null) return grammar.text(written(value));
     const comma = grammar.lexeme(json.comma());
     const isList = Array.isArray(value);
     const content: GrammarNode[] = [];
     for (const [name, member] of Object.entries(value)) {
       if (isSliceOver()) yield;
       if (content.length > 0) content.push(comma);
-      if (!isList) content.push(grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name)))));
+      if (!isList) content.push(json.name(grammar.arena.text(JSON.stringify(name))));
       content.push(yield* this.exact(member));
     }
     return json.enclosed(isList ? '[' : '{', grammar.inOrder(content), isList ? ']' : '}');
@@ -280,4 +280,13 @@ function withoutNamePatterns(facts: SchemaFacts, anything: SchemaNode): SchemaFa
     said.patterns.length === 0 ? said : { ...said, patterns: [], additional: anything },
   );
   return { ...facts, members, minProperties: Math.min(facts.minProperties, facts.required.size) };
+}
+
+/** Integers that take no exponent. */
+const longestInteger = 1e21;
+
+/** The JSON of a value without members or items; of a large integer all digits, which are rounded otherwise. */
+function written(value: unknown): string {
+  const isLarge = Number.isInteger(value) && Math.abs(value as number) < longestInteger;
+  return isLarge ? BigInt(value as number).toString() : JSON.stringify(value);
 }

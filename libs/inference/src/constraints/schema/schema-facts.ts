@@ -181,7 +181,7 @@ function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaN
   if (Array.isArray(required)) for (const name of required) facts.required.add(String(name));
   const hasAdditional = keywordOf(node, 'additionalProperties') !== undefined;
   const properties = new Map<string, SchemaNode>();
-  for (const name of Object.keys(keywordOf(node, 'properties') ?? {})) {
+  for (const name of namesInOrder(node)) {
     if (isSliceOver(2)) yield;
     properties.set(name, document.child(node, 'properties', name));
   }
@@ -194,6 +194,14 @@ function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaN
   if (properties.size === 0 && patterns.length === 0 && !hasAdditional) return;
   const additional = hasAdditional ? document.child(node, 'additionalProperties') : null;
   facts.members.push({ properties, patterns, additional });
+}
+
+/** The names of `properties`. JavaScript moves those like integers to the front, which the body parser makes up for. */
+function namesInOrder(node: SchemaNode): Iterable<string> {
+  const properties = keywordOf(node, 'properties') ?? {};
+  const order = keywordOf(node, 'x-property-order');
+  const first = Array.isArray(order) ? order.filter((name) => Object.hasOwn(properties, String(name))) : [];
+  return new Set([...first.map(String), ...Object.keys(properties)]);
 }
 
 /** A name that `propertyNames` does not accept is that of no member. */

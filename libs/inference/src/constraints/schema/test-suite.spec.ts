@@ -49,6 +49,15 @@ function compile(schema: unknown): ReturnType<typeof automatonOf> | string {
   }
 }
 
+/** The JSON of an instance with a blank behind each colon and comma. */
+function spaced(data: unknown): string {
+  if (Array.isArray(data)) return `[${data.map(spaced).join(', ')}]`;
+  if (typeof data !== 'object' || data === null) return JSON.stringify(data);
+  return `{${Object.entries(data)
+    .map(([name, value]) => `${JSON.stringify(name)}: ${spaced(value)}`)
+    .join(', ')}}`;
+}
+
 describe('the JSON-Schema-Test-Suite', () => {
   it.each(Object.entries(files))('%s: accepts what is valid, and nothing else', (file, groups) => {
     for (const { description, schema, tests } of groups) {
@@ -61,11 +70,8 @@ describe('the JSON-Schema-Test-Suite', () => {
       for (const { description: name, data, valid } of tests) {
         const isOffered = valid && !notOffered.some((pattern) => pattern.test(name)) && !isAsserted(schema, name);
         expect([description, name, acceptsInSomeOrder(automaton, data)]).toEqual([description, name, isOffered]);
-        // Spaced and indented as the same instance: never more is accepted, and always where the order fits.
-        for (const indentation of [' ', '  ', '\t']) {
-          const text = JSON.stringify(data, null, indentation);
-          expect([name, accepts(automaton, text)]).toEqual([name, accepts(automaton, JSON.stringify(data))]);
-        }
+        // With a blank behind colons and commas, the same instance is accepted as often.
+        expect([name, accepts(automaton, spaced(data))]).toEqual([name, accepts(automaton, JSON.stringify(data))]);
       }
     }
   });

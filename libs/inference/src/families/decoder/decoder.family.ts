@@ -35,7 +35,7 @@ const concatNote = 'its graph returns the whole cache at every step, which is sl
  * format are read from the graph. Tokenizer, template and generation defaults are read from the files beside it.
  */
 export const loadDecoderFamily: EngineLoader = async (options, sink) => {
-  const { directory, slots } = options;
+  const { directory, slots, spareSlots = 0 } = options;
   const [text, hints] = await Promise.all([loadTextSide(directory, options), loadHints(directory)]);
   const { session, adapters, refused } = await openWithAdapters(options);
   const decoder = openDecoder(session, { slots, hints });
@@ -46,7 +46,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     // The last token of a completion is never fed back, so it needs no cache position.
     options.cacheTokens + 1,
   );
-  const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
+  const limits = { slots, spareSlots, contextLength, cacheTokens: options.cacheTokens };
   const engine = new SchedulerTextEngine({
     text,
     contextLength,
@@ -60,6 +60,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     provider: session.provider,
     providerNote: notes.length > 0 ? notes.join('; ') : null,
     slots,
+    spareSlots,
     batchInvariant,
     ...(options.adapters !== undefined && { adapters: { modelIds: [...adapters.keys()], refused } }),
     warmUp: textWarmUp,

@@ -39,7 +39,7 @@ const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionPr
  * where the options `visionEncoder` and `embedTokens` say.
  */
 export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
-  const { directory, slots } = options;
+  const { directory, slots, spareSlots = 0 } = options;
   const [text, config, preprocessor] = await Promise.all([
     loadTextSide(directory, options),
     readJsonIfPresent<VisionLanguageConfig>(join(directory, 'config.json')),
@@ -55,7 +55,7 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
   });
   const batchInvariant = await isBatchInvariant(decoder);
   const contextLength = contextOf(options, text, textConfigOf(config ?? {}));
-  const limits = { slots, contextLength, cacheTokens: options.cacheTokens };
+  const limits = { slots, spareSlots, contextLength, cacheTokens: options.cacheTokens };
   const engine = new SchedulerTextEngine({
     text: { ...text, images: new ImageReader(processor) },
     contextLength,
@@ -63,7 +63,7 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
     sink,
   });
   const { provider, providerNote } = decoderSession;
-  return { engine, provider, providerNote, slots, batchInvariant, warmUp: textWarmUp };
+  return { engine, provider, providerNote, slots, spareSlots, batchInvariant, warmUp: textWarmUp };
 };
 
 function newProcessor(files: ProcessorFiles, { familyOptions }: HostLoadOptions): VisionProcessor {

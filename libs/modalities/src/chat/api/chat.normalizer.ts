@@ -15,7 +15,7 @@ import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
 import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
 import { checkSchemas } from './schema-checks.js';
 import { toolMessages } from './chat.tool-messages.js';
-import { toolsOf } from './chat.tools.js';
+import { customToolNames, toolsOf } from './chat.tools.js';
 import { withServerTools } from './web/server-tools.js';
 
 /** What the normalizer needs from a resolved model. */
@@ -81,6 +81,8 @@ export interface NormalizedChat {
   boundsOutput: boolean;
   /** What of the request's schemas the texts do not follow. */
   warnings: ChatWarning[];
+  /** Names of the tools whose calls have an input instead of arguments. */
+  customTools: ReadonlySet<string>;
 }
 
 /**
@@ -207,12 +209,13 @@ export function normalizeChat(
   const systemPrompt = platformPrompt(model, parameters);
   const messages = bare.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
   const tools = toolsOf(request);
-  checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
+  if (model.truncates !== true) checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
     ...bare,
     sampling: samplingOf(request, model),
+    ...(Object.keys(request.logit_bias ?? {}).length === 0 ? {} : { logitBias: request.logit_bias }),
     n: request.n ?? 1,
     maxTokens: outputLimit(request, model),
     stop: stopStrings(request.stop),
@@ -224,8 +227,10 @@ export function normalizeChat(
     ...cacheSecondsOf(request),
     ...(systemPrompt === null || bare.prompts !== undefined ? {} : { platformCharacters: systemPrompt.length }),
     ...(format === undefined ? {} : { format }),
+    ...(model.truncates === true ? { truncates: true } : {}),
     ...tools,
   };
   const warnings = checkSchemas(payload);
-  return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null, warnings };
+  const boundsOutput = namedOutputLimit(request) !== null;
+  return { payload, parameters, boundsOutput, customTools: customToolNames(request), warnings };
 }

@@ -22,6 +22,7 @@ import type {
 } from '../contract/chat.response.js';
 import type { ChatWarning } from '../contract/chat.warning.js';
 import type { NormalizedChat } from './chat.normalizer.js';
+import { CustomInputReader } from './custom-input.js';
 import { FinishedTextCheck } from './finished-text-check.js';
 import { documentsCall, streamedParameters } from './web/web-presenter.js';
 
@@ -42,6 +43,8 @@ export interface ChatCompletionHead {
   warnings: ChatWarning[];
   /** Follows the events of one response; absent: no text follows a schema. */
   newTextCheck?: () => FinishedTextCheck;
+  /** Names of the tools whose calls have an input instead of arguments. Absent: none. */
+  customTools?: ReadonlySet<string>;
 }
 
 /** Builds the repeated members of a completion from the admitted job. */
@@ -61,6 +64,7 @@ export function chatHead(
     parameters: chat.parameters,
     warnings: chat.warnings,
     newTextCheck: () => new FinishedTextCheck(chat.payload),
+    customTools: chat.customTools,
   };
 }
 
@@ -111,11 +115,24 @@ interface CollectedChoice {
 interface CollectedCall {
   id: string;
   name: string;
-  arguments: string[];
+  /** Pieces of the arguments, or of the input of a custom tool. */
+  texts: string[];
+  /** Of a call of a custom tool: reads its input from its arguments. */
+  custom: CustomInputReader | null;
 }
 
-function presentCall({ id, name, arguments: texts }: CollectedCall): ChatToolCall {
-  return { id, type: 'function', function: { name, arguments: texts.join('') } };
+function customReader({ customTools }: ChatCompletionHead, { name }: ToolCallEvent): CustomInputReader | null {
+  return customTools?.has(name) === true ? new CustomInputReader() : null;
+}
+
+function addToCall(call: CollectedCall | undefined, text: string): void {
+  call?.texts.push(call.custom === null ? text : call.custom.push(text));
+}
+
+function presentCall({ id, name, texts, custom }: CollectedCall): ChatToolCall {
+  const text = texts.join('');
+  if (custom !== null) return { id, type: 'custom', custom: { name, input: text } };
+  return { id, type: 'function', function: { name, arguments: text } };
 }
 
 /** The contract has no further reason for the one that is reported. */
@@ -140,6 +157,8 @@ export class ChatCompletionCollector {
   }
 
   add(event: ChatEvent): void {
+    // Only prompts without a conversation are scored.
+    if (event.type === 'prompt-scores') return;
     this.check?.add(event);
     if (event.type === 'prompt-ready') return;
     const choice = this.choices[event.index];
@@ -149,11 +168,12 @@ export class ChatCompletionCollector {
       return;
     }
     if (event.type === 'tool-call') {
-      choice.toolCalls[event.call] = { id: event.id, name: event.name, arguments: [] };
+      const { id, name, call } = event;
+      choice.toolCalls[call] = { id, name, texts: [], custom: customReader(this.head, event) };
       return;
     }
     if (event.type === 'text-delta') choice[event.channel].push(event.text);
-    else choice.toolCalls[event.call]?.arguments.push(event.text);
+    else addToCall(choice.toolCalls[event.call], event.text);
     if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
   }
 
@@ -209,6 +229,8 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private readonly documents: ChatToolCall | null;
   private readonly check: FinishedTextCheck | undefined;
   private warningsSent = 0;
+  /** Readers of the inputs of custom tools, by choice and call. */
+  private readonly customInputs = new Map<string, CustomInputReader>();
   private textSent = false;
 
   constructor(
@@ -243,6 +265,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
 
   chunks(event: ChatEvent): string[] {
     if (event.type === 'prompt-ready') return this.roles();
+    if (event.type === 'prompt-scores') return [];
     this.check?.add(event);
     if (event.type === 'choice-finished') {
       const last = this.choice(event.index, '{}', 'null', event.finishReason);
@@ -299,15 +322,21 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
   }
 
-  private call({ index, call, id, name }: ToolCallEvent): string {
-    const begun = { index: this.numberOf(call), id, type: 'function', function: { name, arguments: '' } };
+  private call(event: ToolCallEvent): string {
+    const { index, call, id, name } = event;
+    const reader = customReader(this.head, event);
+    if (reader !== null) this.customInputs.set(`${index} ${call}`, reader);
+    const begun = { index: this.numberOf(call), ...presentCall({ id, name, texts: [], custom: reader }) };
     return this.choice(index, JSON.stringify({ tool_calls: [begun] }), 'null', null);
   }
 
-  private callDelta({ index, call, text, logprobs }: ToolCallDeltaEvent): string[] {
+  private callDelta({ index, call, text: fragment, logprobs }: ToolCallDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
+    const reader = this.customInputs.get(`${index} ${call}`);
+    const text = reader === undefined ? fragment : reader.push(fragment);
     if (text === '' && !scored) return [];
-    const delta = { tool_calls: [{ index: this.numberOf(call), function: { arguments: text } }] };
+    const called = reader === undefined ? { function: { arguments: text } } : { custom: { input: text } };
+    const delta = { tool_calls: [{ index: this.numberOf(call), ...called }] };
     return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
   }
 

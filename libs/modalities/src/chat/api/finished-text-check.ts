@@ -37,7 +37,8 @@ export class FinishedTextCheck {
   }
 
   add(event: ChatEvent): void {
-    if ((this.format === null && this.tools.size === 0) || event.type === 'prompt-ready') return;
+    if (this.format === null && this.tools.size === 0) return;
+    if (event.type === 'prompt-ready' || event.type === 'prompt-scores') return;
     const choice = this.choices.get(event.index) ?? { content: [], calls: [] };
     this.choices.set(event.index, choice);
     if (event.type === 'tool-call') choice.calls[event.call] = { name: event.name, text: [] };

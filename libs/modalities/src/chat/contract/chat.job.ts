@@ -16,6 +16,7 @@ import {
   ValidateNested,
 } from '#platform/validation';
 import { defineJob } from '#queue';
+import { type LogitBias, logitBiasProblem } from './logit-bias.js';
 
 /** Maximum number of pixels of an image, and of all images of a request as the model gets them. */
 export const maxImagePixels = 33_177_600;
@@ -146,6 +147,16 @@ export class SamplingOptions {
   @IsOptional() @IsInt() @Min(1) seed?: number;
 }
 
+function IsLogitBias(): PropertyDecorator {
+  return ValidateBy({
+    name: 'isLogitBias',
+    validator: {
+      validate: (value: unknown) => logitBiasProblem(value) === null,
+      defaultMessage: () => '$property must hold biases by token id',
+    },
+  });
+}
+
 function HasConversation(): PropertyDecorator {
   return ValidateBy({
     name: 'hasConversation',
@@ -203,6 +214,9 @@ export class ChatJobPayload {
   /** Whether each choice begins with its prompt; only beside `prompts`. */
   @IsOptional() @IsBoolean() echo?: boolean;
 
+  /** Biases by token id; absent: none. Optional for good. */
+  @IsOptional() @IsLogitBias() logitBias?: LogitBias;
+
   @ValidateNested()
   @Type(() => SamplingOptions)
   sampling!: SamplingOptions;
@@ -210,8 +224,8 @@ export class ChatJobPayload {
   /** Choices to generate from the prompt. */
   @IsInt() @Min(1) @Max(128) n!: number;
 
-  /** Maximum number of generated tokens per choice; absent: the model's limit or the end of the context. */
-  @IsOptional() @IsInt() @Min(1) maxTokens?: number;
+  /** Maximum number of generated tokens per choice, 0 only beside `prompts` and `countsOnly`; absent: the model's limit or the end of the context. */
+  @IsOptional() @IsInt() @Min(0) maxTokens?: number;
 
   @IsArray() @ArrayMaxSize(4) @IsString({ each: true }) stop!: string[];
 
@@ -267,6 +281,12 @@ export class ChatJobPayload {
 
   /** Absent: `auto`. */
   @IsOptional() @IsToolChoice() toolChoice?: 'auto' | 'none' | 'required' | { name: string };
+
+  /** Only the tokens of the prompt are counted, and nothing is computed; with `maxTokens` 0. Optional for good. */
+  @IsOptional() @IsBoolean() countsOnly?: boolean;
+
+  /** A conversation that does not fit loses its oldest messages; absent: it is refused. Optional for good. */
+  @IsOptional() @IsBoolean() truncates?: boolean;
 
   /** Names of the tools that may be called; absent: all. The prompt describes all. */
   @IsOptional() @IsArray() @IsString({ each: true }) allowedTools?: string[];

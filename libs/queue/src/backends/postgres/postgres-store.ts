@@ -1,5 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
-import type { FairTurn } from '../../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from '../../fairness/fair-order.js';
 import { PostgresQueueBackend } from '../bull-library.js';
 import { backOffMs, fetchedJob, pause, storeCall, storeUnavailable } from '../store-call.js';
 import type {
@@ -18,7 +18,7 @@ import { appendJob } from './append-job.js';
 import { handBackJob } from './hand-back-job.js';
 import { releaseDelayedJob } from './release-delayed-job.js';
 import { PostgresBus } from './postgres-bus.js';
-import { assignPostgresTags, countPostgresAhead } from './postgres-fair-tags.js';
+import { assignPostgresPlaces, countPostgresAhead } from './postgres-fair-places.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';
 import { type PoolSessionCounts, PoolSessionGuard } from './pool-session-guard.js';
 import { isLostConnection, queueSchema, SharedPostgresConnection } from './shared-connection.js';
@@ -80,8 +80,8 @@ export class PostgresStore implements Store {
     return handBackJob(this.connection.pool, name, job);
   }
 
-  assignTags(queue: string, turns: readonly FairTurn[]): Promise<number[]> {
-    return assignPostgresTags(this.connection, queue, turns);
+  assignPlaces(queue: string, turns: readonly FairTurn[]): Promise<FairPlace[]> {
+    return assignPostgresPlaces(this.connection, queue, turns);
   }
 
   countAhead(queue: string, account: string): Promise<number> {

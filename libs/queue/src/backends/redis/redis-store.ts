@@ -1,7 +1,7 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { PlatformError } from '#common';
-import type { FairTurn } from '../../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from '../../fairness/fair-order.js';
 import { createRedisBackend } from '../bull-library.js';
 import { fetchedJob, storeCall, storeFull } from '../store-call.js';
 import type {
@@ -19,7 +19,7 @@ import type {
 } from '../store.js';
 import { isOutOfMemory, keepLocks } from './keep-locks.js';
 import { RedisBus } from './redis-bus.js';
-import { assignRedisTags, countRedisAhead } from './redis-fair-tags.js';
+import { assignRedisPlaces, countRedisAhead } from './redis-fair-places.js';
 import {
   checkServer,
   connectClient,
@@ -127,8 +127,8 @@ export class RedisStore implements Store {
     await backend.moveJobFromActiveToWait(jobId, token);
   }
 
-  assignTags(queue: string, turns: readonly FairTurn[]): Promise<number[]> {
-    return assignRedisTags(this.requests, `${this.prefix}:${queue}`, turns);
+  assignPlaces(queue: string, turns: readonly FairTurn[]): Promise<FairPlace[]> {
+    return assignRedisPlaces(this.requests, `${this.prefix}:${queue}`, turns);
   }
 
   countAhead(queue: string, account: string): Promise<number> {

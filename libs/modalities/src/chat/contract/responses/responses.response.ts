@@ -324,8 +324,8 @@ class ResponsesEcho {
   @ApiProperty({ type: 'number', required: false, example: 0 })
   frequency_penalty!: number;
 
-  @ApiProperty({ type: 'string', enum: ['disabled'], required: false })
-  truncation!: 'disabled';
+  @ApiProperty({ type: 'string', enum: ['auto', 'disabled'], required: false })
+  truncation!: 'auto' | 'disabled';
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
   user!: string | null;
@@ -373,4 +373,13 @@ export class ResponsesResponse extends ResponsesEcho {
 
   @ApiProperty({ type: () => ResponsesWarning, isArray: true, required: false, description: 'Absent without any.' })
   warnings?: ResponsesWarning[];
+}
+
+/** Response of `POST /responses/input_tokens`. */
+export class ResponsesInputTokens {
+  @ApiProperty({ type: 'string', enum: ['response.input_tokens'], example: 'response.input_tokens' })
+  object!: 'response.input_tokens';
+
+  @ApiProperty({ type: 'integer', minimum: 0, example: 42 })
+  input_tokens!: number;
 }

@@ -1,4 +1,4 @@
-import { type FairTurn, maxSpread, rebaseAt, stepOf } from '../../fairness/fair-order.js';
+import { type FairPlace, type FairTurn, maxSpread, placesOf, rebaseAt, stepOf } from '../../fairness/fair-order.js';
 import type { SharedPostgresConnection } from './shared-connection.js';
 
 /*
@@ -14,7 +14,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS fair_account_1 (
   queue text NOT NULL, account text NOT NULL, ends integer NOT NULL, recovered_ends integer NOT NULL DEFAULT 0,
   PRIMARY KEY (queue, account)
 );
-CREATE OR REPLACE FUNCTION fair_tags_1(p_queue text, p_accounts text[], p_steps integer[], p_recovered boolean[])
+CREATE OR REPLACE FUNCTION fair_places_1(p_queue text, p_accounts text[], p_steps integer[], p_recovered boolean[])
 RETURNS integer[] LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   clock fair_clock_1;
@@ -22,7 +22,7 @@ DECLARE
   v_tag integer;
   v_ends integer;
   v_recovered_ends integer;
-  tags integer[] := '{}';
+  places integer[] := '{}';
 BEGIN
   INSERT INTO fair_clock_1 (queue, now, top)
     SELECT p_queue, 1, GREATEST(1, (SELECT max(priority) FROM job WHERE queue = p_queue AND state = 'waiting'))
@@ -70,14 +70,15 @@ BEGIN
       VALUES (p_queue, p_accounts[position], v_ends, COALESCE(v_recovered_ends, 0))
     ON CONFLICT (queue, account) DO UPDATE SET ends = EXCLUDED.ends, recovered_ends = EXCLUDED.recovered_ends;
     clock.top := GREATEST(clock.top, v_ends, v_recovered_ends);
-    tags := tags || v_tag;
+    places := places || v_tag ||
+      (v_first IS NOT NULL AND NOT p_recovered[position] AND v_tag = clock.now)::integer;
   END LOOP;
   UPDATE fair_clock_1 SET now = clock.now, top = clock.top, shift = clock.shift WHERE queue = p_queue;
-  RETURN tags;
+  RETURN places;
 END;
 $$`;
 
-const assignStatement = 'SELECT fair_tags_1($1, $2::text[], $3::integer[], $4::boolean[]) AS tags';
+const assignStatement = 'SELECT fair_places_1($1, $2::text[], $3::integer[], $4::boolean[]) AS places';
 
 /** The tag that the next job of the account would get, and all that come before it. */
 const aheadStatement = `
@@ -90,12 +91,12 @@ SELECT count(*)::integer AS ahead FROM job
 /** SQLSTATE of a function and of a table that do not exist yet. */
 const missing = ['42883', '42P01'];
 
-/** Resolves to the tags of the turns, in order. */
-export async function assignPostgresTags(
+/** Resolves to the places of the turns, in order. */
+export async function assignPostgresPlaces(
   connection: SharedPostgresConnection,
   queue: string,
   turns: readonly FairTurn[],
-): Promise<number[]> {
+): Promise<FairPlace[]> {
   const values = [
     queue,
     turns.map(({ account }) => account),
@@ -103,7 +104,7 @@ export async function assignPostgresTags(
     turns.map(({ isRecovered }) => isRecovered === true),
   ];
   const rows = await withObjects(connection, () => connection.pool.query(assignStatement, values));
-  return (rows[0] as { tags: number[] } | undefined)?.tags ?? [];
+  return placesOf((rows[0] as { places: number[] } | undefined)?.places ?? []);
 }
 
 export async function countPostgresAhead(

@@ -1,23 +1,23 @@
-import type { FairTurn } from './fair-order.js';
+import type { FairPlace, FairTurn } from './fair-order.js';
 
 interface Waiting {
   readonly turn: FairTurn;
-  readonly resolve: (tag: number) => void;
+  readonly resolve: (place: FairPlace) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Most turns of one call. */
 const maxTurns = 500;
 
-/** Gets tags from the store. Turns of one queue that arrive while a call is in progress share the next one. */
-export class TagAssigner {
+/** Gets places from the store. Turns of one queue that arrive while a call is in progress share the next one. */
+export class PlaceAssigner {
   private readonly waiting = new Map<string, Waiting[]>();
 
-  /** `assign` resolves to a tag for each turn, in order. */
-  constructor(private readonly assign: (queue: string, turns: readonly FairTurn[]) => Promise<number[]>) {}
+  /** `assign` resolves to a place for each turn, in order. */
+  constructor(private readonly assign: (queue: string, turns: readonly FairTurn[]) => Promise<FairPlace[]>) {}
 
   /** Rejects as `assign` does. */
-  tag(queue: string, turn: FairTurn): Promise<number> {
+  place(queue: string, turn: FairTurn): Promise<FairPlace> {
     return new Promise((resolve, reject) => {
       const waiting = this.waiting.get(queue);
       if (waiting !== undefined) return void waiting.push({ turn, resolve, reject });
@@ -32,21 +32,21 @@ export class TagAssigner {
     for (;;) {
       const group = this.waiting.get(queue)?.splice(0, maxTurns) ?? [];
       if (group.length === 0) break;
-      await this.tagGroup(queue, group);
+      await this.placeGroup(queue, group);
     }
     this.waiting.delete(queue);
   }
 
-  private async tagGroup(queue: string, group: readonly Waiting[]): Promise<void> {
+  private async placeGroup(queue: string, group: readonly Waiting[]): Promise<void> {
     try {
-      const tags = await this.assign(
+      const places = await this.assign(
         queue,
         group.map(({ turn }) => turn),
       );
       group.forEach(({ resolve, reject }, index) => {
-        const tag = tags[index];
-        if (tag === undefined) reject(new Error('The store left a job without a tag.'));
-        else resolve(tag);
+        const place = places[index];
+        if (place === undefined) reject(new Error('The store left a job without a place.'));
+        else resolve(place);
       });
     } catch (error) {
       for (const { reject } of group) reject(error);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { type FairTurn, maxSpread, rebaseAt, stepOf } from '../../fairness/fair-order.js';
+import { type FairPlace, type FairTurn, maxSpread, placesOf, rebaseAt, stepOf } from '../../fairness/fair-order.js';
 
 /** How long the state outlives its last use, in seconds. Without it, the virtual time is read from the queue again. */
 const keptSeconds = 86_400;
@@ -20,7 +20,7 @@ local function endOf(kind, account) return tonumber(redis.call('HGET', fair, kin
 `;
 
 /**
- * Does the steps of `FairOrder` for several turns. KEYS: prioritized, fair, delayed, active. ARGV: the prefix of the keys of jobs,
+ * Does the steps of `FairOrder` for several turns; returns tag and 1 (goes first) or 0 of each. KEYS: prioritized, fair, delayed, active. ARGV: the prefix of the keys of jobs,
  * maxSpread, rebaseAt, the lifetime, then account, step and 1 (recovered) or 0 of each turn.
  */
 const assignScript = `${readState}
@@ -64,7 +64,7 @@ if now >= tonumber(ARGV[3]) then
   top = math.max(1, top - shift)
   now = 1
 end
-local tags = {}
+local places = {}
 for i = 5, #ARGV, 3 do
   local account, step, recovered = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2] == '1'
   local tag = math.min(math.max(now, endOf(recovered and 'r:' or 'e:', account)), now + tonumber(ARGV[2]))
@@ -76,11 +76,12 @@ for i = 5, #ARGV, 3 do
   end
   redis.call('HSET', fair, 'e:' .. account, finish)
   top = math.max(top, finish)
-  tags[#tags + 1] = tag
+  places[#places + 1] = tag
+  places[#places + 1] = (first[2] and not recovered and tag == now) and 1 or 0
 end
 redis.call('HSET', fair, '@now', now, '@top', top, '@shift', shift)
 redis.call('EXPIRE', fair, ARGV[4])
-return tags`;
+return places`;
 
 /** Counts the jobs before the next one of an account. KEYS: prioritized, fair, wait. ARGV: the account. Writes nothing. */
 const aheadScript = `${readState}
@@ -97,11 +98,12 @@ interface Script {
 const scriptOf = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 const [assign, ahead] = [scriptOf(assignScript), scriptOf(aheadScript)] as const;
 
-/** `root` is `<prefix>:<queue>`, as in BullMQ's keys. Resolves to the tags of the turns, in order. */
-export async function assignRedisTags(client: Redis, root: string, turns: readonly FairTurn[]): Promise<number[]> {
+/** `root` is `<prefix>:<queue>`, as in BullMQ's keys. Resolves to the places of the turns, in order. */
+export async function assignRedisPlaces(client: Redis, root: string, turns: readonly FairTurn[]): Promise<FairPlace[]> {
   const keys = ['prioritized', 'fair', 'delayed', 'active'].map((name) => `${root}:${name}`);
   const values = turns.flatMap((turn) => [turn.account, stepOf(turn), turn.isRecovered === true ? 1 : 0]);
-  return (await run(client, assign, keys, [`${root}:`, maxSpread, rebaseAt, keptSeconds, ...values])) as number[];
+  const given = await run(client, assign, keys, [`${root}:`, maxSpread, rebaseAt, keptSeconds, ...values]);
+  return placesOf(given as number[]);
 }
 
 export async function countRedisAhead(client: Redis, root: string, account: string): Promise<number> {
