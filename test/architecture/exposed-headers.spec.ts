@@ -25,8 +25,8 @@ const asked = [
   'x-subscription-token',
   'x-stainless-retry-count',
 ];
-/** Extensions of the OpenAPI document. */
-const extensions = ['x-default-value'];
+/** Extensions of the OpenAPI document and of JSON Schemas. */
+const extensions = ['x-default-value', 'x-property-order'];
 
 /** Every response header name in production code, and other names that begin with `x-`. */
 function namesInCode(): string[] {

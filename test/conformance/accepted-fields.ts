@@ -23,7 +23,7 @@ that send it work. A refused field may only say that it is not wanted, such as \
 
 Fields that are not listed are ignored, except these of other services, which are a 400 that names them:
 
-- chat: \`modalities\` other than text, \`audio\`, a \`logit_bias\` with entries, \`web_search_options\`
+- chat: \`modalities\` other than text, \`audio\`, \`web_search_options\`
 - speech: a \`stream_format\` other than \`audio\`
 
 Two fields of other services are translated: \`functions\` and \`function_call\` mean \`tools\` and \`tool_choice\`.

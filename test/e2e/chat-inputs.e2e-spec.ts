@@ -307,7 +307,7 @@ describe('invalid audio in a chat', () => {
     ['has no samples', () => audioPart(toneWav(0)), { status: 400, code: 'INVALID_AUDIO_FORMAT', param: field }],
     [
       'is longer than half an hour',
-      () => audioPart(toneWav(1, { claimedSeconds: 1_900, rate: 8_000, bits: 8 })),
+      () => audioPart(toneWav(1_900, { silent: true, rate: 1_000, bits: 8 })),
       { status: 413, code: 'PAYLOAD_TOO_LARGE', param: field },
     ],
     [
@@ -319,13 +319,13 @@ describe('invalid audio in a chat', () => {
     [
       'has an adapter that is not installed',
       () => audioPart(toneWav(1)),
-      { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('models pull no-such-model') },
+      { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('no-such-model') },
       'adapter-unknown',
     ],
     [
-      'has an adapter that is not served',
+      'has an adapter that no worker is to serve',
       () => audioPart(toneWav(1)),
-      { status: 503, param: 'messages[0].content[1]', message: expect.stringContaining('unserved-whisper') },
+      { status: 400, param: 'messages[0].content[1]', message: expect.stringContaining('unserved-whisper') },
       'adapter-unserved',
     ],
   ];

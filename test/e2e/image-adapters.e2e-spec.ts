@@ -145,7 +145,7 @@ describe('an image in a chat with a model that does not see', () => {
   });
 
   it.each([
-    ['an adapter that is not installed', 'adapter-unknown', 400, 'models pull no-such-model'],
+    ['an adapter that is not installed', 'adapter-unknown', 400, 'no-such-model'],
     ['an adapter of another kind', 'adapter-visible', 400, 'tiny-whisper'],
     ['no adapter', 'no-adapter', 400, 'does not support images'],
   ])('is refused by a model with %s, at no cost', async (_, id, status, message) => {

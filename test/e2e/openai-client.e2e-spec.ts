@@ -145,7 +145,7 @@ describe.each(transports)('the official client over %s', (transport) => {
 
   it('is told by name what a completion cannot have, at no cost', async () => {
     const before = await platform.closedJobs();
-    const refused = { best_of: 2, suffix: 'end', logit_bias: { 5: 1 }, max_tokens: 0, prompt: [] };
+    const refused = { best_of: 2, suffix: 'end', logit_bias: { 5: 101 }, max_tokens: -1, prompt: [] };
     for (const [param, value] of Object.entries(refused)) {
       const call = client.completions.create({ model, prompt: 'Once', [param]: value });
       await expect(call).rejects.toMatchObject({ status: 400, code: 'INVALID_REQUEST', param });

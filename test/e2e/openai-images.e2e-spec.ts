@@ -19,7 +19,10 @@ let home: string;
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
-  const manifests = await installTinyImages(home);
+  // The default model edits as well.
+  const manifests = (await installTinyImages(home)).map((manifest) =>
+    manifest.id === 'tiny-drawer' ? { ...manifest, traits: { default: 2 } } : manifest,
+  );
   platform = await startPlatform({ engine: 'text', home, manifests, transport: 'postgres' });
   client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
 });
@@ -161,6 +164,42 @@ describe('the official client', () => {
     expect(asUrl.data?.[1]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
+  it('streams each generated image as an event', async () => {
+    const options = { model: 'tiny-drawer', prompt: 'a red bird', n: 2, stream: true } as const;
+    const stream = await client.images.generate({ ...options, partial_images: 2, output_format: 'webp' });
+    const events: OpenAI.ImageGenStreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+    expect(events).toMatchObject(
+      Array.from({ length: 2 }, () => ({
+        type: 'image_generation.completed',
+        size: '256x256',
+        output_format: 'webp',
+        usage: { total_tokens: 0 },
+      })),
+    );
+    expect(events[0]?.b64_json).not.toBe(events[1]?.b64_json);
+    expect(await read(events[1]?.b64_json)).toMatchObject({ width: 256, height: 256 });
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '60000000' });
+  });
+
+  it('streams an edited image as an event, of a form and of JSON', async () => {
+    const options = { model: 'tiny-drawer', prompt: 'a red bird' };
+    const file = await fileOf(gradient(128, 128), 'image.png');
+    const stream = await client.images.edit({ ...options, image: file, stream: true });
+    const events: OpenAI.ImageEditStreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+    expect(events).toMatchObject([{ type: 'image_edit.completed', size: '128x128', output_format: 'png' }]);
+    const image = (await encodeImage(gradient(128, 128), { format: 'png' })).toString('base64');
+    const response = await post('images/edits', { ...options, image, stream: true });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    expect(await response.text()).toMatch(/^event: image_edit\.completed\ndata: \{.*\}\n\ndata: \[DONE\]\n\n$/);
+  });
+
+  it('gets the status of a request that fails before its stream begins', async () => {
+    const options = { prompt: 'x'.repeat(101), model: 'tiny-drawer', stream: true } as const;
+    await expect(client.images.generate(options)).rejects.toMatchObject({ status: 400, param: 'prompt' });
+  });
+
   it('edits the masked part of an image; all other pixels stay identical', async () => {
     const original = gradient(200, 120);
     const { data } = await client.images.edit({
@@ -204,6 +243,42 @@ describe('the official client', () => {
     expect(Math.abs((repaired.data[(60 * 200 + 150) * 3] ?? 0) - 128)).toBeLessThan(6);
   });
 
+  it('edits an opaque image without a mask by words, and fills a transparent one', async () => {
+    const opaque = await fileOf(gradient(128, 128), 'image.png');
+    // Unknown names select the default model for what was sent.
+    const options = { model: 'gpt-image-1', prompt: 'a blue apple', size: '256x256' } as const;
+    const { data } = await client.images.edit({ ...options, image: opaque });
+    expect(await read(data?.[0]?.b64_json)).toMatchObject({ width: 256, height: 256 });
+    const clear = await fileOf(rightMask(256, 256), 'image.png');
+    const filled = await client.images.edit({ ...options, image: clear });
+    const repaired = await read(filled.data?.[0]?.b64_json);
+    expect(Math.abs((repaired.data[(128 * 256 + 200) * 3] ?? 0) - 128)).toBeLessThan(6);
+  });
+
+  it('edits an image of a JSON body', async () => {
+    const url = async (pixels: Pixels) =>
+      `data:image/png;base64,${(await encodeImage(pixels, { format: 'png' })).toString('base64')}`;
+    const response = await post('images/edits', {
+      prompt: 'repair',
+      images: [{ image_url: await url(gradient(200, 120)) }],
+      mask: { image_url: await url(rightMask(200, 120)) },
+      size: '200x120',
+    });
+    const { data } = (await response.json()) as OpenAI.ImagesResponse;
+    expect(response.status).toBe(200);
+    const repaired = await read(data?.[0]?.b64_json);
+    expect(Math.abs((repaired.data[(60 * 200 + 150) * 3] ?? 0) - 128)).toBeLessThan(6);
+  });
+
+  it('is told that a model edits one image', async () => {
+    const images = await Promise.all(['a', 'b', 'c'].map((name) => fileOf(gradient(128, 128), `${name}.png`)));
+    const mask = await fileOf(rightMask(128, 128), 'mask.png');
+    for (const more of [{}, { mask }]) {
+      const edit = client.images.edit({ model: 'tiny-drawer', image: images, prompt: 'x', ...more });
+      await expect(edit).rejects.toMatchObject({ status: 400, param: 'image', message: /edits one image/ });
+    }
+  });
+
   it('makes variations of an image', async () => {
     const image = await fileOf(gradient(128, 128), 'image.png');
     const { data } = await client.images.createVariation({ model: 'tiny-drawer', image, n: 3 });
@@ -213,11 +288,19 @@ describe('the official client', () => {
   });
 
   it.each<[string, string, object]>([
-    ['stream', 'images/edits', { prompt: 'x', stream: true }],
+    ['response_format', 'images/edits', { prompt: 'x', stream: true, response_format: 'url' }],
+    ['response_format', 'images/generations', { prompt: 'x', stream: true, response_format: 'url' }],
+    ['partial_images', 'images/generations', { prompt: 'x', stream: true, partial_images: 4 }],
+    ['partial_images', 'images/edits', { prompt: 'x', stream: true, partial_images: -1 }],
     ['size', 'images/edits', { prompt: 'x', size: '1024x1024' }],
-    ['size', 'images/edits', { prompt: 'x', model: 'tiny-repair', size: '256x256' }],
+    ['size', 'images/edits', { prompt: 'x', model: 'tiny-repair', size: '512x512' }],
     ['n', 'images/edits', { prompt: 'x', model: 'tiny-repair', n: 2 }],
     ['prompt', 'images/edits', {}],
+    ['prompt', 'images/edits', { prompt: ' ' }],
+    ['prompt', 'images/generations', { prompt: ' ' }],
+    ['prompt', 'image/generate', { prompt: '\n' }],
+    ['prompt', 'image/edit', { prompt: '\t ' }],
+    ['prompt', 'image/multi-edit', { prompt: ' ', images: ['aGVsbG8='] }],
     ['prompt', 'images/edits', { prompt: 'x'.repeat(101) }],
     ['mask', 'images/edits', { prompt: 'x', mask: 'aGVsbG8=' }],
     ['model', 'images/variations', { model: 'tiny-repair' }],

@@ -35,8 +35,13 @@ async function postTo(route: string, body: object): Promise<Reply> {
   return { status: response.status, ...(error && { code: error.code, param: error.param }) };
 }
 
-const format = (schema: unknown) => ({ response_format: { type: 'json_schema', json_schema: { name: 's', schema } } });
-const tool = (name: string, parameters: unknown) => ({ type: 'function', function: { name, parameters } });
+const format = (schema: unknown) => ({
+  response_format: { type: 'json_schema', json_schema: { name: 's', strict: true, schema } },
+});
+const tool = (name: string, parameters: unknown) => ({
+  type: 'function',
+  function: { name, parameters, strict: true },
+});
 const balances = () => platform.query('SELECT usd_nano, usd_held_nano, diem_nano, diem_held_nano FROM balances');
 
 /** A tree of references with 2^30 leaves. */
@@ -90,10 +95,12 @@ describe('a schema', () => {
     const param = isTooLong(schema) ? 'tools' : ofTool;
     expect(byTool).toEqual({ status: 400, code: 'INVALID_REQUEST', param });
     const asked = { model: chat.model, input: 'the river', max_output_tokens: 8 };
-    const text = { format: { type: 'json_schema', name: 's', schema } };
+    const text = { format: { type: 'json_schema', name: 's', strict: true, schema } };
     const byText = await postTo('responses', { ...asked, text });
     expect(byText).toEqual({ status: 400, code: 'INVALID_REQUEST', param: 'text.format.schema' });
-    const tools = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 't', parameters: schema }] }];
+    const tools = [
+      { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 't', parameters: schema, strict: true }] },
+    ];
     const byMember = await postTo('responses', { ...asked, tools, tool_choice: 'required' });
     const member = isTooLong(schema) ? 'tools' : 'tools[0].tools[0].parameters';
     expect(byMember).toEqual({ status: 400, code: 'INVALID_REQUEST', param: member });

@@ -67,7 +67,7 @@ describe('structured output', () => {
     };
     const { output_text: output } = await client.responses.create({ model, input: 'the river', text: text(small) });
     expect([{ kind: 'cat' }, { kind: 'dog' }]).toContainEqual(JSON.parse(output));
-    const refused = client.responses.create({ model, input: 'the river', text: text(cycle) });
+    const refused = client.responses.create({ model, input: 'the river', text: text({ type: 'thing' }) });
     await expect(refused).rejects.toMatchObject({ status: 400, param: 'text.format.schema' });
   });
 
@@ -171,8 +171,21 @@ describe('structured output', () => {
     expect(stopped.choices[0]?.message.content?.trim()).toBe('"a');
   });
 
+  it('refuses a keyword that is not covered by its place, before the job is queued', async () => {
+    const before = await platform.closedJobs();
+    const wrong = { type: 'object', properties: { a: { unevaluatedItems: {} } } };
+    for (const stream of [false, true]) {
+      const refused = client.chat.completions.create({ model, messages, response_format: formatOf(wrong), stream });
+      await expect(refused).rejects.toMatchObject({
+        status: 400,
+        param: 'response_format.json_schema.schema',
+        message: expect.stringContaining('#/properties/a/unevaluatedItems') as string,
+      });
+    }
+    expect(await platform.closedJobs()).toEqual(before);
+  });
+
   it.each([
-    ['a keyword that is not covered', { type: 'object', properties: { a: { if: {} } } }, '#/properties/a/if'],
     ['a $ref to itself', { $ref: '#' }, '$ref leads back to itself'],
     ['a cycle of $refs', cycle, '$ref leads back to itself'],
     ['a schema without values', { enum: [] }, 'no value satisfies the schema'],

@@ -143,6 +143,35 @@ describe('the official client', () => {
   });
 });
 
+describe('a streamed transcription', () => {
+  /** Longer than two blocks: the tiny model writes its words for each. */
+  const long = () => toFile(toneWav(65, { rate: 8_000 }), 'talk.wav');
+  const model = 'whisper-1';
+
+  it('reaches the official client window by window, and is the text of an answer without a stream', async () => {
+    const whole = await client.audio.transcriptions.create({ file: await long(), model });
+    const events = [];
+    const stream = await client.audio.transcriptions.create({ file: await long(), model, stream: true });
+    for await (const event of stream) events.push(event);
+    const deltas = events.flatMap((event) => (event.type === 'transcript.text.delta' ? [event.delta] : []));
+    expect(deltas.length).toBeGreaterThan(1);
+    expect(deltas.join('')).toBe(whole.text);
+    expect(events).toHaveLength(deltas.length + 1);
+    expect(events.at(-1)).toEqual({ type: 'transcript.text.done', text: whole.text });
+    expect(await lastJob()).toEqual({
+      state: 'succeeded',
+      usage_units: { audioSeconds: 65 },
+      charged_nano: String(65n * priceNano),
+    });
+  });
+
+  it('is refused with a status where its file is invalid or its format has no events', async () => {
+    expect(await errorOf(form(Buffer.from('text'), { stream: 'true' }))).toMatchObject({ status: 400, param: 'file' });
+    const subtitles = form(toneWav(1), { stream: 'true', response_format: 'srt' });
+    expect(await errorOf(subtitles)).toMatchObject({ status: 400, param: 'stream' });
+  });
+});
+
 describe('a translation', () => {
   it('is English text, in the formats of transcripts, and pays the same', async () => {
     const verbose = (await client.audio.translations.create({
@@ -233,8 +262,8 @@ describe('an invalid recording', () => {
       { status: 400, code: 'INVALID_AUDIO_FORMAT', param: 'file' },
     ],
     [
-      'claims a length of one day',
-      () => form(toneWav(1, { claimedSeconds: 86_400, rate: 8_000, bits: 8 })),
+      'is longer than four hours',
+      () => form(toneWav(14_403, { silent: true, rate: 1_000, bits: 8 })),
       { status: 413, code: 'PAYLOAD_TOO_LARGE' },
     ],
     [

@@ -112,6 +112,20 @@ function hostileSchemas(size: number): HostileConstraint[] {
         maximum: 4_000 * 1_009,
       })),
     }),
+    schemaOf('multiples of one number', {
+      allOf: list(n(30), (index) => ({ multipleOf: [7, 11, 13, 17, 0.003, 1e-15, 1e14][index % 7] })),
+      items: { type: 'number', multipleOf: 0.000_000_123_457, minimum: -1e308, exclusiveMaximum: 1e308 },
+      type: ['number', 'array'],
+    }),
+    schemaOf('few names', {
+      items: { type: 'object', patternProperties: { '^(a|b{1,3}|.*c.{9})$': {} }, additionalProperties: false },
+    }),
+    schemaOf('many names', {
+      type: 'object',
+      minProperties: n(1e12),
+      patternProperties: { '^a*$': {}, '^(a|b){1,40}$': {} },
+      additionalProperties: false,
+    }),
     schemaOf('allOf × anyOf', { allOf: [{ anyOf }, ...allOf] }),
     schemaOf('anyOf × anyOf', { allOf: [{ anyOf }, { anyOf: allOf }, { anyOf }] }),
     schemaOf('allOf of objects', {
@@ -231,6 +245,21 @@ function hostileGrammars(size: number): HostileConstraint[] {
   ];
 }
 
+const scripts = [
+  'Latin',
+  'Greek',
+  'Cyrillic',
+  'Arabic',
+  'Han',
+  'Thai',
+  'Hebrew',
+  'Tamil',
+  'Khmer',
+  'Lao',
+  'Ogham',
+  'Runic',
+];
+
 function hostilePatterns(size: number): HostileConstraint[] {
   const n = (count: number): number => Math.round(count * size);
   return [
@@ -243,6 +272,15 @@ function hostilePatterns(size: number): HostileConstraint[] {
     patternOf(
       'classes',
       joined(190, (index) => `[^\\u${(0x250 + index * 5).toString(16).padStart(4, '0')}a-z]`, '') + '.*',
+    ),
+    patternOf('alternatives with assertions', '(\\b|a{1,9})'.repeat(8) + '.*\\b.*a.{30}'),
+    patternOf('word boundaries', '.*\\b.{1,40}'.repeat(n(60))),
+    patternOf('look-behind', '.*a.{30}(?<=b.{29})(?<!c.{28}d).*(?<=.*e.{30}f)'),
+    patternOf('look-ahead with boundaries', '(?=.*\\ba.{25}\\b)'.repeat(n(20)) + '.*'),
+    patternOf('Unicode properties', '[\\p{L}\\p{N}]{1,900}\\P{Lu}\\p{Script=Han}*'.repeat(n(9))),
+    patternOf(
+      'every Unicode property',
+      joined(n(40), (index) => `\\p{Script=${scripts[index % scripts.length]}}`, '|'),
     ),
     patternOf('brackets', '('.repeat(190) + 'a' + ')'.repeat(190)),
   ];

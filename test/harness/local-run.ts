@@ -17,7 +17,7 @@ export class LocalRun {
 
   constructor(
     readonly home: string,
-    environment: Record<string, string>,
+    private readonly environment: Record<string, string>,
   ) {
     this.child = spawn(process.execPath, [program('local')], {
       env: childEnvironment({ SLUICE_HOME: home, SLUICE_MODELS: 'none', ...ownStores, ...environment }),
@@ -41,9 +41,9 @@ export class LocalRun {
     }
   }
 
-  /** Runs the command line on the same home; rejects if it fails. */
+  /** Runs the command line on the same home, in the same environment; rejects if it fails. */
   sluice(...line: string[]): Promise<{ stdout: string; stderr: string }> {
-    const env = childEnvironment({ SLUICE_HOME: this.home, ...ownStores });
+    const env = childEnvironment({ SLUICE_HOME: this.home, ...ownStores, ...this.environment });
     return promisify(execFile)(process.execPath, [program('cli'), ...line], { env });
   }
 
@@ -53,6 +53,12 @@ export class LocalRun {
     const [, key] = /Inference key\s+(slk_\S+)/.exec(keys) ?? [];
     if (key === undefined) throw new Error(`${this.home} has no inference key`);
     return key;
+  }
+
+  /** Ends the reader of its output, as `npm start | head` does. */
+  loseOutput(): void {
+    this.child.stdout?.destroy();
+    this.child.stderr?.destroy();
   }
 
   async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { loadFamilyEngine, type TextGenerationEngine, type TextGenerationEvent } from '#inference';
 import { hostLoadOptions } from '#inference/host';
+import { hasRepeatedName } from './repeated-names.js';
 import { anySchema } from './schema-arbitrary.js';
 import { buildTinyModel } from './tiny-models.js';
 
@@ -64,6 +65,7 @@ function reasonAgainst(schema: object, text: string): string | null {
   try {
     // A validator of its own: ajv keeps what it has compiled.
     const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+    if (hasRepeatedName(text)) return 'a name comes twice';
     return validate(JSON.parse(text)) ? null : JSON.stringify(validate.errors);
   } catch (error) {
     return String(error);

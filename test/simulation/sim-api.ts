@@ -32,7 +32,7 @@ interface OpenJobStream {
   lost: AbortController;
   deadlineAtMs: number;
   /** How long its model may have no replica, in ms. */
-  patienceMs: number;
+  maxWaitMs: number;
 }
 
 /** An API replica with production admission, job stream and cancellation. */
@@ -101,10 +101,10 @@ export class SimApi {
     if (!this.process.runs) return;
     const nowMs = this.platform.world.nowMs();
     const lastReplicaMs = Math.max(0, ...this.platform.workers.map(({ process }) => process.lastHeartbeatAtMs));
-    for (const { request, disconnected, lost, deadlineAtMs, patienceMs } of this.openStreams.values()) {
+    for (const { request, disconnected, lost, deadlineAtMs, maxWaitMs } of this.openStreams.values()) {
       if (nowMs >= deadlineAtMs) this.leave(request.id);
       else if (disconnected.signal.aborted) continue;
-      else if (nowMs - lastReplicaMs > lostAfterMs + patienceMs) lost.abort();
+      else if (nowMs - lastReplicaMs > lostAfterMs + maxWaitMs) lost.abort();
     }
   }
 
@@ -155,10 +155,10 @@ export class SimApi {
     });
     const disconnected = new AbortController();
     const deadlineAtMs = world.nowMs() + simChatJob.policy.deadlineMs;
-    const open = { request, slot, disconnected, lost: new AbortController(), deadlineAtMs, patienceMs: Infinity };
+    const open = { request, slot, disconnected, lost: new AbortController(), deadlineAtMs, maxWaitMs: Infinity };
     this.openStreams.set(id, open);
-    const watch = (patienceMs: number) => {
-      open.patienceMs = patienceMs;
+    const watch = (maxWaitMs: number) => {
+      open.maxWaitMs = maxWaitMs;
       open.lost = new AbortController();
       return { lost: open.lost.signal, release: () => undefined };
     };

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { ApiConfig, loadConfig } from '#platform/config';
-import { reportFailure } from '#platform/logging';
+import { reportFailure, surviveLostOutput } from '#platform/logging';
 
+surviveLostOutput();
 const config = loadConfig(ApiConfig);
 try {
   // Imported late, so that configuration errors are reported before anything else loads.

@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
 import type { CharacterDocuments, CharactersService } from '#characters';
-import { isProcessAlive, PlatformError } from '#common';
+import { PlatformError } from '#common';
+import { type ProcessIdentity, processState } from '#platform/process';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
-import type { CliConfig } from '#platform/config';
+import { type CliConfig, forgetPostgresVariables } from '#platform/config';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
 import { Output } from './output.js';
@@ -17,15 +18,16 @@ export interface CliStreams {
 }
 
 /** State file of the running installation of this home, as written by `npm start`. */
-interface RuntimeFile {
+interface RuntimeFile extends ProcessIdentity {
   databaseUrl: string;
+  /** The embedded one, which variables of libpq are not about. */
+  hasOwnDatabase?: boolean;
   /** Absent: the queue is in the database. */
   queueUrl?: string;
   /** `SLUICE_QUEUE_KEY` and `SLUICE_SECRET_KEY` of api and ops. Absent: it was started by an earlier version. */
   queueKey?: string;
   secretKey?: string;
   baseUrl: string;
-  pid: number;
 }
 
 /**
@@ -179,7 +181,9 @@ export class CliContext {
   private async runtime(): Promise<RuntimeFile | null> {
     try {
       const runtime = JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;
-      return isProcessAlive(runtime.pid) ? runtime : null;
+      if ((await processState(runtime)) === 'gone') return null;
+      if (runtime.hasOwnDatabase && this.config.databaseUrl === undefined) forgetPostgresVariables();
+      return runtime;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw error;

@@ -334,9 +334,12 @@ describe('sluice models', () => {
     await run(['models', 'remove', 'by-home'], withoutDatabase);
   });
 
-  it('ignores the state file that a killed installation left behind', async () => {
-    const { pid } = spawnSync(process.execPath, ['--eval', '']);
-    const runtime = { databaseUrl: 'postgresql://nobody@127.0.0.1:9/none', baseUrl: 'http://127.0.0.1:9/api/v1', pid };
+  it.each([
+    ['whose process is gone', () => ({ pid: spawnSync(process.execPath, ['--eval', '']).pid })],
+    ['whose process id belongs to another process now', () => ({ pid: process.ppid, started: 'before' })],
+  ])('ignores the state file of a killed installation, %s', async (_state, identity) => {
+    const urls = { databaseUrl: 'postgresql://nobody@127.0.0.1:9/none', baseUrl: 'http://127.0.0.1:9/api/v1' };
+    const runtime = { ...urls, ...identity() };
     await writeFile(join(home, 'runtime.json'), JSON.stringify(runtime));
     expect(await run(['models', 'list'], withoutDatabase)).toContain('stories-15m');
     await expect(run(['accounts', 'list'], withoutDatabase)).rejects.toThrow(/npm start.*DATABASE_URL/);

@@ -1,7 +1,8 @@
+import { hostname } from 'node:os';
+import { StartRefusal } from '#platform/process';
 import { type FileLockOptions, withFileLock } from '#model-store';
 import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
-import { StartRefusal } from './start-refusal.js';
 
 /**
  * How often the lock is renewed, in ms. A killed process leaves its lock, which is taken over when it is not renewed.
@@ -15,14 +16,15 @@ export async function withHome(
   signal: AbortSignal,
   work: () => Promise<void>,
 ): Promise<void> {
-  const onWait: FileLockOptions['onWait'] = ({ pid, host }, whereabouts) => {
-    if (whereabouts !== 'goneHere') {
-      const where = whereabouts === 'elsewhere' ? `process ${pid} on ${host}` : `process ${pid}`;
+  const onWait: FileLockOptions['onWait'] = ({ pid, host }, state) => {
+    const owner = host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
+    if (state === 'running') {
       throw new StartRefusal(
-        `Sluice already runs on ${home} (${where}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
+        `Sluice already runs on ${home} (${owner}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
       );
     }
-    log.note(`the last instance on this home was killed (process ${pid}); waiting for its lock to expire`);
+    if (state === 'gone') log.note(`the last instance on this home was killed (${owner}); taking over its lock`);
+    else log.note(`the last instance on this home was ${owner}; waiting for a sign of life, or for its lock to expire`);
   };
   await withFileLock({ path: lockFile(home), onWait, heartbeatMs, signal }, work);
 }

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StartRefusal } from '#platform/process';
 import { openHome, readSecretKey, writeFirstKeys, writeRuntimeFile } from './home.js';
-import { StartRefusal } from './start-refusal.js';
 
 describe('the home', () => {
   let home: string;
@@ -44,6 +44,7 @@ describe('the home', () => {
   it('writes the state file for the command line, readable only by its owner', async () => {
     const runtime = {
       databaseUrl: 'postgresql://u:p@127.0.0.1:1/db',
+      hasOwnDatabase: true,
       baseUrl: 'http://127.0.0.1:3000/api/v1',
       healthUrl: 'http://127.0.0.1:3003',
       queueKey: '1a'.repeat(32),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StartRefusal } from './start-refusal.js';
+import { type ProcessIdentity, StartRefusal } from '#platform/process';
 
 /*
  * Contents of the home folder:
@@ -16,8 +16,10 @@ import { StartRefusal } from './start-refusal.js';
  */
 
 /** Contents of `runtime.json`, through which the command line finds a running installation. */
-export interface RuntimeFile {
+export interface RuntimeFile extends ProcessIdentity {
   databaseUrl: string;
+  /** The embedded one. */
+  hasOwnDatabase: boolean;
   /** Absent: the queue is in the database. */
   queueUrl?: string;
   /** `SLUICE_QUEUE_KEY` and `SLUICE_SECRET_KEY` of api and ops. */
@@ -26,7 +28,6 @@ export interface RuntimeFile {
   baseUrl: string;
   /** Health and metrics of the api. */
   healthUrl: string;
-  pid: number;
 }
 
 /** Creates the home, accessible only to its owner. Throws a `StartRefusal` for an unusable folder. */
@@ -49,7 +50,12 @@ export async function readSecretKey(home: string): Promise<string> {
   const file = join(home, 'secret.key');
   try {
     const key = (await readFile(file, 'utf8')).trim();
-    if (!/^[0-9a-f]{64}$/i.test(key)) throw new StartRefusal(`${file} does not hold 64 hex digits.`);
+    if (!/^[0-9a-f]{64}$/i.test(key)) {
+      throw new StartRefusal(
+        `${file} does not hold 64 hex digits. Restore it from a backup, or delete it: a new key is made, and what the old ` +
+          'one encrypted is lost, such as open jobs and stored responses.',
+      );
+    }
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { StartRefusal } from '#platform/process';
 import { choosePort, originOf } from './listen-address.js';
-import { StartRefusal } from './start-refusal.js';
 
 describe('choosePort', () => {
   let server: Server | undefined;

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
+import { StartRefusal } from '#platform/process';
 import { freePort } from '#platform/embedded-postgres';
-import { StartRefusal } from './start-refusal.js';
 
 /** Returns the port for the API: the requested one if it is free, any free one for 0. Rejects with a `StartRefusal`. */
 export async function choosePort(host: string, port: number): Promise<number> {

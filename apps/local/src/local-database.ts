@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { StartRefusal } from '#platform/process';
+import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres';
 import { migrate } from '#platform/migrations';
 import type { MergedLog } from './merged-log.js';
@@ -7,6 +9,20 @@ import { RestartDelay } from './restart-delay.js';
 export interface LocalDatabase {
   readonly url: string;
   stop(): Promise<void>;
+}
+
+/**
+ * Keeps variables of libpq such as `PGSSLMODE` and `PGOPTIONS`, which are about other databases, from this installation's
+ * own. Throws a `StartRefusal` where they may be about its queue.
+ */
+export function isolateOwnDatabase({ databaseUrl, queueUrl }: LocalConfig): void {
+  if (databaseUrl !== undefined) return;
+  const names = forgetPostgresVariables();
+  if (names.length === 0 || queueUrl === undefined || !/^postgres(ql)?:/.test(queueUrl)) return;
+  throw new StartRefusal(
+    `${names.join(', ')} would also reach Sluice's own database. Unset ${names.length === 1 ? 'it' : 'them'}, and write ` +
+      'what the server of the queue needs into SLUICE_QUEUE_URL, such as ?sslmode=require.',
+  );
 }
 
 /** The migrated database of this installation: the configured one, or the embedded one of the home. */

@@ -4,6 +4,7 @@ import { AccountsService, type BootstrapKeys } from '#accounts';
 import { LedgerService } from '#billing';
 import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
 import { parseNanos } from '#common';
+import { StartRefusal } from '#platform/process';
 import { ModelRegistryService, noOnlineModels } from '#model-registry';
 import {
   bundledManifestFolder,
@@ -14,7 +15,6 @@ import {
 } from '#model-registry/manifest';
 import type { LocalConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
-import { StartRefusal } from './start-refusal.js';
 
 export interface PreparedDatabase {
   /** Null except at the first start. */

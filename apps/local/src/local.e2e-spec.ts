@@ -138,6 +138,29 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       .toBe(200);
   });
 
+  it('keeps its database from an environment that is about other ones', async () => {
+    const run = start({
+      ...{ PGSSLMODE: 'require', PGSSLNEGOTIATION: 'direct', PGOPTIONS: '-c search_path=app', PGDATA: '/nonexistent' },
+      ...{ PGHOST: 'nobody.invalid', PGPORT: '1', PGUSER: 'app', PGPASSWORD: 'app', PGDATABASE: 'app' },
+      ...{ PGCLIENTENCODING: 'none', PGCLIENT_ENCODING: 'none', PGREPLICATION: 'database', PGBINARY: '1' },
+      ...{ PGCONNECT_TIMEOUT: 'x', PGSERVICE: 'app', PGPASSFILE: '/nonexistent', NODE_PG_FORCE_NATIVE: '1' },
+    });
+    await run.says('Sluice is ready');
+    expect((await run.sluice('accounts', 'list')).stdout).toContain('default');
+  });
+
+  it('goes on without a console when the reader of its log ends', async () => {
+    const run = start();
+    await run.says('Sluice is ready');
+    run.loseOutput();
+    const before = (await childrenOf(run.pid)).get('ops') ?? 0;
+    process.kill(before, 'SIGKILL');
+    const restarted = async () => (await childrenOf(run.pid)).get('ops') ?? before;
+    await expect.poll(restarted, { timeout: 30_000 }).not.toBe(before);
+    expect((await fetch(`${await healthUrl()}/health/ready`)).status).toBe(200);
+    expect(await run.stop('SIGTERM')).toBe(0);
+  });
+
   it('leaves no process behind when it is killed, and restarts on the same home', async () => {
     const run = start();
     await run.says('Sluice is ready');

@@ -4,8 +4,13 @@ import { readableLine } from './log-line.js';
 /** Merges the output of `npm start`: lines of all processes, with progress bars below them while models are pulled. */
 export class MergedLog {
   private reporter: ProgressReporter | undefined;
+  /** Whether the reader of the stream has ended. */
+  private isUnread = false;
 
-  constructor(private readonly stream: NodeJS.WriteStream = process.stdout) {}
+  constructor(private readonly stream: NodeJS.WriteStream = process.stdout) {
+    // The platform goes on without a console. A full disk may have room for the next line; a reader does not return.
+    stream.on('error', (error: NodeJS.ErrnoException) => (this.isUnread ||= error.code === 'EPIPE'));
+  }
 
   /** Whether a person reads this output, and nothing keeps it. */
   get isTerminal(): boolean {
@@ -24,6 +29,7 @@ export class MergedLog {
 
   /** Writes text unchanged. */
   print(text: string): void {
+    if (this.isUnread) return;
     if (this.reporter) this.reporter.note(text);
     else this.stream.write(`${text}\n`);
   }
@@ -33,6 +39,7 @@ export class MergedLog {
     const reporter = createProgressReporter({ stream: this.stream, lines: 'sparse' });
     return {
       update: (progress) => {
+        if (this.isUnread) return;
         this.reporter ??= reporter;
         reporter.update(progress);
       },

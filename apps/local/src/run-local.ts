@@ -1,16 +1,17 @@
+import { ownIdentity } from '#platform/process';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
-import { connectionFailure } from '#platform/logging';
 import { ensureQueueRole } from '#platform/migrations';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
 import { choosePort, originOf } from './listen-address.js';
-import { type LocalDatabase, openDatabase } from './local-database.js';
+import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { MergedLog } from './merged-log.js';
+import { requireOpenFiles } from './open-files.js';
 import { queueKeyOf, Services, untilReady } from './services.js';
 import { pullStarterModels, stillComing } from './starter-models.js';
-import { StartRefusal } from './start-refusal.js';
+import { describeStartFailure } from './start-failure.js';
 import { StopRequest } from './stop-request.js';
 import { printBanner } from './banner.js';
 
@@ -19,14 +20,15 @@ export async function runLocal(config: LocalConfig): Promise<number> {
   const log = new MergedLog();
   const stop = new StopRequest(log);
   try {
+    requireOpenFiles();
+    isolateOwnDatabase(config);
     await checkModelNames(config);
     await openHome(config.home);
     await withHome(config.home, log, stop.signal, () => runLocked(config, log, stop));
     return 0;
   } catch (error) {
     if (stop.signal.aborted) return 0;
-    const refusal = error instanceof StartRefusal ? error : connectionFailure(error);
-    process.stderr.write(`${refusal?.message ?? (error instanceof Error ? error.stack : String(error))}\n`);
+    process.stderr.write(`${describeStartFailure(error)}\n`);
     return 1;
   } finally {
     stop.dispose();
@@ -70,12 +72,13 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   const baseUrl = `${origin}/api/v1`;
   await writeRuntimeFile(config.home, {
     databaseUrl: database.url,
+    hasOwnDatabase: config.databaseUrl === undefined,
     queueUrl: queueUrl ?? config.queueUrl ?? config.redisUrl,
     queueKey: queueKeyOf(secretKey),
     secretKey,
     baseUrl,
     healthUrl,
-    pid: process.pid,
+    ...(await ownIdentity()),
   });
   services.start();
   const pulling = pullStarterModels(wanted, config, log, stop.signal);

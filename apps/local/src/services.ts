@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deriveKey } from '#common';
 import { childEnvironment, type LocalConfig } from '#platform/config';
@@ -113,11 +114,18 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
 export async function untilReady(origin: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const ready = await fetch(`${origin}/health/ready`, { signal }).then(
-      async (response) => (await response.text(), response.ok),
-      () => false,
-    );
-    if (ready) return;
+    if (await isReady(`${origin}/health/ready`, signal)) return;
     await sleep(100, undefined, { signal });
   }
+}
+
+/** Asks without the proxy of the environment, which `fetch` may be told to use for every address. */
+function isReady(url: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(url, { signal, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('error', () => resolve(false));
+  });
 }

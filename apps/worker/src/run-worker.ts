@@ -42,31 +42,16 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const tracing = await openTracing('sluice-worker', config);
   const artifacts = createArtifactStore(config.storage);
   const describedProcess = describeProcess(config);
+  const media = await MediaTools.find({
+    ffmpeg: config.ffmpeg,
+    lostToolCode: 'DEVICE_LOST',
+    warn: (message) => logger.warn(message),
+  });
   const worker = new Worker({
-    home: config.home,
-    models: config.models,
-    settings: { providers: config.providers, threads: config.threads, slots: config.slots },
-    transport,
-    artifacts,
-    media: await MediaTools.find({
-      ffmpeg: config.ffmpeg,
-      lostToolCode: 'DEVICE_LOST',
-      warn: (message) => logger.warn(message),
-    }),
+    ...workerSettings(config),
+    ...{ transport, artifacts, media, tracing, logger, process: describedProcess },
     launch: overrides.launch ?? forkHost({ env: hostEnvironment }),
     timings: overrides.timings,
-    silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
-    pickupTimeoutMs: config.pickupTimeoutMs,
-    pools: config.pools,
-    machine: new LocalMachineMemory({
-      settings: config.memoryBudget,
-      providers: config.providers,
-      graphics: new NvidiaGraphicsMemory(),
-    }),
-    residencyMs: config.minResidencyMs,
-    process: describedProcess,
-    tracing,
-    logger,
   });
   const metrics = new Metrics('worker', { installation: config.installation });
   registerWorkerMetrics(metrics, () => worker.models);
@@ -101,6 +86,17 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   await tracing.close();
   await http.close();
   logger.info('worker stopped');
+}
+
+function workerSettings(config: WorkerConfig) {
+  const { home, models, pools, pickupTimeoutMs, providers, threads, slots } = config;
+  return {
+    ...{ home, models, pools, pickupTimeoutMs },
+    settings: { providers, threads, slots },
+    silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
+    residencyMs: config.minResidencyMs,
+    machine: new LocalMachineMemory({ settings: config.memoryBudget, providers, graphics: new NvidiaGraphicsMemory() }),
+  };
 }
 
 /** The models keep a worker from being ready at its start only. */

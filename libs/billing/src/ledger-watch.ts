@@ -37,12 +37,12 @@ export class LedgerWatch {
 
   /**
    * A verification changes nothing and takes minutes on a large ledger: a running one is awaited for at most
-   * `patienceMs`.
+   * `maxWaitMs`.
    */
-  async close(patienceMs = 1_000): Promise<void> {
+  async close(maxWaitMs = 1_000): Promise<void> {
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
-    await Promise.race([this.proving, sleep(patienceMs, undefined, { ref: false })]);
+    await Promise.race([this.proving, sleep(maxWaitMs, undefined, { ref: false })]);
   }
 
   private async prove(): Promise<void> {

@@ -24,7 +24,9 @@ export class PriceList {
     const isOld = this.clock.monotonicMs() - this.readAtMs >= reuseMs;
     if (isOld || !this.prices.has(modelId)) await this.refresh();
     const price = this.prices.get(modelId);
-    if (!price) throw new PlatformError('SERVICE_UNAVAILABLE', `The model ${modelId} has no price yet.`);
+    if (!price) {
+      throw new PlatformError('SERVICE_UNAVAILABLE', `The model ${modelId} has no price.`, 'model', { retry: 'never' });
+    }
     return price;
   }
 

@@ -37,6 +37,7 @@ import { ModerationController } from './moderation/moderation.controller.js';
 import { parsePolicy } from './moderation/policy-file.js';
 import { PromptTexts } from './moderation/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
+import { ExpectedModels } from './pipeline/expected-models.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
 import { ModelResolver } from './pipeline/model-resolver.js';
@@ -95,6 +96,7 @@ async function openPolicy(
     ReplayLimit,
     ModelResolver,
     JobRunner,
+    ExpectedModels,
     RequestPipeline,
     DirectRequests,
     RpcLimits,

@@ -19,8 +19,8 @@ export {
 export { readImageHeader } from './image/image-header.js';
 export type { ImageHeader, ImageLimits } from './image/image-limits.js';
 export { imageContentTypes, type Pixels } from './image/pixels.js';
-export { containerNamed, type MediaContainer, sniffContainer } from './tools/containers.js';
-export type { MediaSource } from './tools/media-source.js';
+export { containerNamed, type MediaContainer } from './tools/containers.js';
+export { identifyMedia, type MediaSource } from './tools/media-source.js';
 export { MediaTools } from './tools/media-tools.js';
 export { probeVideo, readFrames, type VideoProbe } from './video/read-frames.js';
 export { sampleFrames } from './video/sample-frames.js';

@@ -92,6 +92,13 @@ export const expressionExceptions: readonly ExpressionException[] = [
     isTriedOnce: true,
   },
   {
+    path: 'libs/inference/src/constraints/unicode-properties.ts',
+    text: "new RegExp(`\\\\p{${property}}+`, 'gu')",
+    because: 'Holds one property, whose name has letters, digits and one equals sign; reads blocks of characters.',
+    example: /\p{Script=Greek}+/gu,
+    maxLength: 8_192,
+  },
+  {
     path: 'libs/inference/src/families/vision-language/vision-language.family.ts',
     text: String.raw`/decoder_model(?:_merged)?(?=[^/]*$)/`,
     because: 'Reads names of files of an installed model.',

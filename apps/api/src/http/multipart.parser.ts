@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Busboy, type BusboyHeaders } from '@fastify/busboy';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { FormBody, type MultipartLimits, type RouteSettings, UploadedFile } from '#platform/http';
+import { fieldOfPart, FormBody, type MultipartLimits, type RouteSettings, UploadedFile } from '#platform/http';
 import { fingerprintBody } from '#platform/idempotency';
 import { textProblem } from '#platform/json';
 import type { BodyReader } from './body-reader.js';
@@ -71,15 +71,26 @@ function malformed(problem: string, cause?: unknown): PlatformError {
   return new PlatformError('INVALID_REQUEST', `The body is not a valid form: ${problem}.`, null, { cause });
 }
 
+/** Names the field of the last file within the limit: the one too many is mostly another of the same. */
+function tooManyFiles(lastField: string | null, { maxFiles }: MultipartLimits): PlatformError {
+  const taken = maxFiles === 1 ? 'one file' : `at most ${maxFiles} files`;
+  return new PlatformError('INVALID_REQUEST', `This route takes ${taken}; the form has more.`, lastField);
+}
+
 type FormParser = InstanceType<typeof Busboy>;
 
 function parserOf({ headers }: FastifyRequest, { maxFiles, maxFileBytes }: MultipartLimits): FormParser {
   try {
     const limits = { ...textLimits, fileSize: maxFileBytes, files: maxFiles, parts: textLimits.fields + maxFiles };
-    return new Busboy({ headers: headers as BusboyHeaders, limits });
+    return new Busboy({ headers: headers as BusboyHeaders, limits, isPartAFile });
   } catch (error) {
     throw malformed('its content type names no boundary', error);
   }
+}
+
+/** A file name is optional (RFC 7578, 4.2), so content that no text field has makes a file, too. */
+function isPartAFile(_name: string | undefined, contentType: string | undefined, filename?: string): boolean {
+  return filename !== undefined || /^(?:application\/octet-stream$|(?:audio|image|video)\/)/i.test(contentType ?? '');
 }
 
 /** One part at its position: the content of a file may complete after later parts have begun. */
@@ -99,6 +110,7 @@ async function parseForm(request: FastifyRequest, body: Buffer, limits: Multipar
 
 function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Promise<Part[]> {
   const parts: Part[] = [];
+  let lastFileField: string | null = null;
   return new Promise((resolve, reject) => {
     // busboy reports parts one tick later. An exception thrown there would be uncaught and end the process.
     const attempt = (step: () => void): void => {
@@ -127,12 +139,13 @@ function partsOf(parser: FormParser, body: Buffer, limits: MultipartLimits): Pro
       );
       attempt(() => {
         checkField(name);
+        lastFileField = fieldOfPart(name);
         parts.push(part);
       });
     });
-    parser.on('filesLimit', () => reject(tooLarge(`The form holds more than ${limits.maxFiles} files.`)));
+    parser.on('filesLimit', () => reject(tooManyFiles(lastFileField, limits)));
     for (const event of ['fieldsLimit', 'partsLimit'] as const) {
-      parser.on(event, () => reject(tooLarge('The form holds too many fields.')));
+      parser.on(event, () => reject(malformed(`it has more than ${textLimits.fields} fields`)));
     }
     parser.on('error', (error) => reject(malformed('it is cut off, or not made with the boundary it names', error)));
     parser.on('finish', () => resolve(parts));
@@ -168,7 +181,7 @@ async function feed(parser: FormParser, body: Buffer): Promise<void> {
 /** Throws if a part is invalid. Its name is undefined when its headers have none, despite busboy's types. */
 function checkField(name: string | undefined, value = ''): void {
   if (name === undefined) throw malformed('one of its parts has no name');
-  if (name === '' || name === '__proto__') throw malformed('a field has no usable name');
+  if (['', '__proto__'].includes(fieldOfPart(name))) throw malformed('a field has no usable name');
   const problem = textProblem(name) ?? textProblem(value);
   if (problem !== null) throw malformed(`a field ${problem}`);
 }

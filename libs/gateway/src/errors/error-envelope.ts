@@ -57,6 +57,8 @@ export function isOpenaiNamespace(url: string): boolean {
   return openaiNamespaces.has(pathBelowBase(url)?.split('/', 1)[0] ?? '');
 }
 
+const ownMember = { enumerable: true, writable: true, configurable: true };
+
 /** Builds `details`: issues under `_errors`, nested by field. */
 function detailsOf(issues: ErrorIssue[]): object {
   const root: Record<string, unknown> = { _errors: [] };
@@ -64,8 +66,8 @@ function detailsOf(issues: ErrorIssue[]): object {
     let node = root;
     for (const part of path) {
       const key = String(part);
-      // Keys come from the body: only own members count. The parser has removed `__proto__`.
-      if (!Object.hasOwn(node, key)) node[key] = { _errors: [] };
+      // Keys come from the body: only own members count, of which `__proto__` may be one.
+      if (!Object.hasOwn(node, key)) Object.defineProperty(node, key, { value: { _errors: [] }, ...ownMember });
       node = node[key] as Record<string, unknown>;
     }
     (node._errors as string[]).push(message);

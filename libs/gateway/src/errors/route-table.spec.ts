@@ -9,6 +9,7 @@ function table(): RouteTable {
   server.get('/api/v1/keys/:id', () => 'x');
   server.delete('/api/v1/keys/:id', () => 'x');
   server.post('/api/v1/chat.completions', () => 'x');
+  server.get('/api/v1/responses/:id', () => 'x');
   server.get('/files/*', () => 'x');
   return routes;
 }
@@ -21,6 +22,8 @@ describe('RouteTable', () => {
     ['/api/v1/keys/7/8', []],
     ['/api/v1/chat.completions', ['POST']],
     ['/api/v1/chatXcompletions', []],
+    ['/api/v1/responses/resp_1', ['GET', 'HEAD']],
+    ['/api/v1/responses/compact', []],
     ['/files/a', []],
   ])('lists the methods of %s', (url, methods) => {
     expect(table().methodsOf(url)).toEqual(methods);

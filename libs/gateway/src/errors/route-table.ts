@@ -32,9 +32,16 @@ export class RouteTable {
   }
 }
 
+/** Parameters whose values have a form, by the part before them: a path with another value is unknown. */
+const parameterForms: Readonly<Record<string, string>> = { responses: 'resp_[^/]+' };
+
 function patternOf(url: string): RegExp {
   const parts = url
     .split('/')
-    .map((part) => (part.startsWith(':') ? '[^/]+' : part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`)));
+    .map((part, index, all) =>
+      part.startsWith(':')
+        ? (parameterForms[all[index - 1] ?? ''] ?? '[^/]+')
+        : part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`),
+    );
   return new RegExp(`^${parts.join('/')}/?$`);
 }

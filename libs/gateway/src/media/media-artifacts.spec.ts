@@ -53,7 +53,7 @@ describe('the inputs of a request', () => {
     const { reader, http, stored, owners } = setUp();
     const fetched = await reader.file('https://example.org/a', from);
     expect(owners).toEqual(['account']);
-    expect((await reader.head(fetched, 4)).toString()).toBe('from');
+    expect(stored.get(fetched.id)?.toString()).toMatch(/^from/);
     const inline = await reader.file('data:text/plain;base64,aGVyZQ==', from);
     expect(stored.get(inline.id)?.toString()).toBe('here');
     expect(reader.artifactIds).toEqual([fetched.id, inline.id]);

@@ -56,6 +56,14 @@ export class MediaArtifacts {
     return reader;
   }
 
+  /** Reads an input before the model of its job is known, without storing it. Rejects as `MediaInputReader.image` does. */
+  async read(http: HttpExchange, source: string | UploadedFile, from: InputSource): Promise<UploadedFile> {
+    const { disconnected: signal } = http;
+    const access = { egress: this.egress, owner: callerOf(http.request).accountId, signal };
+    const bytes = await unlessDisconnected(signal, () => readInput(source, from, access));
+    return new UploadedFile(bytes, '', '');
+  }
+
   /** Reads and deletes the result of a job. Rejects with `PAYLOAD_TOO_LARGE` above `maxBytes`. */
   async takeResult(artifactId: string, maxBytes: number): Promise<{ bytes: Buffer; contentType: string }> {
     const { record, bytes } = await this.artifacts.read(artifactId, maxBytes);
@@ -94,8 +102,8 @@ export class MediaInputReader {
     { limits, ...from }: InputSource & { limits?: ImageLimits },
   ): Promise<StoredImage> {
     return await this.unlessDisconnected(async () => {
-      const bytes = await this.bytesOf(source, from);
-      const { owner } = this.parts;
+      const { owner, egress } = this.parts;
+      const bytes = await readInput(source, from, { egress, owner, signal: this.disconnected });
       const header = await readImageHeader(bytes, { ...limits, owner, param: from.param, maxBytes: from.maxBytes });
       const { id: artifactId, sha256 } = await this.store(bytes, from);
       return { artifactId, sha256, header };
@@ -147,15 +155,6 @@ export class MediaInputReader {
     });
   }
 
-  /** The first bytes of a stored input. */
-  async head({ id, bytes }: ArtifactRecord, length: number): Promise<Buffer> {
-    if (bytes === 0) return Buffer.alloc(0);
-    return await this.unlessDisconnected(async () => {
-      const { stream } = await this.parts.artifacts.open(id, { first: 0, last: Math.min(length, bytes) - 1 });
-      return Buffer.concat(await stream.toArray());
-    });
-  }
-
   /** Provides a stored input as a local file. */
   async withFile<Result>(id: string, use: (path: string) => Promise<Result>): Promise<Result> {
     return await this.unlessDisconnected(() => this.parts.artifacts.withFile(id, use));
@@ -171,24 +170,35 @@ export class MediaInputReader {
     await discard(this.parts.artifacts, this.stored.splice(0));
   }
 
-  private async bytesOf(source: string | UploadedFile, from: InputSource): Promise<Buffer> {
-    const { param, maxBytes, urls = true, base64 = false, timeoutMs } = from;
-    if (source instanceof UploadedFile) return source.bytes;
-    if (isDataUrl(source) || (base64 && !/^[a-z]+:\/\//i.test(source))) {
-      return decodeInline(source, { maxBytes, param, mayBeEmpty: base64 }).bytes;
-    }
-    if (!urls) throw new PlatformError('INVALID_REQUEST', `${param} must be a file, base64 or a data URL.`, param);
-    const { egress, owner } = this.parts;
-    const signal = this.disconnected;
-    return (await egress.read({ url: source, owner, maxBytes, param, timeoutMs, signal })).bytes;
-  }
-
   /** Reports any failure of work that a disconnection aborted as a disconnection. */
   private async unlessDisconnected<Result>(work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      throw this.disconnected.aborted ? new ClientDisconnectedError() : error;
-    }
+    return await unlessDisconnected(this.disconnected, work);
+  }
+}
+
+/** How an input is read from another host. */
+interface InputAccess {
+  egress: Pick<Egress, 'read'>;
+  /** The account of the request. */
+  owner: string;
+  signal: AbortSignal;
+}
+
+async function readInput(source: string | UploadedFile, from: InputSource, access: InputAccess): Promise<Buffer> {
+  const { param, maxBytes, urls = true, base64 = false, timeoutMs } = from;
+  if (source instanceof UploadedFile) return source.bytes;
+  if (isDataUrl(source) || (base64 && !/^[a-z]+:\/\//i.test(source))) {
+    return decodeInline(source, { maxBytes, param, mayBeEmpty: base64 }).bytes;
+  }
+  if (!urls) throw new PlatformError('INVALID_REQUEST', `${param} must be a file, base64 or a data URL.`, param);
+  const { egress, owner, signal } = access;
+  return (await egress.read({ url: source, owner, maxBytes, param, timeoutMs, signal })).bytes;
+}
+
+async function unlessDisconnected<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw signal.aborted ? new ClientDisconnectedError() : error;
   }
 }

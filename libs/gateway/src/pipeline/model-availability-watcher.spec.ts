@@ -76,7 +76,7 @@ describe('ModelAvailabilityWatcher', () => {
     expect(lost.aborted).toBe(true);
   });
 
-  it('uses the longer patience it is given and restarts it when a replica was there meanwhile', () => {
+  it('uses the longer wait it is given and restarts it when a replica was there meanwhile', () => {
     const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
     const { lost } = watch.watch('a', 30_000);
     become();
@@ -151,6 +151,15 @@ describe('a model without a ready replica', () => {
     expect(watch.mayReturn('a')).toBe(true);
     vi.advanceTimersByTime(2_000);
     expect(watch.mayReturn('a')).toBe(false);
+  });
+
+  it('is missed for as long as the worker that had it is lost, and not once it was unloaded', () => {
+    const watch = open();
+    become(other('b'));
+    vi.advanceTimersByTime(600_000);
+    expect([watch.isMissed('a'), watch.isMissed('never-served')]).toEqual([true, false]);
+    become(holding('b'));
+    expect(watch.isMissed('a')).toBe(false);
   });
 
   it('may return while its worker drains, and while another loads it', () => {

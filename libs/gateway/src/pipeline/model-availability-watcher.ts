@@ -98,6 +98,13 @@ export class ModelAvailabilityWatcher {
     return performance.now() - lostAtMs < returnMs && !this.isRemoved(modelId, heartbeats);
   }
 
+  /** Whether a worker served a model since this process started, and none unloaded it on purpose. */
+  isMissed(modelId: string): boolean {
+    const heartbeats = this.membership.list();
+    this.look(heartbeats);
+    return this.lastReplicas.has(modelId) && !this.isRemoved(modelId, heartbeats);
+  }
+
   private add(options: Pick<Watch, 'modelId' | 'maxWaitMs' | 'needsReady'>): AvailabilityWatch {
     const entry: Watch = { ...options, controller: new AbortController(), orphanedAtMs: null };
     this.watches.add(entry);

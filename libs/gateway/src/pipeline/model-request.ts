@@ -57,8 +57,6 @@ export interface InputJob {
   id: string;
   /** Field to name where the model cannot take the input. */
   param: string;
-  /** What an operator does if no worker serves the model. */
-  need: string;
 }
 
 /** A request whose model is known. Only `limit` leads to a job, so nothing runs before its limits were checked. */
@@ -100,10 +98,13 @@ export class ModelRequest {
   }
 
   private offlineError(): PlatformError {
-    const message = `No worker serves the model ${this.manifest.id} at the moment.`;
-    return this.input === null
-      ? new PlatformError('MODEL_OFFLINE', message, 'model')
-      : new PlatformError('MODEL_OFFLINE', `${message} ${this.input.need}`, this.input.param);
+    const { id } = this.manifest;
+    const param = this.input?.param ?? 'model';
+    // Until the operator changes that, a retry finds the same.
+    if (this.resolved.disabled) {
+      return new PlatformError('MODEL_OFFLINE', `The model ${id} was taken offline.`, param, { retry: 'never' });
+    }
+    return new PlatformError('MODEL_OFFLINE', `No worker serves the model ${id} at the moment.`, param);
   }
 
   /** Checks texts early, where something is charged before the job itself. Rejects as the steps' `screen` does. */
@@ -255,11 +256,6 @@ export class LimitedModelRequest {
 function requireWithin(bounds: UsageBounds, usage: JobUsage): JobUsage {
   if (findExcess(usage, bounds) === null) return usage;
   throw new PlatformError('INFERENCE_FAILED', 'The worker reported more usage than the request allows.');
-}
-
-/** Says what an operator does about a model that helps with an input, and is not served. */
-export function inputNeed(id: string, purpose: string): string {
-  return `It ${purpose}: install it with \`sluice models pull ${id}\`.`;
 }
 
 /** Collects the events of a job, from the start again if it restarts. */

@@ -14,6 +14,8 @@ interface Scene {
   offline?: boolean;
   /** The operator took the model offline. */
   disabled?: boolean;
+  /** A worker will serve it by itself. */
+  expected?: boolean;
   /** Its worker is being replaced. */
   mayWait?: boolean;
   /** Models by type; every other name is unknown. */
@@ -28,6 +30,7 @@ interface Scene {
 function pipelineOn({
   offline = false,
   disabled = false,
+  expected = true,
   mayWait = false,
   known = { text: ['m', 'default'] },
   limitRefusal,
@@ -77,6 +80,7 @@ function pipelineOn({
         if (policyRefusal !== undefined) throw policyRefusal;
       },
     },
+    { isExpected: () => expected },
   );
   return { pipeline, steps, admitted };
 }
@@ -238,20 +242,32 @@ describe('an input job', () => {
     expect(admitted).toEqual([]);
   });
 
+  const known = { asr: ['ears'] };
   it.each([
     [{ known: {} }, 'INVALID_REQUEST'],
-    [{ known: { asr: ['ears'] }, offline: true }, 'MODEL_OFFLINE'],
-  ] as const)(
-    'whose model is missing or not served names the input and the model to install: %j',
-    async (scene, code) => {
-      const { pipeline } = pipelineOn(scene as never);
-      const { reply } = exchangeOf();
-      const handled = pipeline.handle(reply, async (http) => (await pipeline.openInput(http, input)).requireServed());
-      await expect(handled).rejects.toMatchObject({
-        code,
-        param: 'messages[0].content[1]',
-        message: expect.stringContaining('sluice models pull ears') as string,
-      });
-    },
-  );
+    [{ known, offline: true, expected: false }, 'INVALID_REQUEST'],
+    [{ known, offline: true, disabled: true }, 'INVALID_REQUEST'],
+    [{ known, offline: true }, 'MODEL_OFFLINE'],
+  ] as const)('whose model is not served is a 503 only while a worker is to serve it: %j', async (scene, code) => {
+    const { pipeline } = pipelineOn(scene as never);
+    const { reply } = exchangeOf();
+    const handled = pipeline.handle(reply, async (http) => (await pipeline.openInput(http, input)).requireServed());
+    await expect(handled).rejects.toMatchObject({
+      code,
+      param: 'messages[0].content[1]',
+      message: expect.stringMatching(/^(?=.*\bears\b)(?!.*sluice )/) as string,
+    });
+  });
+
+  it.each([
+    [{ known: {} }, 'never'],
+    [{ known: { text: ['ears'] }, offline: true, expected: false }, 'never'],
+    [{ known: { text: ['ears'] }, offline: true, disabled: true }, 'never'],
+  ] as const)('that checks an input says that no retry helps without its model: %j', async (scene, retry) => {
+    const { pipeline } = pipelineOn(scene as never);
+    const { reply } = exchangeOf();
+    const check = { id: 'ears', type: 'text', param: 'messages' } as const;
+    const handled = pipeline.handle(reply, async (http) => (await pipeline.openCheck(http, check)).requireServed());
+    await expect(handled).rejects.toMatchObject({ code: 'MODEL_OFFLINE', retry });
+  });
 });

@@ -15,8 +15,9 @@ import { ContentPolicy } from '../moderation/content-policy.js';
 import { HttpExchange } from './http-exchange.js';
 import { JobRunner, type StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';
-import { inputNeed, ModelRequest, type RequestSteps } from './model-request.js';
+import { ModelRequest, type RequestSteps } from './model-request.js';
 import { ModelResolver } from './model-resolver.js';
+import { ExpectedModels } from './expected-models.js';
 import { modelHeaders } from './request-headers.js';
 import { StoreBudgets } from './store-budgets.js';
 import { type EventPresenter, failStream, streamEvents } from './stream-events.js';
@@ -63,6 +64,7 @@ export class RequestPipeline {
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'keepAliveMs' | 'stalledMs'>,
     @Inject(OpenRequests) private readonly openRequests: OpenRequests,
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screen'>,
+    @Inject(ExpectedModels) private readonly expected: Pick<ExpectedModels, 'isExpected'>,
   ) {}
 
   /**
@@ -104,41 +106,37 @@ export class RequestPipeline {
   /**
    * Resolves the model of an input adapter, which turns an input of a request into text for the request's own model.
    * Its job is a request of its own: other id, limits, reservation and charge. `position` counts the input jobs of a
-   * request from 1. Rejects as `ModelResolver.resolve` does, and with `INVALID_REQUEST` for a model that the registry
-   * does not have.
+   * request from 1. Rejects as `ModelResolver.resolve` does, and with `INVALID_REQUEST` for a model that this installation
+   * does not have: no retry helps the client.
    */
   async openInput(http: HttpExchange, { id, type, param, position }: InputModel): Promise<ModelRequest> {
-    const need = inputNeed(id, 'turns this input into text');
     const asAdapter = { isAdapter: true };
     const resolved = await this.models.resolve(id, type, http.request, asAdapter).catch((error: unknown) => {
       if (!(error instanceof PlatformError) || !otherType.includes(error.code)) throw error;
-      throw new PlatformError('INVALID_REQUEST', `The model ${id} is not installed. ${need}`, param);
+      throw notReadHere(id, param);
     });
-    return new ModelRequest(this.steps(http), http, resolved, {
-      id: inputJobId(http.request.id, position),
-      param,
-      need,
-    });
+    if (resolved.disabled || (resolved.offline && !this.expected.isExpected(id))) throw notReadHere(id, param);
+    return new ModelRequest(this.steps(http), http, resolved, { id: inputJobId(http.request.id, position), param });
   }
 
   /**
    * Resolves a model that classifies an input of a request. Its job is a request of its own, whose texts are not checked
-   * in turn. Rejects with `MODEL_OFFLINE` for a model that the registry does not have.
+   * in turn. Rejects with `MODEL_OFFLINE` for a model that this installation does not have.
    */
   async openCheck(http: HttpExchange, { id: modelId, type, param }: CheckModel): Promise<ModelRequest> {
-    const need = inputNeed(modelId, 'checks this input');
     const asAdapter = { isAdapter: true };
     const resolved = await this.models.resolve(modelId, type, http.request, asAdapter).catch((error: unknown) => {
       if (!(error instanceof PlatformError) || !otherType.includes(error.code)) throw error;
-      throw new PlatformError('MODEL_OFFLINE', `The model ${modelId} is not installed. ${need}`, param);
+      throw notChecked(modelId, param);
     });
+    if (resolved.disabled || (resolved.offline && !this.expected.isExpected(modelId))) throw notChecked(modelId, param);
     if (resolved.manifest.classifies === undefined) {
-      const message = `The model ${modelId} classifies nothing: the operator has to name another one in the content policy.`;
+      const message = `The model ${modelId} classifies nothing, so this input cannot be checked.`;
       throw new PlatformError('SERVICE_UNAVAILABLE', message, param, { retry: 'never' });
     }
     const steps = { ...this.steps(http), screen: () => Promise.resolve() };
     const id = inputJobId(http.request.id, `check${http.nextCheck()}`);
-    return new ModelRequest(steps, http, resolved, { id, param, need });
+    return new ModelRequest(steps, http, resolved, { id, param });
   }
 
   /** Applies the limits of a model to a request. Rejects as `applyModelLimit` does. */
@@ -193,4 +191,16 @@ export class RequestPipeline {
       return await this.resolve(request, name, [next, ...rest]);
     }
   }
+}
+
+/** The request is wrong for this installation, whatever model an operator could add. */
+function notReadHere(id: string, param: string): PlatformError {
+  const message = `This input cannot be read here: the model ${id}, which turns it into text, is not available. Leave it out, or use a model that reads it.`;
+  return new PlatformError('INVALID_REQUEST', message, param);
+}
+
+/** Nothing is answered unchecked, and a retry finds the same. */
+function notChecked(id: string, param: string | null): PlatformError {
+  const message = `The model ${id}, which checks this input, is not available.`;
+  return new PlatformError('MODEL_OFFLINE', message, param, { retry: 'never' });
 }

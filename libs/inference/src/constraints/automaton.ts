@@ -2,7 +2,7 @@ import { drained, isSliceOver, checkDeadline } from './compile-deadline.js';
 import type { Grammar, GrammarNode } from './grammar.js';
 import { ConstraintRefusal } from './refusal.js';
 import { clipMax, type Regex } from './regex.js';
-import type { TextAutomaton, TextState } from './text-automaton.js';
+import type { OpenNames, TextAutomaton, TextState } from './text-automaton.js';
 
 /** What remains behind the lexeme at hand: a linked stack, one object for equal stacks. */
 interface Continuation {
@@ -11,6 +11,8 @@ interface Continuation {
   readonly next: Continuation | null;
   /** Whether the text may end here. */
   readonly isNullable: boolean;
+  /** The end of the innermost object that it is in and whose names are open. */
+  scope: Continuation | null;
   clipped: Continuation | null;
 }
 
@@ -28,6 +30,8 @@ export interface State extends TextState {
   readonly successors: (State | null | undefined)[];
   /** See `Automaton.clip`. */
   clipped: State | null;
+  /** Found when first asked for. */
+  names: OpenNames | null;
 }
 
 /**
@@ -61,7 +65,7 @@ export class Automaton implements TextAutomaton {
     const { of, samples } = grammar.arena.classes;
     this.classOf = of;
     this.samples = samples;
-    this.start = { threads: [], isComplete: false, successors: [], clipped: null };
+    this.start = { threads: [], isComplete: false, successors: [], clipped: null, names: null };
   }
 
   /** Opens the first state, which may be large: yields when its slice is over. */
@@ -82,6 +86,38 @@ export class Automaton implements TextAutomaton {
   /** A measure of the memory it holds. */
   get size(): number {
     return this.objects + this.grammar.arena.size;
+  }
+
+  get hasOpenNames(): boolean {
+    return this.grammar.hasOpenNames;
+  }
+
+  get hasListedNames(): boolean {
+    return this.grammar.hasListedNames;
+  }
+
+  openNames(state: State): OpenNames {
+    return (state.names ??= this.namesOf(state));
+  }
+
+  private namesOf({ threads }: State): OpenNames {
+    const { arena } = this.grammar;
+    const names = threads.flatMap(({ regex, rest }) => {
+      const node = rest?.node;
+      if (node?.kind !== 'mark' || node.mark === 'object' || !rest?.scope) return [];
+      return [{ object: rest.scope, regex, arena, isListed: node.mark === 'listed-name' }];
+    });
+    return { names, hasOthers: names.length < threads.length };
+  }
+
+  openObjects(state: State): Set<object> {
+    const objects = new Set<object>();
+    for (const { rest } of state.threads) {
+      for (let scope = rest?.scope ?? null; scope !== null && !objects.has(scope); scope = scope.next?.scope ?? null) {
+        objects.add(scope);
+      }
+    }
+    return objects;
   }
 
   /** The state behind one more byte; null where no text of the grammar goes on with it. */
@@ -173,7 +209,8 @@ export class Automaton implements TextAutomaton {
     if (at.kind === 'lexeme') {
       found.threads.add(this.thread(at.regex, behind));
       if (at.regex.nullable) leave();
-    } else if (at.kind === 'rule') open.push([at.body ?? this.grammar.nothing, behind]);
+    } else if (at.kind === 'mark') leave();
+    else if (at.kind === 'rule') open.push([at.body ?? this.grammar.nothing, behind]);
     else if (at.kind === 'choice') {
       checkDeadline(at.items.length);
       for (const branch of at.items) open.push([branch, behind]);
@@ -203,7 +240,8 @@ export class Automaton implements TextAutomaton {
     const known = this.continuations.get(key);
     if (known !== undefined) return known;
     const isNullable = this.grammar.isNullable(node) && (next === null || next.isNullable);
-    const made: Continuation = { id: this.count(), node, next, isNullable, clipped: null };
+    const made: Continuation = { id: this.count(), node, next, isNullable, scope: next?.scope ?? null, clipped: null };
+    if (node.kind === 'mark' && node.mark === 'object') made.scope = made;
     this.continuations.set(key, made);
     return made;
   }
@@ -224,7 +262,7 @@ export class Automaton implements TextAutomaton {
     const known = this.states.get(key);
     if (known !== undefined) return known;
     this.count();
-    const state: State = { threads, isComplete, successors: [], clipped: null };
+    const state: State = { threads, isComplete, successors: [], clipped: null, names: null };
     this.states.set(key, state);
     return state;
   }

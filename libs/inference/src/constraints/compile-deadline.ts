@@ -33,6 +33,11 @@ export function takesTooLong({ pointer, param, subject }: CompilePlace): Constra
   return new ConstraintRefusal(reason, pointer, param, subject);
 }
 
+/** Whether work was refused for the time that it took. */
+export function tookTooLong(refusal: ConstraintRefusal): boolean {
+  return refusal.reason === reason;
+}
+
 /**
  * Runs a slice of work on a compilation that has reached `place`. `checkDeadline` refuses it behind its limit, and
  * `isSliceOver` tells it when to yield. All its refusals name the field of the place.

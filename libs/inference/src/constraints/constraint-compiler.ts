@@ -131,11 +131,11 @@ export class ConstraintCompiler {
   }
 
   private keptOrNew(constraint: OutputConstraint, caller: string): Kept {
-    const text = JSON.stringify(constraint.type === 'json-schema' ? constraint.schema : constraint) ?? '';
+    const text = textOf(constraint);
     if (text.length > this.limits.maxLength) {
       throw new ConstraintRefusal(`is longer than ${this.limits.maxLength} characters`);
     }
-    const key = createHash('sha256').update(`${constraint.type} ${text}`).digest('base64');
+    const key = digestOf(`${constraint.type} ${isStrictIn(constraint)} ${text}`);
     const refused = this.refused.get(key);
     if (refused !== undefined && refused.untilMs > performance.now()) throw refused.refusal;
     const known = this.kept.get(key);
@@ -236,6 +236,40 @@ export class ConstraintCompiler {
   }
 }
 
+function isStrictIn(constraint: OutputConstraint): boolean {
+  return constraint.type === 'json-schema' && (constraint.isStrict ?? true);
+}
+
+/**
+ * The text by which a constraint is known, and whose length is bounded. A schema in several places is written once, and
+ * the exits of a region, which are long with many tools and cost little, as their digest.
+ */
+function textOf(constraint: OutputConstraint): string {
+  if (constraint.type !== 'regions') {
+    return JSON.stringify(constraint.type === 'json-schema' ? constraint.schema : constraint) ?? '';
+  }
+  const regions = constraint.regions.map((region) =>
+    region.type === 'bound' ? region : { ...region, exits: digestOf(JSON.stringify(region.exits)) },
+  );
+  const places = new Map<unknown, number>();
+  return JSON.stringify(regions, (_name, value: unknown) => {
+    if (!isSchemaPart(value)) return value;
+    const place = places.get(value);
+    if (place !== undefined) return { place };
+    places.set(value, places.size);
+    return value;
+  });
+}
+
+function isSchemaPart(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('type' in value) || !('param' in value)) return false;
+  return value.type === 'json-schema' || value.type === 'json-string';
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}
+
 function memoryOfAll(all: Iterable<Kept>): number {
   let bytes = 0;
   for (const kept of all) bytes += memoryOf(kept);
@@ -286,12 +320,12 @@ function* automatonOf(work: Generator<CompilePlace, StartedGrammar>): Generator<
 type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
 
 function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, StartedGrammar> {
-  if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema);
+  if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema, constraint);
   if (constraint.type === 'grammar') return yield* compileEbnf(constraint.grammar);
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {
     const json = new JsonGrammar(grammar);
-    const start = grammar.sequence(grammar.lexeme(json.lead()), json.anyObject());
+    const start = grammar.sequence(grammar.lexeme(json.around()), json.anyObject());
     yield* atPlace({ pointer: '' }, grammar.finish(start));
     return { grammar, start };
   }

@@ -8,7 +8,14 @@ export type GrammarNode =
   | (NodeBase & { readonly kind: 'sequence'; readonly items: readonly GrammarNode[] })
   | (NodeBase & { readonly kind: 'choice'; readonly items: readonly GrammarNode[] })
   | (NodeBase & { readonly kind: 'repeat'; readonly body: GrammarNode; readonly min: number; readonly max: number })
+  | GrammarMark
   | GrammarRule;
+
+/**
+ * Matches the empty text and says what a text has come to. Behind the name of a member: `name` where any text may be one,
+ * `listed-name` where a name may have few or no others to go on with. `object` ends an object whose members have such names.
+ */
+export type GrammarMark = NodeBase & { readonly kind: 'mark'; readonly mark: 'name' | 'listed-name' | 'object' };
 
 interface NodeBase {
   readonly id: number;
@@ -42,6 +49,7 @@ export class Grammar {
   readonly arena = new RegexArena();
   readonly nothing: GrammarNode;
   readonly epsilon: GrammarNode;
+  private readonly marks = new Map<GrammarMark['mark'], GrammarMark>();
   readonly rules: GrammarRule[] = [];
   /** In the order of their making. */
   private readonly nodes: GrammarNode[] = [];
@@ -108,6 +116,21 @@ export class Grammar {
     const node = this.add({ id: this.nodes.length, nullable: min === 0, kind: 'repeat', body, min, max });
     this.repeats.set(key, node);
     return node;
+  }
+
+  /** Whether its objects may have names that it does not list. */
+  get hasOpenNames(): boolean {
+    return this.marks.has('object');
+  }
+
+  get hasListedNames(): boolean {
+    return this.marks.has('listed-name');
+  }
+
+  mark(mark: GrammarMark['mark']): GrammarMark {
+    const known = this.marks.get(mark) ?? this.add({ id: this.nodes.length, nullable: true, kind: 'mark', mark });
+    this.marks.set(mark, known);
+    return known;
   }
 
   rule(pointer: string): GrammarRule {
@@ -179,6 +202,8 @@ export class Grammar {
         return node.min === 0 || this.isProductive(node.body);
       case 'rule':
         return this.productive.has(node);
+      case 'mark':
+        return true;
     }
   }
 

@@ -18,6 +18,7 @@ export class JsonGrammar {
   readonly character: Regex;
   /** Characters of a string, each in the one form that `JSON.stringify` gives it. */
   readonly plainCharacter: Regex;
+  /** White space behind a colon or comma: none or one blank. More would only cost tokens, and weak models never end it. */
   readonly space: Regex;
   private anyRule: GrammarRule | null = null;
 
@@ -26,7 +27,7 @@ export class JsonGrammar {
     this.arena = arena;
     this.plainCharacter = jsonCharacters(arena, allCodePoints);
     this.character = this.characterOf();
-    this.space = this.spaceOf();
+    this.space = arena.optional(arena.text(' '));
   }
 
   /** A string whose characters are `content`, already as JSON writes them. */
@@ -76,9 +77,25 @@ export class JsonGrammar {
     return yield* this.oneOfBytes(encoded);
   }
 
-  /** A name of an object with the colon and the space behind it. */
-  name(name: Regex): Regex {
-    return this.arena.concat(name, this.arena.text(':'), this.space);
+  /** A name of an object that the schema lists, with the colon and the space behind it. */
+  name(name: Regex): GrammarNode {
+    return this.grammar.lexeme(this.arena.concat(name, this.colon()));
+  }
+
+  /** A name that it does not list; `isListed` where there may be few of them. No name comes twice in one object. */
+  openName(name: Regex, { isListed }: { isListed: boolean }): GrammarNode {
+    const { grammar } = this;
+    const mark = grammar.mark(isListed ? 'listed-name' : 'name');
+    return grammar.sequence(grammar.lexeme(name), mark, grammar.lexeme(this.colon()));
+  }
+
+  /** An object of these members, some of whose names are not listed. */
+  openObject(members: GrammarNode): GrammarNode {
+    return this.enclosed('{', this.grammar.sequence(members, this.grammar.mark('object')), '}');
+  }
+
+  private colon(): Regex {
+    return this.arena.concat(this.arena.text(':'), this.space);
   }
 
   /** What stands between two members or items. */
@@ -87,8 +104,8 @@ export class JsonGrammar {
   }
 
   anyObject(): GrammarNode {
-    const member = this.grammar.sequence(this.grammar.lexeme(this.name(this.anyString())), this.anyValue());
-    return this.enclosed('{', this.list(member), '}');
+    const name = this.openName(this.anyString(), { isListed: false });
+    return this.openObject(this.list(this.grammar.sequence(name, this.anyValue())));
   }
 
   anyArray(): GrammarNode {
@@ -104,11 +121,10 @@ export class JsonGrammar {
     return rule;
   }
 
-  /** `content` between brackets with space inside of them. */
+  /** `content` between brackets, without space inside of them. */
   enclosed(opening: string, content: GrammarNode, closing: string): GrammarNode {
-    const { grammar, arena } = this;
-    const open = grammar.lexeme(arena.concat(arena.text(opening), this.space));
-    return grammar.sequence(open, content, grammar.lexeme(arena.concat(this.space, arena.text(closing))));
+    const { grammar } = this;
+    return grammar.sequence(grammar.text(opening), content, grammar.text(closing));
   }
 
   /** Any number of items with commas between. */
@@ -146,23 +162,11 @@ export class JsonGrammar {
     return arena.anyOf(groups);
   }
 
-  /** White space before a document: none, one blank or one new line. Indentation there would only cost tokens. */
-  lead(): Regex {
-    return this.arena.or(this.arena.epsilon, this.arena.text(' '), this.newLine());
-  }
-
-  /**
-   * White space between lexemes: none, one blank, or a new line with its indentation. JSON allows any amount, which a
-   * weak model may never end.
-   */
-  private spaceOf(): Regex {
+  /** White space around a document: none, one blank or one new line. Indentation there would only cost tokens. */
+  around(): Regex {
     const { arena } = this;
-    const indentation = arena.or(arena.repeat(arena.text(' '), 0, 40), arena.repeat(arena.text('\t'), 1, 20));
-    return arena.or(arena.epsilon, arena.text(' '), arena.concat(this.newLine(), indentation));
-  }
-
-  private newLine(): Regex {
-    return this.arena.concat(this.arena.optional(this.arena.text('\r')), this.arena.text('\n'));
+    const newLine = arena.concat(arena.optional(arena.text('\r')), arena.text('\n'));
+    return arena.or(arena.epsilon, arena.text(' '), newLine);
   }
 
   private characterOf(): Regex {

@@ -35,30 +35,41 @@ async function compiled(constraint: OutputConstraint): Promise<((text: string) =
 const regex = (pattern: string) => compiled({ type: 'regex', pattern, param: 'p' });
 
 const atoms = ['a', 'b', '.', '\\d', '\\w', '[ab]', '[^a]', '[a-c-]', '\\.', 'é', '😀', '\\u0061', '\\S', '[\\d_]'];
-const { pattern: anyPattern } = fc.letrec<{ pattern: string; sequence: string; item: string; atom: string }>((tie) => ({
-  pattern: fc.oneof(
-    { weight: 4, arbitrary: tie('sequence') },
-    fc.tuple(tie('sequence'), tie('sequence')).map((branches) => branches.join('|')),
-    tie('sequence').map((inner) => `^${inner}$`),
-    tie('sequence').map((inner) => `^${inner}`),
-    tie('sequence').map((inner) => `${inner}$`),
-    fc
-      .tuple(fc.constantFrom('=', '!'), tie('sequence'), tie('sequence'), fc.constantFrom('', '$'))
-      .map(([kind, ahead, behind, end]) => `^(?${kind}${ahead}${end})${behind}$`),
-    fc
-      .tuple(tie('sequence'), fc.constantFrom('=', '!'), tie('sequence'), tie('sequence'))
-      .map(([before, kind, ahead, behind]) => `${before}(?${kind}${ahead})${behind}`),
-  ),
-  sequence: fc.array(tie('item'), { maxLength: 3 }).map((items) => items.join('')),
-  item: fc
-    .tuple(tie('atom'), fc.constantFrom('', '', '', '?', '*', '+', '{2}', '{0,2}', '{1,}?'))
-    .map((pair) => pair.join('')),
-  atom: fc.oneof(
-    { weight: 5, arbitrary: fc.constantFrom(...atoms) },
-    tie('pattern').map((inner) => `(${inner})`),
-    tie('pattern').map((inner) => `(?:${inner})`),
-  ),
-}));
+const { pattern: anyPattern } = fc.letrec<Record<'pattern' | 'sequence' | 'assertion' | 'item' | 'atom', string>>(
+  (tie) => ({
+    pattern: fc.oneof(
+      { weight: 4, arbitrary: tie('sequence') },
+      fc.tuple(tie('sequence'), tie('sequence')).map((branches) => branches.join('|')),
+      tie('sequence').map((inner) => `^${inner}$`),
+      tie('sequence').map((inner) => `^${inner}`),
+      tie('sequence').map((inner) => `${inner}$`),
+      fc
+        .tuple(fc.constantFrom('=', '!'), tie('sequence'), tie('sequence'), fc.constantFrom('', '$'))
+        .map(([kind, ahead, behind, end]) => `^(?${kind}${ahead}${end})${behind}$`),
+      fc
+        .tuple(tie('sequence'), fc.constantFrom('=', '!'), tie('sequence'), tie('sequence'))
+        .map(([before, kind, ahead, behind]) => `${before}(?${kind}${ahead})${behind}`),
+      fc
+        .array(fc.oneof(tie('sequence'), tie('assertion')), { minLength: 1, maxLength: 5 })
+        .map((items) => items.join('')),
+    ),
+    assertion: fc.oneof(
+      fc.constantFrom('\\b', '\\B', '^', '$', '(?:^|a)', '(b|$)', '(\\b)?'),
+      fc
+        .tuple(fc.constantFrom('=', '!', '<=', '<!'), tie('sequence'), fc.constantFrom('', '', '\\b', '$', '|a\\b'))
+        .map(([kind, inner, end]) => `(?${kind}${inner}${kind.startsWith('<') ? '' : end})`),
+    ),
+    sequence: fc.array(tie('item'), { maxLength: 3 }).map((items) => items.join('')),
+    item: fc
+      .tuple(tie('atom'), fc.constantFrom('', '', '', '?', '*', '+', '{2}', '{0,2}', '{1,}?'))
+      .map((pair) => pair.join('')),
+    atom: fc.oneof(
+      { weight: 5, arbitrary: fc.constantFrom(...atoms) },
+      tie('pattern').map((inner) => `(${inner})`),
+      tie('pattern').map((inner) => `(?:${inner})`),
+    ),
+  }),
+);
 const anyText = fc
   .array(fc.constantFrom('a', 'b', 'c', '1', '_', '-', '.', ' ', 'é', '😀', '\n', '"', '\\'), { maxLength: 5 })
   .map((characters) => characters.join(''));
@@ -111,6 +122,97 @@ describe('a pattern of a schema', () => {
     );
     expect(decided).toBeGreaterThan(50);
   });
+});
+
+describe('assertions of a pattern', () => {
+  const words = [
+    '',
+    'a',
+    ' ',
+    'cat',
+    'cats',
+    'a cat',
+    'a cat!',
+    ' x',
+    'x ',
+    'x',
+    '-x-',
+    'ab',
+    'ba',
+    'b\n',
+    '12',
+    '$5',
+    '5',
+    'x--y',
+    '"cat"',
+  ];
+
+  it.each([
+    ...[
+      '\\bcat\\b',
+      '^\\b',
+      '\\b$',
+      '\\Bat',
+      'a\\b|\\Bb',
+      '^(?! ).*(?<! )$',
+      '(?<=\\$)\\d',
+      '(?<!\\$)\\d$',
+      '^(?:(?!x)[a-z]|x$)',
+    ],
+    ...[
+      '(^|\\s)x(\\s|$)',
+      '(?=.*\\bcat\\b)a',
+      '(?<=^a )cat',
+      '(?<=a|b)b',
+      '(?<!^)x',
+      '^(?=a\\b)',
+      '(?:\\b)?cat(?:$|s)',
+      '^x$|^$',
+    ],
+  ])('%s are found as ECMA-262 finds them', (pattern) => {
+    const automaton = automatonOf({ type: 'string', pattern });
+    const found = new RegExp(pattern, 'u');
+    for (const text of words)
+      expect([text, accepts(automaton, JSON.stringify(text))]).toEqual([text, found.test(text)]);
+  });
+
+  it.each([
+    ['(\\ba)+', 'repeats an assertion'],
+    ['(?<=\\b)a', 'a look-behind with assertions inside'],
+    ['\\b(?<=a)b', 'other assertions before a look-behind'],
+    ['(\\b|a)'.repeat(9), 'so many alternatives'],
+  ])('are refused where they are not regular enough: %s', (pattern, reason) => {
+    expect(() => automatonOf({ type: 'string', pattern })).toThrow(reason);
+  });
+});
+
+describe('Unicode properties of a pattern', () => {
+  it.each([
+    '\\p{L}',
+    '\\P{L}',
+    '[\\p{Lu}\\d]',
+    '[^\\p{P}]',
+    '\\p{Script=Greek}',
+    '\\p{Emoji}',
+    '\\p{Cn}',
+    '\\p{Co}',
+    '\\p{Any}',
+  ])('%s are those of the engine', (pattern) => {
+    const automaton = automatonOf({ type: 'string', pattern: `^${pattern}$` });
+    const found = new RegExp(`^${pattern}$`, 'u');
+    for (let code = 0; code <= 0x10ffff; code += code < 0x3000 ? 1 : 101) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      const text = String.fromCodePoint(code);
+      expect([code, accepts(automaton, JSON.stringify(text))]).toEqual([code, found.test(text)]);
+    }
+  });
+
+  it.each(['\\p', '\\p{', '\\pL', '\\p{Latin}', '\\p{}', '\\p{L}{', '\\p{x}+(a+)+\\p{L}'])(
+    'are known, unlike %s',
+    (pattern) => {
+      expect(() => automatonOf({ type: 'string', pattern })).toThrow('the pattern');
+    },
+  );
 });
 
 describe('whatever is sent as a constraint', () => {

@@ -1,25 +1,11 @@
-import {
-  allCodePoints,
-  type CharacterWriter,
-  type CodePointSet,
-  complement,
-  lastCodePoint,
-  unite,
-} from './code-points.js';
+import { type CharacterWriter, type CodePointSet, complement, lastCodePoint, unite } from './code-points.js';
 import { ConstraintRefusal } from './refusal.js';
+import type { PatternNode } from './pattern-node.js';
+import { PatternWriter } from './pattern-writer.js';
 import type { Regex, RegexArena } from './regex.js';
+import { digits, wordCharacters } from './word-characters.js';
+import { codePointsWith } from './unicode-properties.js';
 
-/** A pattern as written, before anchors are resolved. */
-type PatternNode =
-  | { kind: 'characters'; set: CodePointSet }
-  | { kind: 'start' | 'end' }
-  | { kind: 'sequence'; items: PatternNode[] }
-  | { kind: 'choice'; branches: PatternNode[] }
-  | { kind: 'ahead'; body: PatternNode; isNegated: boolean }
-  | { kind: 'repeat'; body: PatternNode; min: number; max: number };
-
-const digits: CodePointSet = [[0x30, 0x39]];
-const wordCharacters: CodePointSet = [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]];
 const whiteSpace: CodePointSet = [
   [0x09, 0x0d],
   [0x20, 0x20],
@@ -55,8 +41,7 @@ const maxPatternLength = 4_000;
 
 /**
  * An ECMA-262 regular expression as the texts in which it is found, written by `write`. Covers alternatives, groups,
- * classes, quantifiers, `^` and `$` at the ends of the whole pattern or of one of its alternatives, and look-ahead
- * outside of groups. Look-behind, back references, word boundaries and `\p` are refused.
+ * classes, quantifiers, and anchors, word boundaries and look-around that are not repeated. Back references are refused.
  */
 export function compilePattern(arena: RegexArena, pattern: string, write: CharacterWriter): Regex {
   const writer = new PatternWriter(arena, write);
@@ -136,6 +121,8 @@ class PatternParser {
   private quantified(body: PatternNode): PatternNode {
     const bounds = this.bounds();
     if (bounds === null) return body;
+    if (body.kind === 'boundary' || body.kind === 'behind')
+      throw this.refusal('repeats a look-behind or a word boundary');
     if (body.kind === 'start' || body.kind === 'end') throw this.refusal('repeats an anchor');
     if (body.kind === 'ahead') throw this.refusal('repeats a look-ahead');
     // Lazy or not, the same texts match.
@@ -176,7 +163,7 @@ class PatternParser {
       case '[':
         return { kind: 'characters', set: this.characterClass() };
       case '\\':
-        return { kind: 'characters', set: this.escape() };
+        return this.boundary() ?? { kind: 'characters', set: this.escape() };
       case '*':
       case '+':
       case '?':
@@ -187,17 +174,31 @@ class PatternParser {
     }
   }
 
+  /** A word boundary, where it means the same as elsewhere. */
+  private boundary(): PatternNode | null {
+    if (this.isForeign) return null;
+    if (this.take('b')) return { kind: 'boundary', isNegated: false };
+    return this.take('B') ? { kind: 'boundary', isNegated: true } : null;
+  }
+
   private group(): PatternNode {
     if (this.take('?')) {
       if (this.take('=')) return { kind: 'ahead', body: this.rest(), isNegated: false };
       if (this.take('!')) return { kind: 'ahead', body: this.rest(), isNegated: true };
       const opening = this.characters.slice(this.position, this.position + 2).join('');
       if (opening.startsWith(':')) this.position++;
-      else if (opening.startsWith('<') && opening !== '<=' && opening !== '<!') this.skipName();
-      else throw this.refusal('uses look-behind or modifiers, which are not supported');
+      else if (opening === '<=' || opening === '<!') return this.behind(opening);
+      else if (opening.startsWith('<')) this.skipName();
+      else throw this.refusal('uses modifiers, which are not supported');
     }
     const node = this.rest();
     return node.kind === 'sequence' ? node : { kind: 'sequence', items: [node] };
+  }
+
+  private behind(opening: '<=' | '<!'): PatternNode {
+    if (this.isForeign) throw this.refusal('uses look-behind, which is not supported');
+    this.position += opening.length;
+    return { kind: 'behind', body: this.rest(), isNegated: opening === '<!' };
   }
 
   /** The content of a group and its end. */
@@ -271,12 +272,21 @@ class PatternParser {
       const code = letter.charCodeAt(0) % 32;
       return [[code, code]];
     }
-    if (next === 'p' || next === 'P') throw this.refusal(`uses \\${next}, which is not supported`);
+    if (next === 'p' || next === 'P') return this.property(next);
     if (next === 'b' || next === 'B') throw this.refusal('uses a word boundary, which is not supported');
     if (/[1-9k]/.test(next)) throw this.refusal('uses a back reference, which is not supported');
     if (this.isForeign && /[<>]/.test(next)) throw this.refusal(`has \\${next}, the edge of a word elsewhere`);
     if (/[A-Za-z0-9]/.test(next)) throw this.refusal(`has an unknown escape \\${next}`);
     return single(next);
+  }
+
+  private property(escape: 'p' | 'P'): CodePointSet {
+    const end = this.peek() === '{' ? this.characters.indexOf('}', this.position) : -1;
+    const name = end < 0 ? '' : this.characters.slice(this.position + 1, end).join('');
+    const set = codePointsWith(name);
+    if (set === null) throw this.refusal(`names no Unicode property behind \\${escape}`);
+    this.position = end + 1;
+    return escape === 'p' ? set : complement(set);
   }
 
   private unicodeEscape(): CodePointSet {
@@ -304,72 +314,6 @@ class PatternParser {
     this.position += length;
     const code = Number.parseInt(text, 16);
     return [[code, code]];
-  }
-}
-
-class PatternWriter {
-  readonly anyText: Regex;
-
-  constructor(
-    private readonly arena: RegexArena,
-    private readonly write: CharacterWriter,
-  ) {
-    this.anyText = arena.star(write(arena, allCodePoints));
-  }
-
-  /** The texts of the pattern with `around` at each end that has no anchor. */
-  found(node: PatternNode, around: Regex): Regex {
-    if (node.kind === 'choice') return this.arena.or(...node.branches.map((branch) => this.found(branch, around)));
-    const items = node.kind === 'sequence' ? [...node.items] : [node];
-    const [only] = items;
-    if (items.length === 1 && only !== undefined && (only.kind === 'sequence' || only.kind === 'choice')) {
-      return this.found(only, around);
-    }
-    const hasStart = items[0]?.kind === 'start';
-    if (hasStart) items.shift();
-    return this.arena.concat(hasStart ? this.arena.epsilon : around, this.toEnd(items, around));
-  }
-
-  /** The texts of a sequence to the end of the whole text. */
-  private toEnd(items: PatternNode[], around: Regex): Regex {
-    const { arena } = this;
-    const hasEnd = items.at(-1)?.kind === 'end';
-    const body = hasEnd ? items.slice(0, -1) : items;
-    return body.reduceRight(
-      (behind, item) =>
-        item.kind === 'ahead' ? arena.and(this.ahead(item), behind) : arena.concat(this.exact(item), behind),
-      hasEnd ? arena.epsilon : around,
-    );
-  }
-
-  /** All that may follow, whether or not the text goes on with more than the look-ahead reads. */
-  private ahead({ body, isNegated }: { body: PatternNode; isNegated: boolean }): Regex {
-    const branches = body.kind === 'choice' ? body.branches : [body];
-    const matched = branches.map((branch) => {
-      const items = branch.kind === 'sequence' ? branch.items : [branch];
-      return this.toEnd(items, this.anyText);
-    });
-    const all = this.arena.or(...matched);
-    return isNegated ? this.arena.not(all) : all;
-  }
-
-  exact(node: PatternNode): Regex {
-    const { arena } = this;
-    switch (node.kind) {
-      case 'characters':
-        return this.write(arena, node.set);
-      case 'sequence':
-        return arena.concat(...node.items.map((item) => this.exact(item)));
-      case 'choice':
-        return arena.or(...node.branches.map((branch) => this.exact(branch)));
-      case 'repeat':
-        return arena.repeat(this.exact(node.body), node.min, node.max);
-      case 'start':
-      case 'end':
-        throw new ConstraintRefusal('a pattern with ^ or $ inside is not supported');
-      case 'ahead':
-        throw new ConstraintRefusal('a pattern with look-ahead inside of a group is not supported');
-    }
   }
 }
 

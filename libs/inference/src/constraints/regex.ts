@@ -7,7 +7,15 @@ import { ConstraintRefusal } from './refusal.js';
  * their own, and every state is built only when some text reaches it.
  */
 
-export type RegexKind = 'empty' | 'epsilon' | 'set' | 'literal' | 'concat' | 'or' | 'and' | 'not' | 'repeat';
+export type RegexKind =
+  'empty' | 'epsilon' | 'set' | 'literal' | 'concat' | 'or' | 'and' | 'not' | 'repeat' | 'machine';
+
+/** A language as an automaton. Its states are numbers; it begins in 0, and every state leads to some text. */
+export interface RegexMachine {
+  isEnd(state: number): boolean;
+  /** Null where no text goes on with the byte, which is one that the arena has a set for. */
+  next(state: number, byte: number): number | null;
+}
 
 /** One language. Equal expressions of an arena are the same object. */
 export interface Regex {
@@ -24,6 +32,8 @@ export interface Regex {
   /** Of `literal`: the text and where in it the language begins. */
   readonly bytes: Uint8Array | null;
   readonly offset: number;
+  /** Of `machine`: whose offset is its state. */
+  readonly machine: RegexMachine | null;
   /** Of `repeat`. */
   readonly min: number;
   readonly max: number;
@@ -75,6 +85,7 @@ export class RegexArena {
   private readonly ranges = new Map<number, Regex>();
   private byteClasses: ByteClasses | null = null;
   private readonly literalIds = new Map<Uint8Array, number>();
+  private readonly machineIds = new Map<RegexMachine, number>();
 
   constructor() {
     this.empty = this.make('empty', 'empty', { isLive: false });
@@ -123,6 +134,18 @@ export class RegexArena {
   literal(bytes: Uint8Array): Regex {
     for (const byte of new Set(bytes)) this.byte(byte);
     return this.literalFrom(bytes, 0);
+  }
+
+  machine(machine: RegexMachine, state = 0): Regex {
+    const id = this.machineIds.get(machine) ?? this.machineIds.size;
+    this.machineIds.set(machine, id);
+    return this.intern(`m${id},${state}`, () => ({
+      kind: 'machine',
+      machine,
+      offset: state,
+      nullable: machine.isEnd(state),
+      isLive: true,
+    }));
   }
 
   text(text: string): Regex {
@@ -295,6 +318,10 @@ export class RegexArena {
         return regex.set?.[byte] === 1 ? this.epsilon : this.empty;
       case 'literal':
         return regex.bytes?.[regex.offset] === byte ? this.literalFrom(regex.bytes, regex.offset + 1) : this.empty;
+      case 'machine': {
+        const next = regex.machine?.next(regex.offset, byte) ?? null;
+        return regex.machine === null || next === null ? this.empty : this.machine(regex.machine, next);
+      }
       case 'concat': {
         const begun = this.concatTwo(this.derive(first, byte), second);
         return first.nullable ? this.or(begun, this.derive(second, byte)) : begun;
@@ -411,6 +438,7 @@ export class RegexArena {
       set: null,
       bytes: kind === 'literal' ? noBytes : null,
       offset: 0,
+      machine: null,
       min: 0,
       max: 0,
       length: 1,

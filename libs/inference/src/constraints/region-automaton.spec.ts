@@ -97,6 +97,31 @@ describe('the regions of a text', () => {
     expect(await read(regions, '{{"a":x')).toBe('complete');
   });
 
+  it('go on behind what an exit stands for', async () => {
+    const other = sequence(literal('<x>'), flag, literal('!'));
+    const regions: OutputRegion[] = [
+      {
+        type: 'free',
+        exits: [
+          { text: '{ "a" ', next: 1, entered: '{"a":' },
+          { text: '<y>', next: 1, entered: '<x>' },
+        ],
+        mayEnd: true,
+      },
+      {
+        type: 'bound',
+        branches: [
+          { text: sequence(literal('{"a":'), flag, literal('}')), next: null },
+          { text: other, next: null },
+        ],
+      },
+    ];
+    expect(await read(regions, 'So { "a" 22}')).toBe('complete');
+    expect(await read(regions, 'So { "a" 22!')).toBe('refused');
+    expect(await read(regions, 'So <y>1!')).toBe('complete');
+    expect(await read(regions, '<x>1 {"a":3')).toBe('complete');
+  });
+
   it('hold back the end of the text where a region must not end', async () => {
     const regions: OutputRegion[] = [
       { type: 'free', exits: [{ text: '</call>', next: 1 }], mayEnd: false },

@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import type { RegionExit } from '../contract/output-region.js';
 import { Automaton, type State } from './automaton.js';
-import type { TextAutomaton, TextState } from './text-automaton.js';
+import type { OpenNames, TextAutomaton, TextState } from './text-automaton.js';
 
 /** A branch of a bound region, compiled. */
 export interface BoundBranch {
@@ -25,6 +25,8 @@ interface RegionState extends TextState {
   /** By byte. */
   readonly successors: (RegionState | null | undefined)[];
   clipped: RegionState | null;
+  /** Found when first asked for. */
+  names: OpenNames | null;
 }
 
 interface LiveBranch {
@@ -42,6 +44,7 @@ interface ExitText {
   bytes: Uint8Array;
   next: number;
   isAtStart: boolean;
+  entered: Uint8Array;
 }
 
 /** States of its own that one automaton may make before the sequence that makes the next one fails. */
@@ -50,10 +53,24 @@ const maxStates = 400_000;
 const encoder = new TextEncoder();
 const whiteSpace = new Set(encoder.encode(' \t\r\n'));
 
+/** The indexes of exits by the byte with which they begin. */
+function byFirstByte(exits: readonly ExitText[]): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const [index, { bytes }] of exits.entries()) {
+    const [first = 0] = bytes;
+    const known = found.get(first);
+    if (known === undefined) found.set(first, [index]);
+    else known.push(index);
+  }
+  return found;
+}
+
 /** Reads a text that is free in some stretches and follows a grammar in others. Shared by all requests with the same regions. */
 export class RegionAutomaton implements TextAutomaton {
   readonly start: TextState;
   private readonly exits: readonly (readonly ExitText[])[];
+  /** Of each region, the exits that begin with a byte: a region may have thousands. */
+  private readonly exitsBy: readonly ReadonlyMap<number, readonly number[]>[];
   private readonly known = new Map<string, RegionState>();
   private readonly ids = new Map<State, number>();
   private readonly starts: RegionState[] = [];
@@ -62,21 +79,54 @@ export class RegionAutomaton implements TextAutomaton {
     this.exits = regions.map((region) =>
       region.type === 'bound'
         ? []
-        : region.exits.map(({ text, next, atStart = false }) => ({
+        : region.exits.map(({ text, next, atStart = false, entered = '' }) => ({
             bytes: encoder.encode(text),
             next,
             isAtStart: atStart,
+            entered: encoder.encode(entered),
           })),
     );
+    this.exitsBy = this.exits.map(byFirstByte);
     this.start = this.startOf(0);
   }
 
   get size(): number {
-    return this.regions.reduce(
-      (sum, region) =>
-        sum + (region.type === 'bound' ? region.branches.reduce((of, { automaton }) => of + automaton.size, 0) : 0),
-      this.known.size,
-    );
+    return this.automata.reduce((sum, { size }) => sum + size, this.known.size);
+  }
+
+  get hasOpenNames(): boolean {
+    return this.automata.some(({ hasOpenNames }) => hasOpenNames);
+  }
+
+  get hasListedNames(): boolean {
+    return this.automata.some(({ hasListedNames }) => hasListedNames);
+  }
+
+  private get automata(): Automaton[] {
+    const branches = this.regions.flatMap((region) => (region.type === 'bound' ? region.branches : []));
+    return branches.map(({ automaton }) => automaton);
+  }
+
+  openNames(at: TextState): OpenNames {
+    const state = at as RegionState;
+    return (state.names ??= this.namesOf(state));
+  }
+
+  private namesOf(state: RegionState): OpenNames {
+    const branches = this.branchesOf(state);
+    const found = state.live.flatMap(({ branch, state: inner }) => branches[branch]?.automaton.openNames(inner) ?? []);
+    const hasOthers = found.length === 0 || found.some((names) => names.hasOthers);
+    return { names: found.flatMap(({ names }) => names), hasOthers };
+  }
+
+  openObjects(at: TextState): ReadonlySet<object> {
+    const state = at as RegionState;
+    const branches = this.branchesOf(state);
+    const objects = new Set<object>();
+    for (const { branch, state: inner } of state.live) {
+      for (const object of branches[branch]?.automaton.openObjects(inner) ?? []) objects.add(object);
+    }
+    return objects;
   }
 
   next(at: TextState, byte: number): RegionState | null {
@@ -128,13 +178,21 @@ export class RegionAutomaton implements TextAutomaton {
     const exits = this.exits[state.region] ?? [];
     const begun = state.begun.filter(({ exit, length }) => exits[exit]?.bytes[length] === byte);
     const longer = begun.map(({ exit, length }) => ({ exit, length: length + 1 }));
-    for (const [exit, { bytes, isAtStart }] of exits.entries()) {
-      if (bytes[0] === byte && (state.isAtStart || !isAtStart)) longer.push({ exit, length: 1 });
+    for (const exit of this.exitsBy[state.region]?.get(byte) ?? []) {
+      if (state.isAtStart || exits[exit]?.isAtStart !== true) longer.push({ exit, length: 1 });
     }
     longer.sort((left, right) => left.exit - right.exit || left.length - right.length);
     const done = longer.find(({ exit, length }) => exits[exit]?.bytes.length === length);
-    if (done !== undefined) return this.startOf(exits[done.exit]?.next ?? 0);
+    const exit = done && exits[done.exit];
+    if (exit !== undefined) return this.behindExit(exit);
     return this.free(state.region, longer, state.isAtStart && whiteSpace.has(byte));
+  }
+
+  private behindExit({ next, entered }: ExitText): RegionState {
+    let state: RegionState | null = this.startOf(next);
+    for (const byte of entered) state &&= this.next(state, byte);
+    if (state === null) throw new PlatformError('INFERENCE_FAILED', 'An exit of the output leads to no text.');
+    return state;
   }
 
   /** One byte on in a bound region, or behind it where no branch goes on with the byte. */
@@ -192,13 +250,13 @@ export class RegionAutomaton implements TextAutomaton {
     return this.ids.size - 1;
   }
 
-  private intern(key: string, make: () => Omit<RegionState, 'successors' | 'clipped'>): RegionState {
+  private intern(key: string, make: () => Omit<RegionState, 'successors' | 'clipped' | 'names'>): RegionState {
     const known = this.known.get(key);
     if (known !== undefined) return known;
     if (this.known.size >= maxStates) {
       throw new PlatformError('INVALID_REQUEST', 'The tools or schemas lead to too many states for this output.');
     }
-    const state: RegionState = { ...make(), successors: [], clipped: null };
+    const state: RegionState = { ...make(), successors: [], clipped: null, names: null };
     this.known.set(key, state);
     return state;
   }

@@ -1,9 +1,10 @@
 import { Automaton, type State } from './automaton.js';
 import { compileSchema } from './schema/schema-compiler.js';
+import type { SchemaOptions } from './schema/schema-document.js';
 
 /** The automaton of a schema, compiled at once: for tests. */
-export function automatonOf(schema: unknown): Automaton {
-  const work = compileSchema(schema);
+export function automatonOf(schema: unknown, options: SchemaOptions = {}): Automaton {
+  const work = compileSchema(schema, options);
   for (;;) {
     const step = work.next();
     if (step.done) return Automaton.of(step.value.grammar, step.value.start);

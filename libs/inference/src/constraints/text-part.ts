@@ -1,4 +1,4 @@
-import type { TextFormat, TextPart } from '../contract/output-region.js';
+import type { JsonSchemaTexts, TextFormat, TextPart } from '../contract/output-region.js';
 import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
 import { atPlace } from './compile-deadline.js';
 import { Grammar, type GrammarNode } from './grammar.js';
@@ -27,7 +27,8 @@ export function* compilePart(part: TextPart): Generator<CompilePlace, StartedGra
 
 class PartCompiler {
   private readonly json: JsonGrammar;
-  /** Equal schemas of several places are compiled once: tools often share them. */
+  /** Equal schemas and formats of several places are compiled once: tools often share them. */
+  private readonly formats = new Map<string, GrammarNode>();
   private readonly schemas = new Map<string, GrammarNode>();
   /** Those that must match some text, with the refusal of those that match none. */
   private readonly checked: { node: GrammarNode; refusal: ConstraintRefusal }[] = [];
@@ -47,11 +48,11 @@ class PartCompiler {
       case 'literal':
         return grammar.text(part.text);
       case 'space':
-        return grammar.lexeme(this.json.space);
+        return grammar.lexeme(this.json.around());
       case 'json-object':
         return this.json.anyObject();
       case 'json-schema':
-        return yield* this.schema(part.schema, part.param);
+        return yield* this.schema(part);
       case 'json-string':
         return yield* this.formatted(part.format, part.param);
       case 'regex':
@@ -73,12 +74,12 @@ class PartCompiler {
     return nodes;
   }
 
-  private *schema(schema: unknown, param: string): Generator<CompilePlace, GrammarNode> {
-    const key = JSON.stringify(schema) ?? '';
+  private *schema({ schema, param, isStrict }: JsonSchemaTexts): Generator<CompilePlace, GrammarNode> {
+    const key = `${isStrict ?? true} ${JSON.stringify(schema) ?? ''}`;
     const known = this.schemas.get(key);
     if (known !== undefined) return known;
     try {
-      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema));
+      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema, { isStrict }));
       this.schemas.set(key, node);
       this.checked.push({ node, refusal: new ConstraintRefusal('no value satisfies the schema', '#', param) });
       return node;
@@ -91,13 +92,18 @@ class PartCompiler {
     const { grammar } = this;
     const subject = subjectOf(syntax);
     yield { pointer: '', param, subject };
+    const key = JSON.stringify([syntax, definition]);
+    const known = this.formats.get(key);
+    if (known !== undefined) return known;
     try {
       const text =
         syntax === 'lark'
           ? yield* inField({ param, subject }, compileLark(grammar, definition, jsonCharacters))
           : grammar.lexeme(compileForeignPattern(grammar.arena, definition, jsonCharacters));
       this.checked.push({ node: text, refusal: new ConstraintRefusal('no text matches it', '', param, subject) });
-      return grammar.sequence(grammar.text('"'), text, grammar.text('"'));
+      const node = grammar.sequence(grammar.text('"'), text, grammar.text('"'));
+      this.formats.set(key, node);
+      return node;
     } catch (error) {
       throw error instanceof ConstraintRefusal ? error.in(param, subject) : error;
     }

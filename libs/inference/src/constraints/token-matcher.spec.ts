@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { hasRepeatedName } from '#test/repeated-names';
 import { anySchema } from '#test/schema-arbitrary';
 import { seededRandom } from '#test/seeded-random';
 import { wordTrie } from '#test/word-trie';
@@ -77,7 +78,7 @@ describe('TokenMatcher', () => {
           const text = sampleText(automaton, masks, random);
           if (text === null) continue;
           finished++;
-          expect([text, validate(JSON.parse(text))]).toEqual([text, true]);
+          expect([text, validate(JSON.parse(text)), hasRepeatedName(text)]).toEqual([text, true, false]);
         }
         ajv.removeSchema(schema);
       }),
@@ -94,8 +95,9 @@ describe('TokenMatcher', () => {
       {
         type: 'object',
         properties: { name: { type: 'string', pattern: '^fo+$', maxLength: 20 }, kind: { enum: ['foo', 'x', 'é😀'] } },
+        additionalProperties: false,
       },
-      {},
+      { type: 'array', items: { type: ['string', 'number', 'null'] } },
     ];
     const random = seededRandom(7);
     for (const schema of schemas) {

@@ -5,6 +5,7 @@ import { type KnownMask, MaskWork } from './mask-work.js';
 import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
 import type { TokenTrie } from './token-trie.js';
+import { UniqueNames } from './unique-names.js';
 import { WorkTimer } from './work-timer.js';
 
 /** How long the masks of one choice may take. */
@@ -102,6 +103,9 @@ export class TokenMatcher implements TokenConstraint {
   private state: TextState;
   /** Of the state. */
   private known: KnownMask | null = null;
+  /** The same without tokens that would repeat a name. */
+  private narrowed: AllowedTokens | null = null;
+  private readonly names: UniqueNames | null;
   private accepted = 0;
   /** Time that masks took, in ms: of the state, and of all states. */
   private maskMs = 0;
@@ -115,6 +119,7 @@ export class TokenMatcher implements TokenConstraint {
     private readonly budget = maskBudget,
   ) {
     this.state = automaton.start;
+    this.names = automaton.hasOpenNames ? new UniqueNames(automaton, masks.trie) : null;
   }
 
   prepare(sliceMs: number): boolean {
@@ -127,15 +132,34 @@ export class TokenMatcher implements TokenConstraint {
   }
 
   allowed(): AllowedTokens {
+    return (this.narrowed ??= this.narrow());
+  }
+
+  private narrow(): AllowedTokens {
     const { mask, isEmpty, few, excluded, history } = this.mask();
     const endings = this.state.isComplete ? this.endings : [];
-    if (isEmpty && endings.length === 0) {
+    const all = { bits: mask, endings, few, excluded: endings.length > 0 ? null : excluded, history };
+    const narrowed = this.withoutRepeating(all);
+    if (endings.length === 0 && (isEmpty || (narrowed !== all && narrowed.bits.every((word) => word === 0)))) {
       throw new PlatformError(
         'INFERENCE_FAILED',
         'No token of this model goes on with the text that the schema demands.',
       );
     }
-    return { bits: mask, endings, few, excluded: endings.length > 0 ? null : excluded, history };
+    return narrowed;
+  }
+
+  private withoutRepeating(all: AllowedTokens): AllowedTokens {
+    const { names } = this;
+    if (names === null) return all;
+    const timer = new WorkTimer();
+    const repeating = this.withinLimits(this.budget.maxMs, () => names.repeating(this.state, all.bits));
+    this.spend(timer.ms);
+    if (repeating.size === 0) return all;
+    const bits = all.bits.slice();
+    for (const id of repeating) bits[id >> 5] = (bits[id >> 5] ?? 0) & ~(1 << (id & 31));
+    const excluded = all.excluded && [...all.excluded, ...repeating].sort((left, right) => left - right);
+    return { ...all, bits, few: all.few?.filter((id) => !repeating.has(id)) ?? null, excluded };
   }
 
   isFinished(): boolean {
@@ -144,15 +168,22 @@ export class TokenMatcher implements TokenConstraint {
 
   accept(tokenId: number): void {
     this.known = null;
+    this.narrowed = null;
     this.maskMs = 0;
     for (const byte of this.masks.trie.tokenBytes[tokenId] ?? []) {
-      const next = this.withinLimits(0, () => this.automaton.next(this.state, byte));
+      const next = this.withinLimits(0, () => this.next(byte));
       if (next === null) throw new PlatformError('INFERENCE_FAILED', 'A token outside of the grammar was chosen.');
       this.state = next;
     }
     // Masks are shared by many states, so that a text may reach new states without any new mask.
     this.accepted++;
     if (this.accepted % acceptsPerCheck === 0) this.masks.checkGrowth();
+  }
+
+  private next(byte: number): TextState | null {
+    const next = this.automaton.next(this.state, byte);
+    if (next !== null) this.names?.read(this.state, byte, next);
+    return next;
   }
 
   private mask(): KnownMask {

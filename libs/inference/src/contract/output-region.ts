@@ -4,11 +4,20 @@ export interface TextFormat {
   definition: string;
 }
 
+/** The JSON texts that a JSON Schema accepts, in any draft. */
+export interface JsonSchemaTexts {
+  type: 'json-schema';
+  schema: unknown;
+  /** The field that holds it, for refusals. */
+  param: string;
+  /** Whether keywords that no grammar follows are refused; otherwise they are left out. Absent: they are refused. */
+  isStrict?: boolean;
+}
+
 /** A set of texts that some part of a choice must belong to. */
 export type TextPart =
   | { type: 'literal'; text: string }
-  /** A JSON text that this JSON Schema (2020-12) accepts. `param` names the field that holds it, for refusals. */
-  | { type: 'json-schema'; schema: unknown; param: string }
+  | JsonSchemaTexts
   /** A JSON string whose text is of the format. `param` names the field that holds it, for refusals. */
   | { type: 'json-string'; format: TextFormat; param: string }
   /** Any JSON object. */
@@ -17,7 +26,7 @@ export type TextPart =
   | { type: 'regex'; pattern: string }
   /** Any text up to the first `text`, and that text. */
   | { type: 'up-to'; text: string }
-  /** None, one blank, or a new line with its indentation. */
+  /** None, one blank or one new line. */
   | { type: 'space' }
   | { type: 'sequence'; parts: TextPart[] }
   | { type: 'choice'; parts: TextPart[] }
@@ -31,6 +40,8 @@ export interface RegionExit {
   next: number;
   /** Only where nothing but white space precedes it in the region. Default: anywhere. */
   atStart?: boolean;
+  /** Text of the region `next` that `text` stands for: what follows goes on behind it. Default: none. */
+  entered?: string;
 }
 
 /** Any text, up to the first exit. No mask is applied unless a token could run over an exit and break what follows. */

@@ -21,6 +21,8 @@ export interface SamplingOptions {
   presencePenalty?: number;
   /** Over prompt and output; 1 is neutral. */
   repetitionPenalty?: number;
+  /** Added to the logits of tokens, by their ids, before penalties and temperature: −100 to 100 each. */
+  logitBias?: Readonly<Record<string, number>>;
   /** The same seed, model and build give the same text, whatever else is in the batch. */
   seed?: number;
 }
@@ -97,13 +99,25 @@ export interface TextGenerationRequest {
   platformCharacters?: number;
   n: number;
   sampling: SamplingOptions;
-  /** Absent: up to the model's limit or the end of the context. */
+  /** 0 generates nothing. Absent: up to the model's limit or the end of the context. */
   maxTokens?: number;
   /** Up to 4 strings that end a choice and are not part of it. */
   stop: string[];
   stopTokenIds: number[];
   /** Null for none; else alternatives per token, 0 to 20. */
   topLogprobs: number | null;
+  /**
+   * Reports the log-probabilities of the prompt with `prompt-scores`; only of text to continue, and with `topLogprobs`.
+   * The prompt is then computed token by token, and nothing of it is copied from a cached prefix.
+   */
+  scoresPrompt?: boolean;
+  /** Only counts the tokens of the prompt: `prompt-ready` is followed by `finished`, and nothing is computed. */
+  countsOnly?: boolean;
+  /**
+   * A conversation that does not fit loses its oldest messages, but for system messages at its beginning. Else it is
+   * refused with `TOO_MANY_TOKENS`.
+   */
+  truncates?: boolean;
   /** What each choice must look like; absent: anything. */
   constraint?: OutputConstraint;
   /** Functions that the model may call; only with a conversation. A call keeps to the schema of its arguments. */
@@ -116,6 +130,23 @@ export interface GeneratedTokenLogprob {
   logprob: number;
   bytes: number[] | null;
   topLogprobs: { token: string; logprob: number; bytes: number[] | null }[];
+}
+
+/** Maximum number of tokens of prompts with log-probabilities: a response with those of more takes too much memory. */
+export const maxScoredTokens = 32_768;
+
+/** One token of a prompt with its natural-log probability under the unmodified distribution; the first one has none. */
+export interface PromptToken extends Omit<GeneratedTokenLogprob, 'logprob'> {
+  logprob: number | null;
+  /** Characters of the prompt's text before it. */
+  startsAt: number;
+}
+
+/** The next tokens of the prompt, scored for a choice. All of them come before its text and before `prompt-ready`. */
+export interface PromptScores {
+  type: 'prompt-scores';
+  index: number;
+  scores: PromptToken[];
 }
 
 /** New text of a choice with its tokens. */
@@ -149,6 +180,7 @@ export type TextGenerationEvent =
       reasoning?: ReasoningFormat;
       promptText?: string;
     }
+  | PromptScores
   | TextDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
   /** Last event of a completed or cancelled request; usage counts the generated tokens. */

@@ -9,6 +9,8 @@ export interface ToolDefinition {
   description?: string;
   /** JSON Schema of the arguments, which are an object. */
   parameters: object;
+  /** Whether keywords of the schema that no grammar follows are refused; absent: they are refused. */
+  isStrict?: boolean;
   /** Field of the caller's request that holds the schema or the format, for refusals. */
   param: string;
   /** Format of the one argument of the tool, a text. */

@@ -54,10 +54,13 @@ export class ChoiceWriter {
     return { delta: stopped ? this.take(text) : text === '' ? null : this.take(text), stopped };
   }
 
-  /** Flushes the remaining text after the last token; null if nothing is left to send or to count. */
-  finish(): ChoiceDelta | null {
+  /**
+   * Flushes the remaining text after the last token; null if nothing is left to send or to count. `isCut`: the model did
+   * not end the text itself, so that its last character may be incomplete.
+   */
+  finish({ isCut }: { isCut: boolean }): ChoiceDelta | null {
     if (this.stopped) return null;
-    const { text, stopped } = this.untilStop(this.dependencies.detokenizer.flush(), true);
+    const { text, stopped } = this.untilStop(this.dependencies.detokenizer.flush(isCut), true);
     this.stopped = stopped;
     const rest = stopped ? text : text + this.dependencies.stopMatcher.flush();
     const isNothing = rest === '' && this.waitingTokens === 0 && this.waitingLogprobs.length === 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
 import { byteLevelTokenizer, sentencePieceTokenizer } from '#test/tiny-models/tiny-tokenizer';
 import { ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { isAllowed } from '../sampling/token-constraint.js';
@@ -89,6 +89,28 @@ function request(content: string, overrides: Partial<TextGenerationRequest> = {}
 const idsOf = (text: string) => tokenizer.encode(text);
 
 describe('SchedulerTextEngine', () => {
+  it('only counts the tokens of a prompt where that is asked for', async () => {
+    const { engine, scheduler, events } = start();
+    engine.submit(request('the river', { countsOnly: true, maxTokens: 0 }));
+    await vi.waitFor(() => expect(events()).toHaveLength(2));
+    const promptTokens = idsOf('the river').length;
+    expect(events()).toEqual([
+      { type: 'prompt-ready', promptTokens, cachedTokens: 0 },
+      { type: 'finished', cancelled: false, usage: noTokens },
+    ]);
+    expect(scheduler.submitted).toEqual([]);
+  });
+
+  it('refuses biases of tokens that the tokenizer does not have, and names the entry', async () => {
+    const { engine, events } = start();
+    engine.submit(request('a', { sampling: { logitBias: { 5: 1, 99999: -100 } } }));
+    await vi.waitFor(() => expect(events()).toHaveLength(1));
+    expect(events()[0]).toMatchObject({
+      type: 'failed',
+      error: { code: 'INVALID_REQUEST', param: 'logit_bias.99999' },
+    });
+  });
+
   it('joins the text of fast steps after the first, and leaves no text unsent', () => {
     const { engine, scheduler, messages } = start();
     engine.submit(request('the river'));
@@ -96,6 +118,26 @@ describe('SchedulerTextEngine', () => {
     scheduler.step(([only]) => only?.listener.onEnd('length'));
     const texts = messages.map((message) => message.map(([, event]) => ('text' in event ? event.text : event.type)));
     expect(texts).toEqual([['a'], ['bcd', 'choice-finished', 'finished']]);
+  });
+
+  it('holds back a character that the token limit cut, and reports its tokens', () => {
+    const score = { logprob: -1, top: [] };
+    for (const [end, text] of [
+      ['length', 'ab'],
+      ['eos', 'ab\uFFFD'],
+    ] as const) {
+      const { engine, scheduler, events } = start();
+      engine.submit(request('the river', { topLogprobs: 0 }));
+      const ids = idsOf('ab🌊').slice(0, -1);
+      scheduler.step(([only]) => ids.forEach((id) => only?.listener.onToken(id, score)));
+      scheduler.step(([only]) => only?.listener.onEnd(end));
+      const deltas = events().flatMap((event) => (event.type === 'text-delta' ? [event] : []));
+      expect(deltas.map((delta) => delta.text).join('')).toBe(text);
+      expect(deltas.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(ids.length);
+      const bytes = deltas.flatMap(({ logprobs }) => (logprobs ?? []).flatMap((entry) => entry.bytes ?? []));
+      expect(bytes).toEqual([...new TextEncoder().encode('ab🌊')].slice(0, bytes.length));
+      expect(bytes.length).toBeGreaterThan(2);
+    }
   });
 
   it('shares with other scopes only what the template and the platform wrote', () => {

@@ -1,4 +1,4 @@
-import { contextOverflow, noTokens, PlatformError } from '#common';
+import { noTokens, PlatformError } from '#common';
 import { ConstraintCompiler } from '../constraints/constraint-compiler.js';
 import { buildTokenTrie } from '../constraints/token-trie.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
@@ -9,8 +9,6 @@ import { commonPrefix, minimumReuse } from '../scheduler/prefix-store.js';
 import type { SequenceEnd, SequenceRequest } from '../scheduler/sequence.js';
 import type { SequenceScheduler } from '../scheduler/sequence-scheduler.js';
 import {
-  type BuiltPrompt,
-  buildPrompt,
   type ChatTemplate,
   type GenerationConfig,
   mergeSampling,
@@ -25,10 +23,15 @@ import type { ActiveRequest, PreparedPrompt } from './active-request.js';
 import { asRunFailure } from './device-failure.js';
 import { EventPublisher } from './event-publisher.js';
 import type { ImageReader, PlacedImages } from './image-reader.js';
+import { PromptEncoder } from './prompt-encoder.js';
+import { PromptScorer } from './prompt-scorer.js';
+import { encodeTruncated } from './prompt-truncation.js';
 import { ReasoningControl } from './reasoning-control.js';
+import { checkBiases } from './token-checks.js';
 import { ToolControl } from './tool-control.js';
+import { callableTools } from '../tools/tool-style.js';
 import {
-  isBarePrompt,
+  type PromptScores,
   type SamplingOptions,
   type TextEngineStats,
   type TextGenerationEngine,
@@ -78,6 +81,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   /** Null for a model that does not reason. */
   private readonly reasoning: ReasoningControl | null;
   private readonly tools: ToolControl;
+  private readonly encoder: PromptEncoder;
 
   constructor(private readonly options: SchedulerTextEngineOptions) {
     this.publisher = new EventPublisher(options);
@@ -90,6 +94,8 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       control: tokenizer.control,
       reasoning,
     });
+    const { contextLength } = options;
+    this.encoder = new PromptEncoder({ ...options.text, reasoning: this.reasoning?.format ?? null, contextLength });
     this.scheduler = options.createScheduler(() => this.publisher.stepped());
   }
 
@@ -99,9 +105,9 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       return this.refuse(id, new PlatformError('INVALID_REQUEST', 'A request with this id is running.'));
     }
     try {
-      const request = this.tools.apply(given);
-      const prompt = this.prepare(request);
-      if (prompt.images === null) this.begin(request, prompt);
+      const { request, prompt } = this.prepare(this.tools.apply(given));
+      if (request.countsOnly === true) this.reportCount(request, prompt);
+      else if (prompt.images === null) this.begin(request, prompt);
       else this.beginWithImages(request, prompt, prompt.images);
     } catch (error) {
       this.forget(id);
@@ -136,17 +142,15 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     while (this.compiling.size > 0) await Promise.all(this.compiling.values());
   }
 
-  private prepare(request: TextGenerationRequest): PreparedPrompt {
+  private prepare(given: TextGenerationRequest): { request: TextGenerationRequest; prompt: PreparedPrompt } {
     const { contextLength } = this.options;
-    const { prompt } = request;
-    const adapter = this.adapterOf(request);
-    const { built, placeImages } = this.buildPrompt(prompt);
-    const param = promptParam(prompt);
+    const adapter = this.adapterOf(given);
+    checkBiases(this.options.text.tokenizer, given.sampling);
+    const { request, encoded } = encodeTruncated(this.encoder, given, contextLength);
+    const { built, promptIds, placeImages } = encoded;
     const isBare = built.kind === 'continuation';
-    const promptIds = 'tokenIds' in prompt ? this.givenIds(prompt.tokenIds, param) : this.encode(built, param);
-    this.checkLength(promptIds.length, { about: '', param });
     const maxOutput = contextLength - promptIds.length;
-    return {
+    const prompt = {
       built,
       promptIds,
       tokensToCache: this.tokensToCache(request, promptIds, isBare),
@@ -156,8 +160,21 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       images: placeImages(promptIds),
       media: null,
       reasoning: this.reasoning?.planFor(request, built) ?? null,
-      maxNewTokens: Math.max(1, Math.min(request.maxTokens ?? maxOutput, maxOutput)),
+      maxNewTokens: Math.min(request.maxTokens ?? maxOutput, maxOutput),
     };
+    return { request, prompt };
+  }
+
+  /** Tells the length of a prompt that is not computed, but never inside `submit`, because no step will send it. */
+  private reportCount({ id }: TextGenerationRequest, { promptIds }: PreparedPrompt): void {
+    const usage = { ...noTokens };
+    const ready = { type: 'prompt-ready', promptTokens: promptIds.length, cachedTokens: 0 } as const;
+    queueMicrotask(() =>
+      this.options.sink([
+        [id, ready],
+        [id, { type: 'finished', cancelled: false, usage }],
+      ]),
+    );
   }
 
   private adapterOf({ adapter }: TextGenerationRequest): number {
@@ -184,53 +201,6 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const text = platformText(request, template, { hasParts: images !== undefined });
     const ids = Int32Array.from(tokenizer.encodeWithin(text, promptIds.length) ?? []);
     return commonPrefix(ids, promptIds, promptIds.length);
-  }
-
-  private buildPrompt(prompt: TextGenerationRequest['prompt']) {
-    const { template, images } = this.options.text;
-    const reasoning = this.reasoning?.format ?? null;
-    if (images !== undefined) return images.buildPrompt(prompt, template, reasoning);
-    if ('images' in prompt && (prompt.images?.length ?? 0) > 0) {
-      throw new PlatformError('INVALID_REQUEST', 'This model does not support images.', 'messages');
-    }
-    return { built: buildPrompt(prompt, template, reasoning), placeImages: () => null };
-  }
-
-  private encode({ text, kind }: BuiltPrompt, param: string): Int32Array {
-    const { tokenizer } = this.options.text;
-    const { contextLength } = this.options;
-    const least = Math.ceil(tokenizer.byteLength(text) / tokenizer.longestTokenBytes);
-    this.checkLength(least, { about: 'at least ', param });
-    const ids = tokenizer.encodeWithin(text, contextLength);
-    if (ids === null) throw this.tooLong(contextLength, { about: 'more than ', param });
-    // A chat template writes its own BOS or deliberately none; only plain text gets the tokenizer's.
-    const isBare = kind === 'continuation';
-    return this.withStart(isBare ? tokenizer.withBos(ids) : Int32Array.from(ids), param);
-  }
-
-  private givenIds(ids: readonly number[], param: string): Int32Array {
-    const unknown = ids.find((id) => !this.options.text.tokenizer.has(id));
-    if (unknown === undefined) return this.withStart(Int32Array.from(ids), param);
-    const text = `${param} holds the token ${unknown}, which this model's tokenizer does not have.`;
-    throw new PlatformError('INVALID_REQUEST', text, param);
-  }
-
-  /** Requires room for one output token after the prompt. */
-  private checkLength(tokens: number, detail: { about: string; param: string }): void {
-    if (tokens >= this.options.contextLength) throw this.tooLong(tokens, detail);
-  }
-
-  private tooLong(tokens: number, { about, param }: { about: string; param: string }): PlatformError {
-    return contextOverflow(this.options.contextLength, { counted: `${about}${tokens}`, param });
-  }
-
-  /** Returns BOS for an empty prompt, or EOS if a model has no BOS, because it also marks the start of a text. */
-  private withStart(ids: Int32Array, param: string): Int32Array {
-    if (ids.length > 0) return ids;
-    const { tokenizer } = this.options.text;
-    const start = tokenizer.bosTokenId ?? tokenizer.eosTokenId;
-    if (start === null) throw new PlatformError('INVALID_REQUEST', 'The prompt is empty.', param);
-    return Int32Array.of(start);
   }
 
   private begin(request: TextGenerationRequest, prompt: PreparedPrompt): void {
@@ -314,6 +284,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       callBudget: this.callBudgetOf(request, maxNewTokens),
       withLogprobs: request.topLogprobs !== null,
     });
+    const scorer = request.scoresPrompt === true ? new PromptScorer(tokenizer, index, promptIds[0] ?? 0) : null;
     return {
       id: active.sequenceIds[index] ?? request.id,
       promptIds,
@@ -327,9 +298,14 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       eosTokenIds: generation.eosTokenIds,
       stopTokenIds: new Set(request.stopTokenIds),
       topLogprobs: request.topLogprobs,
+      scoresPrompt: scorer !== null,
       constraint: this.constraintOf(request, { constraint, reasoning }),
       listener: {
-        onPrompt: (cachedTokens) => this.promptReady(active, cachedTokens),
+        onPrompt: (cachedTokens) => {
+          this.emitScores(active, scorer?.take());
+          this.promptReady(active, cachedTokens);
+        },
+        onPromptToken: (tokenId, score) => this.emitScores(active, scorer?.push(tokenId, score)),
         onToken: (tokenId, score) => this.onTokenSampled(active, { index, writer, tokenId, score }),
         onEnd: (end) => this.onChoiceEnded(active, { index, writer, end }),
         onFailure: (error) => this.choiceFailed(active, error),
@@ -339,7 +315,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
 
   private callBudgetOf({ tools: use }: TextGenerationRequest, maxTokens: number): CallBudget | null {
     if (use?.isParallel !== true) return null;
-    return new CallBudget(maxTokens, { style: this.tools.styleName, tools: use.tools });
+    return new CallBudget(maxTokens, { style: this.tools.styleName, tools: callableTools(use) });
   }
 
   private constraintOf(
@@ -399,7 +375,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     active: ActiveRequest,
     { index, writer, end }: { index: number; writer: ChoiceWriter; end: SequenceEnd },
   ): void {
-    const rest = writer.finish();
+    const rest = writer.finish({ isCut: end !== 'eos' });
     if (rest !== null) this.emitText(active, index, rest);
     if (end === 'cancelled') active.cancelled = true;
     else this.emit(active, { type: 'choice-finished', index, finishReason: end === 'length' ? 'length' : 'stop' });
@@ -441,6 +417,10 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     this.publisher.add(active.request.id, event);
   }
 
+  private emitScores(active: ActiveRequest, scores: PromptScores | null | undefined): void {
+    if (scores) this.emit(active, scores);
+  }
+
   private emitText({ request, sequenceIds, begun }: ActiveRequest, index: number, delta: ChoiceDelta): void {
     const isFirst = !begun.has(index);
     if (isFirst) begun.add(index);
@@ -457,11 +437,6 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     } as const;
     queueMicrotask(() => this.options.sink([[id, failed]]));
   }
-}
-
-/** The caller's field that holds the prompt. */
-function promptParam(prompt: TextGenerationRequest['prompt']): string {
-  return isBarePrompt(prompt) ? (prompt.param ?? 'messages') : 'messages';
 }
 
 /** Derives the seed of each choice: the seed plus its index. */

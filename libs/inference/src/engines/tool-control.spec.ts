@@ -131,7 +131,8 @@ describe('the form of a response with tools', () => {
       if (constraint?.type !== 'regions') throw new Error('no regions');
       return constraint.regions;
     };
-    expect(regionsOf({})[0]).toMatchObject({ type: 'free', exits: [{ text: '<tool_call>' }], mayEnd: true });
+    const exits = expect.arrayContaining([expect.objectContaining({ text: '<tool_call>' })]) as unknown;
+    expect(regionsOf({})[0]).toEqual({ type: 'free', exits, mayEnd: true });
     const tools = { tools: [tool], isRequired: true, isParallel: false };
     expect(regionsOf({ tools })).toMatchObject([{ type: 'bound', branches: [{ next: null }] }]);
     const constraint = { type: 'json-object', param: 'response_format' } as const;

@@ -102,7 +102,7 @@ function partOf(constraint: OutputConstraint): TextPart {
     case 'json-object':
       return { type: 'json-object' };
     case 'json-schema':
-      return { type: 'json-schema', schema: constraint.schema, param: constraint.param };
+      return constraint;
     case 'regex':
       return { type: 'regex', pattern: constraint.pattern };
     case 'grammar':

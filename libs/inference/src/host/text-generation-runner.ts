@@ -2,7 +2,10 @@ import type { TokenUsage } from '#common';
 import type { TextGenerationEvent, TextGenerationRequest } from '../contract/text-generation.js';
 
 /** Events of a run forwarded to the caller; the promise reports how it ends. */
-export type RunEvent = Extract<TextGenerationEvent, { type: 'prompt-ready' | 'text-delta' | 'choice-finished' }>;
+export type RunEvent = Extract<
+  TextGenerationEvent,
+  { type: 'prompt-ready' | 'prompt-scores' | 'text-delta' | 'choice-finished' }
+>;
 
 export interface RunOptions {
   /** Aborting ends the generation within two steps; the run then resolves with `cancelled: true`. */

@@ -67,10 +67,23 @@ function setUp(results: Partial<WindowSpeech>[], maxSeconds = 30) {
 }
 
 function speech(seconds: number, from = 0, to = seconds): Float32Array {
-  return new Float32Array(seconds * second).fill(0.1, from * second, to * second);
+  return new Float32Array(seconds * second).map((_, index) => {
+    const isSpeech = index >= from * second && index < to * second;
+    return isSpeech ? (index % 2 === 0 ? 0.3 : -0.3) : 0;
+  });
 }
 
 describe('a block of a recording', () => {
+  it('gives the model and the detector quiet speech at the level of loud speech', async () => {
+    const { windows, recognize, recognizer } = setUp([{}]);
+    const { heardSpeech } = await recognize(
+      recognizer,
+      speech(3).map((sample) => sample / 300),
+    );
+    expect(heardSpeech).toBe(true);
+    expect(Math.abs(windows[0]?.samples[0] ?? 0)).toBeCloseTo(0.2, 5);
+  });
+
   it('passes only speech to the model, and shifts the times back', async () => {
     const { windows, recognize, recognizer } = setUp([{ segments: [segment(' hello', 0.5, 1)] }]);
     const { segments, consumedSamples } = await recognize(recognizer, speech(10, 4, 6));

@@ -8,6 +8,7 @@ import {
   recognitionSampleRate,
   type RecognizedSegment,
 } from './speech-recognition.js';
+import { raiseQuietSpeech } from './speech-level.js';
 import { type SpeechSpan, speechSpans } from './speech-spans.js';
 import { type VoiceActivity, voiceFrameSamples } from './voice-activity.js';
 import { planWindow, type WindowPlan } from './window-planner.js';
@@ -50,7 +51,7 @@ const minProgressSeconds = 1;
 type Window = Extract<WindowPlan, { kind: 'window' }>;
 
 /**
- * Processes one block of a recording: detects speech, passes the next window to the model, and reports where to
+ * Processes one block of a recording: raises it if it is quiet, detects speech, passes the next window to the model, and reports where to
  * continue.
  */
 export class BlockRecognizer {
@@ -61,7 +62,8 @@ export class BlockRecognizer {
   ) {}
 
   async recognize(input: RecognitionInput, context: TaskContext): Promise<RecognitionOutput> {
-    const { samples, isLast } = input;
+    const { isLast } = input;
+    const samples = raiseQuietSpeech(input.samples);
     if (!isLast && samples.length < recognitionSampleRate) {
       throw new PlatformError('INVALID_REQUEST', 'A block that is not the last holds at least a second.');
     }

@@ -33,13 +33,14 @@ const logitsArbitrary = (minLength: number, maxLength: number): fc.Arbitrary<Flo
     .array(fc.integer({ min: -96, max: 96 }), { minLength, maxLength })
     .map((eighths) => Float32Array.from(eighths, (value) => value / 8));
 
-const settingsArbitrary = fc.record({
+const settingsOf = {
   temperature: fc.double({ min: 0.1, max: 3, noNaN: true }),
   topK: fc.constantFrom(0, 0, 1, 5, 40, 90),
   topP: fc.constantFrom(1, 1, 0.983, 0.877, 0.513, 0),
   minP: fc.constantFrom(0, 0, 0.0513, 0.477, 1),
   seed: fc.integer({ min: 0, max: 1_000_000 }),
-});
+};
+const settingsArbitrary = fc.record(settingsOf);
 
 describe('TokenSampler', () => {
   it('accepts a repetition penalty of 0, which cannot be divided by', () => {
@@ -49,6 +50,57 @@ describe('TokenSampler', () => {
       expect(sampler.sample(batchOf(logits), 0)).toBe(2);
     }
   });
+
+  const biasesArbitrary = fc.dictionary(
+    fc.integer({ min: 0, max: 70 }).map(String),
+    fc.integer({ min: -800, max: 800 }).map((eighths) => eighths / 8),
+    { maxKeys: 8 },
+  );
+
+  it('draws with biases as from logits that have them, whatever the graph returns first, and leaves the logits alone', () => {
+    const settings = fc.record({ ...settingsOf, frequencyPenalty: fc.constantFrom(0, 0, 1.5) });
+    fc.assert(
+      fc.property(logitsArbitrary(1, 60), settings, biasesArbitrary, (logits, sampling, logitBias) => {
+        const biased = logits.map((value, id) => value + (logitBias[id] ?? 0));
+        const expected = new TokenSampler(sampling, none).sample(batchOf(biased), 0);
+        const sampler = new TokenSampler({ ...sampling, logitBias }, none);
+        const top = batchOf(logits, { topSize: 8, all: false });
+        const isChanged = Object.values(logitBias).some((bias) => bias !== 0);
+        if (isChanged)
+          expect([sampler.fullChance({ topSize: 8, hasLogSumExp: true }), sampler.sample(top, 0)]).toEqual([
+            1,
+            undecided,
+          ]);
+        const all = batchOf(logits, { topSize: 8 });
+        expect(sampler.sample(all, 0)).toBe(expected);
+        expect(all.logits).toEqual(logits);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('adds biases before the repetition penalty, which depends on the sign', () => {
+    const sampling = { temperature: 0, repetitionPenalty: 2, logitBias: { 0: -1 } };
+    // Token 0: (1.5 − 1) / 2 = 0.25, and not 1.5 / 2 − 1.
+    const sampler = new TokenSampler(sampling, Int32Array.of(0));
+    expect(sampler.sample(batchOf(Float32Array.of(1.5, 0.2)), 0)).toBe(0);
+  });
+
+  it.each([null, [1, 3]])(
+    'chooses by biases among the tokens of a constraint, of which one stays possible: %j',
+    (few) => {
+      const bits = Uint32Array.of(0b1010);
+      const constraint = {
+        allowed: () => ({ bits, endings: [], few }),
+        accept: () => undefined,
+        isFinished: () => false,
+      };
+      const logits = Float32Array.of(9, 5, 9, 1);
+      const ask = (logitBias: Record<string, number>) =>
+        new TokenSampler({ temperature: 0, logitBias }, none, constraint).sample(batchOf(logits), 0);
+      expect([ask({}), ask({ 1: -100 }), ask({ 1: -100, 3: -100 }), ask({ 0: 100 })]).toEqual([1, 3, 1, 1]);
+    },
+  );
 
   it("draws the reference's token for the same uniform number", () => {
     fc.assert(

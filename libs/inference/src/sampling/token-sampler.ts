@@ -2,6 +2,7 @@ import { PlatformError } from '#common';
 import type { SamplingOptions } from '../contract/text-generation.js';
 import { argmax, bestFewSize, type Candidates, keepBest, newCandidates, takeBest } from './best-few.js';
 import { dynamicTemperature } from './dynamic-temperature.js';
+import { LogitBias } from './logit-bias.js';
 import { type LogitsBatch, logitsOfTokens, rowLogits } from './logits-batch.js';
 import { candidateMass, drawFromBest, type DrawSettings, undecided } from './narrow-draw.js';
 import { Penalties } from './penalties.js';
@@ -45,7 +46,7 @@ export interface GivenLogits {
  * and warpers (generation/utils.py), which OpenAI-compatible clients expect:
  *
  * 0. tokens that a constraint does not allow leave the distribution, as if the vocabulary had none of them;
- * 1. repetition penalty, then frequency and presence penalties (`penalties.ts`);
+ * 1. biases of tokens, then the repetition penalty, then frequency and presence penalties (`penalties.ts`);
  * 2. temperature, fixed or dynamic; 0 is greedy, the lowest id of equal logits;
  * 3. top_k; 4. top_p, the smallest set of best tokens that reaches it, of what top_k left;
  * 5. min_p, relative to the best token; 6. one uniform draw over the rest, in the order of logits down and ids up.
@@ -56,6 +57,7 @@ export interface GivenLogits {
 export class TokenSampler {
   private readonly settings: DrawSettings;
   private readonly temperatureRange: { minimum: number; maximum: number } | null;
+  private readonly bias: LogitBias | null;
   private readonly penalties: Penalties | null;
   private readonly random: Random;
   /** Draw of a token that is still undecided. */
@@ -78,6 +80,7 @@ export class TokenSampler {
       minP: sampling.minP ?? 0,
     };
     this.temperatureRange = temperatureRange(sampling);
+    this.bias = LogitBias.from(sampling.logitBias);
     this.penalties = createPenalties(sampling, promptIds);
     this.random = new Random(sampling.seed);
   }
@@ -86,7 +89,7 @@ export class TokenSampler {
   fullChance(given: GivenLogits): number {
     const allowed = this.knownAllowed();
     if (this.fewAmong(allowed, given) !== null) return 0;
-    if (given.topSize === 0 || this.penalties || this.temperatureRange) return 1;
+    if (given.topSize === 0 || this.changesLogits || this.temperatureRange) return 1;
     if (allowed !== null) {
       const { greedy, drawn } = allowed.history ?? this.ownHistory;
       if (this.isGreedy) return greedy;
@@ -166,14 +169,14 @@ export class TokenSampler {
   }
 
   private sampleAny(batch: LogitsBatch, row: number): number {
-    return this.penalties || this.temperatureRange ? undecided : this.sampleFromTop(batch, row);
+    return this.changesLogits || this.temperatureRange ? undecided : this.sampleFromTop(batch, row);
   }
 
   private sampleAllowed(batch: LogitsBatch, row: number, allowed: AllowedTokens): number {
     if (this.temperatureRange) return undecided;
     const few = candidatesOf(allowed);
     if (few !== null) return this.sampleFew(batch, row, few);
-    return this.penalties ? undecided : this.sampleAllowedFromTop(batch, row, allowed);
+    return this.changesLogits ? undecided : this.sampleAllowedFromTop(batch, row, allowed);
   }
 
   /** Draws among all tokens that may come next. */
@@ -182,6 +185,7 @@ export class TokenSampler {
     if (few.length === 1 && only !== undefined) return this.takeOnly(batch, row, only);
     const values = logitsOfTokens(batch, row, few);
     if (values === null) return undecided;
+    this.bias?.applyTo(values, few);
     this.penalties?.applyTo(values, few);
     const { ids, values: sorted, count } = takeFew(few, values, allowedScratch);
     if (count === 0 || !Number.isFinite(sorted[0])) throw notFinite();
@@ -196,6 +200,11 @@ export class TokenSampler {
     if (only >= vocabularySize || (topValues !== null && !Number.isFinite(topValues[row * topSize]))) throw notFinite();
     if (!this.isGreedy) this.pendingUnit ??= this.random.nextUnit();
     return this.settle(only);
+  }
+
+  /** The graph's best candidates and its log-sum-exp are those of the unchanged logits. */
+  private get changesLogits(): boolean {
+    return this.bias !== null || this.penalties !== null;
   }
 
   private get isGreedy(): boolean {
@@ -319,6 +328,15 @@ export class TokenSampler {
   }
 
   private sampleFromAll(logits: Float32Array, allowed: AllowedTokens | null): number {
+    this.bias?.apply(logits);
+    try {
+      return this.samplePenalized(logits, allowed);
+    } finally {
+      this.bias?.restore(logits);
+    }
+  }
+
+  private samplePenalized(logits: Float32Array, allowed: AllowedTokens | null): number {
     const temperature = this.temperatureOf(logits, allowed);
     this.penalties?.apply(logits);
     try {

@@ -1,3 +1,4 @@
+import { PlatformError } from '#common';
 import { keepBest, newCandidates } from './best-few.js';
 import { type LogitsBatch, logitsOfTokens, rowLogits } from './logits-batch.js';
 import { totalMass } from './rest-mass.js';
@@ -21,6 +22,19 @@ export function scoreToken(batch: LogitsBatch, index: number, tokenId: number, a
   const logit = logits?.[tokenId] ?? best.find(({ id }) => id === tokenId)?.value ?? -Infinity;
   const top = best.slice(0, alternatives).map(({ id, value }) => ({ id, logprob: value - normalizer }));
   return { logprob: logit - normalizer, top };
+}
+
+/**
+ * The same of a token that was not sampled: its logit is the first that the row asked for, where the batch has not all.
+ * Throws `INFERENCE_FAILED` where the model's numbers are not finite.
+ */
+export function scoreGivenToken(batch: LogitsBatch, index: number, tokenId: number, alternatives: number): TokenScore {
+  const row = batch.rowIndexes[index] ?? 0;
+  const { top } = scoreToken(batch, index, tokenId, alternatives);
+  const logit = logitsOfTokens(batch, row, [tokenId])?.[0] ?? NaN;
+  const logprob = logit - (batch.logSumExp?.[row] ?? logSumExp(rowLogits(batch, row)));
+  if (!Number.isNaN(logprob)) return { logprob, top };
+  throw new PlatformError('INFERENCE_FAILED', 'The model returned numbers that are not finite.');
 }
 
 /** What is scored of a constrained row. */

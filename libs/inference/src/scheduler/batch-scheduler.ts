@@ -5,7 +5,7 @@ import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
 import { allowedBy } from '../sampling/token-constraint.js';
-import { scoreAllowedToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
+import { scoreAllowedToken, scoreGivenToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
 import { MaskAllowance } from './mask-allowance.js';
 import { defaultChunkTokens } from './open-decoder.js';
@@ -108,9 +108,8 @@ export class BatchScheduler implements SequenceScheduler {
     if (this.isClosing) return new PlatformError('MODEL_OFFLINE', 'The model is being unloaded.');
     if (this.known.has(id)) return new PlatformError('INVALID_REQUEST', 'A sequence with this id is running.');
     if (promptIds.length < 1) return new PlatformError('INVALID_REQUEST', 'The prompt contains no token.');
-    if (maxNewTokens < 1) return new PlatformError('INVALID_REQUEST', 'At least one output token must be requested.');
     const total = promptIds.length + maxNewTokens;
-    if (total > contextLength || total - 1 > cacheTokens) {
+    if (total > contextLength || promptIds.length + Math.max(0, maxNewTokens - 1) > cacheTokens) {
       const max = Math.min(contextLength, cacheTokens + 1);
       const limit = `This model's maximum context length is ${max} tokens.`;
       return new PlatformError('TOO_MANY_TOKENS', `${limit} However, prompt and output are ${total} tokens.`);
@@ -297,7 +296,7 @@ export class BatchScheduler implements SequenceScheduler {
 
   private partOf(sequence: RunningSequence, row: CacheRow): DecodePart {
     const { pendingTokens, isSettling: sitsOut } = sequence;
-    const wantedIds = sitsOut || pendingTokens.length > 1 ? [] : sequence.sampler.wantedIds(this.decoder);
+    const wantedIds = sitsOut || pendingTokens.length > 1 ? [] : sequence.wantedIds(this.decoder);
     return { row, tokenId: pendingTokens[0] ?? 0, wantedIds, sitsOut };
   }
 
@@ -321,14 +320,14 @@ export class BatchScheduler implements SequenceScheduler {
     if (rows.length === 0) return 'none';
     let chance = 0;
     for (const sequence of rows) {
-      const { topLogprobs } = sequence.request;
-      if (topLogprobs !== null && sequence.sampler.scoresNeedAll(this.decoder, topLogprobs)) return 'full';
-      chance += sequence.sampler.fullChance(this.decoder);
+      if (sequence.scoresNeedAll(this.decoder)) return 'full';
+      chance += sequence.fullChance(this.decoder);
     }
     return chance > fullFetchChance ? 'full' : 'top';
   }
 
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
+    if (sequence.request.scoresPrompt === true) return null;
     const live = [...this.decoding, ...this.prefilling].filter((other) => other !== sequence);
     const candidates = [...this.prefixes.list(), ...live.flatMap((other) => other.held() ?? [])];
     const { promptKeys: keys, scope } = sequence;
@@ -344,17 +343,34 @@ export class BatchScheduler implements SequenceScheduler {
     this.decoding.push(sequence);
     this.totals.prompt += sequence.promptLength;
     this.totals.cached += sequence.cachedTokens;
-    if (!sequence.isCancelled) this.notify(sequence, () => sequence.request.listener.onPrompt(sequence.cachedTokens));
+    if (sequence.nextPromptToken === null) this.reportPrompt(sequence);
     if (this.known.get(sequence.request.id) === sequence) {
       this.accept(sequence, choose(sequence, batch, index), batch, index);
     }
   }
 
+  private reportPrompt(sequence: RunningSequence): void {
+    const { cachedTokens, request } = sequence;
+    if (!sequence.isCancelled) this.notify(sequence, () => request.listener.onPrompt(cachedTokens));
+    if (request.maxNewTokens === 0 && !sequence.isCancelled) this.end(sequence, 'length');
+  }
+
   private accept(sequence: RunningSequence, choice: Choice | undefined, batch: LogitsBatch, index: number): void {
     if (typeof choice !== 'number' || choice === undecided) return this.fail(sequence, choice, true);
     if (sequence.isCancelled) return;
+    if (sequence.nextPromptToken !== null) return this.pushPrompt(sequence, choice, { batch, index });
     this.push(sequence, choice, () => scoreOf(sequence.request, batch, index, choice));
     this.jumpForward(sequence);
+  }
+
+  /** Scores the next token of the prompt and goes on with it. */
+  private pushPrompt(sequence: RunningSequence, token: number, at: { batch: LogitsBatch; index: number }): void {
+    const { topLogprobs, listener } = sequence.request;
+    sequence.pushPrompt();
+    this.notify(sequence, () => {
+      listener.onPromptToken?.(token, scoreGivenToken(at.batch, at.index, token, topLogprobs ?? 0));
+      if (sequence.nextPromptToken === null) this.reportPrompt(sequence);
+    });
   }
 
   /** Takes the tokens that follow without a choice, as many as the constraint leaves no choice for. */
@@ -469,7 +485,7 @@ function scoreOf(
 
 function choose(sequence: RunningSequence, batch: LogitsBatch, index: number): Choice {
   try {
-    return sequence.sampler.sample(batch, index);
+    return sequence.nextPromptToken ?? sequence.sampler.sample(batch, index);
   } catch (error) {
     return error instanceof Error ? error : new Error('Sampling failed.', { cause: error });
   }

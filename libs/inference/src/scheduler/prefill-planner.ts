@@ -70,6 +70,7 @@ export function waitsForOlder(
   { grain, isExact }: ReuseRule,
   held: number,
 ): boolean {
+  if (sequence.request.scoresPrompt === true) return false;
   const prompt = sequence.promptKeys;
   return older.some((other) => {
     const limit = Math.min(prompt.length - 1, sharedLength(sequence.scope, other.scope));

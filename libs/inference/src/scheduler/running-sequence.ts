@@ -1,4 +1,4 @@
-import { TokenSampler } from '../sampling/token-sampler.js';
+import { type GivenLogits, TokenSampler } from '../sampling/token-sampler.js';
 import type { CacheRow } from './decoder.js';
 import type { CachedPrefix, PrefixScope } from './prefix-store.js';
 import type { SequenceRequest } from './sequence.js';
@@ -29,11 +29,21 @@ export class RunningSequence {
     this.sampler = new TokenSampler(request.sampling, request.promptIds, request.constraint ?? null);
     this.scope = { ...(request.scope ?? unlabelled), adapter: request.adapter ?? 0 };
     this.tokens = this.promptKeys;
-    this.tokenCount = request.promptIds.length;
+    this.tokenCount = this.prefillLength;
   }
 
   get promptLength(): number {
     return this.request.promptIds.length;
+  }
+
+  /** Tokens of the prompt that are computed in chunks; a prompt that is scored goes on as if it were generated. */
+  get prefillLength(): number {
+    return this.request.scoresPrompt === true ? 1 : this.promptLength;
+  }
+
+  /** The next token of a prompt that is scored; null behind it. */
+  get nextPromptToken(): number | null {
+    return this.tokenCount < this.promptLength ? (this.request.promptIds[this.tokenCount] ?? null) : null;
   }
 
   /** What a cached prefix of this prompt must equal. */
@@ -41,26 +51,23 @@ export class RunningSequence {
     return this.request.media?.keys ?? this.request.promptIds;
   }
 
+  /** Below 0 while the prompt is scored. */
   get generatedCount(): number {
     return this.tokenCount - this.promptLength;
   }
 
   get remainingPrompt(): number {
-    return this.promptLength - this.prefilled;
+    return this.prefillLength - this.prefilled;
   }
 
   /** Maximum positions of its cache; the last token is never fed back. */
   get reservedTokens(): number {
-    return this.promptLength + this.request.maxNewTokens - 1;
+    return this.promptLength + Math.max(0, this.request.maxNewTokens - 1);
   }
 
   /** Tokens that are not in the cache yet: the last one, and others where several were forced. */
   get pendingTokens(): Int32Array {
-    return this.tokens.subarray(this.promptLength + this.computedOutput, this.tokenCount);
-  }
-
-  private get computedOutput(): number {
-    return Math.max(0, (this.row?.length ?? 0) - this.promptLength);
+    return this.tokens.subarray(Math.max(this.prefillLength, this.row?.length ?? 0), this.tokenCount);
   }
 
   /**
@@ -83,6 +90,30 @@ export class RunningSequence {
   computed(length: number, chunkTokens: number): void {
     if (this.exactLength === this.prefilled && length === chunkTokens) this.exactLength += length;
     this.prefilled += length;
+  }
+
+  /** Tokens whose logits decide or score the next one, beside those that the graph returns first. */
+  wantedIds(given: GivenLogits): readonly number[] {
+    if (this.nextPromptToken === null) return this.sampler.wantedIds(given);
+    return given.givesWanted === true ? [this.nextPromptToken] : [];
+  }
+
+  /** Whether the log-probabilities of the next token need all logits. */
+  scoresNeedAll(given: GivenLogits): boolean {
+    const { topLogprobs } = this.request;
+    if (topLogprobs === null) return false;
+    if (this.nextPromptToken !== null && given.givesWanted !== true) return true;
+    return this.sampler.scoresNeedAll(given, topLogprobs);
+  }
+
+  /** Estimates the probability, 0 to 1, that the next token needs all logits. */
+  fullChance(given: GivenLogits): number {
+    return this.nextPromptToken === null ? this.sampler.fullChance(given) : 0;
+  }
+
+  /** Goes on to the next token of a prompt that is scored; the text begins behind it. */
+  pushPrompt(): void {
+    this.tokenCount++;
   }
 
   push(tokenId: number): void {

@@ -9,8 +9,10 @@ export type SequenceEnd = 'eos' | 'stop-token' | 'length' | 'stopped' | 'cancell
 
 /** Called by the scheduler, synchronously, between two runs of the session. */
 export interface SequenceListener {
-  /** The prompt is in the cache; `cachedTokens` of it were copied from another slot's prefix. */
+  /** The prompt is in the cache, and scored if it is to be; `cachedTokens` of it were copied from another slot's prefix. */
   onPrompt(cachedTokens: number): void;
+  /** The next token of a prompt that is scored, from the second on; before `onPrompt`. */
+  onPromptToken?(tokenId: number, score: TokenScore): void;
   /** One more token (never an EOS). Returning `stop` ends the sequence after it. */
   onToken(tokenId: number, score: TokenScore | null): 'continue' | 'stop';
   onEnd(end: SequenceEnd): void;
@@ -33,12 +35,17 @@ export interface SequenceRequest {
   /** How long its row is kept as a prefix before those of others, in ms; absent: as long as there is room. */
   cacheMs?: number;
   sampling: SamplingOptions;
-  /** At least 1. */
+  /** 0 computes the prompt alone. */
   maxNewTokens: number;
   eosTokenIds: ReadonlySet<number>;
   stopTokenIds: ReadonlySet<number>;
   /** Null for none; else alternatives per token. */
   topLogprobs: number | null;
+  /**
+   * Scores the prompt: a step computes one token of it and gives the logits for the next, so that no run returns more than
+   * one position of a row. Nothing is copied from other rows. Only with `topLogprobs` and without media.
+   */
+  scoresPrompt?: boolean;
   /** What its text must keep to; absent: nothing. EOS tokens come only where it lets the text end. */
   constraint?: TokenConstraint | null;
   listener: SequenceListener;

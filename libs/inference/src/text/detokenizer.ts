@@ -3,8 +3,11 @@ import type { TokenBytes } from './token-bytes.js';
 /** Turns the tokens of one text into characters incrementally. Never splits a character over two calls. */
 export interface Detokenizer {
   push(tokenId: number): string;
-  /** Returns the rest after the last token; incomplete characters become U+FFFD. */
-  flush(): string;
+  /**
+   * Returns the rest after the last token. An incomplete character becomes U+FFFD; where the text is cut off, it is left
+   * out. Default: the text is not cut off.
+   */
+  flush(isCut?: boolean): string;
 }
 
 /** Fast implementation for tokenizers with known bytes per token. */
@@ -35,10 +38,11 @@ export class ByteDetokenizer implements Detokenizer {
     return this.stripped(text);
   }
 
-  flush(): string {
+  flush(isCut = false): string {
     if (!this.pending) return '';
     this.pending = false;
-    return this.stripped(this.decoder.decode());
+    const rest = this.decoder.decode();
+    return isCut ? '' : this.stripped(rest);
   }
 
   private stripped(text: string): string {
@@ -74,8 +78,9 @@ export class WindowDetokenizer implements Detokenizer {
     return delta;
   }
 
-  flush(): string {
-    const text = this.ids.length === 0 ? '' : this.decode(this.ids);
+  flush(isCut = false): string {
+    const decoded = this.ids.length === 0 ? '' : this.decode(this.ids);
+    const text = isCut ? withoutIncomplete(decoded) : decoded;
     const delta = text.startsWith(this.emitted) ? text.slice(this.emitted.length) : '';
     this.emitted = text;
     return delta;
@@ -93,3 +98,9 @@ export class WindowDetokenizer implements Detokenizer {
 }
 
 const windowTokens = 8;
+
+function withoutIncomplete(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\uFFFD') end--;
+  return text.slice(0, end);
+}

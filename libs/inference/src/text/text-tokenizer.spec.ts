@@ -108,6 +108,18 @@ describe.each(kinds)('detokenizing %s', (_name, kind) => {
     );
   });
 
+  it('leaves an incomplete character out where the text is cut off', () => {
+    const text = kind === wordPiece ? 'river 水 !' : 'a 水 🌊 é 👩‍🚀 b';
+    const ids = tokenizer.encode(text);
+    for (let length = 0; length <= ids.length; length++) {
+      const detokenizer = tokenizer.detokenizer({ stripLeadingSpaces: true });
+      const deltas = ids.slice(0, length).map((id) => detokenizer.push(id));
+      const cut = [...deltas, detokenizer.flush(true)].join('');
+      expect(text.slice(0, cut.length)).toBe(cut);
+      expect(cut).not.toContain('\uFFFD');
+    }
+  });
+
   it('never splits a character over two deltas', () => {
     const text = kind === wordPiece ? 'river 水 !' : 'a 水 🌊 é 👩‍🚀 b';
     const ids = [...tokenizer.encode(text)];

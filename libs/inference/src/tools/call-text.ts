@@ -24,14 +24,26 @@ export class CallText {
   /** White space that belongs to the content if more of it follows. */
   private space = '';
   private isAtStart = true;
-  private hasCalls = false;
+  /** What may have followed the end of the text; see `end`. */
+  private cutBefore: readonly string[] = [];
+
+  /**
+   * `isMarkup`: whether nothing may come before a call, so that no text is content. `hasBareCalls`: whether JSON without
+   * marks may be a call in styles that have marks.
+   */
+  constructor(
+    private isMarkup = false,
+    readonly hasBareCalls = true,
+  ) {}
 
   add(text: string): void {
     this.rest += text;
   }
 
-  end(): void {
+  /** `cutBefore`: texts of which one may have followed; none where the model ended the text. */
+  end(cutBefore: readonly string[] = []): void {
     this.hasEnded = true;
+    this.cutBefore = cutBefore;
   }
 
   take(): ToolCallPiece[] {
@@ -47,28 +59,43 @@ export class CallText {
 
   /** Reads content up to one of the openings, and that one. Its index; −1 where the text ends before. */
   *opening(openings: readonly Opening[]): Reading<number> {
+    // Most texts begin no opening, and there may be thousands of openings.
+    const begins = [...new Set(openings.map(({ text }) => text.charAt(0)))];
     for (;;) {
-      const found = this.find(openings);
+      const mayOpen = begins.some((character) => this.rest.includes(character));
+      const found = mayOpen ? this.find(openings) : null;
       if (found !== null) {
         this.content(this.rest.slice(0, found.at));
         this.space = '';
         this.isAtStart = false;
+        this.isMarkup = true;
         this.rest = this.rest.slice(found.at + (openings[found.index]?.text.length ?? 0));
         return found.index;
       }
-      const held = this.hasEnded ? 0 : this.heldLength(openings);
-      this.content(this.rest.slice(0, this.rest.length - held));
-      this.rest = this.rest.slice(this.rest.length - held);
       if (this.hasEnded) break;
+      this.release(mayOpen ? this.heldLength(openings, '') : 0);
       yield;
     }
-    if (!this.hasCalls && this.space !== '') this.pieces.push({ type: 'content', text: this.space });
-    this.space = '';
+    this.finish(openings);
     return -1;
   }
 
+  /** The end of the content. A mark that was cut off is no part of it, nor is anything where only marks may be. */
+  private finish(openings: readonly Opening[]): void {
+    const held = Math.max(0, ...this.cutBefore.map((text) => this.heldLength(openings, text)));
+    if (!this.isMarkup) this.release(held);
+    if (!this.isMarkup && held === 0 && this.space !== '') this.pieces.push({ type: 'content', text: this.space });
+    this.space = '';
+    this.rest = '';
+  }
+
+  /** The text but for its end is content. */
+  private release(held: number): void {
+    this.content(this.rest.slice(0, this.rest.length - held));
+    this.rest = this.rest.slice(this.rest.length - held);
+  }
+
   begin(name: string): void {
-    this.hasCalls = true;
     this.pieces.push({ type: 'call', name });
   }
 
@@ -105,7 +132,8 @@ export class CallText {
   *quotedUpTo(end: string): Reading<boolean> {
     for (;;) {
       const at = this.rest.indexOf(end);
-      const length = at >= 0 ? at : this.rest.length - (this.hasEnded ? 0 : longestBeginning(this.rest, end));
+      // What begins the end is no part of the string where the text is cut off, either.
+      const length = at >= 0 ? at : this.rest.length - longestBeginning(this.rest, end);
       this.arguments(JSON.stringify(this.rest.slice(0, length)).slice(1, -1));
       this.rest = this.rest.slice(at >= 0 ? at + end.length : length);
       if (at >= 0) return true;
@@ -185,23 +213,27 @@ export class CallText {
     return present[0] ?? null;
   }
 
-  /** Length of the end of the text that may begin an opening. */
-  private heldLength(openings: readonly Opening[]): number {
+  /** Length of the end of the text that, with `following`, may begin an opening. */
+  private heldLength(openings: readonly Opening[], following: string): number {
     const trimmed = this.rest.trimStart();
     const lengths = openings.map(({ text, atStart = false }) => {
-      if (!atStart) return longestBeginning(this.rest, text);
-      return this.isAtStart && text.startsWith(trimmed) ? trimmed.length : 0;
+      if (!atStart) return longestBeginning(this.rest, text, following);
+      return this.isAtStart && isBeginning(trimmed + following, text) ? trimmed.length : 0;
     });
     return Math.max(0, ...lengths);
   }
 }
 
-/** Length of the longest end of `text` that begins `mark`. */
-function longestBeginning(text: string, mark: string): number {
+/** Length of the longest end of `text` that, with `following`, begins `mark`. */
+function longestBeginning(text: string, mark: string, following = ''): number {
   for (let length = Math.min(mark.length - 1, text.length); length > 0; length--) {
-    if (mark.startsWith(text.slice(text.length - length))) return length;
+    if (isBeginning(text.slice(text.length - length) + following, mark)) return length;
   }
   return 0;
+}
+
+function isBeginning(text: string, mark: string): boolean {
+  return mark.startsWith(text) || text.startsWith(mark);
 }
 
 /** Finds where one JSON value ends. */

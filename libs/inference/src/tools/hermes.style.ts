@@ -1,4 +1,5 @@
-import type { ToolCall } from '../contract/tool-use.js';
+import type { ToolCall, ToolDefinition } from '../contract/tool-use.js';
+import { bareCalls, bareEntries, readBareCalls } from './bare-call.js';
 import {
   callList,
   jsonCall,
@@ -13,29 +14,39 @@ import type { CallText, Reading } from './call-text.js';
 
 const open = '<tool_call>';
 const close = '</tool_call>';
+const key = 'arguments';
 
-/** `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, as Hermes 2 Pro, Qwen 2.5 and Qwen 3 write calls. */
+/**
+ * `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, as Hermes 2 Pro, Qwen 2.5 and Qwen 3 write calls. Models for code
+ * of the same template often leave the tags out.
+ */
 export const hermesStyle: ToolStyle = {
   name: 'hermes',
   isIn: (template) => template.includes(open) && !template.includes('<function='),
   marks: [open, close],
   openings: (tools, isParallel) => {
-    const body = sequence(space, jsonCall(tools, 'arguments'), space, literal(close));
+    const body = sequence(space, jsonCall(tools, key), space, literal(close));
     const more = sequence(space, literal(open));
-    return [{ text: open, calls: callList(body, more, isParallel) }];
+    const calls = callList(body, more, isParallel);
+    const entries = [{ text: open, entered: open }, ...bareEntries(tools, key)];
+    return [{ text: open, calls, entries, otherCalls: bareCalls(tools, key, isParallel) }];
   },
-  read: readTagged,
+  read: readCalls,
   write: (calls) => calls.map((call) => tagged(call)).join('\n'),
 };
 
-function* readTagged(text: CallText): Reading {
-  while ((yield* text.opening([{ text: open }])) >= 0) {
-    if (!(yield* text.skip('{')) || !(yield* readJsonCall(text, 'arguments')) || !(yield* text.skip(close))) return;
+function* readCalls(text: CallText, tools: readonly ToolDefinition[]): Reading {
+  const bare = text.hasBareCalls ? bareEntries(tools, key) : [];
+  const first = yield* text.opening([{ text: open }, ...bare]);
+  const entry = bare[first - 1];
+  if (entry !== undefined) return yield* readBareCalls(text, entry, key);
+  for (let found = first; found >= 0; found = yield* text.opening([{ text: open }])) {
+    if (!(yield* text.skip('{')) || !(yield* readJsonCall(text, key)) || !(yield* text.skip(close))) return;
   }
 }
 
 function tagged(call: ToolCall): string {
-  return `${open}\n${writeJsonCall(call, 'arguments')}\n${close}`;
+  return `${open}\n${writeJsonCall(call, key)}\n${close}`;
 }
 
 /**

@@ -1,22 +1,34 @@
+import { bareCalls, bareEntries, readBareCalls } from './bare-call.js';
 import { jsonCall, literal, readJsonCall, sequence, space, type ToolStyle, writeJsonCall } from './tool-style.js';
 
 const start = '{"name"';
 const tag = '<|python_tag|>';
+const key = 'parameters';
 
-/** `{"name": …, "parameters": {…}}` as the whole response, as Llama 3.1 and 3.2 write a call. */
+/**
+ * `{"name": …, "parameters": {…}}` as the whole response, as Llama 3.1 and 3.2 write a call. JSON that names no tool of
+ * the request is content.
+ */
 export const llamaJsonStyle: ToolStyle = {
   name: 'llama-json',
   isIn: (template) => template.includes('"parameters": dictionary'),
   marks: [tag],
   isSingle: true,
   openings: (tools) => [
-    { text: start, atStart: true, calls: jsonCall(tools, 'parameters', ': "') },
-    { text: tag, isRare: true, calls: sequence(space, literal(start), jsonCall(tools, 'parameters', ': "')) },
+    {
+      text: start,
+      calls: jsonCall(tools, key, ': "'),
+      entries: bareEntries(tools, key),
+      otherCalls: bareCalls(tools, key, false),
+    },
+    { text: tag, isRare: true, calls: sequence(space, literal(start), jsonCall(tools, key, ': "')) },
   ],
-  *read(text) {
-    const opening = yield* text.opening([{ text: start, atStart: true }, { text: tag }]);
-    if (opening < 0 || (opening === 1 && !(yield* text.skip(start)))) return;
-    yield* readJsonCall(text, 'parameters', true);
+  *read(text, tools) {
+    const bare = bareEntries(tools, key);
+    const found = yield* text.opening([{ text: tag }, ...bare]);
+    const entry = bare[found - 1];
+    if (entry !== undefined) return yield* readBareCalls(text, entry, key);
+    if (found === 0 && (yield* text.skip(start))) yield* readJsonCall(text, key, true);
   },
-  write: (calls) => calls.map((call) => writeJsonCall(call, 'parameters')).join('\n'),
+  write: (calls) => calls.map((call) => writeJsonCall(call, key)).join('\n'),
 };

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { examineKeywords } from '#common/json-schema';
 import type { TextPart } from '../contract/output-region.js';
 import type { ToolDefinition } from '../contract/tool-use.js';
 import { isRecord, objectSchema } from './tool-style.js';
@@ -18,34 +19,44 @@ const annotations = new Set(['$schema', '$id', '$comment', 'title', 'description
 
 /**
  * The arguments of a tool in the order of its schema. Throws `INVALID_REQUEST`, naming the field, for keywords of the
- * object as a whole, which a style without an object cannot keep.
+ * object as a whole, which a style without an object cannot keep; of a schema that is not strict, it leaves them out.
  */
-export function listArguments({ parameters, param, textFormat: format }: ToolDefinition): ToolArgument[] {
+export function listArguments(tool: ToolDefinition): ToolArgument[] {
+  const { parameters, param, isStrict = true, textFormat: format } = tool;
   if (format !== undefined) {
     const value: TextPart = { type: 'json-string', format, param };
     return [{ name: format.argument, isRequired: true, value, texts: undefined }];
   }
   const schema = objectSchema(parameters) as Record<string, unknown>;
-  for (const keyword of Object.keys(schema)) {
-    if (plainKeywords.has(keyword) || annotations.has(keyword)) continue;
-    throw refused(`#/${keyword}: this model writes arguments one by one and cannot keep this keyword`, param);
-  }
+  if (isStrict) checkWhole(schema, param);
   const properties = isRecord(schema.properties) ? schema.properties : {};
   const required = new Set(Array.isArray(schema.required) ? schema.required.map(String) : []);
-  const missing = [...required].find((name) => !Object.hasOwn(properties, name));
-  if (missing !== undefined) throw refused('#/required: names a property that is not declared', param);
   const { $defs, definitions } = schema;
   return Object.entries(properties).map(([name, property]) => {
-    if (hasOtherReference(property))
-      throw refused(`#/properties/${name}: only references to $defs are followed`, param);
-    const shared = isRecord(property) ? { $defs, definitions, ...property } : property;
+    const isElsewhere = hasOtherReference(property);
+    if (isElsewhere && isStrict) throw refused(`#/properties/${name}: only references to $defs are followed`, param);
+    const own = isElsewhere ? {} : property;
+    const shared = isRecord(own) ? { $defs, definitions, ...own } : own;
     return {
       name,
       isRequired: required.has(name),
-      value: { type: 'json-schema', schema: withoutAbsent(shared), param },
+      value: { type: 'json-schema', schema: withoutAbsent(shared), param, isStrict },
       texts: textsOf(property),
     };
   });
+}
+
+/** Throws for what the object says as a whole. */
+function checkWhole(schema: Record<string, unknown>, param: string): void {
+  const { ignored } = examineKeywords(schema);
+  for (const keyword of Object.keys(schema)) {
+    if (plainKeywords.has(keyword) || annotations.has(keyword) || ignored.includes(keyword)) continue;
+    throw refused(`#/${keyword}: this model writes arguments one by one and cannot keep this keyword`, param);
+  }
+  const { properties, required } = schema;
+  const isDeclared = (name: unknown): boolean => isRecord(properties) && Object.hasOwn(properties, String(name));
+  if (!Array.isArray(required) || required.every(isDeclared)) return;
+  throw refused('#/required: names a property that is not declared', param);
 }
 
 function refused(reason: string, param: string): PlatformError {

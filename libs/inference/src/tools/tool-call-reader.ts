@@ -6,12 +6,19 @@ import { CallText, type Reading } from './call-text.js';
  * on where the text was split.
  */
 export class ToolCallReader {
-  private readonly text = new CallText();
+  private readonly text: CallText;
   private readonly reading: Reading;
   private isDone = false;
 
-  /** `read` ends where the text is not as its style says; what follows is content. */
-  constructor(read: (text: CallText) => Reading) {
+  /**
+   * `read` ends where the text is not as its style says; what follows is content. `isRequired`: the text must be a call,
+   * so that the beginning of one is no content. `hasFormat`: JSON without marks is the document of a response format.
+   */
+  constructor(
+    read: (text: CallText) => Reading,
+    { isRequired = false, hasFormat = false }: { isRequired?: boolean; hasFormat?: boolean } = {},
+  ) {
+    this.text = new CallText(isRequired, !hasFormat);
     this.reading = readAll(this.text, read);
   }
 
@@ -26,9 +33,12 @@ export class ToolCallReader {
     return this.text.take();
   }
 
-  /** The rest, when no more text follows. */
-  finish(): ToolCallPiece[] {
-    this.text.end();
+  /**
+   * The rest, when no more text follows. `cutBefore`: what may have followed, which is the empty text at the token limit
+   * and the stop strings elsewhere. The rest is dropped if it begins a call with one of them. Default: the model ended it.
+   */
+  finish(cutBefore: readonly string[] = []): ToolCallPiece[] {
+    this.text.end(cutBefore);
     this.run();
     return this.text.take();
   }

@@ -2,12 +2,22 @@ import type { OutputRegion, TextPart } from '../contract/output-region.js';
 import type { ToolCall, ToolDefinition, ToolStyleName, ToolUse } from '../contract/tool-use.js';
 import type { CallText, Opening, Reading } from './call-text.js';
 
+/** A text of free content that leads into calls. */
+export interface CallEntry extends Opening {
+  /** The beginning of the calls that it stands for. */
+  entered: string;
+}
+
 /** How a response goes over from content to calls. */
 export interface CallOpening extends Opening {
   /** The calls behind it, up to the end of the last one. */
   calls: TextPart;
   /** Only read, never asked for where a call is required. */
   isRare?: boolean;
+  /** Calls in another form, from their beginning, that are never asked for. Only `entries` lead to them. */
+  otherCalls?: TextPart;
+  /** What leads from free content to the calls, with the opening, and to the others. Absent: the opening. */
+  entries?: readonly CallEntry[];
 }
 
 /** A form in which models write calls. */
@@ -47,6 +57,9 @@ export function choice(parts: TextPart[]): TextPart {
 
 export const space: TextPart = { type: 'space' };
 
+/** Of JSON behind a colon: as what the grammars of schemas allow there. */
+const blank: TextPart = { type: 'regex', pattern: ' ?' };
+
 /** White space before a response: what models write behind their reasoning. */
 const leading: TextPart = { type: 'regex', pattern: '[ \\t\\r\\n]{0,4}' };
 
@@ -56,14 +69,19 @@ export function callList(call: TextPart, between: TextPart, isParallel: boolean)
   return sequence(call, { type: 'repeat', part: sequence(between, call), min: 0, max: maxCalls - 1 });
 }
 
+/** The tools of a request that the response may call. */
+export function callableTools({ tools, allowed }: Pick<ToolUse, 'tools' | 'allowed'>): ToolDefinition[] {
+  return allowed === undefined ? tools : tools.filter(({ name }) => allowed.includes(name));
+}
+
 /**
  * The texts of a response with tools: content up to a call, which must be exact; or a call at once where one is
  * required. `other` is what the response may be instead of a call; absent: any text.
  */
 export function toolRegions(style: ToolStyle, use: ToolUse, other: TextPart | null): OutputRegion[] {
-  const { tools, allowed, isRequired } = use;
+  const { isRequired } = use;
   const isParallel = use.isParallel && style.isSingle !== true;
-  const callable = allowed === undefined ? tools : tools.filter(({ name }) => allowed.includes(name));
+  const callable = callableTools(use);
   const openings = style.openings(callable, isParallel);
   const rest = style.rest?.(callable, isParallel);
   const regions =
@@ -74,9 +92,17 @@ export function toolRegions(style: ToolStyle, use: ToolUse, other: TextPart | nu
 }
 
 function* callsAnywhere(openings: readonly CallOpening[]): Generator<OutputRegion> {
-  const exits = openings.map(({ text, atStart = false }, index) => ({ text, atStart, next: index + 1 }));
+  const exits = openings.flatMap(({ text, atStart, entries = [{ text, atStart, entered: '' }] }, index) =>
+    entries.map((entry) => ({ text: entry.text, atStart: entry.atStart, entered: entry.entered, next: index + 1 })),
+  );
   yield { type: 'free', exits, mayEnd: true };
-  for (const { calls } of openings) yield { type: 'bound', branches: [{ text: calls, next: null }] };
+  for (const opening of openings) yield { type: 'bound', branches: [{ text: enteredCalls(opening), next: null }] };
+}
+
+/** All calls in one text: schemas that several forms of a call share are then compiled once. */
+function enteredCalls({ text, calls, entries, otherCalls }: CallOpening): TextPart {
+  if (entries === undefined) return calls;
+  return choice([sequence(literal(text), calls), ...(otherCalls === undefined ? [] : [otherCalls])]);
 }
 
 function callAtOnce(openings: readonly CallOpening[], other: TextPart | null): OutputRegion {
@@ -98,13 +124,22 @@ export function jsonCall(tools: readonly ToolDefinition[], key: string, before =
   return sequence(literal(before), choice(tools.map(one)));
 }
 
+const knownArguments = new WeakMap<ToolDefinition, TextPart>();
+
+/** One object for each tool: its schema is compiled, and counted, once for all forms of its calls. */
 export function argumentsOf(tool: ToolDefinition): TextPart {
-  const { parameters, param, textFormat: format } = tool;
+  const known = knownArguments.get(tool) ?? argumentsPart(tool);
+  knownArguments.set(tool, known);
+  return known;
+}
+
+function argumentsPart(tool: ToolDefinition): TextPart {
+  const { parameters, param, isStrict, textFormat: format } = tool;
   if (format !== undefined) {
     const text: TextPart = { type: 'json-string', format, param };
-    return sequence(literal(`{${JSON.stringify(format.argument)}:`), space, text, literal('}'));
+    return sequence(literal(`{${JSON.stringify(format.argument)}:`), blank, text, literal('}'));
   }
-  return { type: 'json-schema', schema: objectSchema(parameters), param };
+  return { type: 'json-schema', schema: objectSchema(parameters), param, isStrict };
 }
 
 export function writeJsonCall({ name, arguments: text }: ToolCall, key: string): string {
@@ -127,7 +162,17 @@ export function* readJsonCall(text: CallText, key: string, isInName = false): Re
   }
 }
 
-const combining = ['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties', 'additionalProperties', 'minProperties'];
+const combining = [
+  '$ref',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'patternProperties',
+  'additionalProperties',
+  'minProperties',
+  'dependentSchemas',
+  'dependencies',
+];
 
 /**
  * The schema of arguments, which are an object. Where it does not say whether further members are allowed, they are not offered:

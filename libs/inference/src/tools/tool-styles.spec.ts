@@ -77,6 +77,17 @@ function joined(pieces: readonly ToolCallPiece[]): Read {
   };
 }
 
+/** The content and the text of each call, complete or not. */
+function texts(pieces: readonly ToolCallPiece[]): { content: string; calls: string[] } {
+  const content = pieces.map((piece) => (piece.type === 'content' ? piece.text : '')).join('');
+  const calls: string[] = [];
+  for (const piece of pieces) {
+    if (piece.type === 'call') calls.push(`${piece.name}(`);
+    else if (piece.type === 'arguments') calls.push(`${calls.pop() ?? ''}${piece.text}`);
+  }
+  return { content, calls };
+}
+
 function readerOf(name: (typeof toolStyleNames)[number]): ToolCallReader {
   return new ToolCallReader((text) => toolStyles[name].read(text, tools));
 }
@@ -118,6 +129,42 @@ describe.each(toolStyleNames)('the %s style', (name) => {
       const reader = readerOf(name);
       const pieces = [...[...text].flatMap((character) => reader.push(character)), ...reader.finish()];
       expect(joined(pieces)).toEqual({ content: text, calls: [] });
+    }
+  });
+
+  it('gives no piece of a call as content, wherever the output is cut', () => {
+    for (const set of sets) {
+      const text = style.write(set, tools);
+      const complete = texts(readerOf(name).push(text));
+      for (let length = 0; length < text.length; length++) {
+        const cut = text.slice(0, length);
+        for (const [isRequired, cutBefore] of [
+          [true, ['']],
+          [true, []],
+          [false, ['']],
+          [false, [text.slice(length, length + 3)]],
+        ] as const) {
+          const read = (pieces: (reader: ToolCallReader) => ToolCallPiece[]) => {
+            const reader = new ToolCallReader((source) => style.read(source, tools), { isRequired });
+            return [...pieces(reader), ...reader.finish(cutBefore)];
+          };
+          const whole = texts(read((reader) => reader.push(`\n ${cut}`)));
+          const streamed = texts(read((reader) => [...`\n ${cut}`].flatMap((piece) => reader.push(piece))));
+          expect([cut, whole.content.trim()]).toEqual([cut, '']);
+          expect(streamed).toEqual(whole);
+          for (const [index, written] of whole.calls.entries()) {
+            expect(complete.calls[index]?.slice(0, written.length)).toBe(written);
+          }
+        }
+      }
+    }
+  });
+
+  it('gives what only looks like the beginning of a call as content where the model ended there', () => {
+    for (const cutBefore of [[], ['.']]) {
+      const reader = readerOf(name);
+      const text = `It is ${style.write(calls.slice(0, 1), tools).slice(0, 3)}`;
+      expect(joined([...reader.push(text), ...reader.finish(cutBefore)])).toEqual({ content: text, calls: [] });
     }
   });
 

@@ -95,7 +95,7 @@ interface NewcomerJob {
 }
 
 /** A slow or unavailable database must not keep callers waiting turn after turn. */
-const groups = { lanes: 4, max: 32, patienceMs: 5_000 };
+const groups = { lanes: 4, max: 32, maxWaitMs: 5_000 };
 
 /**
  * Admits requests: the row and what the steps add in one transaction, then the queue. Concurrent requests share a

@@ -73,7 +73,7 @@ describe('GroupCommit', () => {
 
   it('starts nothing for items that waited longer than their limit, and retries none of them', async () => {
     const groups: Item[][] = [];
-    const commit = new GroupCommit(recorder(groups, 60), keyOf, { lanes: 1, max: 10, patienceMs: 30 });
+    const commit = new GroupCommit(recorder(groups, 60), keyOf, { lanes: 1, max: 10, maxWaitMs: 30 });
     const late = { message: 'Its turn did not come within 30 ms.' };
     const first = [{ key: 'a', poison: true }, { key: 'b' }].map((item) => commit.add(item));
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -15,7 +15,7 @@ export interface GroupCommitOptions {
    * How long after its arrival an item may still be started, or retried alone after its group failed, in ms; then it
    * rejects. Default: unlimited.
    */
-  patienceMs?: number;
+  maxWaitMs?: number;
 }
 
 interface Waiting<Item, Result> {
@@ -78,11 +78,11 @@ export class GroupCommit<Item, Result> {
 
   /** Its waiters received another response long before it would be done. */
   private stillWanted(group: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
-    const { patienceMs = Infinity } = this.options;
+    const { maxWaitMs = Infinity } = this.options;
     const nowMs = performance.now();
     return group.filter(({ sinceMs, reject }) => {
-      const isLate = nowMs - sinceMs > patienceMs;
-      if (isLate) reject(new Error(`Its turn did not come within ${patienceMs} ms.`));
+      const isLate = nowMs - sinceMs > maxWaitMs;
+      if (isLate) reject(new Error(`Its turn did not come within ${maxWaitMs} ms.`));
       return !isLate;
     });
   }

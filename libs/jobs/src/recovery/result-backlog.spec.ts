@@ -12,7 +12,7 @@ function watched(options: ResultBacklogOptions = {}) {
     { pending: async () => pending },
     {
       slowMs: 1_000,
-      patienceMs: 60_000,
+      maxWaitMs: 60_000,
       logger: { warn: say, info: say } as unknown as ResultBacklogOptions['logger'],
       clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
       ...options,

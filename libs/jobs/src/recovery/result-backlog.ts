@@ -6,7 +6,7 @@ export interface ResultBacklogOptions {
   /** How long a result may be in progress before it pauses the sweeps, in ms; default: 1 s. */
   slowMs?: number;
   /** Observed time after which a waiting result is no longer waited for, in ms; default: 5 min. */
-  patienceMs?: number;
+  maxWaitMs?: number;
   /** Observed time after which no result is waited for until results flow again, in ms; default: 15 min. */
   longestPauseMs?: number;
   /** Maximum time counted between two checks, since the database may have been unavailable, in ms; default: 10 s. */
@@ -79,12 +79,12 @@ export class ResultBacklog {
 
   /** The batches that pause the sweeps, by observed time, in ms. */
   private awaitedOf({ postponed, underWay }: PendingResults, passedMs: number): number[] {
-    const { slowMs = 1_000, patienceMs = 300_000 } = this.options;
+    const { slowMs = 1_000, maxWaitMs = 300_000 } = this.options;
     const ageOf = (id: string) => (this.ages.has(id) ? (this.ages.get(id) ?? 0) + passedMs : 0);
     this.ages = new Map([...postponed, ...underWay].map((id) => [id, ageOf(id)]));
     const isAwaited = (id: string, fromMs: number) => {
       const ageMs = this.ages.get(id) ?? 0;
-      return ageMs >= fromMs && ageMs < patienceMs;
+      return ageMs >= fromMs && ageMs < maxWaitMs;
     };
     const awaited = [...postponed.filter((id) => isAwaited(id, 0)), ...underWay.filter((id) => isAwaited(id, slowMs))];
     return [...new Set(awaited)].map((id) => this.ages.get(id) ?? 0);

@@ -21,10 +21,10 @@ export class SweepRunner {
     this.loop = this.repeat();
   }
 
-  /** Resolves when the run in progress has ended, or after `patienceMs` when it may be left alone. */
-  async close(patienceMs?: number): Promise<void> {
+  /** Resolves when the run in progress has ended, or after `maxWaitMs` when it may be left alone. */
+  async close(maxWaitMs?: number): Promise<void> {
     this.stopped.abort();
-    const waits = patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })];
+    const waits = maxWaitMs === undefined ? [] : [sleep(maxWaitMs, undefined, { ref: false })];
     await Promise.race([this.loop, ...waits]);
   }
 

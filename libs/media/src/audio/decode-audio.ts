@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { sniffContainer } from '../tools/containers.js';
 import { decodeFailure, invalidMedia, tooLong } from '../tools/media-error.js';
-import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
+import { identifyMedia, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import { probeMedia } from '../tools/probe-media.js';
-import { toMono } from './pcm.js';
+import { ChannelMixer } from './channel-mixer.js';
+import { countFrames } from './count-frames.js';
+import { fromPcm } from './pcm.js';
 import { Resampler } from './resampler.js';
 import { readWavHeader, wavSeconds, type WavLayout } from './wav-header.js';
 
@@ -37,10 +38,7 @@ export async function probeAudio(
   source: MediaSource,
   { maxSeconds, signal }: { maxSeconds: number; signal?: AbortSignal },
 ): Promise<AudioProbe> {
-  const wav = await wavLayout(source);
-  // A header that announces too much is rejected, however little data follows.
-  if (wav !== null && wav.claimedSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
-  const probe = wav ?? (await probeContainer(tools, source, signal));
+  const probe = (await wavLayout(source)) ?? (await probeContainer(tools, source, signal));
   if (probe.durationSeconds !== null && probe.durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
   return { durationSeconds: probe.durationSeconds, sampleRate: probe.sampleRate, channels: probe.channels };
 }
@@ -48,32 +46,31 @@ export async function probeAudio(
 async function probeContainer(tools: MediaTools, source: MediaSource, signal?: AbortSignal): Promise<AudioProbe> {
   const { audio, durationSeconds } = await probeMedia(tools, source, { noun: 'recording', signal });
   if (audio === null) throw invalidMedia('recording', 'contains no audio');
-  return { durationSeconds, sampleRate: audio.sampleRate, channels: audio.channels };
+  const { sampleRate, channels } = audio;
+  // ffmpeg only estimates the length of such streams, from the rate of their first frames.
+  const counted = await countFrames(source, signal);
+  return { durationSeconds: counted ?? durationSeconds, sampleRate, channels };
 }
 
 /** A WAV file that is decoded without ffmpeg. */
 interface ReadableWav extends WavLayout {
   durationSeconds: number;
-  claimedSeconds: number;
 }
 
 /** Returns null for other files. */
 async function wavLayout(source: MediaSource): Promise<ReadableWav | null> {
-  const { head, totalBytes } = await headOf(source);
+  const { container, skipBytes, head, totalBytes } = await identifyMedia(source);
   if (totalBytes === 0) throw invalidMedia('recording', 'is empty');
-  const container = sniffContainer(head);
   if (container === null) throw invalidMedia('recording', 'is of an unknown format');
   if (container !== 'wav') return null;
-  const layout = readWavHeader(head, totalBytes);
+  const layout = readWavHeader(head, totalBytes - skipBytes);
   if (layout === null) return null;
-  const { seconds, claimedSeconds } = wavSeconds(layout, totalBytes);
-  return { ...layout, durationSeconds: seconds, claimedSeconds };
+  return { ...layout, dataOffset: layout.dataOffset + skipBytes, durationSeconds: wavSeconds(layout) };
 }
 
 /**
- * Yields mono samples in [-1, 1] at the requested rate, in parts of about a second at most. The next part is decoded on
- * demand. Fails like `probeAudio`, except for an overstated header, and with `INVALID_AUDIO_FORMAT` if the audio is
- * damaged.
+ * Yields mono samples in [-1, 1] at the requested rate, mixed by `ChannelMixer`, in parts of about a second at most.
+ * The next part is decoded on demand. Fails like `probeAudio`, and with `INVALID_AUDIO_FORMAT` if the audio is damaged.
  */
 export async function* decodeAudio(
   tools: MediaTools,
@@ -82,10 +79,9 @@ export async function* decodeAudio(
 ): AsyncGenerator<Float32Array, void, undefined> {
   const { maxSeconds, sampleRate, signal } = options;
   const layout = await wavLayout(source);
-  // By the actual data, because a truncated recording announces more.
-  const { durationSeconds } = layout ?? (await probeContainer(tools, source, signal));
+  const { durationSeconds, channels } = layout ?? (await probeContainer(tools, source, signal));
   if (durationSeconds !== null && durationSeconds > maxSeconds) throw tooLong('recording', maxSeconds);
-  const parts = layout ? decodeWav(source, layout, options) : decodeWithTool(tools, source, options);
+  const parts = layout ? decodeWav(source, layout, options) : decodeWithTool(tools, source, { ...options, channels });
   const max = Math.ceil(maxSeconds * sampleRate);
   let samples = 0;
   for await (const part of parts) {
@@ -140,27 +136,32 @@ async function* decodeWav(
   layout: WavLayout,
   { sampleRate }: DecodeAudioOptions,
 ): AsyncGenerator<Float32Array> {
+  const mixer = new ChannelMixer(layout);
   const resampler = new Resampler({ from: layout.sampleRate, to: sampleRate });
-  for await (const frames of wavFrames(source, layout)) yield resampler.push(toMono(frames, layout));
+  for await (const frames of wavFrames(source, layout)) yield resampler.push(mixer.push(fromPcm(frames, layout)));
+  yield resampler.push(mixer.flush());
   yield resampler.flush();
 }
 
-/** Yields whole frames of a WAV file, one second at a time; an incomplete last frame is dropped. */
+/** Bounds what is held of recordings with high rates and many channels. */
+const maxPartFrames = 48_000;
+
+/** Yields whole frames of a WAV file, one second at most at a time; an incomplete last frame is dropped. */
 async function* wavFrames(source: MediaSource, layout: WavLayout): AsyncGenerator<Buffer> {
   const frameBytes = layout.channels * (layout.bitsPerSample / 8);
-  const partBytes = frameBytes * layout.sampleRate;
-  const { dataOffset, claimedBytes } = layout;
-  const end = claimedBytes === null ? Number.POSITIVE_INFINITY : dataOffset + claimedBytes;
+  const partBytes = frameBytes * Math.min(layout.sampleRate, maxPartFrames);
+  const { dataOffset, dataBytes } = layout;
+  const end = dataOffset + dataBytes;
   if (source instanceof Uint8Array) {
     const bytes = Buffer.from(source.buffer, source.byteOffset, source.byteLength);
-    const last = Math.min(end, bytes.length);
-    for (let offset = dataOffset; offset + frameBytes <= last; offset += partBytes) {
-      const part = bytes.subarray(offset, Math.min(last, offset + partBytes));
+    for (let offset = dataOffset; offset + frameBytes <= end; offset += partBytes) {
+      const part = bytes.subarray(offset, Math.min(end, offset + partBytes));
       yield part.subarray(0, part.length - (part.length % frameBytes));
     }
     return;
   }
-  const range = { start: dataOffset, ...(Number.isFinite(end) ? { end: end - 1 } : {}), highWaterMark: partBytes };
+  if (dataBytes === 0) return;
+  const range = { start: dataOffset, end: end - 1, highWaterMark: partBytes };
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of createReadStream(source.path, range) as AsyncIterable<Buffer>) {
     const joined = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
@@ -173,19 +174,24 @@ async function* wavFrames(source: MediaSource, layout: WavLayout): AsyncGenerato
 async function* decodeWithTool(
   tools: MediaTools,
   source: MediaSource,
-  options: DecodeAudioOptions,
+  options: DecodeAudioOptions & { channels: number },
 ): AsyncGenerator<Float32Array> {
   const { sampleRate, maxSeconds, signal, timeoutMs = defaultTimeoutMs } = options;
+  // More than two channels become two there: each side by its own weights.
+  const channels = options.channels > 1 ? 2 : 1;
+  const mixer = new ChannelMixer({ channels, sampleRate });
   const engine = await tools.require();
-  const container = sniffContainer((await headOf(source)).head);
+  const { container, skipBytes } = await identifyMedia(source);
   if (container === null) throw invalidMedia('recording', 'is of an unknown format');
   const file = await lendFile(tools, source);
   // One second more than allowed shows that there is more.
-  const order = { container, path: file.path, sampleRate, maxSeconds: maxSeconds + 1 };
+  const order = { container, path: file.path, skipBytes, sampleRate, channels, maxSeconds: maxSeconds + 1 } as const;
   const tool = tools.start(engine, { task: 'decode-audio', ...order }, { signal, timeoutMs });
   try {
-    yield* floatsOf(tool.output as AsyncIterable<Buffer>);
+    const frames = framesOf(tool.output as AsyncIterable<Buffer>, channels);
+    for await (const part of frames) yield mixer.push(part);
     await tool.finished(signal);
+    yield mixer.flush();
   } catch (error) {
     throw decodeFailure(tools, 'recording', error);
   } finally {
@@ -194,12 +200,12 @@ async function* decodeWithTool(
   }
 }
 
-/** Yields little-endian floats from a byte stream with arbitrary chunk borders. */
-async function* floatsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Float32Array> {
+/** Yields whole frames of little-endian floats from a byte stream with arbitrary chunk borders. */
+async function* framesOf(chunks: AsyncIterable<Buffer>, channels: number): AsyncGenerator<Float32Array> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {
     const joined = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    const whole = joined.length - (joined.length % 4);
+    const whole = joined.length - (joined.length % (4 * channels));
     rest = joined.subarray(whole);
     // Copies, because chunks start anywhere in a shared buffer and floats need a multiple of four.
     const floats = new Float32Array(whole / 4);

@@ -10,19 +10,13 @@ export function toPcm16(samples: Float32Array): Buffer {
   return bytes;
 }
 
-/** Mixes interleaved PCM down to one channel, the mean of all. `bytes` contains whole frames. */
-export function toMono(bytes: Buffer, layout: WavLayout): Float32Array {
-  const { channels, bitsPerSample } = layout;
-  const sampleBytes = bitsPerSample / 8;
+/** Reads interleaved PCM as interleaved samples. `bytes` contains whole frames. */
+export function fromPcm(bytes: Buffer, layout: WavLayout): Float32Array {
+  const sampleBytes = layout.bitsPerSample / 8;
   const read = readerOf(bytes, layout);
-  const frames = Math.floor(bytes.length / (channels * sampleBytes));
-  const mono = new Float32Array(frames);
-  for (let frame = 0; frame < frames; frame += 1) {
-    let sum = 0;
-    for (let channel = 0; channel < channels; channel += 1) sum += read((frame * channels + channel) * sampleBytes);
-    mono[frame] = sum / channels;
-  }
-  return mono;
+  const samples = new Float32Array(Math.floor(bytes.length / sampleBytes));
+  for (let index = 0; index < samples.length; index += 1) samples[index] = read(index * sampleBytes);
+  return samples;
 }
 
 function readerOf(bytes: Buffer, { encoding, bitsPerSample }: WavLayout): (offset: number) => number {

@@ -8,14 +8,11 @@ export interface WavLayout {
   encoding: 'integer' | 'float';
   /** Offset of the samples. */
   dataOffset: number;
-  /** Size of the samples according to the header; null if it was written before the end was known. */
-  claimedBytes: number | null;
+  /** Size of the samples: as the header states, but no more than the file holds. */
+  dataBytes: number;
 }
 
 const knownBits = { integer: [8, 16, 24, 32], float: [32, 64] } as const;
-
-/** Sizes next to 2 GB, which recorders write to a pipe; accepted input is never that large. */
-const openSizes = { min: 0x7fff0000, max: 0x80000000 };
 
 /**
  * Parses the header of a WAV file of `totalBytes` from its first bytes. Returns null if ffmpeg must read it: other
@@ -23,7 +20,7 @@ const openSizes = { min: 0x7fff0000, max: 0x80000000 };
  * header.
  */
 export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | null {
-  let format: Omit<WavLayout, 'dataOffset' | 'claimedBytes'> | null = null;
+  let format: Omit<WavLayout, 'dataOffset' | 'dataBytes'> | null = null;
   let offset = 12;
   while (offset + 8 <= head.length) {
     const name = head.toString('latin1', offset, offset + 4);
@@ -37,7 +34,7 @@ export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | nul
     }
     if (name === 'data') {
       if (format === null) throw damaged();
-      return { ...format, dataOffset: body, claimedBytes: isOpenSize(size) ? null : size };
+      return { ...format, dataOffset: body, dataBytes: sizeOfData(size, Math.max(0, totalBytes - body)) };
     }
     offset = body + size + (size % 2);
   }
@@ -45,12 +42,15 @@ export function readWavHeader(head: Buffer, totalBytes: number): WavLayout | nul
   throw damaged();
 }
 
-/** True for sizes written by programs that stream and cannot correct the header; RF64 stores the size elsewhere. */
-function isOpenSize(size: number): boolean {
-  return size === 0 || size >= 0xfffffff0 || (size >= openSizes.min && size <= openSizes.max);
+/**
+ * Programs that write to a pipe cannot correct the header and state 0 or more than they will ever write; a cut file
+ * states more than it holds. Neither says anything about the length: all that follows counts.
+ */
+function sizeOfData(stated: number, rest: number): number {
+  return stated === 0 ? rest : Math.min(stated, rest);
 }
 
-function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'claimedBytes'> | null {
+function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'dataBytes'> | null {
   const tag = chunk.readUInt16LE(0);
   const isExtensible = tag === 0xfffe && chunk.length >= 26;
   const kind = isExtensible ? chunk.readUInt16LE(24) : tag;
@@ -64,13 +64,9 @@ function readFormat(chunk: Buffer): Omit<WavLayout, 'dataOffset' | 'claimedBytes
   return { sampleRate, channels, bitsPerSample, encoding };
 }
 
-/** Returns the duration by the samples present, and by the header; equal if the header does not say. */
-export function wavSeconds(layout: WavLayout, totalBytes: number): { seconds: number; claimedSeconds: number } {
-  const { claimedBytes, dataOffset, channels, bitsPerSample, sampleRate } = layout;
-  const there = Math.max(0, totalBytes - dataOffset);
-  const bytesPerSecond = channels * (bitsPerSample / 8) * sampleRate;
-  const claimed = claimedBytes ?? there;
-  return { seconds: Math.min(claimed, there) / bytesPerSecond, claimedSeconds: claimed / bytesPerSecond };
+/** Returns the duration of the samples. */
+export function wavSeconds({ dataBytes, channels, bitsPerSample, sampleRate }: WavLayout): number {
+  return dataBytes / (channels * (bitsPerSample / 8) * sampleRate);
 }
 
 export interface WavHeaderOptions {

@@ -85,6 +85,17 @@ export class AvInput {
     return null;
   }
 
+  /** Yields time on the file's own clock and duration of each packet of a stream, in seconds; null where unknown. */
+  *packetTimes(stream: Stream): Generator<{ seconds: number | null; duration: number | null }, void, undefined> {
+    this.discardOthers(stream);
+    const packet = new this.av.Packet();
+    packet.alloc();
+    for (const part of this.packets(packet, stream.index)) {
+      if (part === null) return;
+      yield { seconds: secondsOf(part.pts, stream.timeBase), duration: secondsOf(part.duration, stream.timeBase) };
+    }
+  }
+
   /**
    * Yields the decoded frames of one stream, timed from the start of the file; or only the next key
    * frame. The frame is valid until the next one is requested.

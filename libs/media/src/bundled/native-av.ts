@@ -25,6 +25,7 @@ export interface Dictionary {
 export interface Packet {
   streamIndex: number;
   readonly pts: bigint;
+  readonly duration: bigint;
   readonly isKeyframe: boolean;
   alloc(): void;
   unref(): void;

@@ -5,6 +5,7 @@ import {
   type EncodeAudioOrder,
   type EncodedAudioFormat,
   type FindKeyFramesOrder,
+  type ListPacketsOrder,
   type MediaOrder,
   type OrderedFile,
   readingFilters,
@@ -76,6 +77,8 @@ export function runOrder(av: NativeAv, order: MediaOrder): void {
       return readFrames(av, order);
     case 'find-key-frames':
       return writeAll(Buffer.from(JSON.stringify(findKeyFrames(av, order))));
+    case 'list-packets':
+      return listPackets(av, order);
     case 'read-key-frame':
       return readKeyFrame(av, order);
     case 'write-video':
@@ -83,21 +86,22 @@ export function runOrder(av: NativeAv, order: MediaOrder): void {
   }
 }
 
-function openFile(av: NativeAv, { container, path }: OrderedFile): AvInput {
+function openFile(av: NativeAv, { container, path, skipBytes = 0 }: OrderedFile): AvInput {
   // As for ffmpeg: no other protocol, no other file.
-  const options = { protocol_whitelist: 'file' };
+  const options = { protocol_whitelist: 'file', skip_initial_bytes: String(skipBytes) };
   return new AvInput(av, { format: demuxers[container], url: `file:${path}`, options });
 }
 
 function decodeAudio(av: NativeAv, order: DecodeAudioOrder): void {
   const input = openFile(av, order);
   const stream = wanted(input.audioStream());
-  const { sampleRate, maxSeconds } = order;
-  const form = `aformat=sample_fmts=flt:sample_rates=${sampleRate}:channel_layouts=mono`;
+  const { sampleRate, channels, maxSeconds } = order;
+  const layout = channels === 1 ? 'mono' : 'stereo';
+  const form = `aformat=sample_fmts=flt:sample_rates=${sampleRate}:channel_layouts=${layout}`;
   let left = Math.ceil(maxSeconds * sampleRate);
   for (const frame of resampled(av, { frames: input.frames(stream), timeBase: stream.timeBase }, [form])) {
     const samples = Math.min(left, frame.nbSamples);
-    writeAll(frame.toBuffer().subarray(0, samples * 4));
+    writeAll(frame.toBuffer().subarray(0, samples * channels * 4));
     left -= samples;
     if (left === 0) return;
   }
@@ -134,6 +138,20 @@ function findKeyFrames(av: NativeAv, order: FindKeyFramesOrder): { packets: { pt
     return [{ ...time, flags: found.isKey ? 'K_' : '__' }];
   });
   return { packets };
+}
+
+/** Packets whose lines are written at once. */
+const packetsPerWrite = 1_024;
+
+/** In the form of ffprobe. */
+function listPackets(av: NativeAv, order: ListPacketsOrder): void {
+  const input = openFile(av, order);
+  const lines: string[] = [];
+  for (const { seconds, duration } of input.packetTimes(wanted(input.videoStream()))) {
+    lines.push(`${seconds ?? 'N/A'},${duration ?? 'N/A'}\n`);
+    if (lines.length === packetsPerWrite) writeAll(Buffer.from(lines.splice(0).join('')));
+  }
+  writeAll(Buffer.from(lines.join('')));
 }
 
 function readKeyFrame(av: NativeAv, order: ReadKeyFrameOrder): void {

@@ -52,6 +52,9 @@ describe('data URLs', () => {
     ['DATA:image/PNG;charset=utf-8;BASE64,aGVsbG8', 'image/png'],
     ['data:;base64,aGVsbG8=', ''],
     ['data:audio/wav;codecs="1";base64,aGVs\nbG8=', 'audio/wav'],
+    ['data:image/png;base64,aGVsbG8%3D', 'image/png'],
+    ['data:image/png;base64,%61GV%73bG8%3d%0D%0A', 'image/png'],
+    ['data:video/webm;codecs=vp8,opus;base64,aGVsbG8=', 'video/webm'],
   ])('are decoded: %s', (url, contentType) => {
     expect(isDataUrl(url)).toBe(true);
     expect(decodeDataUrl(url, limits)).toEqual({ contentType, bytes: Buffer.from('hello') });
@@ -64,6 +67,11 @@ describe('data URLs', () => {
     'data:image/png;base64',
     'data:;base64,',
     'data:;base64,*',
+    'data:;base64,aGVsbG8%3',
+    'data:;base64,aGVsbG8%',
+    'data:;base64,aGVsbG8%zz',
+    'data:;base64,aGVs%24bG8',
+    'data:text/plain,codecs=a;base64,aGVsbG8=',
   ])('are rejected: %s', (url) => {
     expect(() => decodeDataUrl(url, limits)).toThrow(refused);
   });
@@ -72,6 +80,16 @@ describe('data URLs', () => {
     expect(decodeInline('aGVsbG8=', limits)).toEqual({ contentType: '', bytes: Buffer.from('hello') });
     expect(decodeInline('data:a/b;base64,aGVsbG8=', limits).contentType).toBe('a/b');
     expect(() => decodeInline('https://example.org/a.png', limits)).toThrow(refused);
+  });
+
+  it('are limited by their decoded size, percent-encoded or not', () => {
+    const url = (bytes: number) => {
+      const text = Buffer.alloc(bytes, 0xff).toString('base64');
+      return `data:;base64,${text.replaceAll(/./g, (character) => `%${character.charCodeAt(0).toString(16)}`)}`;
+    };
+    expect(decodeDataUrl(url(100), limits).bytes).toHaveLength(100);
+    expect(() => decodeDataUrl(url(101), limits)).toThrow(large);
+    expect(() => decodeDataUrl(`data:;base64,%41${'A'.repeat(10_000)}`, limits)).toThrow(large);
   });
 
   it('are parsed in linear time without an end of the header', () => {

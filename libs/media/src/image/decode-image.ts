@@ -12,6 +12,6 @@ export interface DecodeOptions extends ImageLimits {
  * same errors, and `CORRUPTED_IMAGE` for a truncated image.
  */
 export async function decodeImage(bytes: Buffer, { channels, ...limits }: DecodeOptions): Promise<Pixels> {
-  const { width, height, data } = await readDecoded(bytes, channels, limits);
+  const { width, height, data } = await readDecoded(bytes, { channels }, limits);
   return { width, height, channels, data };
 }

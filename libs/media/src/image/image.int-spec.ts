@@ -127,6 +127,31 @@ describe('images', () => {
     expect(await readImageHeader(clear)).toMatchObject({ hasAlpha: true });
   });
 
+  const isTransparentImage = async (bytes: Buffer) =>
+    (await readImageHeader(bytes, { findsTransparency: true })).hasAlpha;
+
+  it('are transparent if a pixel is, not by having an alpha channel', async () => {
+    const opaque = gradient(40, 20, 4);
+    opaque.data.forEach((_, at) => at % 4 === 3 && (opaque.data[at] = 255));
+    const speck = { ...opaque, data: new Uint8Array(opaque.data) };
+    speck.data[4 * 417 + 3] = 254;
+    for (const format of ['png', 'webp'] as const) {
+      const [whole, pierced] = await Promise.all(
+        [opaque, speck].map((pixels) => encodeImage(pixels, { format, lossless: true })),
+      );
+      expect(await isTransparentImage(whole ?? Buffer.alloc(0)), format).toBe(false);
+      expect(await isTransparentImage(pierced ?? Buffer.alloc(0)), format).toBe(true);
+    }
+    const deep = await sharp(opaque.data, { raw: { ...raw, channels: 4 } })
+      .toColourspace('rgb16')
+      .png()
+      .toBuffer();
+    expect(await isTransparentImage(deep)).toBe(false);
+    expect(await isTransparentImage(await source().jpeg().toBuffer())).toBe(false);
+    const cut = (await encodeImage(speck, { format: 'png' })).subarray(0, 200);
+    await expect(isTransparentImage(cut)).rejects.toMatchObject({ code: 'CORRUPTED_IMAGE' });
+  });
+
   it('are resized, cropped, blurred and drawn over', async () => {
     const pixels = gradient(40, 20, 4);
     for (const fit of ['fill', 'cover', 'contain'] as const) {

@@ -47,21 +47,42 @@ function pngHasChunk(bytes: Buffer, wanted: string): boolean {
   return false;
 }
 
+/** Markers before the frame of a JPEG: profiles, previews and tables are some hundreds of segments at most. */
+const maxMarkers = 10_000;
+
+/**
+ * Searches the header of the frame as libjpeg does, so that both find the same one: bytes between two segments, which
+ * some cameras write, are skipped, and markers without a segment are passed over. Linear in the bytes.
+ */
 function readJpeg(bytes: Buffer): ImageSketch | null {
   if (bytes.length < 3 || bytes.readUIntBE(0, 3) !== 0xffd8ff) return null;
-  for (let offset = 2; offset + 9 < bytes.length;) {
-    if (bytes[offset] !== 0xff) throw corruptedImage('is damaged');
-    const marker = bytes[offset + 1] ?? 0;
-    if (marker === 0xff) {
-      offset += 1;
-    } else if (isStartOfFrame(marker)) {
-      const height = bytes.readUInt16BE(offset + 5);
-      return { format: 'jpeg', width: bytes.readUInt16BE(offset + 7), height, animated: false };
-    } else {
-      offset += 2 + bytes.readUInt16BE(offset + 2);
+  let offset = nextMarker(bytes, 2);
+  for (let markers = 0; offset + 9 < bytes.length; markers++) {
+    const marker = bytes[offset] ?? 0;
+    if (isStartOfFrame(marker)) {
+      const height = bytes.readUInt16BE(offset + 4);
+      return { format: 'jpeg', width: bytes.readUInt16BE(offset + 6), height, animated: false };
     }
+    // Another start, an end, or pixels before the header.
+    const isOutOfOrder = marker >= 0xd8 && marker <= 0xda;
+    if (isOutOfOrder || markers === maxMarkers) throw corruptedImage('is damaged');
+    const segmentBytes = hasNoSegment(marker) ? 0 : Math.max(2, bytes.readUInt16BE(offset + 1));
+    offset = nextMarker(bytes, offset + 1 + segmentBytes);
   }
   throw cutOff();
+}
+
+/** Position of the code of the next marker: the first byte behind `FF` that is not another one. */
+function nextMarker(bytes: Buffer, from: number): number {
+  let at = bytes.indexOf(0xff, from);
+  if (at < 0) return bytes.length;
+  while (bytes[at] === 0xff) at += 1;
+  return at;
+}
+
+/** Whether a marker is a code only. A zero is no code: the `FF` before it was one of the bytes between two segments. */
+function hasNoSegment(marker: number): boolean {
+  return marker === 0x00 || marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7);
 }
 
 function isStartOfFrame(marker: number): boolean {

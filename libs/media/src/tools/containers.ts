@@ -1,3 +1,6 @@
+import { findFrames, readFrameHeader } from './frame-headers.js';
+import { maxTagHeaderBytes, tagBytes } from './tags.js';
+
 /** Supported containers, each with the only demuxer that may read it. */
 export const demuxers = {
   wav: 'wav',
@@ -35,11 +38,43 @@ export function containerNamed(name: string): MediaContainer | null {
   return names[name.toLowerCase()] ?? null;
 }
 
+/** A container, and where it begins in what was examined. */
+export interface FoundContainer {
+  container: MediaContainer;
+  offset: number;
+}
+
+/** Tags that may precede a container; more are an attack. */
+export const maxTags = 16;
+/** Bytes behind the tags in which frames are searched. */
+export const searchedBytes = 65_536;
+
 /**
  * Detects the container by its first bytes; null if unknown. Names and content types are unreliable. ffmpeg's own
- * detection would also read playlists, which name other files and hosts.
+ * detection would also read playlists, which name other files and hosts. Tags and what else precedes the first frames
+ * of a stream are skipped. A file whose tags extend beyond `bytes` is taken for mp3.
  */
-export function sniffContainer(head: Buffer): MediaContainer | null {
+export function sniffContainer(bytes: Buffer): MediaContainer | null {
+  let offset = 0;
+  for (let tags = 0; tags < maxTags; tags += 1) {
+    const tag = tagBytes(bytes.subarray(offset, offset + maxTagHeaderBytes));
+    if (tag === 0) break;
+    offset += tag;
+    if (offset + 2 > bytes.length) return 'mp3';
+  }
+  return findContainer(bytes.subarray(offset, offset + searchedBytes))?.container ?? null;
+}
+
+/** Detects the container in bytes without a tag. Streams may begin later: the first one of two frames counts. */
+export function findContainer(bytes: Buffer): FoundContainer | null {
+  const container = sniffSignature(bytes) ?? sniffFrame(bytes);
+  if (container !== null) return { container, offset: 0 };
+  const offset = findFrames(bytes);
+  const frame = offset < 0 ? null : readFrameHeader(bytes, offset);
+  return frame === null ? null : { container: frame.container, offset };
+}
+
+function sniffSignature(head: Buffer): MediaContainer | null {
   const text = (start: number, end: number): string => head.toString('latin1', start, end);
   if (/^(RIFF|RF64)$/.test(text(0, 4)) && text(8, 12) === 'WAVE') return 'wav';
   if (text(0, 4) === 'FORM' && /^AIF[FC]$/.test(text(8, 12))) return 'aiff';
@@ -49,20 +84,12 @@ export function sniffContainer(head: Buffer): MediaContainer | null {
   if (head.length >= 4 && head.readUInt32BE(0) === 0x1a45dfa3) return 'webm';
   if (head.length >= 4 && head.readUInt32BE(0) === 0x000001ba) return 'mpeg';
   if (head[0] === 0x47 && head[188] === 0x47 && head[376] === 0x47) return 'mpegts';
-  return sniffFrames(head);
+  return null;
 }
 
-/** Detects MP3 and ADTS, which have no header except a tag that both may carry. */
-function sniffFrames(head: Buffer): MediaContainer | null {
-  let offset = 0;
-  if (head.toString('latin1', 0, 3) === 'ID3' && head.length >= 10) {
-    const size = [6, 7, 8, 9].reduce((sum, index) => sum * 128 + ((head[index] ?? 0) & 0x7f), 0);
-    offset = 10 + size;
-    // A tag with an image extends beyond the bytes read; ADTS with such a tag is not supported.
-    if (offset + 2 > head.length) return 'mp3';
-  }
-  const first = head[offset] ?? 0;
-  const second = head[offset + 1] ?? 0;
+/** Detects a first frame of MP3 or ADTS; one is enough at the very beginning. */
+function sniffFrame(head: Buffer): MediaContainer | null {
+  const [first = 0, second = 0] = head;
   if (first !== 0xff || (second & 0xe0) !== 0xe0) return null;
   if ((second & 0xf6) === 0xf0) return 'aac';
   return (second & 0x06) === 0 ? null : 'mp3';

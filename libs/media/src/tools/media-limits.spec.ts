@@ -7,7 +7,9 @@ const file = { container: 'mp4', path: '/some/file' } as const;
 describe('limitsOf', () => {
   it('lets nothing that reads write a file', () => {
     expect(limitsOf({ task: 'probe', ...file }, 1_000).fileBytes).toBe(0);
-    expect(limitsOf({ task: 'decode-audio', ...file, sampleRate: 16_000, maxSeconds: 1 }, 1_000).fileBytes).toBe(0);
+    expect(
+      limitsOf({ task: 'decode-audio', ...file, sampleRate: 16_000, channels: 1, maxSeconds: 1 }, 1_000).fileBytes,
+    ).toBe(0);
   });
 
   it('gives frames more memory than samples, and the kernel a higher limit than the watch', () => {

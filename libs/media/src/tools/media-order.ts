@@ -4,6 +4,8 @@ import type { MediaContainer } from './containers.js';
 export interface OrderedFile {
   container: MediaContainer;
   path: string;
+  /** Bytes in front of the container; default 0. */
+  skipBytes?: number;
 }
 
 /** Writes the header's content to its output as JSON, in the form of ffprobe. */
@@ -11,10 +13,12 @@ export interface ProbeOrder extends OrderedFile {
   task: 'probe';
 }
 
-/** Writes mono samples to its output: 32-bit floats. */
+/** Writes interleaved samples to its output: 32-bit floats. */
 export interface DecodeAudioOrder extends OrderedFile {
   task: 'decode-audio';
   sampleRate: number;
+  /** Of the output, whatever the source has. */
+  channels: 1 | 2;
   maxSeconds: number;
 }
 
@@ -49,6 +53,11 @@ export interface FindKeyFramesOrder extends OrderedFile {
   seconds: readonly number[];
 }
 
+/** Writes a line per packet of the video to its output: its time and duration in seconds, or `N/A`. Decodes nothing. */
+export interface ListPacketsOrder extends OrderedFile {
+  task: 'list-packets';
+}
+
 /** Writes the last key frame at or before a time from the start of the file: 8-bit RGB. Decodes nothing before it. */
 export interface ReadKeyFrameOrder extends OrderedFile {
   task: 'read-key-frame';
@@ -80,6 +89,7 @@ export type MediaOrder =
   | EncodeAudioOrder
   | ReadFramesOrder
   | FindKeyFramesOrder
+  | ListPacketsOrder
   | ReadKeyFrameOrder
   | WriteVideoOrder;
 

@@ -102,7 +102,9 @@ export class MediaTools {
   async require(): Promise<MediaEngine> {
     const { engine } = await this.refresh();
     if (engine !== null) return engine;
-    throw new PlatformError('SERVICE_UNAVAILABLE', 'This service has no ffmpeg, which this request needs.');
+    throw new PlatformError('SERVICE_UNAVAILABLE', 'This service has no ffmpeg, which this request needs.', null, {
+      retry: 'never',
+    });
   }
 
   /** Starts a process that carries out one order, within the limits of its task. */

@@ -1,6 +1,6 @@
-import { type MediaContainer, sniffContainer } from './containers.js';
+import type { MediaContainer } from './containers.js';
 import { decodeFailure, invalidMedia, type MediaNoun } from './media-error.js';
-import { headOf, lendFile, type MediaSource } from './media-source.js';
+import { identifyMedia, lendFile, type MediaSource } from './media-source.js';
 import type { MediaTools } from './media-tools.js';
 import type { ToolProcess } from './tool-process.js';
 
@@ -58,15 +58,14 @@ export async function probeMedia(
   source: MediaSource,
   { noun, signal }: { noun: MediaNoun; signal?: AbortSignal },
 ): Promise<MediaProbe> {
-  const { head, totalBytes } = await headOf(source);
+  const { container, skipBytes, totalBytes } = await identifyMedia(source);
   if (totalBytes === 0) throw invalidMedia(noun, 'is empty');
-  const container = sniffContainer(head);
   if (container === null) throw invalidMedia(noun, 'is of an unknown format');
   const engine = await tools.require();
   const file = await lendFile(tools, source);
   const tool = tools.start(
     engine,
-    { task: 'probe', container, path: file.path },
+    { task: 'probe', container, path: file.path, skipBytes },
     { timeoutMs: probeTimeoutMs, signal },
   );
   try {

@@ -9,6 +9,7 @@ import {
   type EncodeAudioOrder,
   type EncodedAudioFormat,
   type FindKeyFramesOrder,
+  type ListPacketsOrder,
   type MediaOrder,
   type OrderedFile,
   type ProbeOrder,
@@ -45,6 +46,7 @@ export class SystemFfmpeg implements MediaEngine {
   command(order: MediaOrder): Command {
     if (order.task === 'probe') return { program: this.ffprobe, args: probeArgs(order) };
     if (order.task === 'find-key-frames') return { program: this.ffprobe, args: findKeyFramesArgs(order) };
+    if (order.task === 'list-packets') return { program: this.ffprobe, args: listPacketsArgs(order) };
     return { program: this.ffmpeg, args: [...quietly, ...ffmpegArgs(order)] };
   }
 }
@@ -53,11 +55,12 @@ export class SystemFfmpeg implements MediaEngine {
 const quietly = ['-hide_banner', '-loglevel', 'error', '-max_alloc', '536870912'] as const;
 
 /** Returns arguments that open a file only in its container: no other protocol, no other file. */
-function inputArgs({ container, path }: OrderedFile): string[] {
-  return ['-protocol_whitelist', 'file', '-f', demuxers[container], '-i', `file:${path}`];
+function inputArgs({ container, path, skipBytes = 0 }: OrderedFile): string[] {
+  const skipped = skipBytes === 0 ? [] : ['-skip_initial_bytes', String(skipBytes)];
+  return ['-protocol_whitelist', 'file', ...skipped, '-f', demuxers[container], '-i', `file:${path}`];
 }
 
-function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder>): string[] {
+function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder | ListPacketsOrder>): string[] {
   switch (order.task) {
     case 'decode-audio':
       return decodeAudioArgs(order);
@@ -91,10 +94,15 @@ function findKeyFramesArgs(order: FindKeyFramesOrder): string[] {
   return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown, '-of', 'json'];
 }
 
+function listPacketsArgs(order: ListPacketsOrder): string[] {
+  const shown = ['-select_streams', 'V:0', '-show_entries', 'packet=pts_time,duration_time', '-of', 'csv=p=0'];
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown];
+}
+
 function decodeAudioArgs(order: DecodeAudioOrder): string[] {
-  const { sampleRate, maxSeconds } = order;
-  const output = ['-map', '0:a:0', '-ac', '1', '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le', 'pipe:1'];
-  return ['-nostdin', ...inputArgs(order), '-t', String(maxSeconds), ...output];
+  const { sampleRate, channels, maxSeconds } = order;
+  const form = ['-ac', String(channels), '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le'];
+  return ['-nostdin', ...inputArgs(order), '-t', String(maxSeconds), '-map', '0:a:0', ...form, 'pipe:1'];
 }
 
 /** ffmpeg encoder and container of each format, for audio written to a pipe. */

@@ -22,6 +22,10 @@ import {
 const run = promisify(execFile);
 const sampleRate = 16_000;
 
+function levelOf(samples: Float32Array): number {
+  return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+}
+
 describe.each(mediaEngines)('%s', (_name, engine) => {
   let folder: string;
   let temporaryFolder: string;
@@ -44,6 +48,13 @@ describe.each(mediaEngines)('%s', (_name, engine) => {
   const tone = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=44100:duration=2'];
   const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=2'];
   const decode = (path: string) => decodeWholeAudio(tools, { path }, { sampleRate, maxSeconds: 60 });
+
+  it.each(['wav', 'flac', 'mp3', 'm4a', 'ogg'])('hears channels of opposite phases in %s', async (ending) => {
+    const opposite = ['-af', 'pan=stereo|c0=c0|c1=-0.98*c0'];
+    const [alone, both] = [await made(`one.${ending}`, ...tone), await made(`two.${ending}`, ...tone, ...opposite)];
+    const [expected, found] = [await decode(alone), await decode(both)];
+    expect(levelOf(found)).toBeGreaterThan(0.9 * levelOf(expected));
+  });
 
   it.each([
     ['tone.wav', []],

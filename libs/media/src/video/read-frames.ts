@@ -2,6 +2,7 @@ import { sniffContainer } from '../tools/containers.js';
 import { decodeFailure, invalidMedia, tooLong } from '../tools/media-error.js';
 import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
+import { measureVideo, tooFast } from './measure-video.js';
 import { type AudioTrack, probeMedia, type VideoTrack } from '../tools/probe-media.js';
 
 /** Header of a video. */
@@ -28,7 +29,8 @@ const containers = new Set(['mp4', 'webm', 'mpeg', 'mpegts']);
 const highRange = new Set(['arib-std-b67', 'smpte2084']);
 
 /**
- * Reads size, length and tracks from the header. Throws `INVALID_VIDEO_FORMAT` (also for frames beyond `maxSide` and
+ * Reads size, length and tracks from the header; the length of a video whose header has none is that of its packets, which
+ * are read but not decoded. Throws `INVALID_VIDEO_FORMAT` (also for frames beyond `maxSide` and
  * for HDR), `VIDEO_DURATION_TOO_LONG`, `SERVICE_UNAVAILABLE` without ffmpeg.
  */
 export async function probeVideo(
@@ -36,20 +38,26 @@ export async function probeVideo(
   source: MediaSource,
   { maxSeconds, maxSide = 4_096, maxFps = 240, signal }: VideoLimits & { signal?: AbortSignal },
 ): Promise<VideoProbe> {
-  const { container, video, audio, ...whole } = await probeMedia(tools, source, { noun: 'video', signal });
+  const probe = await probeMedia(tools, source, { noun: 'video', signal });
+  const { container, video, audio, startSeconds } = probe;
   if (!containers.has(container) || video === null) throw invalidMedia('video', 'has no video track');
-  if (whole.durationSeconds === null) throw invalidMedia('video', 'does not state its duration');
-  const durationSeconds = Math.min(whole.durationSeconds, video.imageSeconds ?? Number.POSITIVE_INFINITY);
+  const measured =
+    probe.durationSeconds === null
+      ? await measureVideo(tools, source, probe, { maxSeconds, maxFps, signal })
+      : { durationSeconds: probe.durationSeconds, fps: null };
+  const durationSeconds = Math.min(measured.durationSeconds, video.imageSeconds ?? Number.POSITIVE_INFINITY);
   if (durationSeconds > maxSeconds) throw tooLong('video', maxSeconds);
-  const { width, height, fps } = video;
+  const { width, height } = video;
+  // Browsers state the resolution of their clock, a thousand a second, where the rate of frames is expected.
+  const fps = measured.fps ?? video.fps;
   if (width < 1 || height < 1) throw invalidMedia('video', 'has no size');
   if (Math.max(width, height) > maxSide) throw invalidMedia('video', `is larger than ${maxSide} pixels a side`);
   const rate = fps.numerator / fps.denominator;
   if (highRange.has(video.colorTransfer ?? '')) {
     throw invalidMedia('video', 'has a high dynamic range (HDR), which cannot be read; convert it to SDR');
   }
-  if (rate <= 0 || rate > maxFps) throw invalidMedia('video', `must have up to ${maxFps} frames a second`);
-  return { ...video, durationSeconds, startSeconds: whole.startSeconds, audio };
+  if (rate <= 0 || rate > maxFps) throw tooFast(maxFps);
+  return { ...video, fps, durationSeconds, startSeconds, audio };
 }
 
 export interface ReadFramesOptions {

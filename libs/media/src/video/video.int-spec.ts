@@ -269,6 +269,46 @@ describe.each(mediaEngines)('video by the %s', (_name, engine) => {
     expect(await redsOf(path, { fps: 10 })).toHaveLength(60);
   });
 
+  describe('that states no duration, as browsers record', () => {
+    const pattern = (seconds: number, rate = 30) => [
+      ...['-f', 'lavfi', '-i', `testsrc=size=64x48:rate=${rate}:duration=${seconds}`],
+      ...['-f', 'lavfi', '-i', `sine=duration=${seconds + 1}`],
+    ];
+    const live = ['-c:v', 'libvpx', '-c:a', 'libopus', '-live', '1'];
+
+    it('is as long as its frames, at their mean rate', async () => {
+      const path = await made('live.webm', ...pattern(2), ...live);
+      const probe = await probeVideo(tools, { path }, limits);
+      expect(probe.durationSeconds).toBeCloseTo(2, 1);
+      expect(probe).toMatchObject({ fps: { numerator: 30, denominator: 1 }, audio: { codec: 'opus' } });
+      expect((await redsOf(path, { fps: 10 })).length).toBeCloseTo(20, -1);
+      expect(await redsOf(path)).toHaveLength(60);
+    });
+
+    it('is measured where its frames come irregularly', async () => {
+      const irregular = ['-vf', 'settb=1/1000,setpts=N/(30*TB)+9*random(0)', '-fps_mode', 'passthrough'];
+      const path = await made('irregular.webm', ...pattern(2), ...irregular, '-enc_time_base', '1:1000', ...live);
+      const { durationSeconds, fps } = await probeVideo(tools, { path }, limits);
+      expect(durationSeconds).toBeCloseTo(2, 1);
+      expect(fps.numerator / fps.denominator).toBeCloseTo(30, 0);
+    });
+
+    it('is refused if it is too long or too fast, and measured no further', async () => {
+      const path = await made('long.webm', ...pattern(4), ...live);
+      const long = probeVideo(tools, { path }, { ...limits, maxSeconds: 2 });
+      await expect(long).rejects.toMatchObject({ code: 'VIDEO_DURATION_TOO_LONG' });
+      const fast = probeVideo(tools, { path }, { ...limits, maxSeconds: 5, maxFps: 20 });
+      await expect(fast).rejects.toMatchObject({ code: 'INVALID_VIDEO_FORMAT' });
+    });
+
+    it('is as long as what arrived if it is cut off', async () => {
+      const bytes = await readFile(await made('cut.webm', ...pattern(4), ...live));
+      const probe = await probeVideo(tools, bytes.subarray(0, bytes.length * 0.6), limits);
+      expect(probe.durationSeconds).toBeGreaterThan(0.5);
+      expect(probe.durationSeconds).toBeLessThan(3.9);
+    });
+  });
+
   it.each(['smpte2084', 'arib-std-b67'])('is rejected in a range that would come out grey: %s', async (curve) => {
     const video = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:rate=10:duration=0.5', '-c:v', 'libx264'];
     const tags = ['-color_trc', curve, '-color_primaries', 'bt2020', '-colorspace', 'bt2020nc'];

@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { PlatformError } from '#common';
-import { sniffContainer } from '../tools/containers.js';
 import { encodeFailure, invalidMedia } from '../tools/media-error.js';
 import type { WriteVideoOrder } from '../tools/media-order.js';
-import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
+import { identifyMedia, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import type { Fraction } from '../tools/probe-media.js';
 import type { ToolProcess } from '../tools/tool-process.js';
@@ -46,7 +45,7 @@ export async function writeVideo(
 ): Promise<{ frames: number; bytes: number }> {
   const { audio, maxBytes = defaultMaxBytes, signal, timeoutMs = defaultTimeoutMs } = options;
   const engine = await tools.require();
-  const container = audio === undefined ? null : sniffContainer((await headOf(audio)).head);
+  const { container = null, skipBytes = 0 } = audio === undefined ? {} : await identifyMedia(audio);
   if (audio !== undefined && container === null) throw invalidMedia('recording', 'is of an unknown format');
   const audioFile = audio === undefined ? null : await lendFile(tools, audio);
   const { width, height, fps, crf = 18, pixelAspect } = options;
@@ -59,7 +58,7 @@ export async function writeVideo(
     pixelAspect: pixelAspect ?? { numerator: 1, denominator: 1 },
     crf,
     maxBytes,
-    audio: audioFile === null || container === null ? null : { container, path: audioFile.path },
+    audio: audioFile === null || container === null ? null : { container, path: audioFile.path, skipBytes },
   };
   const tool = tools.start(engine, order, { signal, timeoutMs });
   try {

@@ -1,47 +1,30 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, rm, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProcessAlive } from '#common';
+import { ownIdentity } from '#platform/process';
+import { type LockOwner, LockObserver, type OwnerState } from './lock-observer.js';
 
 export interface FileLockOptions {
   path: string;
   signal?: AbortSignal;
-  /** Called once if another process holds the lock, or held it when it was killed. */
-  onWait?: (owner: LockOwner, ownerState: OwnerState) => void;
+  /** Called when another process holds the lock, or held it when it was killed, and whenever its state changes. */
+  onWait?: (owner: LockOwner, state: OwnerState) => void;
   /** Interval between two renewals of the lock, in ms. Default 2,000. */
   heartbeatMs?: number;
 }
 
-/**
- * Number of missed renewals after which a lock counts as abandoned. A process that does not exist here may live in
- * another container of the same host name. One that exists may be busy, or have the id of one that died.
- */
-const maxMissedRenewals: Record<OwnerState, number> = { goneHere: 3, elsewhere: 8, aliveHere: 300 };
-
-/** Time in ms after which the removal of an abandoned lock counts as abandoned itself. */
-const guardMs = 10_000;
-
-/** State of a lock's process: alive on this host, dead, or on a host that cannot be queried. */
-export type OwnerState = 'aliveHere' | 'goneHere' | 'elsewhere';
-
 /** Locks that this process holds or waits for. */
 const ownTokens = new Set<string>();
 
-/** Content of a lock file. */
-export interface LockOwner {
-  pid: number;
-  host: string;
-  token: string;
-}
-
 /**
  * Runs `work` under an exclusive file lock, across processes and hosts that share the folder. The owner renews the
- * file's time. A lock whose process is dead, or that was not renewed, is taken over.
+ * file's time. A lock is taken over once its process is known to be dead, or on another host, and was not renewed for
+ * a while. Clocks do not matter: the file's time is compared with itself only.
  */
 export async function withFileLock<Result>(options: FileLockOptions, work: () => Promise<Result>): Promise<Result> {
-  const owner: LockOwner = { pid: process.pid, host: hostname(), token: randomUUID() };
+  const owner: LockOwner = { ...(await ownIdentity()), host: hostname(), token: randomUUID() };
   ownTokens.add(owner.token);
   try {
     await acquire(options, owner);
@@ -62,87 +45,75 @@ async function workAndRelease<Result>(
     return await work();
   } finally {
     clearInterval(heartbeat);
-    const current = await readOwner(options.path);
-    if (current?.token === owner.token) await rm(options.path, { force: true });
+    const current = await readFile(options.path, 'utf8').catch(() => '');
+    if (current === JSON.stringify(owner)) await rm(options.path, { force: true });
   }
 }
 
 async function acquire(options: FileLockOptions, owner: LockOwner): Promise<void> {
+  const heartbeatMs = options.heartbeatMs ?? 2_000;
+  const observers = {
+    lock: new LockObserver(options.path, heartbeatMs, ownTokens),
+    guard: new LockObserver(guardOf(options.path), heartbeatMs, ownTokens),
+  };
   await mkdir(dirname(options.path), { recursive: true });
-  for (let reported = false; !(await tryCreate(options.path, owner));) {
+  for (let reported: OwnerState | null = null; !(await tryCreate(options.path, owner));) {
     options.signal?.throwIfAborted();
-    const lockOwner = await readOwner(options.path);
-    if (await isAbandoned(options, lockOwner)) {
-      if (await removeAbandoned(options)) continue;
-    } else if (!reported && lockOwner) {
-      reported = true;
-      options.onWait?.(lockOwner, ownerState(lockOwner));
+    const seen = await observers.lock.look();
+    if (seen?.isAbandoned) {
+      if (await removeAbandoned(options.path, owner, observers)) continue;
+    } else if (seen?.owner && seen.state !== reported) {
+      reported = seen.state;
+      options.onWait?.(seen.owner, seen.state);
     }
-    await delay(Math.min(options.heartbeatMs ?? 2_000, 250), undefined, { signal: options.signal });
+    await delay(Math.min(heartbeatMs, 250), undefined, { signal: options.signal });
   }
 }
 
-async function tryCreate(path: string, owner?: LockOwner): Promise<boolean> {
+async function tryCreate(path: string, owner: LockOwner): Promise<boolean> {
+  let handle: FileHandle;
   try {
-    const handle = await open(path, 'wx');
-    if (owner) await handle.writeFile(JSON.stringify(owner));
-    await handle.close();
-    return true;
+    handle = await open(path, 'wx');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   }
-}
-
-/** Returns null for a lock that no longer exists or is just being written. */
-async function readOwner(path: string): Promise<LockOwner | null> {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as LockOwner;
-  } catch {
-    // Deleted, or not written yet: nothing is known about its owner.
-    return null;
-  }
-}
-
-async function isAbandoned(options: FileLockOptions, lockOwner: LockOwner | null): Promise<boolean> {
-  const age = await ageMs(options.path);
-  if (age === null) return false;
-  return age > maxMissedRenewals[ownerState(lockOwner)] * (options.heartbeatMs ?? 2_000);
-}
-
-function ownerState(lockOwner: LockOwner | null): OwnerState {
-  if (lockOwner?.host !== hostname()) return 'elsewhere';
-  // A restarted container has the same host name and reuses process ids: this is the killed process's lock.
-  if (lockOwner.pid === process.pid) return ownTokens.has(lockOwner.token) ? 'aliveHere' : 'goneHere';
-  return isProcessAlive(lockOwner.pid) ? 'aliveHere' : 'goneHere';
-}
-
-async function ageMs(path: string): Promise<number | null> {
-  try {
-    return Date.now() - (await stat(path)).mtimeMs;
+    await handle.writeFile(JSON.stringify(owner));
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    // On a full disk, the next try should not wait for a lock without an owner.
+    await rm(path, { force: true });
     throw error;
+  } finally {
+    await handle.close();
   }
+}
+
+/** Lock of the removal of an abandoned lock. */
+function guardOf(path: string): string {
+  return `${path}.takeover`;
 }
 
 /**
  * Removes an abandoned lock; returns false while another waiter does. Serialized, and checked again, because a faster
  * waiter may already hold a new lock.
  */
-async function removeAbandoned(options: FileLockOptions): Promise<boolean> {
-  const guard = `${options.path}.takeover`;
-  if (!(await tryCreate(guard))) {
-    const age = await ageMs(guard);
+async function removeAbandoned(
+  path: string,
+  owner: LockOwner,
+  observers: { lock: LockObserver; guard: LockObserver },
+): Promise<boolean> {
+  if (!(await tryCreate(guardOf(path), owner))) {
     // Its owner was killed within these few milliseconds.
-    if (age !== null && age > guardMs) await rm(guard, { force: true });
+    if ((await observers.guard.look())?.isAbandoned) await rm(guardOf(path), { force: true });
     return false;
   }
   try {
-    if (await isAbandoned(options, await readOwner(options.path))) await rm(options.path, { force: true });
+    if ((await observers.lock.look())?.isAbandoned) await rm(path, { force: true });
     return true;
   } finally {
-    await rm(guard, { force: true });
+    await rm(guardOf(path), { force: true });
   }
 }
 

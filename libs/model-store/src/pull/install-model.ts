@@ -57,7 +57,11 @@ export async function installModel(options: InstallModelOptions): Promise<Instal
   if (options.sources?.pinnedOnly === true) requirePinned(manifest);
   if (await reusePresent(options)) return { status: 'present', folder };
   await requireBase(home, manifest);
-  const onWait = () => reporter.note(`${manifest.id}: another process is pulling it, waiting`);
+  let isReported = false;
+  const onWait = () => {
+    if (!isReported) reporter.note(`${manifest.id}: another process is pulling it, waiting`);
+    isReported = true;
+  };
   return withFileLock({ path: modelLockFile(home, manifest.id), signal, onWait }, async () => {
     if (await reusePresent(options)) return { status: 'present', folder };
     await install(prepare(options));

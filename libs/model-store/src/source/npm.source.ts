@@ -67,7 +67,9 @@ async function downloadTarball(pack: NpmPackage, target: string, request: Source
 async function locate(name: string, options: NpmOptions): Promise<{ url: string; integrity?: string }> {
   try {
     const manifest = await pacote.manifest(name, options);
-    return { url: throughRegistry(manifest._resolved, options), integrity: manifest._integrity };
+    // A scope may have a registry of its own.
+    const registry = fetchFromRegistry.pickRegistry(name, options as fetchFromRegistry.Options);
+    return { url: throughRegistry(manifest._resolved, { ...options, registry }), integrity: manifest._integrity };
   } catch (error) {
     const { code, message } = error as { code?: string; message?: string };
     if (code === 'E404' || code === 'ETARGET') throw pullError(`The npm registry has no ${name}.`, error);
@@ -75,13 +77,18 @@ async function locate(name: string, options: NpmOptions): Promise<{ url: string;
   }
 }
 
-/** Replaces the public host in tarball urls of mirrors by the configured registry, as npm does. */
-function throughRegistry(resolved: string, { registry, replaceRegistryHost }: NpmOptions): string {
+/**
+ * Replaces the public host in tarball URLs by the configured registry, as npm does for mirrors. The registry may be
+ * below a path.
+ */
+export function throughRegistry(resolved: string, { registry, replaceRegistryHost }: NpmOptions): string {
   const url = new URL(resolved);
   const replaced =
     replaceRegistryHost === undefined || replaceRegistryHost === 'npmjs' ? 'registry.npmjs.org' : replaceRegistryHost;
   if (!registry || replaced === 'never' || (replaced !== 'always' && replaced !== url.host)) return resolved;
-  return new URL(url.pathname, registry).href;
+  const base = new URL(registry.endsWith('/') ? registry : `${registry}/`);
+  const isBelow = url.pathname.startsWith(base.pathname);
+  return new URL(isBelow ? url.pathname : `${base.pathname}${url.pathname.slice(1)}`, base).href;
 }
 
 async function openRange(

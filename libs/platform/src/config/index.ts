@@ -9,6 +9,7 @@ export type { MemoryBudgetSetting } from './memory-budget.js';
 export * from './nearest-names.js';
 export * from './ops.config.js';
 export { type RpcNetworkName, rpcNetworkNames, type RpcSettings, type RpcUpstreamSettings } from './rpc.variables.js';
+export { forgetPostgresVariables } from './postgres-variables.js';
 export * from './stores.config.js';
 export { type SearchProviderName, searchProviderNames, type SearchSettings } from './search.variables.js';
 export * from './tracing.config.js';

@@ -1,7 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from '../validation/index.js';
 import { readSecretFiles } from './secret-files.js';
-import { aboutUnknownVariable, unknownVariables } from './unknown-variables.js';
+import { aboutComposeVariables, aboutUnknownVariable, unknownVariables } from './unknown-variables.js';
 import { type Environment, variablesOf, type VariableDescription } from './variable.js';
 
 /** Configuration error; `problems` describes every invalid variable. */
@@ -84,11 +84,18 @@ function describe(variable: VariableDescription, value: string | undefined): str
 
 const warnedOf = new Set<string>();
 
+/** Warns on stderr of variables that only `docker/compose.yaml` reads. For processes that never run in its containers. */
+export function warnOfComposeVariables(): void {
+  for (const text of aboutComposeVariables(process.env)) process.stderr.write(`warning: ${text}\n`);
+}
+
 /**
  * Returns the configuration of this process. If it is invalid, prints the problems to stderr and exits with 1. Warns
  * there, once, of each `SLUICE_…` variable that no process reads.
  */
 export function loadConfig<T extends object>(configClass: new () => T, children: ChildConfigs = []): T {
+  // Asks the PostgreSQL driver for an addon that is not installed.
+  delete process.env.NODE_PG_FORCE_NATIVE;
   for (const name of unknownVariables(process.env)) {
     if (!warnedOf.has(name)) process.stderr.write(`warning: ${aboutUnknownVariable(name)}\n`);
     warnedOf.add(name);

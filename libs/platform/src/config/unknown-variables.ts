@@ -10,11 +10,35 @@ const prefix = 'SLUICE_';
 /** Variables of the project's own tests, and those that Kubernetes sets for each Service of the namespace. */
 const notOurs = /^SLUICE_TEST_|_SERVICE_(HOST|PORT)|_PORT$|_PORT_\d+_(TCP|UDP)/;
 
+/** Without their prefix, read by `docker/compose.yaml`, whose env file also reaches the containers; the variable of a process in its place. */
+const ofCompose = new Map([
+  ['PORT', 'PORT'],
+  ['BIND', 'HOST'],
+  ['ENV_FILE', null],
+]);
+
+/** Lines for who starts a process on this machine with variables that only `docker/compose.yaml` reads. */
+export function aboutComposeVariables(environment: Environment): string[] {
+  return [...ofCompose].flatMap(([word, instead]) => {
+    const name = `${prefix}${word}`;
+    const value = environment[name];
+    // Kubernetes sets that of the port to a URL for a Service named sluice.
+    if (!value || value.includes('://')) return [];
+    const hint = instead === null ? '' : ` Set ${instead} instead.`;
+    return [`${name} is set, but only docker/compose.yaml reads it.${hint}`];
+  });
+}
+
 /** The `SLUICE_…` variables that no process reads, such as misspelled ones. */
 export function unknownVariables(environment: Environment): string[] {
   const known = knownNames();
   return Object.keys(environment).filter(
-    (name) => name.startsWith(prefix) && environment[name] && !known.has(name) && !notOurs.test(name),
+    (name) =>
+      name.startsWith(prefix) &&
+      environment[name] &&
+      !known.has(name) &&
+      !ofCompose.has(name.slice(prefix.length)) &&
+      !notOurs.test(name),
   );
 }
 

@@ -1,21 +1,11 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  chmod,
-  chown,
-  type FileHandle,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { chown, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { StartRefusal } from '../process/index.js';
+import { adoptFolder } from './folder-rights.js';
 import type { PostgresBinaries, ServerIdentity } from './postgres-binaries.js';
+import { failureReason, workingFolder } from './server-output.js';
 
 const passwordFile = 'sluice.password';
 export const superuser = 'sluice';
@@ -30,7 +20,12 @@ export function spawnOptionsFor(
   identity: ServerIdentity | null,
 ): { cwd: string; dataArgument: string; identity: Partial<ServerIdentity> } {
   const throughCwd = identity !== null && process.platform === 'linux';
-  return { cwd: dataFolder, dataArgument: throughCwd ? '/proc/self/cwd' : dataFolder, identity: identity ?? {} };
+  return { cwd: dataFolder, dataArgument: throughCwd ? workingFolder : dataFolder, identity: identity ?? {} };
+}
+
+/** Environment of PostgreSQL's programs: nothing of this process's, whose `PG…` variables are about other servers. */
+export function serverEnvironment(): NodeJS.ProcessEnv {
+  return { ...(process.platform === 'win32' ? { SYSTEMROOT: 'C:\\Windows' } : {}), LC_ALL: 'C', TZ: 'UTC' };
 }
 
 /** Returns the superuser's password of a data folder. Initializes a new folder first. */
@@ -59,7 +54,10 @@ async function initialize(
   identity: ServerIdentity | null,
 ): Promise<void> {
   if (await hasEntries(dataFolder)) {
-    throw new Error(`The folder ${dataFolder} is not empty and holds no PostgreSQL data.`);
+    throw new StartRefusal(
+      `The folder ${dataFolder} is not empty and holds no PostgreSQL data. Move its content elsewhere, or use another ` +
+        'home: SLUICE_HOME=… npm start',
+    );
   }
   const partial = `${dataFolder}.partial`;
   await rm(partial, { recursive: true, force: true });
@@ -98,15 +96,36 @@ async function runInitdb(
     cwd: spawnOptions.cwd,
     ...spawnOptions.identity,
     stdio: [password.fd, 'ignore', 'pipe'],
+    env: serverEnvironment(),
   });
   let errorOutput = '';
   child.stderr?.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));
   const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
+    child.once('error', (error) => reject(programRefusal(binaries.initdb, error)));
     child.once('close', resolve);
   });
   const code = await closing(password, ended);
-  if (code !== 0) throw new Error(`Could not create the database in ${folder}: ${errorOutput.trim()}`);
+  if (code !== 0) throw initdbRefusal(errorOutput, folder);
+}
+
+/** Says what to do about the failures of initdb that are known. */
+function initdbRefusal(output: string, folder: string): StartRefusal {
+  const [, uid] = /could not look up effective user ID (\d{1,10})/.exec(output) ?? [];
+  if (uid !== undefined) {
+    return new StartRefusal(
+      `PostgreSQL creates no database for user id ${uid}, which has no name here. Add a line for it to /etc/passwd ` +
+        `(sluice:x:${uid}:0::/:/bin/false), run as a user that has one, or set DATABASE_URL to a server of your own.`,
+    );
+  }
+  return new StartRefusal(`The database cannot be created in ${folder}: ${failureReason(output.split('\n'), folder)}`);
+}
+
+/** The program itself cannot be run: it is for another C library, or its file system allows no programs. */
+export function programRefusal(program: string, error: Error): StartRefusal {
+  return new StartRefusal(
+    `PostgreSQL does not run on this system (${program}: ${error.message}). Set DATABASE_URL to a server of your own.`,
+    { cause: error },
+  );
 }
 
 async function closing<T>(file: FileHandle, work: Promise<T>): Promise<T> {
@@ -115,23 +134,6 @@ async function closing<T>(file: FileHandle, work: Promise<T>): Promise<T> {
   } finally {
     await file.close();
   }
-}
-
-/**
- * Changes the owner of the folder to the server's identity, for a home that root and another user take turns to use.
- */
-async function adoptFolder(folder: string, identity: ServerIdentity | null): Promise<void> {
-  if (identity === null || (await stat(folder)).uid === identity.uid) return;
-  await chownTree(folder, identity);
-  await chmod(folder, 0o700);
-}
-
-async function chownTree(path: string, identity: ServerIdentity): Promise<void> {
-  const entry = await lstat(path);
-  if (entry.isDirectory()) {
-    for (const name of await readdir(path)) await chownTree(join(path, name), identity);
-  }
-  if (!entry.isSymbolicLink()) await chown(path, identity.uid, identity.gid);
 }
 
 async function hasEntries(folder: string): Promise<boolean> {

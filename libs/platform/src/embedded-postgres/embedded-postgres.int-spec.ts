@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -38,6 +38,18 @@ describe('startEmbeddedPostgres', () => {
     server = await startEmbeddedPostgres({ dataFolder });
     expect(await query(server.url, 'SELECT value FROM kept')).toEqual([{ value: 7 }]);
     expect((await stat(folder)).mode & 0o077).toBe(0);
+  });
+
+  it('repairs rights that PostgreSQL refuses, such as those of a volume', async () => {
+    const dataFolder = join(folder, 'data');
+    server = await startEmbeddedPostgres({ dataFolder, durable: false });
+    await server.stop();
+    for (const mode of [0o2770, 0o755]) {
+      await chmod(dataFolder, mode);
+      server = await startEmbeddedPostgres({ dataFolder, durable: false });
+      expect((await stat(dataFolder)).mode & 0o777).toBe(0o700);
+      await server.stop();
+    }
   });
 
   it('rejects a wrong password', async () => {

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createServer } from 'node:net';
-import { openDataFolder, spawnOptionsFor, superuser } from './data-folder.js';
+import { StartRefusal } from '../process/index.js';
+import { openDataFolder, programRefusal, serverEnvironment, spawnOptionsFor, superuser } from './data-folder.js';
 import { clearLeftOverServer } from './left-over-server.js';
 import {
   locatePostgresBinaries,
@@ -9,6 +10,7 @@ import {
   type ServerIdentity,
   serverIdentity,
 } from './postgres-binaries.js';
+import { failureReason, nameDataFolder } from './server-output.js';
 
 export interface EmbeddedPostgresOptions {
   /** Created and initialized if missing. Only one process may use it at a time. */
@@ -98,12 +100,12 @@ async function launch({ binaries, identity, dataFolder, port, options }: Launch)
       cwd: spawnOptions.cwd,
       ...spawnOptions.identity,
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...(process.platform === 'win32' ? { SYSTEMROOT: 'C:\\Windows' } : {}), LC_ALL: 'C', TZ: 'UTC' },
+      env: serverEnvironment(),
       // A process group of its own: Ctrl-C must not reach the server before its clients have ended.
       detached: true,
     },
   );
-  await untilReady(child, options.onLog);
+  await untilReady(child, binaries.postgres, dataFolder, options.onLog);
   child.once('exit', (code) => {
     if (!stoppedOnPurpose.has(child)) options.onExit?.(code);
   });
@@ -134,7 +136,12 @@ const fastSettings = {
   max_wal_senders: '0',
 };
 
-async function untilReady(child: ChildProcess, onLog: ((line: string) => void) | undefined): Promise<void> {
+async function untilReady(
+  child: ChildProcess,
+  program: string,
+  dataFolder: string,
+  onLog: ((line: string) => void) | undefined,
+): Promise<void> {
   const lastLines: string[] = [];
   await new Promise<void>((done, fail) => {
     let rest = '';
@@ -144,13 +151,13 @@ async function untilReady(child: ChildProcess, onLog: ((line: string) => void) |
       for (const line of lines) {
         lastLines.push(line);
         if (lastLines.length > 20) lastLines.shift();
-        onLog?.(line);
+        onLog?.(nameDataFolder(line, dataFolder));
         if (line.includes('database system is ready to accept connections')) done();
       }
     });
-    child.once('error', fail);
-    child.once('exit', (code) => {
-      fail(new Error(`PostgreSQL ended while starting (code ${code}): ${lastLines.join('\n')}`));
+    child.once('error', (error) => fail(programRefusal(program, error)));
+    child.once('exit', () => {
+      fail(new StartRefusal(`PostgreSQL does not start on ${dataFolder}: ${failureReason(lastLines, dataFolder)}`));
     });
   });
 }

@@ -2,7 +2,7 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { isProcessAlive } from '#common';
+import { processState, StartRefusal } from '../process/index.js';
 
 /**
  * Handles `postmaster.pid` of a run that was killed. Stops a server that still runs, because the caller holds the
@@ -18,8 +18,7 @@ export async function clearLeftOverServer(dataFolder: string, user: string, pass
   if (lines === null) return;
   const pid = Number(lines[0]);
   const port = Number(lines[3]);
-  const isId = Number.isSafeInteger(pid) && pid > 1;
-  if (isId && isProcessAlive(pid)) {
+  if (pid > 1 && (await isRunning(pid))) {
     const isOurs = (await servesFolder(pid, dataFolder)) ?? (await acceptsOurPassword({ port, user, password }));
     if (isOurs) await stopServer(pid);
   }
@@ -48,7 +47,8 @@ const busy = new Set(['57P03', '53300']);
 
 /** Only the server of this folder knows this password. A server too busy to ask for it counts as ours. */
 export async function acceptsOurPassword(login: { port: number; user: string; password: string }): Promise<boolean> {
-  const client = new pg.Client({ ...login, host: '127.0.0.1', database: 'postgres', connectionTimeoutMillis: 2_000 });
+  const server = { host: '127.0.0.1', database: 'postgres', ssl: false };
+  const client = new pg.Client({ ...login, ...server, connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -64,12 +64,18 @@ async function stopServer(pid: number): Promise<void> {
   try {
     process.kill(pid, 'SIGINT');
   } catch (error) {
-    if (!isProcessAlive(pid)) return;
-    const message = `A left-over PostgreSQL (process ${pid}) belongs to another user: stop it first.`;
-    throw new Error(message, { cause: error });
+    if (!(await isRunning(pid))) return;
+    const message = `The PostgreSQL of an earlier run (process ${pid}) belongs to another user: stop it as that user.`;
+    throw new StartRefusal(message, { cause: error });
   }
-  for (let waitedMs = 0; isProcessAlive(pid); waitedMs += 50) {
-    if (waitedMs >= 15_000) throw new Error(`A left-over PostgreSQL (process ${pid}) does not stop.`);
+  for (let waitedMs = 0; await isRunning(pid); waitedMs += 50) {
+    if (waitedMs >= 15_000)
+      throw new StartRefusal(`The PostgreSQL of an earlier run (process ${pid}) does not stop: kill it.`);
     await sleep(50);
   }
+}
+
+/** False for a zombie, too: in a container, nobody may wait for a server whose parent was killed. */
+async function isRunning(pid: number): Promise<boolean> {
+  return (await processState({ pid })) !== 'gone';
 }

@@ -2,6 +2,7 @@ import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlin
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
+import { StartRefusal } from '../process/index.js';
 
 /** Program folder of one PostgreSQL release. */
 export interface PostgresBinaries {
@@ -43,7 +44,7 @@ function findPackageFolder(): string {
   try {
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch (error) {
-    throw new Error(
+    throw new StartRefusal(
       `The embedded PostgreSQL for this platform (${name}) is not installed. Run "npm ci" without --omit=optional, ` +
         'or set DATABASE_URL to a server of your own.',
       { cause: error },
@@ -92,7 +93,10 @@ async function sharedBase(): Promise<string> {
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     }
   }
-  throw new Error('Found no folder for the PostgreSQL programs that root owns and other users can read.');
+  throw new StartRefusal(
+    'PostgreSQL does not run as root, and its programs are in a folder that only root reads. Run Sluice as another user, ' +
+      'or let root create /var/cache/sluice with the rights 0755.',
+  );
 }
 
 async function createLinks(folder: string): Promise<void> {

@@ -1,6 +1,6 @@
 export { ApiErrors } from './error-document.js';
 export { FileField, FileListField } from './file-field.js';
-export { FormBody, UploadedFile } from './form-body.js';
+export { fieldOfPart, FormBody, UploadedFile } from './form-body.js';
 export { isGiven } from './is-given.js';
 export { jsonContent } from './json-content.js';
 export { queryFault, queryText } from './query-fault.js';

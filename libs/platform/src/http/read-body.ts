@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { ErrorIssue } from '#common';
+import { isExactJson } from '../json/index.js';
 import { FormBody, type FormValue } from './form-body.js';
 import { invalidRequest, ruleNamesOf, validateWire } from '../validation/index.js';
 
@@ -7,7 +8,7 @@ type NewableClass<T extends object> = new () => T;
 
 /**
  * Reads a JSON or form body (`@Multipart`) as `type`. Form strings become the numbers, booleans, lists and objects that
- * the DTO expects, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateWire`.
+ * the DTO expects, empty ones nothing, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateWire`.
  */
 export function readBody<T extends object>(type: NewableClass<T>, { body }: Pick<FastifyRequest, 'body'>): T {
   return validateWire(type, body instanceof FormBody ? wireOfForm(type, body) : body);
@@ -29,18 +30,21 @@ function wireOfForm(type: NewableClass<object>, form: FormBody): Record<string, 
 }
 
 const noRules: ReadonlySet<string> = new Set();
-const decimal = /^-?\d{1,20}(\.\d{1,20})?$/;
+/** A number as programming languages print it: `.2`, `+1.5`, `1e-05`. */
+const decimal = /^[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[-+]?\d{1,3})?$/i;
 const booleanWords: Record<string, boolean> = { true: true, '1': true, false: false, '0': false };
 
-/** An unparsable value stays a string, which validation then rejects with the field name. */
+/**
+ * An empty text counts as absent in every field: forms have no other way to say nothing. An unparsable value stays a
+ * string, which validation then rejects with the field name.
+ */
 function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
   if (typeof value !== 'string') return value;
+  if (value === '') return undefined;
   if (names.has('isInt') || names.has('isNumber')) {
-    if (value === '') return undefined;
-    return decimal.test(value.trim()) ? Number(value) : value;
+    return decimal.test(value.trim()) && isExactJson(value) ? Number(value) : value;
   }
   if (names.has('isBoolean')) {
-    if (value === '') return undefined;
     const word = value.trim().toLowerCase();
     return Object.hasOwn(booleanWords, word) ? booleanWords[word] : value;
   }
@@ -49,7 +53,8 @@ function itemOf(value: FormValue, names: ReadonlySet<string>): unknown {
 
 function objectOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isExactJson(text) ? value : text;
   } catch {
     return text;
   }

@@ -60,7 +60,7 @@ export interface RouteSettings {
   multipart?: MultipartLimits;
 }
 
-/** Limits of a form; exceeding them gives a 413. */
+/** Limits of a form: a larger file gives a 413, more files a 400. */
 export interface MultipartLimits {
   /** Maximum size of one file, in bytes. */
   maxFileBytes: number;

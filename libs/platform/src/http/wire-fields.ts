@@ -12,6 +12,7 @@ import {
   IsObject,
   IsOptional,
   IsString,
+  Matches,
   Max,
   MaxLength,
   Min,
@@ -77,7 +78,7 @@ function rangeSchema(options: RangeOptions): Record<string, unknown> {
 export function NumberField(options: Omit<RangeOptions, 'exclusiveMinimum'>): PropertyDecorator {
   return applyDecorators(
     membership(options),
-    IsNumber(),
+    IsNumber({}, { message: '$property must be a number' }),
     ...rangeRules(options),
     documented(options, { type: 'number', ...rangeSchema(options) }),
   );
@@ -100,15 +101,23 @@ export function BooleanField(options: FieldOptions & { default?: boolean }): Pro
   );
 }
 
+/** A text. `notBlank` refuses one of white space only, which says as little as an empty one. */
 export function TextField(
-  options: FieldOptions & { minLength?: number; maxLength?: number; format?: string; default?: string },
+  options: FieldOptions & {
+    minLength?: number;
+    maxLength?: number;
+    notBlank?: boolean;
+    format?: string;
+    default?: string;
+  },
 ): PropertyDecorator {
-  const { minLength, maxLength, format } = options;
+  const { minLength, maxLength, notBlank = false, format } = options;
   return applyDecorators(
     membership(options),
     IsString(),
     ...(minLength === undefined ? [] : [MinLength(minLength)]),
     ...(maxLength === undefined ? [] : [MaxLength(maxLength)]),
+    ...(notBlank ? [Matches(/\S/, { message: '$property must not be blank' })] : []),
     documented(options, { type: 'string', minLength, maxLength, format, default: options.default }),
   );
 }

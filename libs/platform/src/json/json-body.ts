@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type ErrorIssue, PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
+import { type LostDetail, lostDetails, nearestDouble } from './json-source.js';
 import { findJsonFault } from './json-fault.js';
 import { checkJsonSize } from './json-size.js';
 
@@ -43,17 +44,13 @@ function checkValue(value: unknown, depth: number): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth === deepestNesting) throw new BodyFault('too_deep', `is nested deeper than ${deepestNesting} levels`);
   if (Array.isArray(value)) {
-    for (let position = 0; position < value.length; position += 1) checkMember(value, position, value[position], depth);
+    for (let position = 0; position < value.length; position += 1) checkMember(position, value[position], depth);
     return;
   }
-  for (const [key, member] of Object.entries(value)) {
-    // JSON.parse makes it an ordinary key; assigning it later would replace a prototype.
-    if (key === '__proto__') delete (value as Record<string, unknown>)[key];
-    else checkMember(value, key, member, depth);
-  }
+  for (const [key, member] of Object.entries(value)) checkMember(key, member, depth);
 }
 
-function checkMember(_owner: object, key: string | number, member: unknown, depth: number): void {
+function checkMember(key: string | number, member: unknown, depth: number): void {
   try {
     if (typeof key === 'string') checkText(key);
     checkValue(member, depth + 1);
@@ -85,7 +82,9 @@ function nameOf(path: (string | number)[]): string {
 
 /**
  * Parses a JSON request body. Rejects invalid UTF-8, malformed JSON (with its position), nesting beyond 64 levels,
- * numbers outside the double range, unpaired surrogates and NUL characters. Drops `__proto__` keys. Throws
+ * numbers outside the double range, integers that no double equals, unpaired surrogates and NUL characters. A member
+ * `__proto__` is an own one like all others: it may be copied with a spread, never by an assignment. Where JavaScript
+ * reorders `properties` of a schema, `x-property-order` beside it has the order of the text. Throws
  * `INVALID_REQUEST` naming the field.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
@@ -105,6 +104,7 @@ function parseJsonText(text: string): unknown {
   const value = parse(text);
   try {
     checkValue(value, 0);
+    for (const detail of lostDetails(text)) restore(value, detail);
   } catch (error) {
     if (!(error instanceof BodyFault)) throw error;
     const name = nameOf(error.path);
@@ -112,6 +112,46 @@ function parseJsonText(text: string): unknown {
     throw refuse(message, name === '' ? null : name, { code: error.code, path: error.path.slice(0, 8), message });
   }
   return value;
+}
+
+/** Bounds of JSON Schemas: generators write those of 64-bit integers, which no double equals. */
+const bounds: Readonly<Record<string, 'above' | 'below'>> = {
+  minimum: 'above',
+  exclusiveMinimum: 'above',
+  maximum: 'below',
+  exclusiveMaximum: 'below',
+};
+
+/** Keywords of JSON Schemas that change no value. */
+const annotations: ReadonlySet<unknown> = new Set(['default', 'example', 'examples']);
+
+/** Where schemas keep the order in which their text has the members of `properties`. */
+const orderKeyword = 'x-property-order';
+
+function restore(body: unknown, detail: LostDetail): void {
+  if (detail.kind === 'integer') return keepExact(body, detail);
+  const schema = memberAt(body, detail.path);
+  if (!Object.hasOwn(schema, orderKeyword)) schema[orderKeyword] = detail.names;
+}
+
+/** The object at a path of the text. */
+function memberAt(body: unknown, path: readonly (string | number)[]): Record<string, unknown> {
+  return path.reduce((at, step) => (at as Record<string, unknown>)[step], body) as Record<string, unknown>;
+}
+
+type InexactInteger = Extract<LostDetail, { kind: 'integer' }>;
+
+/** Moves a bound inward to the next double, so that what keeps the new one keeps that of the text. Rejects other integers. */
+function keepExact(body: unknown, { path, value }: InexactInteger): void {
+  const last = path.at(-1);
+  const direction = typeof last === 'string' && Object.hasOwn(bounds, last) ? bounds[last] : undefined;
+  if (direction !== undefined && last !== undefined) {
+    memberAt(body, path.slice(0, -1))[last] = nearestDouble(value, direction);
+  } else if (!annotations.has(path.findLast((step) => typeof step === 'string'))) {
+    const fault = new BodyFault('not_exact', 'is an integer that a double-precision number does not hold exactly');
+    fault.path.push(...path);
+    throw fault;
+  }
 }
 
 /** Parses a JSON body that holds no more than `jsonLimits` allow. Throws `PAYLOAD_TOO_LARGE`, or as `parseJsonBody`. */

@@ -4,3 +4,4 @@ export * from './logger.js';
 export * from './nest-logger.js';
 export { OutageLog } from './outage-log.js';
 export * from './report-failure.js';
+export { surviveLostOutput } from './lost-output.js';

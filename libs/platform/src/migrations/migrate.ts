@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { StartRefusal } from '../process/index.js';
 import { type MigrationFile, readMigrations } from './migration-files.js';
 
 export interface MigrateOptions {
@@ -27,7 +28,7 @@ const maxAttempts = 10;
 const lockNotAvailable = '55P03';
 
 /** A database that must not be migrated further; the message says what to do. */
-export class MigrationError extends Error {
+export class MigrationError extends StartRefusal {
   override readonly name = 'MigrationError';
 }
 

@@ -161,9 +161,9 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     });
   }
 
-  private newWatchdog(patienceMs: number): QueueWatchdog {
+  private newWatchdog(maxWaitMs: number): QueueWatchdog {
     const { countWaiting, clock, warn } = this.parts;
-    return new QueueWatchdog(patienceMs, {
+    return new QueueWatchdog(maxWaitMs, {
       queue: this.queue,
       countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
       consumer: () => ({

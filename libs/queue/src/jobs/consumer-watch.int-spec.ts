@@ -6,7 +6,7 @@ import { deferred, done, echoJob, sleep, until } from '../conformance/echo-job.c
 import { collectResults, type ConformanceStore, envelopeFor, World } from '../conformance/fixture.conformance.js';
 import type { JobConsumer, JobResult, QueueTransport } from '../transport.js';
 
-const patienceMs = 1_000;
+const maxWaitMs = 1_000;
 
 interface StalledStore {
   name: string;
@@ -49,7 +49,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
         return done;
       },
       concurrency: 4,
-      pickupTimeoutMs: patienceMs,
+      pickupTimeoutMs: maxWaitMs,
     });
   });
 
@@ -89,7 +89,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
   it('is left alone while jobs arrive', async () => {
     for (let count = 0; count < 30; count += 1) {
       await enqueue(`job ${count}`);
-      await sleep(patienceMs / 10);
+      await sleep(maxWaitMs / 10);
     }
     await until(() => results.length === 30);
     expect(consumer.restarts).toBe(0);

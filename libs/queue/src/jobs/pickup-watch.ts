@@ -31,7 +31,7 @@ export class PickupWatch {
   private restartedAtMs: number[] = [];
   private hasStalled = false;
 
-  /** `patienceMs` of silence is too much. */
+  /** `maxWaitMs` of silence is too much. */
   constructor(private readonly timeoutMs: number) {}
 
   /** True from the decision `stalled` until a job is taken. */

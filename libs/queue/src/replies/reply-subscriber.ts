@@ -1,7 +1,7 @@
 import type { Frame, FramePart } from './reply-frame.js';
 
 /** How long later messages wait for a missing one, in ms; afterwards the reply streams see the gap. */
-const patienceMs = 5_000;
+const maxWaitMs = 5_000;
 
 /** Senders whose numbers are kept; those silent for longest are dropped first. */
 const rememberedSenders = 5_000;
@@ -124,7 +124,7 @@ export class ReplySubscriber {
     state.held.set(held.frame.number, held);
     this.countHeld(state, held.characters);
     if (state.timer === null) {
-      state.timer = setTimeout(() => this.giveUp(state), patienceMs);
+      state.timer = setTimeout(() => this.giveUp(state), maxWaitMs);
       this.onMissing();
     }
     this.all.makeRoom();

@@ -1,7 +1,8 @@
+import { canonicalJson } from '#common/json-schema';
 import { isSliceOver } from '../compile-deadline.js';
 import { flatten } from './flat-schema.js';
 import type { SchemaDocument, SchemaNode } from './schema-document.js';
-import { canonicalJson, collectFacts, type JsonType, type SchemaFacts, typeOf } from './schema-facts.js';
+import { collectFacts, type JsonType, type SchemaFacts, typeOf } from './schema-facts.js';
 
 /** How deep members are looked into for one that tells two objects apart. */
 const maxDepth = 3;

@@ -1,3 +1,5 @@
+import type { StringFormat } from '#common/json-schema';
+
 /* Formats of JSON Schema as patterns over whole strings. Each matches a subset of its specification that validators agree on. */
 
 const leapYear = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
@@ -43,7 +45,7 @@ const uuid = '[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-
 const whole = (pattern: string): string => `^(?:${pattern})$`;
 
 /** Pattern of each format that is kept. */
-export const formatPatterns: Readonly<Record<string, string>> = {
+export const formatPatterns: Readonly<Record<StringFormat, string>> = {
   'date-time': whole(`${date}[Tt]${time}`),
   date: whole(date),
   time: whole(time),
@@ -55,30 +57,7 @@ export const formatPatterns: Readonly<Record<string, string>> = {
   ipv6: whole(ipv6),
 };
 
-/** Formats of numbers that OpenAPI names. They say how a program stores a value that the schema bounds by other means. */
-export const numberFormats: ReadonlySet<string> = new Set(['int64', 'float', 'double']);
-
-/** Formats that schema libraries name beside a `pattern` that says all of them. */
-export const patternedFormats: ReadonlySet<string> = new Set([
-  'base64',
-  'base64url',
-  'cidrv4',
-  'cidrv6',
-  'cuid',
-  'cuid2',
-  'duration',
-  'e164',
-  'ends_with',
-  'guid',
-  'hex',
-  'includes',
-  'ksuid',
-  'lowercase',
-  'mac',
-  'nanoid',
-  'regex',
-  'starts_with',
-  'ulid',
-  'uppercase',
-  'xid',
-]);
+/** The pattern of a format; null for an annotation. */
+export function formatPattern(format: string): string | null {
+  return Object.hasOwn(formatPatterns, format) ? formatPatterns[format as StringFormat] : null;
+}

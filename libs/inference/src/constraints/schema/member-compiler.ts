@@ -2,6 +2,7 @@ import { isSliceOver } from '../compile-deadline.js';
 import type { GrammarNode } from '../grammar.js';
 import { ConstraintRefusal } from '../refusal.js';
 import type { Regex } from '../regex.js';
+import { hasMoreTexts } from '../text-count.js';
 import type { SchemaContext } from './schema-context.js';
 import type { SchemaNode } from './schema-document.js';
 import { type SchemaFacts, schemasOfMember } from './schema-facts.js';
@@ -12,6 +13,16 @@ interface Member {
   node: GrammarNode;
   isRequired: boolean;
 }
+
+/** A member whose name the schema does not list. */
+interface OtherMember {
+  name: Regex;
+  /** Its quoted name, colon and value. */
+  node: GrammarNode;
+}
+
+/** Names that are counted: hardly a text holds more. */
+const maxNames = 10_000;
 
 /** Patterns of names that one object may have: each set of them has a rule of its own. */
 const maxPatterns = 5;
@@ -35,13 +46,15 @@ export class MemberCompiler {
       const isRequired = facts.required.has(name);
       const value = this.compiler.valueOf(schemasOfMember(facts, name, this.matcher(name)));
       if (value === grammar.nothing && isRequired) return grammar.nothing;
-      const key = grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name))));
+      const key = json.name(grammar.arena.text(JSON.stringify(name)));
       if (value !== grammar.nothing) members.push({ node: grammar.sequence(key, value), isRequired });
     }
-    const other = yield* this.otherMember(facts, names, patterns);
+    const others = yield* this.otherMembers(facts, names, patterns);
+    const other = grammar.anyOf(others.map(({ node }) => node));
     if (other === grammar.nothing && facts.minProperties > members.length) return grammar.nothing;
-    this.checkMinimum(facts, other, members);
-    return json.enclosed('{', yield* this.chain(facts, members, other), '}');
+    this.checkMinimum(facts, others, members);
+    const content = yield* this.chain(facts, members, other);
+    return other === grammar.nothing ? json.enclosed('{', content, '}') : json.openObject(content);
   }
 
   private patternsOf(facts: SchemaFacts): ReadonlyMap<string, string> {
@@ -60,29 +73,38 @@ export class MemberCompiler {
     };
   }
 
-  /** A member whose name is none of `names`. */
-  private *otherMember(
+  /** Members whose name is none of `names`: one for each set of patterns that a name may match. */
+  private *otherMembers(
     facts: SchemaFacts,
     names: ReadonlySet<string>,
     patterns: ReadonlyMap<string, string>,
-  ): Generator<void, GrammarNode> {
+  ): Generator<void, OtherMember[]> {
     const { grammar, json } = this.compiler;
     const { arena } = grammar;
-    if (patterns.size === 0 && names.size === 0) return this.member(json.anyString(), schemasOfOther(facts, new Set()));
+    const isListed = patterns.size > 0;
+    const all: OtherMember[] = [];
+    const add = (name: Regex, schemas: readonly SchemaNode[]): void => {
+      const value = this.compiler.valueOf(schemas);
+      if (value !== grammar.nothing)
+        all.push({ name, node: grammar.sequence(json.openName(name, { isListed }), value) });
+    };
+    if (patterns.size === 0 && names.size === 0) {
+      add(json.anyString(), schemasOfOther(facts, new Set()));
+      return all;
+    }
     const listed = [...patterns].map(
       ([pattern, place]) => [pattern, this.compiler.stringPattern(pattern, place)] as const,
     );
     const isOther = yield* this.isNoneOf(names);
-    const choices: GrammarNode[] = [];
     for (let bits = 0; bits < 2 ** listed.length; bits++) {
       const isIn = (index: number): boolean => ((bits >> index) & 1) === 1;
       const checks = listed.map(([, regex], index) => (isIn(index) ? regex : arena.not(regex)));
       const name = arena.and(arena.star(json.plainCharacter), isOther, ...checks);
       if (!(yield* arena.findLive(name))) continue;
       const matched = new Set(listed.filter((_, index) => isIn(index)).map(([pattern]) => pattern));
-      choices.push(this.member(json.quoted(name), schemasOfOther(facts, matched)));
+      add(json.quoted(name), schemasOfOther(facts, matched));
     }
-    return grammar.anyOf(choices);
+    return all;
   }
 
   private *isNoneOf(names: ReadonlySet<string>): Generator<void, Regex> {
@@ -91,18 +113,19 @@ export class MemberCompiler {
     return grammar.arena.not(yield* json.listed([...names].map((name) => JSON.stringify(name).slice(1, -1))));
   }
 
-  private member(name: Regex, schemas: readonly SchemaNode[]): GrammarNode {
-    const { grammar, json } = this.compiler;
-    return grammar.sequence(grammar.lexeme(json.name(name)), this.compiler.valueOf(schemas));
-  }
-
-  /** Names that come twice are one member, so beyond the named ones only a first other member surely counts. */
-  private checkMinimum({ minProperties, pointer }: SchemaFacts, other: GrammarNode, members: readonly Member[]): void {
+  /** Members that are not listed must have names enough, whichever of them some value satisfies. */
+  private checkMinimum(
+    { minProperties, pointer }: SchemaFacts,
+    others: readonly OtherMember[],
+    members: readonly Member[],
+  ): void {
     const required = members.filter(({ isRequired }) => isRequired).length;
-    if (other !== this.compiler.grammar.nothing && minProperties > required + 1) {
-      const reason = 'more properties than one beyond the required ones are not supported where others are allowed';
-      throw new ConstraintRefusal(reason, `${pointer}/minProperties`);
-    }
+    const { arena } = this.compiler.grammar;
+    if (minProperties <= required + 1) return;
+    if (others.every(({ name }) => hasMoreTexts(arena, name, Math.min(minProperties, maxNames) - required - 1))) return;
+    const reason =
+      'more properties than the required ones are not supported where there may be no other names for them';
+    throw new ConstraintRefusal(reason, `${pointer}/minProperties`);
   }
 
   /** From the last member to the first: what may follow depends on whether it is the first, and on how many came. */
@@ -142,10 +165,10 @@ export class MemberCompiler {
     const least = Math.max(0, minProperties - count);
     const most = maxProperties - count;
     const end = least === 0 ? grammar.epsilon : grammar.nothing;
-    if (least > 1 || most <= 0) return end;
+    if (other === grammar.nothing || most <= 0 || least > most) return end;
     const later = grammar.sequence(grammar.lexeme(json.comma()), other);
     if (!isFirst) return grammar.repeat(later, least, most);
-    return grammar.choice(end, grammar.sequence(other, grammar.repeat(later, 0, most - 1)));
+    return grammar.choice(end, grammar.sequence(other, grammar.repeat(later, Math.max(0, least - 1), most - 1)));
   }
 }
 

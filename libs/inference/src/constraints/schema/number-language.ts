@@ -1,90 +1,126 @@
 import { isSliceOver } from '../compile-deadline.js';
-import type { JsonGrammar } from '../json-grammar.js';
+import { type JsonGrammar, maxIntegerDigits } from '../json-grammar.js';
 import { ConstraintRefusal } from '../refusal.js';
 import type { Regex } from '../regex.js';
-import { NumberRanges, withoutExponent } from './number-ranges.js';
+import { DigitMachine } from './digit-machine.js';
+import { type Bound, NumberRanges, withoutExponent } from './number-ranges.js';
 import type { SchemaFacts } from './schema-facts.js';
 
-/** Multiples that are listed one by one at most. */
-const maxListed = 4_096;
-
-/** Last digits that decide whether a number is a multiple: of divisors of 10 to this power. */
-const maxSuffixDigits = 3;
+/** Digits behind the point that multiples have at most, and digits of all of them. */
+const maxMultipleFraction = 15;
+const maxMultipleDigits = 40;
 
 /**
  * The numbers of a schema. Those with bounds or multiples are written without exponent. Yields when its slice is over.
  */
 export function* numberLanguage(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
   const { lower, upper, multiples, integersOnly } = facts;
-  const wholeMultiples = multiples.filter(({ value }) => Number.isInteger(value));
-  if (integersOnly || wholeMultiples.length > 0) return yield* integerLanguage(json, facts);
-  const fractions = multiples.map(({ value, pointer }) => multipleOfFraction(json, value, pointer));
-  if (lower === null && upper === null) return fractions.length === 0 ? json.number() : json.arena.and(...fractions);
-  return json.arena.and(new NumberRanges(json).numbers(lower, upper), ...fractions);
+  if (multiples.length > 0) return yield* multiplesLanguage(json, facts);
+  if (integersOnly) return integerLanguage(json, facts);
+  return lower === null && upper === null ? json.number() : new NumberRanges(json).numbers(lower, upper);
 }
 
-function* integerLanguage(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
-  const { arena } = json;
+function integerLanguage(json: JsonGrammar, facts: SchemaFacts): Regex {
   const [lower, upper] = [wholeBound(facts, 'lower'), wholeBound(facts, 'upper')];
-  const hasRange = lower !== null || upper !== null;
-  if (lower !== null && upper !== null && lower > upper) return arena.empty;
-  const checks = [hasRange ? new NumberRanges(json).integers(lower, upper) : json.integer()];
-  for (const { value, pointer } of facts.multiples) {
-    // A whole number is a multiple of a tenth, a hundredth and so on.
-    if (isPowerOfTenth(value) || value === 1) continue;
-    const language = yield* multipleOfWhole(json, { value, lower, upper });
-    if (language === null) throw new ConstraintRefusal(`multiples of ${value} are not supported`, pointer);
-    checks.push(language);
-  }
-  return arena.and(...checks);
+  if (lower === null && upper === null) return json.integer();
+  if (lower !== null && upper !== null && lower > upper) return json.arena.empty;
+  return new NumberRanges(json).integers(lower, upper);
 }
 
 function wholeBound(facts: SchemaFacts, side: 'lower' | 'upper'): bigint | null {
   const bound = facts[side];
-  if (bound === null) return null;
-  const inward = side === 'lower' ? 1n : -1n;
-  const whole = BigInt(side === 'lower' ? Math.ceil(bound.value) : Math.floor(bound.value));
-  return bound.isExclusive && Number.isInteger(bound.value) ? whole + inward : whole;
+  return bound === null ? null : scaledBound(bound, side, 0);
 }
 
-/** Null where neither the last digits decide nor the multiples are few. */
-function* multipleOfWhole(
+/** The outermost whole number of steps of 10^-`digits` within a bound. */
+function scaledBound({ value, isExclusive }: Bound, side: 'lower' | 'upper', digits: number): bigint {
+  const decimal = decimalOf(value);
+  const numerator = decimal.steps * 10n ** BigInt(digits);
+  const denominator = 10n ** BigInt(decimal.digits);
+  // Division goes toward zero.
+  const below = numerator / denominator - (numerator % denominator < 0n ? 1n : 0n);
+  const isExact = numerator % denominator === 0n;
+  if (side === 'lower') return isExact && !isExclusive ? below : below + 1n;
+  return isExact && isExclusive ? below - 1n : below;
+}
+
+/** A decimal as a whole number of steps of 10^-`digits`. */
+interface Decimal {
+  steps: bigint;
+  digits: number;
+}
+
+function decimalOf(value: number): Decimal {
+  const [integer = '0', fraction = ''] = withoutExponent(Math.abs(value)).split('.');
+  const steps = BigInt(integer + fraction);
+  return { steps: value < 0 ? -steps : steps, digits: fraction.length };
+}
+
+/** Numbers with as many digits behind the point as it takes, or fewer; without any where only integers are asked for. */
+function* multiplesLanguage(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
+  const { steps, digits } = commonMultiple(facts);
+  const choices: Regex[] = [];
+  for (let fraction = 0; fraction <= (facts.integersOnly ? 0 : digits); fraction++) {
+    if (isSliceOver(8)) yield;
+    // Of the numbers with fewer digits, those that are multiples of a larger number of steps.
+    const multipleOf = steps / greatestDivisor(steps, 10n ** BigInt(digits - fraction));
+    choices.push(...multiplesOf(json, facts, { multipleOf, fraction }));
+  }
+  return json.arena.or(...choices);
+}
+
+/** The least number that all multiples of the schema divide. */
+function commonMultiple({ multiples }: SchemaFacts): Decimal {
+  const decimals = multiples.map(({ value }) => decimalOf(value));
+  const digits = Math.max(...decimals.map((decimal) => decimal.digits));
+  const common = decimals
+    .map((decimal) => decimal.steps * 10n ** BigInt(digits - decimal.digits))
+    .reduce((left, right) => (left / greatestDivisor(left, right)) * right);
+  if (digits <= maxMultipleFraction && common.toString().length <= maxMultipleDigits) return { steps: common, digits };
+  const { value, pointer } = multiples[0] ?? { value: 0, pointer: '' };
+  throw new ConstraintRefusal(`multiples of ${value} are not supported`, pointer);
+}
+
+function* multiplesOf(
   json: JsonGrammar,
-  { value, lower, upper }: { value: number; lower: bigint | null; upper: bigint | null },
-): Generator<void, Regex | null> {
-  if (!Number.isSafeInteger(value)) return null;
-  for (let digits = 1; digits <= maxSuffixDigits; digits++) {
-    if (10 ** digits % value === 0) return multipleBySuffix(json, value, digits);
-  }
-  const step = BigInt(value);
-  if (lower === null || upper === null || (upper - lower) / step > BigInt(maxListed)) return null;
-  const texts: string[] = [];
-  let first = (lower / step) * step;
-  if (first < lower) first += step;
-  for (let multiple = first; multiple <= upper; multiple += step) {
-    if (isSliceOver()) yield;
-    texts.push(multiple.toString());
-  }
-  return texts.length === 0 ? json.arena.empty : yield* json.listed(texts);
-}
-
-function multipleBySuffix(json: JsonGrammar, value: number, digits: number): Regex {
+  { lower, upper }: SchemaFacts,
+  { multipleOf, fraction }: { multipleOf: bigint; fraction: number },
+): Generator<Regex, void> {
+  const least = lower && scaledBound(lower, 'lower', fraction);
+  const most = upper && scaledBound(upper, 'upper', fraction);
   const { arena } = json;
-  const multiples = Array.from({ length: Math.ceil(10 ** digits / value) }, (_, index) => index * value);
-  const whole = json.oneOf(multiples.map(String));
-  const suffix = json.oneOf(multiples.map((multiple) => String(multiple).padStart(digits, '0')));
-  const long = arena.concat(json.digit('1', '9'), arena.star(json.digit()), suffix);
-  return arena.concat(arena.optional(arena.text('-')), arena.or(whole, long));
+  for (const digit of '0123456789.') arena.text(digit);
+  if (most === null || most >= 0n) yield* digitsBetween(max(least ?? 0n, 0n), most);
+  if (least === null || least < 0n) {
+    const mirrored = digitsBetween(most === null ? 1n : max(1n, -most), least && -least);
+    for (const digits of mirrored) yield arena.concat(arena.text('-'), digits);
+  }
+
+  function* digitsBetween(from: bigint, to: bigint | null): Generator<Regex, void> {
+    const last = to ?? 10n ** BigInt(Math.max(maxIntegerDigits, from.toString().length + 1)) - 1n;
+    const shortest = Math.max(fraction + 1, from.toString().length);
+    for (let length = shortest; length <= Math.max(shortest, last.toString().length); length++) {
+      // A zero before others is only written where it is the one before the point.
+      const first = length === fraction + 1 ? 0n : 10n ** BigInt(length - 1);
+      const range = { from: max(from, first), to: min(last, 10n ** BigInt(length) - 1n) };
+      if (range.from > range.to) continue;
+      const written = (value: bigint): string => value.toString().padStart(length, '0');
+      const machine = DigitMachine.of({
+        ...{ from: written(range.from), to: written(range.to), multipleOf, fractionDigits: fraction },
+      });
+      if (machine !== null) yield arena.machine(machine);
+    }
+  }
 }
 
-function isPowerOfTenth(value: number): boolean {
-  return /^0\.0*1$/.test(withoutExponent(value));
+function greatestDivisor(left: bigint, right: bigint): bigint {
+  return right === 0n ? left : greatestDivisor(right, left % right);
 }
 
-function multipleOfFraction(json: JsonGrammar, value: number, pointer: string): Regex {
-  const { arena } = json;
-  const text = withoutExponent(value);
-  if (!isPowerOfTenth(value)) throw new ConstraintRefusal(`multiples of ${text} are not supported`, pointer);
-  const fraction = arena.concat(arena.text('.'), arena.repeat(json.digit(), 1, text.length - 2));
-  return arena.concat(json.integer(), arena.optional(fraction));
+function max(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
+}
+
+function min(left: bigint, right: bigint): bigint {
+  return left < right ? left : right;
 }

@@ -184,8 +184,9 @@ function decimalOf(value: number): Decimal {
   return { isNegative: value < 0, integer, fraction: trimEndOf(fraction, '0') };
 }
 
-/** The shortest decimal of a number, with its exponent written out. */
+/** All digits of an integer, of another number the shortest decimal that is it, with its exponent written out. */
 export function withoutExponent(value: number): string {
+  if (Number.isInteger(value)) return BigInt(value).toString();
   const text = String(value);
   const match = /^(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
   if (match === null) return text;

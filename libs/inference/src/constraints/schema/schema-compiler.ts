@@ -11,8 +11,8 @@ import { ListCompiler } from './list-compiler.js';
 import { MemberCompiler } from './member-compiler.js';
 import { numberLanguage } from './number-language.js';
 import type { SchemaContext } from './schema-context.js';
-import { SchemaDocument, type SchemaNode } from './schema-document.js';
-import { collectFacts, type SchemaFacts } from './schema-facts.js';
+import { keywordOf, SchemaDocument, type SchemaNode, type SchemaOptions } from './schema-document.js';
+import { collectFacts, type SchemaFacts, typeOf } from './schema-facts.js';
 
 /** A grammar and where its texts begin. */
 export interface StartedGrammar {
@@ -22,13 +22,15 @@ export interface StartedGrammar {
 
 /**
  * Compiles a JSON Schema to the grammar of the JSON texts that it accepts. A generator that yields often, with the place
- * that it has reached, so that whoever drives it decides how long it may run at a time and in all. Throws `ConstraintRefusal` for what it does not cover.
+ * that it has reached, so that whoever drives it decides how long it may run at a time and in all. Throws
+ * `ConstraintRefusal` for what it does not cover and for malformed schemas; what it does not cover of a schema that is
+ * not strict, it leaves out.
  */
-export function* compileSchema(schema: unknown): Generator<CompilePlace, StartedGrammar> {
+export function* compileSchema(schema: unknown, options: SchemaOptions = {}): Generator<CompilePlace, StartedGrammar> {
   yield { pointer: '#' };
   const grammar = new Grammar();
-  const compiler = new SchemaCompiler(new SchemaDocument(schema), grammar);
-  const start = grammar.sequence(grammar.lexeme(compiler.json.lead()), yield* compiler.run());
+  const compiler = new SchemaCompiler(new SchemaDocument(schema, options), grammar);
+  const start = grammar.sequence(grammar.lexeme(compiler.json.around()), yield* compiler.run());
   yield* locatedAt({ pointer: '#' }, grammar.finish(start));
   return { grammar, start };
 }
@@ -37,10 +39,14 @@ export function* compileSchema(schema: unknown): Generator<CompilePlace, Started
  * As `compileSchema`, as a part of a larger grammar, without white space before the value. Behind the `finish` of that,
  * the caller must check that some text matches the node.
  */
-export function* compileSchemaInto(grammar: Grammar, schema: unknown): Generator<CompilePlace, GrammarNode> {
+export function* compileSchemaInto(
+  grammar: Grammar,
+  schema: unknown,
+  options: SchemaOptions = {},
+): Generator<CompilePlace, GrammarNode> {
   yield { pointer: '#' };
   const firstRule = grammar.rules.length;
-  const root = yield* new SchemaCompiler(new SchemaDocument(schema), grammar).run();
+  const root = yield* new SchemaCompiler(new SchemaDocument(schema, options), grammar).run();
   yield* atPlace({ pointer: '#' }, grammar.checkRules(firstRule));
   return root;
 }
@@ -73,7 +79,7 @@ class SchemaCompiler implements SchemaContext {
       const { rule, parts } = this.open[index] as (typeof this.open)[number];
       const place = { pointer: rule.pointer || '#' };
       yield place;
-      rule.body = yield* locatedAt(place, this.compile(parts));
+      rule.body = yield* this.compileOrRelax(parts, place);
     }
     return root;
   }
@@ -101,6 +107,17 @@ class SchemaCompiler implements SchemaContext {
     this.rules.set(key, rule);
     this.open.push({ rule, parts });
     return rule;
+  }
+
+  /** What cannot be compiled may be any value, unless the schema is strict. */
+  private *compileOrRelax(parts: readonly SchemaPart[], place: CompilePlace): Generator<CompilePlace, GrammarNode> {
+    try {
+      return yield* locatedAt(place, this.compile(parts));
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      const areObjects = parts.some((part) => part.kind !== 'group' && keywordOf(part.node, 'type') === 'object');
+      return areObjects ? this.json.anyObject() : this.json.anyValue();
+    }
   }
 
   private *compile(parts: readonly SchemaPart[]): Generator<void, GrammarNode> {
@@ -150,7 +167,8 @@ class SchemaCompiler implements SchemaContext {
     }
     if (!(yield* areAllDisjoint(this.document, all))) {
       const reason = 'a value may match two branches of oneOf; use anyOf, or tell them apart';
-      throw new ConstraintRefusal(reason, `${node.pointer}/oneOf`);
+      this.document.leaveOut(reason, `${node.pointer}/oneOf`);
+      return null;
     }
     if (!isListed) return null;
     return this.grammar.anyOf(yield* this.listed(all.flatMap(({ values }) => values ?? [])));
@@ -159,28 +177,69 @@ class SchemaCompiler implements SchemaContext {
   private *valueWith(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this;
     if (facts.values !== null) return grammar.anyOf(yield* this.listed(facts.values));
+    this.leaveOutExcluded(facts);
     const choices: GrammarNode[] = [];
     const add = (regex: Regex): number => choices.push(grammar.lexeme(regex));
-    if (facts.types.has('null')) add(json.oneOf(['null']));
-    if (facts.types.has('boolean')) add(json.oneOf(['true', 'false']));
-    if (facts.types.has('number')) add(yield* numberLanguage(json, facts));
+    const isExcluded = (constant: unknown): boolean => facts.excluded.some(({ value }) => value === constant);
+    for (const constant of [null, true, false]) {
+      const type = constant === null ? 'null' : 'boolean';
+      if (facts.types.has(type) && !isExcluded(constant)) add(json.oneOf([String(constant)]));
+    }
+    if (facts.types.has('number')) add(yield* this.numbers(facts));
     if (facts.types.has('string')) add(yield* this.stringLanguage(facts));
     if (facts.types.has('array')) choices.push(yield* this.lists.compile(facts));
-    if (facts.types.has('object')) choices.push(yield* this.members.compile(facts));
+    if (facts.types.has('object')) choices.push(yield* this.objects(facts));
     return grammar.choice(...choices);
   }
 
-  private *stringLanguage({ patterns, minLength, maxLength }: SchemaFacts): Generator<void, Regex> {
+  private *numbers(facts: SchemaFacts): Generator<void, Regex> {
+    try {
+      return yield* numberLanguage(this.json, facts);
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      return yield* numberLanguage(this.json, { ...facts, multiples: [] });
+    }
+  }
+
+  private *objects(facts: SchemaFacts): Generator<void, GrammarNode> {
+    try {
+      return yield* this.members.compile(facts);
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      return yield* this.members.compile(withoutNamePatterns(facts, this.document.constant(true)));
+    }
+  }
+
+  /** Forbidden numbers, lists and objects have more than one text. */
+  private leaveOutExcluded({ types, excluded }: SchemaFacts): void {
+    for (const { value, pointer } of excluded) {
+      const type = typeOf(value);
+      const isCovered = type === 'null' || type === 'boolean' || type === 'string' || !types.has(type);
+      if (!isCovered) this.document.leaveOut(`excludes values of type ${type} that are not listed`, pointer);
+    }
+  }
+
+  private *stringLanguage({ patterns, minLength, maxLength, excluded }: SchemaFacts): Generator<void, Regex> {
     const { arena } = this.grammar;
     if (minLength > maxLength) return arena.empty;
-    if (patterns.length === 0) return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
+    const forbidden = excluded.map(({ value }) => value).filter((value) => typeof value === 'string');
+    if (patterns.length === 0 && forbidden.length === 0)
+      return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
     const parts: Regex[] = [];
     for (const { pattern, pointer } of patterns) {
       if (isSliceOver()) yield;
-      parts.push(this.stringPattern(pattern, pointer));
+      try {
+        parts.push(this.stringPattern(pattern, pointer));
+      } catch (error) {
+        this.document.leaveOutRefused(error);
+      }
     }
-    if (minLength > 0 || maxLength < Infinity) {
+    if (parts.length === 0 || minLength > 0 || maxLength < Infinity) {
       parts.push(arena.repeat(this.json.plainCharacter, minLength, maxLength));
+    }
+    if (forbidden.length > 0) {
+      const texts = forbidden.map((value) => JSON.stringify(value).slice(1, -1));
+      parts.push(arena.not(yield* this.json.listed(texts)));
     }
     return this.json.quoted(arena.and(...parts));
   }
@@ -193,7 +252,7 @@ class SchemaCompiler implements SchemaContext {
     for (const value of values) {
       if (isSliceOver()) yield;
       if (typeof value === 'object' && value !== null) nodes.push(yield* this.exact(value));
-      else scalars.push(JSON.stringify(value));
+      else scalars.push(written(value));
     }
     if (scalars.length > 0) nodes.push(grammar.lexeme(yield* json.listed(scalars)));
     return nodes;
@@ -201,16 +260,33 @@ class SchemaCompiler implements SchemaContext {
 
   private *exact(value: unknown): Generator<void, GrammarNode> {
     const { grammar, json } = this;
-    if (typeof value !== 'object' || value === null) return grammar.text(JSON.stringify(value));
+    if (typeof value !== 'object' || value === null) return grammar.text(written(value));
     const comma = grammar.lexeme(json.comma());
     const isList = Array.isArray(value);
     const content: GrammarNode[] = [];
     for (const [name, member] of Object.entries(value)) {
       if (isSliceOver()) yield;
       if (content.length > 0) content.push(comma);
-      if (!isList) content.push(grammar.lexeme(json.name(grammar.arena.text(JSON.stringify(name)))));
+      if (!isList) content.push(json.name(grammar.arena.text(JSON.stringify(name))));
       content.push(yield* this.exact(member));
     }
     return json.enclosed(isList ? '[' : '{', grammar.inOrder(content), isList ? ']' : '}');
   }
+}
+
+/** The facts of more objects: members that patterns name may be anything, and few are enough. */
+function withoutNamePatterns(facts: SchemaFacts, anything: SchemaNode): SchemaFacts {
+  const members = facts.members.map((said) =>
+    said.patterns.length === 0 ? said : { ...said, patterns: [], additional: anything },
+  );
+  return { ...facts, members, minProperties: Math.min(facts.minProperties, facts.required.size) };
+}
+
+/** Integers that take no exponent. */
+const longestInteger = 1e21;
+
+/** The JSON of a value without members or items; of a large integer all digits, which are rounded otherwise. */
+function written(value: unknown): string {
+  const isLarge = Number.isInteger(value) && Math.abs(value as number) < longestInteger;
+  return isLarge ? BigInt(value as number).toString() : JSON.stringify(value);
 }

@@ -1,110 +1,91 @@
-import { isSliceOver } from '../compile-deadline.js';
+import {
+  examineKeywords,
+  forbidsEverything,
+  isSchemaObject,
+  modernSchema,
+  outsideReference,
+  pointerStep,
+  referenceProblem,
+  type SchemaNote,
+  type SchemaObject,
+  SchemaReferences,
+  withoutKeywords,
+  writtenKeyword,
+} from '#common/json-schema';
+import { isSliceOver, tookTooLong } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 
-export type SchemaObject = Readonly<Record<string, unknown>>;
+export { isSchemaObject as isObject, pointerStep, type SchemaObject };
 
 /** A schema or subschema at one place of the document. One object per place. */
 export interface SchemaNode {
   readonly id: number;
   readonly pointer: string;
+  /** As sent. */
+  readonly written: unknown;
+  /** In the words of draft 2020-12, without the keywords that are left out. */
   readonly value: SchemaObject | boolean;
 }
 
-/** Keywords that say nothing about which values are valid. */
-const annotations: ReadonlySet<string> = new Set([
-  '$anchor',
-  '$comment',
-  '$defs',
-  '$schema',
-  'contentEncoding',
-  'contentMediaType',
-  'default',
-  'definitions',
-  'deprecated',
-  'description',
-  'discriminator',
-  'example',
-  'examples',
-  'externalDocs',
-  'readOnly',
-  'title',
-  'writeOnly',
-  'xml',
-]);
-
-const assertions: ReadonlySet<string> = new Set([
-  '$ref',
-  'additionalProperties',
-  'allOf',
-  'anyOf',
-  'const',
-  'enum',
-  'exclusiveMaximum',
-  'exclusiveMinimum',
-  'format',
-  'items',
-  'maxItems',
-  'maxLength',
-  'maxProperties',
-  'maximum',
-  'minItems',
-  'minLength',
-  'minProperties',
-  'minimum',
-  'multipleOf',
-  'not',
-  'nullable',
-  'oneOf',
-  'pattern',
-  'patternProperties',
-  'prefixItems',
-  'properties',
-  'propertyNames',
-  'required',
-  'type',
-  'uniqueItems',
-]);
+/** How a schema is read. */
+export interface SchemaOptions {
+  /** Whether what the grammar cannot follow is refused; otherwise it is left out. Default: it is refused. */
+  isStrict?: boolean;
+}
 
 /** A schema as sent, with its references. Only references within the document are followed. */
 export class SchemaDocument {
   readonly root: SchemaNode;
+  /** What was left out of the grammar. */
+  readonly relaxed: SchemaNote[] = [];
+  readonly isStrict: boolean;
   /** By the schema as written: a document has each object once, and its pointers may be as long as all of it. */
   private readonly nodes = new Map<unknown, SchemaNode>();
-  private anchors: ReadonlyMap<string, string> = new Map();
+  private readonly references: SchemaReferences;
 
-  constructor(private readonly schema: unknown) {
+  constructor(schema: unknown, { isStrict = true }: SchemaOptions = {}) {
+    this.isStrict = isStrict;
+    this.references = new SchemaReferences(schema);
     this.root = this.at('', schema);
   }
 
-  /** Finds what `$ref` may name by an `$anchor`. Yields when its slice is over. */
+  /** Finds what `$ref` may name. Yields when its slice is over. */
   *readAnchors(): Generator<void, void> {
-    this.anchors = yield* collectAnchors(this.schema);
+    yield* this.references.read(isSliceOver);
   }
 
-  /** The subschema behind further steps from a node. */
-  child(node: SchemaNode, ...steps: (string | number)[]): SchemaNode {
-    let value: unknown = node.value;
+  /** Refuses what no grammar here follows; leaves it out of a schema that is not strict. */
+  leaveOut(reason: string, pointer: string): void {
+    if (this.isStrict) throw new ConstraintRefusal(reason, pointer);
+    this.relaxed.push({ pointer, reason });
+  }
+
+  /** As `leaveOut`, of something that was refused. Rethrows what is no refusal of a construct. */
+  leaveOutRefused(error: unknown): void {
+    if (this.isStrict || !(error instanceof ConstraintRefusal) || tookTooLong(error)) throw error;
+    this.relaxed.push({ pointer: error.pointer, reason: error.reason });
+  }
+
+  /** The subschema behind a keyword of a node and further steps. */
+  child(node: SchemaNode, keyword: string, ...steps: (string | number)[]): SchemaNode {
+    let value: unknown = (node.value as SchemaObject)[keyword];
     for (const step of steps) value = (value as Record<string, unknown>)[step];
-    return this.at(`${node.pointer}${steps.map(pointerStep).join('')}`, value);
+    const path = [isSchemaObject(node.written) ? writtenKeyword(node.written, keyword) : keyword, ...steps];
+    return this.at(`${node.pointer}${path.map(pointerStep).join('')}`, value);
   }
 
-  /** What `$ref` of a node names; null where it has none. */
+  /** What `$ref` of a node names; null where it has none, or where it is left out. */
   referenced(node: SchemaNode): SchemaNode | null {
     const reference = keywordOf(node, '$ref');
-    if (reference === undefined) return null;
+    if (typeof reference !== 'string') return null;
     const place = `${node.pointer}/$ref`;
-    if (typeof reference !== 'string') throw new ConstraintRefusal('must be a string', place);
-    if (!reference.startsWith('#'))
-      throw new ConstraintRefusal('only references within the schema are followed', place);
-    const fragment = decoded(reference.slice(1), place);
-    const pointer = fragment === '' || fragment.startsWith('/') ? fragment : this.anchor(fragment, place);
-    let value: unknown = this.schema;
-    for (const step of pointer.split('/').slice(1).map(unescapeStep)) {
-      const isContainer = typeof value === 'object' && value !== null && Object.hasOwn(value, step);
-      if (!isContainer) throw new ConstraintRefusal(`${reference.slice(0, 200)} names nothing in the schema`, place);
-      value = (value as Record<string, unknown>)[step];
+    const found = this.references.resolve(reference, node.written);
+    if (found === 'outside') {
+      this.leaveOut(outsideReference, place);
+      return null;
     }
-    return this.at(pointer, value);
+    if (typeof found === 'string') throw new ConstraintRefusal(referenceProblem(found, reference), place);
+    return this.at(found.pointer, found.value);
   }
 
   /** A schema that stands nowhere in the document and accepts everything or nothing. */
@@ -116,110 +97,47 @@ export class SchemaDocument {
   private at(pointer: string, written: unknown): SchemaNode {
     const known = this.nodes.get(written);
     if (known !== undefined) return known;
-    const value = isObject(written) && acceptsNothing(written) ? false : written;
-    if (typeof value !== 'boolean' && !isObject(value)) {
+    if (typeof written !== 'boolean' && !isSchemaObject(written)) {
       throw new ConstraintRefusal('must be a schema: an object or a boolean', pointer || '#');
     }
-    const node: SchemaNode = { id: this.nodes.size, pointer, value };
+    const value = typeof written === 'boolean' ? written : this.read(pointer, written);
+    const node: SchemaNode = { id: this.nodes.size, pointer, written, value };
     this.nodes.set(written, node);
-    if (isObject(value)) checkKeywords(node, value);
     return node;
   }
 
-  private anchor(name: string, place: string): string {
-    const pointer = this.anchors.get(name);
-    if (pointer === undefined) throw new ConstraintRefusal(`there is no $anchor ${name.slice(0, 100)}`, place);
-    return pointer;
+  private read(pointer: string, written: SchemaObject): SchemaObject | boolean {
+    if (forbidsEverything(written.not)) return false;
+    const schema = modernSchema(written);
+    const { malformed, uncovered } = examineKeywords(schema);
+    const place = (keyword: string): string => `${pointer}${pointerStep(writtenKeyword(written, keyword))}`;
+    const [first] = malformed;
+    if (first !== undefined) throw new ConstraintRefusal(first.reason, place(first.keyword));
+    for (const { keyword, reason } of uncovered) this.leaveOut(reason, place(keyword));
+    return this.withDependencies(withoutKeywords(schema, uncovered), place);
+  }
+
+  /** A dependency in other words: the property is absent, or it is there and the rest holds. */
+  private withDependencies(schema: SchemaObject, place: (keyword: string) => string): SchemaObject {
+    const { dependentRequired, dependentSchemas, allOf } = schema;
+    const rules: SchemaObject[] = [];
+    const add = (name: string, present: SchemaObject): void => {
+      rules.push({ anyOf: [{ properties: { [name]: false } }, { required: [name], ...present }] });
+    };
+    for (const [name, needed] of Object.entries(isSchemaObject(dependentRequired) ? dependentRequired : {})) {
+      if (!Array.isArray(needed)) throw new ConstraintRefusal('must name properties', place('dependentRequired'));
+      add(name, { required: [name, ...needed.map(String)] });
+    }
+    for (const [name, needed] of Object.entries(isSchemaObject(dependentSchemas) ? dependentSchemas : {})) {
+      // Known by its own place before it is met in the rule.
+      this.at(`${place('dependentSchemas')}${pointerStep(name)}`, needed);
+      add(name, { allOf: [needed] });
+    }
+    if (rules.length === 0) return schema;
+    return { ...schema, allOf: [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), ...rules] };
   }
 }
 
 export function keywordOf(node: SchemaNode, keyword: string): unknown {
   return typeof node.value === 'boolean' ? undefined : node.value[keyword];
-}
-
-export function isObject(value: unknown): value is SchemaObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function pointerStep(step: string | number): string {
-  return `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}
-
-function unescapeStep(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~');
-}
-
-function decoded(fragment: string, place: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    throw new ConstraintRefusal('is not a valid URI reference', place);
-  }
-}
-
-function* collectAnchors(schema: unknown): Generator<void, Map<string, string>> {
-  const anchors = new Map<string, string>();
-  const open: [pointer: string, value: unknown][] = [['', schema]];
-  for (let item = open.pop(); item !== undefined; item = open.pop()) {
-    const [pointer, value] = item;
-    if (typeof value !== 'object' || value === null) continue;
-    for (const [key, member] of Object.entries(value)) {
-      if (isSliceOver()) yield;
-      if (key === '$anchor' && typeof member === 'string') anchors.set(member, pointer);
-      open.push([`${pointer}${pointerStep(key)}`, member]);
-    }
-  }
-  return anchors;
-}
-
-const counts = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const;
-const numbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] as const;
-const objects = ['properties', 'patternProperties'] as const;
-const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
-
-function checkKeywords(node: SchemaNode, schema: SchemaObject): void {
-  const refuse = (keyword: string, reason: string): never => {
-    throw new ConstraintRefusal(reason, `${node.pointer}${pointerStep(keyword)}`);
-  };
-  for (const keyword of Object.keys(schema)) {
-    const isKnown = annotations.has(keyword) || assertions.has(keyword) || keyword.startsWith('x-');
-    // The identifier of the whole document changes no reference within it.
-    if (!isKnown && !(keyword === '$id' && node.pointer === '')) refuse(keyword, 'this keyword is not supported');
-  }
-  for (const keyword of counts) {
-    const value = schema[keyword];
-    if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) >= 0)) {
-      refuse(keyword, 'must be a whole number of at least 0');
-    }
-  }
-  for (const keyword of numbers) {
-    const value = schema[keyword];
-    if (value !== undefined && !Number.isFinite(value)) refuse(keyword, 'must be a number');
-  }
-  for (const keyword of objects) {
-    if (schema[keyword] !== undefined && !isObject(schema[keyword])) refuse(keyword, 'must be an object');
-  }
-  for (const keyword of lists) {
-    const value = schema[keyword];
-    if (value !== undefined && !(Array.isArray(value) && value.length > 0))
-      refuse(keyword, 'must be a list of schemas');
-  }
-  if (typeof schema.multipleOf === 'number' && schema.multipleOf <= 0) refuse('multipleOf', 'must be greater than 0');
-  if (schema.not !== undefined) refuse('not', 'is only supported with {}, which forbids every value');
-  if (schema.enum !== undefined && !Array.isArray(schema.enum)) refuse('enum', 'must be a list');
-  if (schema.uniqueItems !== undefined && schema.uniqueItems !== false) refuse('uniqueItems', 'is not supported');
-  if (schema.required !== undefined && !isStringList(schema.required)) refuse('required', 'must be a list of strings');
-  for (const keyword of ['pattern', 'format'] as const) {
-    if (schema[keyword] !== undefined && typeof schema[keyword] !== 'string') refuse(keyword, 'must be a string');
-  }
-  if (schema.nullable === true && schema.type === undefined) refuse('nullable', 'needs a type beside it');
-}
-
-/** `not` of everything, as libraries write properties that must be absent. */
-function acceptsNothing({ not }: SchemaObject): boolean {
-  return not === true || (isObject(not) && Object.keys(not).length === 0);
-}
-
-function isStringList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }

@@ -1,7 +1,8 @@
+import { canonicalJson, excludedBy } from '#common/json-schema';
 import { checkDeadline, isSliceOver } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 import { flatten } from './flat-schema.js';
-import { formatPatterns, numberFormats, patternedFormats } from './formats.js';
+import { formatPattern } from './formats.js';
 import type { Bound } from './number-ranges.js';
 import { isObject, keywordOf, type SchemaDocument, type SchemaNode } from './schema-document.js';
 
@@ -33,6 +34,8 @@ export interface SchemaFacts {
   integersOnly: boolean;
   /** The only values; null where they are not listed. */
   values: unknown[] | null;
+  /** Values that `not` forbids, with the pointers of those keywords. */
+  excluded: { value: unknown; pointer: string }[];
   lower: Bound | null;
   upper: Bound | null;
   multiples: { value: number; pointer: string }[];
@@ -55,6 +58,7 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     types: new Set(jsonTypes),
     integersOnly: false,
     values: null,
+    excluded: [],
     lower: null,
     upper: null,
     multiples: [],
@@ -73,13 +77,19 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     if (isSliceOver(8)) yield;
     addTypes(facts, node);
     yield* addValues(facts, node);
+    yield* addExcluded(facts, node);
     addNumbers(facts, node);
     addStrings(facts, node);
     yield* addMembers(facts, document, node);
     yield* addNames(facts, document, node);
     yield* addItems(facts, document, node);
   }
-  if (facts.values !== null) facts.values = yield* filtered(facts.values, (value) => fits(facts, value));
+  const { values } = facts;
+  if (values !== null) {
+    const excluded = new Set(facts.excluded.map(({ value }) => canonicalJson(value)));
+    const isPossible = (value: unknown): boolean => !excluded.has(canonicalJson(value));
+    facts.values = yield* filtered(values, (value) => isPossible(value) && fits(facts, document, value));
+  }
   return facts;
 }
 
@@ -111,6 +121,17 @@ function* addValues(facts: SchemaFacts, node: SchemaNode): Generator<void, void>
     }
     if (facts.values === null) facts.values = [...keys.values()];
     else facts.values = yield* filtered(facts.values, (value) => keys.has(canonicalJson(value)));
+  }
+}
+
+function* addExcluded(facts: SchemaFacts, node: SchemaNode): Generator<void, void> {
+  const not = keywordOf(node, 'not');
+  const excluded = not === undefined ? null : excludedBy(not);
+  if (excluded === null) return;
+  for (const type of excluded.types) facts.types.delete(type as JsonType);
+  for (const value of excluded.values) {
+    if (isSliceOver()) yield;
+    facts.excluded.push({ value, pointer: `${node.pointer}/not` });
   }
 }
 
@@ -149,14 +170,8 @@ function addStrings(facts: SchemaFacts, node: SchemaNode): void {
   const pattern = keywordOf(node, 'pattern');
   if (typeof pattern === 'string') facts.patterns.push({ pattern, pointer: `${node.pointer}/pattern` });
   const format = keywordOf(node, 'format');
-  if (typeof format !== 'string') return;
-  const place = `${node.pointer}/format`;
-  const known = Object.hasOwn(formatPatterns, format) ? formatPatterns[format] : undefined;
-  if (known !== undefined) facts.patterns.push({ pattern: known, pointer: place });
-  else if (!numberFormats.has(format) && !(patternedFormats.has(format) && typeof pattern === 'string')) {
-    const reason = patternedFormats.has(format) ? 'only supported beside a pattern' : 'not supported';
-    throw new ConstraintRefusal(`the format ${format.slice(0, 50)} is ${reason}`, place);
-  }
+  const known = typeof format === 'string' ? formatPattern(format) : null;
+  if (known !== null) facts.patterns.push({ pattern: known, pointer: `${node.pointer}/format` });
 }
 
 function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
@@ -166,7 +181,7 @@ function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaN
   if (Array.isArray(required)) for (const name of required) facts.required.add(String(name));
   const hasAdditional = keywordOf(node, 'additionalProperties') !== undefined;
   const properties = new Map<string, SchemaNode>();
-  for (const name of Object.keys(keywordOf(node, 'properties') ?? {})) {
+  for (const name of namesInOrder(node)) {
     if (isSliceOver(2)) yield;
     properties.set(name, document.child(node, 'properties', name));
   }
@@ -181,13 +196,21 @@ function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaN
   facts.members.push({ properties, patterns, additional });
 }
 
+/** The names of `properties`. JavaScript moves those like integers to the front, which the body parser makes up for. */
+function namesInOrder(node: SchemaNode): Iterable<string> {
+  const properties = keywordOf(node, 'properties') ?? {};
+  const order = keywordOf(node, 'x-property-order');
+  const first = Array.isArray(order) ? order.filter((name) => Object.hasOwn(properties, String(name))) : [];
+  return new Set([...first.map(String), ...Object.keys(properties)]);
+}
+
 /** A name that `propertyNames` does not accept is that of no member. */
 function* addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
   if (keywordOf(node, 'propertyNames') === undefined) return;
   const schema = document.child(node, 'propertyNames');
   const flat = yield* flatten(document, [{ kind: 'whole', node: schema }]);
   if (flat !== null && flat.groups.length > 0) {
-    throw new ConstraintRefusal('alternatives of names are only supported as enum or pattern', schema.pointer);
+    return document.leaveOut('alternatives of names are only supported as enum or pattern', schema.pointer);
   }
   const names = flat && (yield* collectFacts(document, flat.nodes));
   const anything = document.constant(true);
@@ -230,33 +253,33 @@ function countOf(node: SchemaNode, keyword: string): number | undefined {
 }
 
 /** Whether a listed value keeps what else is said. */
-function fits(facts: SchemaFacts, value: unknown): boolean {
+function fits(facts: SchemaFacts, document: SchemaDocument, value: unknown): boolean {
   const type = typeOf(value);
   if (!facts.types.has(type)) return false;
-  if (typeof value === 'number') return fitsNumber(facts, value);
-  if (typeof value === 'string') return fitsString(facts, value);
-  if (type === 'array' || type === 'object') refuseBesideList(facts, type);
+  if (typeof value === 'number') return fitsNumber(facts, document, value);
+  if (typeof value === 'string') return fitsString(facts, document, value);
+  if (type === 'array' || type === 'object') leaveOutBesideList(facts, document, type);
   return true;
 }
 
-function fitsNumber(facts: SchemaFacts, value: number): boolean {
+function fitsNumber(facts: SchemaFacts, document: SchemaDocument, value: number): boolean {
   const { lower, upper, multiples } = facts;
   const [multiple] = multiples;
-  if (multiple !== undefined) throw new ConstraintRefusal('is not supported beside listed values', multiple.pointer);
+  if (multiple !== undefined) document.leaveOut('is not supported beside listed values', multiple.pointer);
   if (facts.integersOnly && !Number.isInteger(value)) return false;
   if (lower !== null && (value < lower.value || (lower.isExclusive && value === lower.value))) return false;
   return upper === null || value < upper.value || (!upper.isExclusive && value === upper.value);
 }
 
-function fitsString(facts: SchemaFacts, value: string): boolean {
+function fitsString(facts: SchemaFacts, document: SchemaDocument, value: string): boolean {
   const length = [...value].length;
   if (length < facts.minLength || length > facts.maxLength) return false;
   const [pattern] = facts.patterns;
-  if (pattern !== undefined) throw new ConstraintRefusal('is not supported beside listed values', pattern.pointer);
+  if (pattern !== undefined) document.leaveOut('is not supported beside listed values', pattern.pointer);
   return true;
 }
 
-function refuseBesideList(facts: SchemaFacts, type: 'array' | 'object'): void {
+function leaveOutBesideList(facts: SchemaFacts, document: SchemaDocument, type: 'array' | 'object'): void {
   const isSaid =
     type === 'array'
       ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity
@@ -264,8 +287,7 @@ function refuseBesideList(facts: SchemaFacts, type: 'array' | 'object'): void {
         facts.required.size > 0 ||
         facts.minProperties > 0 ||
         facts.maxProperties < Infinity;
-  if (isSaid)
-    throw new ConstraintRefusal(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
+  if (isSaid) document.leaveOut(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
 }
 
 export function typeOf(value: unknown): JsonType {
@@ -273,14 +295,6 @@ export function typeOf(value: unknown): JsonType {
   if (Array.isArray(value)) return 'array';
   const type = typeof value;
   return type === 'boolean' || type === 'number' || type === 'string' ? type : 'object';
-}
-
-/** JSON with the members of each object in order of their names: equal for equal values. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const members = Object.keys(value).sort();
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join(',')}}`;
 }
 
 /** The schemas that hold for a member named `name`; `matches` says whether a pattern is found in it. */

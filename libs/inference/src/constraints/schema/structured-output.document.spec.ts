@@ -3,13 +3,14 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConstraintRefusal } from '../refusal.js';
 import { automatonOf } from '../schema-automaton.js';
-import { formatPatterns, numberFormats, patternedFormats } from './formats.js';
+import { numberFormats, patternedFormats } from '#common/json-schema';
+import { formatPatterns } from './formats.js';
 
 const page = readFileSync(resolve(import.meta.dirname, '../../../../../docs/structured-output.md'), 'utf8');
 
 /** Cells of the table of keywords. */
 const rows = page
-  .slice(page.indexOf('## Keywords'), page.indexOf('## Cost'))
+  .slice(page.indexOf('\n| Keyword '), page.indexOf('## Cost'))
   .split('\n')
   .filter((line) => line.startsWith('| `'))
   .map((line) => line.split('|').map((cell) => cell.trim()));
@@ -18,7 +19,7 @@ function namesIn(cell: string | undefined): string[] {
   return [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '');
 }
 
-const isRefusedRow = (row: readonly string[]): boolean => row[2]?.startsWith('refused') ?? false;
+const isRefusedRow = (row: readonly string[]): boolean => row[2]?.startsWith('not covered') ?? false;
 const rowsOf = (isRefused: boolean): string[] =>
   rows.filter((row) => isRefusedRow(row) === isRefused).flatMap((row) => namesIn(row[1]));
 
@@ -31,6 +32,7 @@ const examples: Record<string, object> = {
   $defs: { $defs: { a: small }, $ref: '#/$defs/a' },
   $dynamicAnchor: { $dynamicAnchor: 'a', ...small },
   $dynamicRef: { $dynamicRef: '#a', ...small },
+  id: { id: 'https://example.com/a', ...small },
   $id: { $id: 'https://example.com/a', ...small },
   $ref: { $ref: '#/$defs/a', $defs: { a: small } },
   $schema: { $schema: 'https://json-schema.org/draft/2020-12/schema', ...small },
@@ -45,7 +47,6 @@ const examples: Record<string, object> = {
   contentSchema: { contentSchema: {}, ...small },
   default: { default: 'a', ...small },
   definitions: { definitions: { a: small }, $ref: '#/definitions/a' },
-  dependencies: { dependencies: { a: ['b'] } },
   dependentRequired: { dependentRequired: { a: ['b'] } },
   dependentSchemas: { dependentSchemas: { a: {} } },
   deprecated: { deprecated: true, ...small },

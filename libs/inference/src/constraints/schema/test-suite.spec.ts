@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConstraintRefusal } from '../refusal.js';
 import { accepts, acceptsInSomeOrder, automatonOf } from '../schema-automaton.js';
+import { formatPattern } from './formats.js';
 
 /*
  * The official JSON-Schema-Test-Suite, draft 2020-12, and its optional tests of the formats that are covered. Files and
@@ -29,11 +30,15 @@ const notOffered = [
   /leap second/,
   /^a quoted string with/,
   /address-literal after the @ is valid$/,
-  // Formats are assertions here, as in OpenAPI, and not annotations.
-  /is only an annotation by default$/,
   // Custom vocabularies are not read.
   /^no validation: invalid number/,
 ];
+
+/** Known formats are assertions here, as in OpenAPI, and not annotations. */
+function isAsserted(schema: unknown, name: string): boolean {
+  const { format = '' } = schema as { format?: string };
+  return formatPattern(format) !== null && name.endsWith('is only an annotation by default');
+}
 
 function compile(schema: unknown): ReturnType<typeof automatonOf> | string {
   try {
@@ -42,6 +47,15 @@ function compile(schema: unknown): ReturnType<typeof automatonOf> | string {
     if (error instanceof ConstraintRefusal) return error.message;
     throw error;
   }
+}
+
+/** The JSON of an instance with a blank behind each colon and comma. */
+function spaced(data: unknown): string {
+  if (Array.isArray(data)) return `[${data.map(spaced).join(', ')}]`;
+  if (typeof data !== 'object' || data === null) return JSON.stringify(data);
+  return `{${Object.entries(data)
+    .map(([name, value]) => `${JSON.stringify(name)}: ${spaced(value)}`)
+    .join(', ')}}`;
 }
 
 describe('the JSON-Schema-Test-Suite', () => {
@@ -54,13 +68,10 @@ describe('the JSON-Schema-Test-Suite', () => {
       ]);
       if (typeof automaton === 'string') continue;
       for (const { description: name, data, valid } of tests) {
-        const isOffered = valid && !notOffered.some((pattern) => pattern.test(name));
+        const isOffered = valid && !notOffered.some((pattern) => pattern.test(name)) && !isAsserted(schema, name);
         expect([description, name, acceptsInSomeOrder(automaton, data)]).toEqual([description, name, isOffered]);
-        // Spaced and indented as the same instance: never more is accepted, and always where the order fits.
-        for (const indentation of [' ', '  ', '\t']) {
-          const text = JSON.stringify(data, null, indentation);
-          expect([name, accepts(automaton, text)]).toEqual([name, accepts(automaton, JSON.stringify(data))]);
-        }
+        // With a blank behind colons and commas, the same instance is accepted as often.
+        expect([name, accepts(automaton, spaced(data))]).toEqual([name, accepts(automaton, JSON.stringify(data))]);
       }
     }
   });

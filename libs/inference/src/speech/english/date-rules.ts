@@ -1,4 +1,4 @@
-import { cardinal, digitByDigit, ordinal, pluralOf, year } from './number-words.js';
+import { cardinal, ordinal, pluralOf, year } from './number-words.js';
 import type { NumberRule } from './number-rules.js';
 
 const months = [
@@ -27,7 +27,13 @@ function dateWords(month: number, dayText: string, yearText: string): string {
   return `${months[month - 1] ?? ''} ${ordinal(dayText)}, ${full}`;
 }
 
-function clock(hours: string, minutes: string, half: string): string {
+function clock({ hours, minutes, seconds, half }: Record<'hours' | 'minutes' | 'seconds' | 'half', string>): string {
+  const time = clockTime(hours, minutes, half);
+  if (Number(seconds) === 0) return time;
+  return `${time} and ${cardinal(seconds)} second${Number(seconds) === 1 ? '' : 's'}`;
+}
+
+function clockTime(hours: string, minutes: string, half: string): string {
   const spokenHalf = half === '' ? '' : ` ${half.toLowerCase().startsWith('a') ? 'A' : 'P'}.M`;
   const hour = cardinal(hours);
   if (Number(minutes) === 0) {
@@ -40,7 +46,7 @@ function clock(hours: string, minutes: string, half: string): string {
 
 const half = '\\s?([ap])\\.?\\s?m\\b';
 
-/** Dates, times, telephone numbers, decades and ranges; later rules handle the remaining numbers. */
+/** Dates, times, decades and ranges; later rules handle the remaining numbers. */
 export const dateRules: readonly NumberRule[] = [
   {
     pattern: /\b(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:T(?=\d\d:))?\b/gu,
@@ -65,16 +71,13 @@ export const dateRules: readonly NumberRule[] = [
     say: (_, month, yearText) => `${monthOf(month ?? '')} ${year(yearText ?? '')}`,
   },
   {
-    pattern: new RegExp(`\\b([01]?\\d|2[0-3]):([0-5]\\d)(?::[0-5]\\d)?(?:${half})?(?![\\d:])`, 'giu'),
-    say: (_, hours, minutes, halfText) => clock(hours ?? '', minutes ?? '', halfText ?? ''),
+    pattern: new RegExp(`\\b([01]?\\d|2[0-3]|24(?=:00)):([0-5]\\d)(?::([0-5]\\d))?(?:${half})?(?![\\d:])`, 'giu'),
+    say: (_, hours = '', minutes = '', seconds = '', halfText = '') =>
+      clock({ hours, minutes, seconds, half: halfText }),
   },
   {
     pattern: new RegExp(`\\b(1[0-2]|0?[1-9])${half}`, 'giu'),
-    say: (_, hours, halfText) => clock(hours ?? '', '00', halfText ?? ''),
-  },
-  {
-    pattern: /(?<![\w.])(?:\+?\d{1,3}[-.\s])?(?:\(\d{3}\)\s?|\d{3}[-.\s])\d{3}[-.\s]\d{4}\b/gu,
-    say: (text) => telephone(text ?? ''),
+    say: (_, hours, halfText) => clockTime(hours ?? '', '00', halfText ?? ''),
   },
   { pattern: /(?<![\w.,])['’]?([12]\d\d0|\d0)['’]?s\b/gu, say: (_, digits) => decade(digits ?? '') },
   // Two remaining numbers around a dash are a range.
@@ -83,12 +86,6 @@ export const dateRules: readonly NumberRule[] = [
     say: (_, from) => `${from ?? ''} to `,
   },
 ];
-
-/** Area code and subscriber number, spoken digit by digit in groups. */
-function telephone(text: string): string {
-  const groups = text.split(/\D+/u).filter((group) => group !== '');
-  return groups.map(digitByDigit).join(', ');
-}
 
 function decade(digits: string): string {
   return pluralOf(digits.length === 4 ? year(digits) : cardinal(digits));

@@ -1,7 +1,8 @@
 import { splitSentences } from '../sentence-splitter.js';
 import { expandAbbreviations } from './abbreviations.js';
 import { dateRules } from './date-rules.js';
-import { numberRules } from './number-rules.js';
+import { notationRules } from './notation-rules.js';
+import { type NumberRule, numberRules } from './number-rules.js';
 import { unitRules } from './unit-rules.js';
 import { sayAddresses, sayRomanNumerals, saySymbols, splitCompounds } from './written-forms.js';
 
@@ -24,6 +25,9 @@ const fractions: Readonly<Record<string, string>> = {
   '⅞': '7/8',
 };
 
+/** Rules of numbers, in matching order: after the last one, no digit is left. */
+export const orderedRules: readonly NumberRule[] = [...notationRules, ...dateRules, ...unitRules, ...numberRules];
+
 /**
  * Converts written English to words and the marks that affect intonation: letters, apostrophes, spaces and
  * `,.!?;:—…"()`. Capitals stay, because they tell spelled letters from words.
@@ -39,22 +43,32 @@ function normalizeRun(text: string): string {
   words = sayAddresses(words);
   words = expandAbbreviations(words);
   words = sayRomanNumerals(words);
-  for (const { pattern, say } of [...dateRules, ...unitRules, ...numberRules]) words = words.replaceAll(pattern, say);
+  for (const { pattern, say } of orderedRules) words = words.replaceAll(pattern, say);
   words = saySymbols(words);
   words = splitCompounds(words);
   return tidy(spelledLetters(words));
 }
 
-/** Normalises quotes, dashes and spaces, and strips accents. */
+/** Digits that are written small above the line. */
+const raised = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+/** Normalises quotes, dashes and spaces, and strips accents. Characters that are not displayed separate nothing. */
 function plainCharacters(text: string): string {
   return text
+    .replaceAll(/\p{Cf}+/gu, '')
+    .replaceAll(
+      /(?<=\d|\b(?:[A-Za-z]|[cdkm]m|ft|in|mi))(⁻?)([⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})(?![⁰¹²³⁴⁵⁶⁷⁸⁹])/gu,
+      (_found, minus: string, digits: string) => {
+        return `^${minus === '' ? '' : '-'}${[...digits].map((digit) => raised.indexOf(digit)).join('')}`;
+      },
+    )
     .replaceAll(/\s?([½⅓⅔¼¾⅛⅜⅝⅞])/gu, (_found, mark: string) => ` ${fractions[mark] ?? ''}`)
     .normalize('NFKC')
     .replaceAll(/[‘’ʼ′`´]/gu, "'")
     .replaceAll(/[“”„«»]/gu, '"')
     .replaceAll(/\s*(?:--+|[–—])\s*(?!\d)/gu, ' — ')
     .replaceAll(/\.{3,}|…/gu, '… ')
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Z}]+/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Z}]+/gu, ' ')
     .normalize('NFD')
     .replaceAll(/\p{M}+/gu, '')
     .normalize('NFC')

@@ -26,6 +26,7 @@ function version(text: string): string {
 
 /** In matching order: each takes what a later rule would misread. */
 export const numberRules: readonly NumberRule[] = [
+  { pattern: /(?<![\w)])[-−](?=\.?\d)/gu, say: () => ' minus ' },
   {
     pattern: /\b(\d+)\s+([1-9]\d?)\/([1-9]\d{0,2})\b(?!\/)/gu,
     say: (_, whole, over, under) => `${cardinal(whole ?? '')} and ${fraction(over ?? '', under ?? '')}`,
@@ -38,8 +39,9 @@ export const numberRules: readonly NumberRule[] = [
     pattern: /\b(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b/giu,
     say: (_, digits) => ordinal((digits ?? '').replaceAll(',', '')),
   },
+  // What is no fraction: `120/80`. Of more than two numbers, the strokes are not spoken.
+  { pattern: /(?<![\d/.])(\d{1,9})\s?\/\s?(?=\d{1,9}(?![\d/]))/gu, say: (_, over) => `${over ?? ''} over ` },
   { pattern: /\b\d+(?:\.\d+){2,}\b/gu, say: (text) => version(text) },
-  { pattern: /(?<![\w)])[-−](?=\.?\d)/gu, say: () => ' minus ' },
   {
     pattern: /\b(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?\b/gu,
     say: (_, whole, rest) => spokenNumber(rest ? `${whole}.${rest}` : (whole ?? '')),

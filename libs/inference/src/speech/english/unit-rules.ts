@@ -96,14 +96,15 @@ function money(sign: string, amount: string, magnitude: string): string {
 export const unitRules: readonly NumberRule[] = [
   {
     pattern: new RegExp(
-      `(?:US|[ACN]Z?)?([$£€¥₹])\\s?(${number})(?:\\s?(thousand|million|billion|trillion|bn|mn|tn|[kmbt])\\b)?`,
+      `((?<![\\w)])[-−])?(?:US|[ACN]Z?)?([$£€¥₹])(\\s?[-−])?\\s?(${number})(?:\\s?(thousand|million|billion|trillion|bn|mn|tn|[kmbt])\\b)?`,
       'giu',
     ),
-    say: (_, sign, amount, magnitude) => ` ${money(sign ?? '', amount ?? '', magnitude ?? '')} `,
+    say: (_, before, sign, behind, amount, magnitude) =>
+      ` ${before || behind ? 'minus ' : ''}${money(sign ?? '', amount ?? '', magnitude ?? '')} `,
   },
   {
-    pattern: new RegExp(`(?<![\\w.,])(${number})\\s?([€£])`, 'gu'),
-    say: (_, amount, sign) => `${money(sign ?? '', amount ?? '', '')} `,
+    pattern: new RegExp(`(?<![\\w.,])([-−]?)(${number})\\s?([€£])`, 'gu'),
+    say: (_, minus, amount, sign) => `${minus ? 'minus ' : ''}${money(sign ?? '', amount ?? '', '')} `,
   },
   {
     pattern: new RegExp(`(?<![\\w.,])([-−]?)(${number})\\s?(${unitNames})(?![\\w°])`, 'gu'),
@@ -113,7 +114,8 @@ export const unitRules: readonly NumberRule[] = [
     },
   },
   {
-    pattern: new RegExp(`(?<![\\w.,])(${number})([kMB])\\b(?![-'’])`, 'gu'),
-    say: (_, amount, magnitude) => `${spokenNumber(amount ?? '')} ${magnitudes[(magnitude ?? '').toLowerCase()] ?? ''}`,
+    pattern: new RegExp(`(?<![\\w.,])([-−]?)(${number})([kMB])\\b(?![-'’])`, 'gu'),
+    say: (_, sign, amount, magnitude) =>
+      `${sign ? 'minus ' : ''}${spokenNumber(amount ?? '')} ${magnitudes[(magnitude ?? '').toLowerCase()] ?? ''}`,
   },
 ];

@@ -48,12 +48,13 @@ function spokenAddress(address: string): string {
   return `${words}${tail}`;
 }
 
-/** Replaces symbols that stand for a word, and drops the others. */
+/** Replaces symbols that stand for a word, and drops the others. The text has no digits any more. */
 export function saySymbols(text: string): string {
   return text
-    .replaceAll(/(?<=\d)\s?[x*]\s?(?=\d)/gu, ' times ')
-    .replaceAll(/(?<=\d)\s?\/\s?(?=\d)/gu, ' over ')
+    .replaceAll(/\b(and|either)\/or\b/giu, '$1 or')
+    .replaceAll(/(?<=\p{Lu}{2})\/(?=\p{Lu}{2})/gu, ' ')
     .replaceAll(/(?<=\p{L})\/(?=\p{L})/gu, ' or ')
+    .replaceAll(/\b([A-G])#(?!\w)/gu, '$1 sharp')
     .replaceAll(/[&%+=×÷±≈≤≥≠→@°©™®$£€¥]/gu, (symbol) => ` ${symbols[symbol] ?? ''} `)
     .replaceAll(/[#*_~^|\\<>{}[\]/`•·■●▪]/gu, ' ');
 }
@@ -87,10 +88,7 @@ export function sayRomanNumerals(text: string): string {
     .replaceAll(ruler, (_found, name: string, roman: string) => `${name} the ${romanNumber(roman)}th`);
 }
 
-/** Splits joined words: `GitHub2` → `Git Hub 2`. Only where the case changes inside a word; names in capitals stay. */
+/** Splits joined words: `GitHub` → `Git Hub`. Only where the case changes inside a word; names in capitals stay. */
 export function splitCompounds(text: string): string {
-  return text
-    .replaceAll(/(?<=\p{Ll}{2})(?=\p{Lu}\p{Ll})/gu, ' ')
-    .replaceAll(/(?<=\p{L})(?=\d)|(?<=\d)(?=\p{L})/gu, ' ')
-    .replaceAll(/(?<=\p{L})[-‐‑](?=[\p{L}\d])|(?<=\d)[-‐‑](?=\p{L})/gu, ' ');
+  return text.replaceAll(/(?<=\p{Ll}{2})(?=\p{Lu}\p{Ll})/gu, ' ').replaceAll(/(?<=\p{L})[-‐‑](?=\p{L})/gu, ' ');
 }

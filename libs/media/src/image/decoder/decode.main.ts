@@ -63,21 +63,31 @@ async function readFacts(file: Buffer): Promise<ImageFacts> {
   };
 }
 
-async function decode(file: Buffer, { channels, maxPixels }: DecodeOrder): Promise<Result> {
+async function decode(file: Buffer, { channels, maxPixels, findsTransparency }: DecodeOrder): Promise<Result> {
   let kind: FaultKind = 'header';
   try {
     const facts = await readFacts(file);
-    if (channels === null) return { report: facts, body: empty };
+    const isHeader = channels === null && !(findsTransparency === true && facts.hasAlpha);
+    if (isHeader) return { report: facts, body: empty };
     kind = 'pixels';
     // `failOn`: a truncated image must not be decoded to a half grey one.
     const upright = sharp(file, { limitInputPixels: maxPixels, failOn: 'truncated' }).autoOrient();
-    const { data, info } = await inChannels(upright, channels).raw().toBuffer({ resolveWithObject: true });
+    const { data, info } = await inChannels(upright, channels ?? 4)
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    if (channels === null) return { report: { ...facts, hasAlpha: isTransparent(data) }, body: empty };
     if (info.channels !== channels) return { report: { fault: kind }, body: empty };
     return { report: { ...facts, width: info.width, height: info.height }, body: data };
   } catch (error) {
     const isMemory = error instanceof Error && /memory|allocat/i.test(error.message);
     return { report: { fault: isMemory ? 'memory' : kind }, body: empty };
   }
+}
+
+/** Whether any of four-channel pixels is not opaque. */
+function isTransparent(pixels: Buffer): boolean {
+  for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== 255) return true;
+  return false;
 }
 
 function inChannels(image: Sharp, channels: 1 | 3 | 4): Sharp {

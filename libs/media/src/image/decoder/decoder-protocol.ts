@@ -9,6 +9,8 @@ export interface DecodeOrder {
   /** 1 grey, 3 RGB over white, 4 RGB and alpha. Null: only the header is read. */
   channels: 1 | 3 | 4 | null;
   maxPixels: number;
+  /** With only the header: whether to decode the image to see if any pixel is transparent, which `hasAlpha` then says. */
+  findsTransparency?: boolean;
 }
 
 export interface ImageFacts {

@@ -99,12 +99,17 @@ export class ImageDecoder {
     for (const each of this.idle.keys()) this.dismiss(each);
   }
 
-  private async run(file: Buffer, { channels, maxPixels, storedWidth, storedHeight }: DecodeRequest): Promise<Decoded> {
+  private async run(file: Buffer, request: DecodeRequest): Promise<Decoded> {
+    const { channels, maxPixels, storedWidth, storedHeight, findsTransparency } = request;
     const decoder =
       this.reuse() ?? new DecoderProcess(this.program, this.limits, this.sandbox ?? (await Sandbox.find()));
     this.working.add(decoder);
     try {
-      return await decoder.run({ channels, maxPixels }, file, storedWidth * storedHeight * (channels ?? 0));
+      return await decoder.run(
+        { channels, maxPixels, findsTransparency },
+        file,
+        storedWidth * storedHeight * (channels ?? 0),
+      );
     } finally {
       this.working.delete(decoder);
       this.keep(decoder);

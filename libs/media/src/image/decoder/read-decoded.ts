@@ -3,18 +3,19 @@ import { checkSketch, defaultMaxPixels } from '../check-sketch.js';
 import { corruptedImage } from '../image-error.js';
 import type { ImageHeader, ImageLimits } from '../image-limits.js';
 import { DecodeFault, DecoderLost } from './decoder-process.js';
+import type { DecodeOrder } from './decoder-protocol.js';
 import { ImageDecoder } from './image-decoder.js';
 
 /** Checks the header of an image here, and reads header and pixels in the decoder. Throws as `readImageHeader` does. */
 export async function readDecoded(
   bytes: Buffer,
-  channels: 1 | 3 | 4 | null,
+  { channels, findsTransparency }: Pick<DecodeOrder, 'channels' | 'findsTransparency'>,
   limits: ImageLimits,
 ): Promise<ImageHeader & { data: Buffer }> {
   const { param = null, maxPixels = defaultMaxPixels, owner } = limits;
   try {
     const { format, width: storedWidth, height: storedHeight } = checkSketch(bytes, limits);
-    const request = { channels, maxPixels, storedWidth, storedHeight, owner };
+    const request = { channels, findsTransparency, maxPixels, storedWidth, storedHeight, owner };
     const { width, height, hasAlpha, data } = await ImageDecoder.shared.decode(bytes, request);
     return { format, width, height, hasAlpha, data };
   } catch (error) {

@@ -1,6 +1,7 @@
 import { invalidField } from '#gateway';
-import type { ChatJobTextFormat, ChatJobTool } from '../contract/chat.job.js';
-import { textFormatKey } from '../contract/chat.tools.js';
+import type { ChatJobTool } from '../contract/chat.job.js';
+import type { ChatCustom } from '../contract/chat.tools.js';
+import { customFormat, customParameters } from './custom-input.js';
 
 const maxDescriptionLength = 100_000;
 
@@ -23,26 +24,50 @@ export function toolOf(
     description?: string | null;
     parameters?: object | null;
     strict?: boolean | null;
-    [textFormatKey]?: ChatJobTextFormat;
   },
   place: string,
 ): GivenTool {
-  const { name, description, parameters, strict, [textFormatKey]: textFormat } = given;
-  const param = `${place}.${textFormat ? 'textFormat.definition' : 'parameters'}`;
+  const { name, description, parameters, strict } = given;
+  const param = `${place}.parameters`;
   checkParameters(parameters ?? {}, param);
-  if ((description?.length ?? 0) > maxDescriptionLength) {
-    const text = `${place}.description must not be longer than ${maxDescriptionLength} characters.`;
-    throw invalidField(text, `${place}.description`, 'too_big');
-  }
+  checkDescription(description, place);
   const tool: ChatJobTool = {
     name,
     ...(typeof description === 'string' ? { description } : {}),
     parameters: parameters ?? {},
     strict: strict === true,
     param,
+  };
+  return { tool, nameField: `${place}.name` };
+}
+
+/** A custom tool as the function of one text that stands for it. The prompt holds the format of the text. */
+export function customToolOf({ name, description, format }: ChatCustom, place: string): GivenTool {
+  checkDescription(description, place);
+  const textFormat = customFormat(format, `${place}.format`);
+  const param = textFormat === null ? place : `${place}.format.grammar.definition`;
+  const texts = [description ?? '', textFormat === null ? '' : describeFormat(textFormat)].filter(
+    (text) => text !== '',
+  );
+  const tool: ChatJobTool = {
+    name,
+    ...(texts.length === 0 ? {} : { description: texts.join('\n\n') }),
+    parameters: customParameters,
+    strict: false,
+    param,
     ...(textFormat && { textFormat }),
   };
   return { tool, nameField: `${place}.name` };
+}
+
+function describeFormat({ syntax, definition }: { syntax: string; definition: string }): string {
+  return `The input follows this ${syntax === 'lark' ? 'grammar (lark)' : 'pattern'}:\n${definition}`;
+}
+
+function checkDescription(description: string | null | undefined, place: string): void {
+  if ((description?.length ?? 0) <= maxDescriptionLength) return;
+  const text = `${place}.description must not be longer than ${maxDescriptionLength} characters.`;
+  throw invalidField(text, `${place}.description`, 'too_big');
 }
 
 /** Arguments are an object; the worker checks the rest of the schema. */

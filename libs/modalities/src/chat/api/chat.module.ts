@@ -24,6 +24,7 @@ import { ChatWeb } from './web/chat-web.js';
 import { PassageScores } from './web/passage-scores.js';
 import { WebDecision } from './web/web-decision.js';
 import { WebLookup } from './web/web-lookup.js';
+import { PromptCounter } from './prompt-counter.js';
 import { ResponsesController } from './responses.controller.js';
 import { ResponseHistory } from './responses/response-history.js';
 import { ResponsesOptions } from './responses/responses.options.js';
@@ -47,6 +48,7 @@ import { StoredResponsesController } from './stored-responses.controller.js';
     ChatCharacters,
     ChatSources,
     ChatStarter,
+    PromptCounter,
     CacheScopes,
     ResponsesOptions,
     ResponseHistory,

@@ -159,6 +159,7 @@ describe('the response format', () => {
     expect(format({ response_format: named })).toEqual({
       type: 'json-schema',
       schema,
+      strict: true,
       param: 'response_format.json_schema.schema',
     });
     expect(format({ response_schema: schema })).toEqual({ type: 'json-schema', schema, param: 'response_schema' });
@@ -325,7 +326,6 @@ describe('fields of other services that no model here fulfils', () => {
   it.each([
     ['modalities', { modalities: ['text', 'audio'] }],
     ['audio', { audio: { voice: 'alloy', format: 'mp3' } }],
-    ['logit_bias', { logit_bias: { 50256: -100 } }],
     ['web_search_options', { web_search_options: {} }],
     ['service_parameters.enable_web_search', { service_parameters: { enable_web_search: 'on' } }],
     ['service_parameters.enable_x_search', { service_parameters: { enable_x_search: true } }],
@@ -333,6 +333,28 @@ describe('fields of other services that no model here fulfils', () => {
     // Whatever the manifest declares.
     const capabilities = { ...nothing, supportsWebSearch: true, supportsXSearch: true };
     expect(refusalOf(changes, { capabilities })).toMatchObject({ code: 'INVALID_REQUEST', param });
+  });
+
+  it.each([
+    ['more entries than 300', Object.fromEntries(Array.from({ length: 301 }, (_, id) => [id, 1])), '300 entries'],
+    ['a key that is no token id', { '-1': 1 }, '"-1"'],
+    ['a text for a bias', { 7: '1' }, 'one of 7'],
+    ['a bias beyond 100', { 7: 1, 8: -100.5 }, 'one of 8'],
+    ['a list', [1], 'an object'],
+  ])('are biases with %s, which are refused', (_what, biases, words) => {
+    const call = () =>
+      validateWire(ChatCompletionRequest, {
+        model: 'm',
+        messages: [{ role: 'user', content: 'x' }],
+        logit_bias: biases,
+      });
+    expect(call).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_REQUEST',
+        param: 'logit_bias',
+        message: expect.stringContaining(words),
+      }),
+    );
   });
 
   it('are ignored where they ask for nothing', () => {

@@ -7,13 +7,15 @@ import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../contract/chat.response.js';
+import type { ChatWarning } from '../contract/chat.warning.js';
 import { cacheSecondsOf } from './chat.caching.js';
 import { contentOf } from './chat.content.js';
 import { effectiveParameters } from './chat.parameters.js';
 import { echoedReasoning, thinkingOf } from './chat.reasoning.js';
 import { type ChatModelLimits, checkSupport, formatOf } from './chat.support.js';
+import { checkSchemas } from './schema-checks.js';
 import { toolMessages } from './chat.tool-messages.js';
-import { toolsOf } from './chat.tools.js';
+import { customToolNames, toolsOf } from './chat.tools.js';
 import { withServerTools } from './web/server-tools.js';
 
 /** What the normalizer needs from a resolved model. */
@@ -77,6 +79,10 @@ export interface NormalizedChat {
   parameters: ChatEffectiveParameters;
   /** Whether the client set an output bound; otherwise the model's applies. */
   boundsOutput: boolean;
+  /** What of the request's schemas the texts do not follow. */
+  warnings: ChatWarning[];
+  /** Names of the tools whose calls have an input instead of arguments. */
+  customTools: ReadonlySet<string>;
 }
 
 /**
@@ -203,12 +209,13 @@ export function normalizeChat(
   const systemPrompt = platformPrompt(model, parameters);
   const messages = bare.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
   const tools = toolsOf(request);
-  checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
+  if (model.truncates !== true) checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
     ...bare,
     sampling: samplingOf(request, model),
+    ...(Object.keys(request.logit_bias ?? {}).length === 0 ? {} : { logitBias: request.logit_bias }),
     n: request.n ?? 1,
     maxTokens: outputLimit(request, model),
     stop: stopStrings(request.stop),
@@ -220,7 +227,10 @@ export function normalizeChat(
     ...cacheSecondsOf(request),
     ...(systemPrompt === null || bare.prompts !== undefined ? {} : { platformCharacters: systemPrompt.length }),
     ...(format === undefined ? {} : { format }),
+    ...(model.truncates === true ? { truncates: true } : {}),
     ...tools,
   };
-  return { payload, parameters, boundsOutput: namedOutputLimit(request) !== null };
+  const warnings = checkSchemas(payload);
+  const boundsOutput = namedOutputLimit(request) !== null;
+  return { payload, parameters, boundsOutput, customTools: customToolNames(request), warnings };
 }

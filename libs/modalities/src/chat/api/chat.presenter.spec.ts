@@ -12,6 +12,7 @@ const head: ChatCompletionHead = {
   pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } },
   heldDiemNano: 4_000n,
   parameters: effectiveParameters({}, undefined),
+  warnings: [],
 };
 
 const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 3, reasoningTokens: 1 };
@@ -141,6 +142,47 @@ describe('tool calls', () => {
     expect(choice).toMatchObject({ finish_reason: 'tool_calls', stop_reason: null, message: { content: null } });
     expect(choice?.message.tool_calls).toEqual([
       { id: 'call_a', type: 'function', function: { name: 'now', arguments: '{"a": 1}' } },
+      { id: 'call_b', type: 'function', function: { name: 'then', arguments: '{}' } },
+    ]);
+  });
+});
+
+describe('calls of custom tools', () => {
+  const withCustom = { ...head, n: 1, customTools: new Set(['now']) };
+  const events: ChatEvent[] = [
+    { type: 'tool-call', index: 0, call: 0, id: 'call_a', name: 'now' },
+    ...['{"inp', 'ut": "+', 'a\\', 'n', '\\ud83d', '\\ude00"}'].map((fragment): ChatEvent => ({
+      type: 'tool-call-delta',
+      index: 0,
+      call: 0,
+      text: fragment,
+      tokens: 1,
+      logprobs: null,
+    })),
+    ...calls.slice(3),
+  ];
+
+  it('are streamed with their input as text', () => {
+    const chunks = chunksOf(new ChatChunkPresenter(withCustom, false), ...events);
+    const sent = chunks.slice(1).map(({ choices: [choice] }) => choice?.delta.tool_calls ?? choice?.finish_reason);
+    const more = (input: string) => [{ index: 0, custom: { input } }];
+    expect(sent).toEqual([
+      [{ index: 0, id: 'call_a', type: 'custom', custom: { name: 'now', input: '' } }],
+      more('+'),
+      more('a'),
+      more('\n'),
+      more('\u{1f600}'),
+      [{ index: 1, id: 'call_b', type: 'function', function: { name: 'then', arguments: '' } }],
+      [{ index: 1, function: { arguments: '{}' } }],
+      'tool_calls',
+    ]);
+  });
+
+  it('have their input as text in a whole response', () => {
+    const collector = new ChatCompletionCollector(withCustom);
+    for (const event of events) collector.add(event);
+    expect(collector.completion(usage).choices[0]?.message.tool_calls).toEqual([
+      { id: 'call_a', type: 'custom', custom: { name: 'now', input: '+a\n\u{1f600}' } },
       { id: 'call_b', type: 'function', function: { name: 'then', arguments: '{}' } },
     ]);
   });

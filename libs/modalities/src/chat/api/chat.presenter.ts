@@ -20,7 +20,10 @@ import type {
   ChatToolCall,
   ChatUsage,
 } from '../contract/chat.response.js';
+import type { ChatWarning } from '../contract/chat.warning.js';
 import type { NormalizedChat } from './chat.normalizer.js';
+import { CustomInputReader } from './custom-input.js';
+import { FinishedTextCheck } from './finished-text-check.js';
 import { documentsCall, streamedParameters } from './web/web-presenter.js';
 
 /** The members that every chunk of a completion repeats. */
@@ -36,6 +39,12 @@ export interface ChatCompletionHead {
   /** DIEM that the request reserves. */
   heldDiemNano: NanoUsd;
   parameters: ChatEffectiveParameters;
+  /** What of the request the response leaves out. */
+  warnings: ChatWarning[];
+  /** Follows the events of one response; absent: no text follows a schema. */
+  newTextCheck?: () => FinishedTextCheck;
+  /** Names of the tools whose calls have an input instead of arguments. Absent: none. */
+  customTools?: ReadonlySet<string>;
 }
 
 /** Builds the repeated members of a completion from the admitted job. */
@@ -53,7 +62,15 @@ export function chatHead(
     pricing: price.pricing,
     heldDiemNano,
     parameters: chat.parameters,
+    warnings: chat.warnings,
+    newTextCheck: () => new FinishedTextCheck(chat.payload),
+    customTools: chat.customTools,
   };
+}
+
+/** Absent without any. */
+function presentWarnings(warnings: readonly ChatWarning[]): { warnings?: ChatWarning[] } {
+  return warnings.length === 0 ? {} : { warnings: [...warnings] };
 }
 
 export function chatId(requestId: string): string {
@@ -98,11 +115,24 @@ interface CollectedChoice {
 interface CollectedCall {
   id: string;
   name: string;
-  arguments: string[];
+  /** Pieces of the arguments, or of the input of a custom tool. */
+  texts: string[];
+  /** Of a call of a custom tool: reads its input from its arguments. */
+  custom: CustomInputReader | null;
 }
 
-function presentCall({ id, name, arguments: texts }: CollectedCall): ChatToolCall {
-  return { id, type: 'function', function: { name, arguments: texts.join('') } };
+function customReader({ customTools }: ChatCompletionHead, { name }: ToolCallEvent): CustomInputReader | null {
+  return customTools?.has(name) === true ? new CustomInputReader() : null;
+}
+
+function addToCall(call: CollectedCall | undefined, text: string): void {
+  call?.texts.push(call.custom === null ? text : call.custom.push(text));
+}
+
+function presentCall({ id, name, texts, custom }: CollectedCall): ChatToolCall {
+  const text = texts.join('');
+  if (custom !== null) return { id, type: 'custom', custom: { name, input: text } };
+  return { id, type: 'function', function: { name, arguments: text } };
 }
 
 /** The contract has no further reason for the one that is reported. */
@@ -113,8 +143,10 @@ function stopReason(finishReason: 'stop' | 'length' | 'tool_calls'): 'stop' | 'l
 /** Collects the events of one request for a client that does not stream. */
 export class ChatCompletionCollector {
   private readonly choices: CollectedChoice[];
+  private readonly check: FinishedTextCheck | undefined;
 
   constructor(private readonly head: ChatCompletionHead) {
+    this.check = head.newTextCheck?.();
     this.choices = Array.from({ length: head.n }, () => ({
       content: [],
       reasoning: [],
@@ -125,6 +157,9 @@ export class ChatCompletionCollector {
   }
 
   add(event: ChatEvent): void {
+    // Only prompts without a conversation are scored.
+    if (event.type === 'prompt-scores') return;
+    this.check?.add(event);
     if (event.type === 'prompt-ready') return;
     const choice = this.choices[event.index];
     if (choice === undefined) return;
@@ -133,11 +168,12 @@ export class ChatCompletionCollector {
       return;
     }
     if (event.type === 'tool-call') {
-      choice.toolCalls[event.call] = { id: event.id, name: event.name, arguments: [] };
+      const { id, name, call } = event;
+      choice.toolCalls[call] = { id, name, texts: [], custom: customReader(this.head, event) };
       return;
     }
     if (event.type === 'text-delta') choice[event.channel].push(event.text);
-    else choice.toolCalls[event.call]?.arguments.push(event.text);
+    else addToCall(choice.toolCalls[event.call], event.text);
     if (event.logprobs !== null && this.head.withLogprobs) choice.logprobs.push(...presentLogprobs(event.logprobs));
   }
 
@@ -166,8 +202,15 @@ export class ChatCompletionCollector {
       cost: chatCost(usage, pricing, heldDiemNano),
       prompt_logprobs: null,
       service_parameters: parameters,
+      ...presentWarnings([...this.head.warnings, ...(this.check?.warnings ?? [])]),
     };
   }
+}
+
+/** The JSON of an object with further members. */
+function withMember(json: string, members: object): string {
+  const added = JSON.stringify(members);
+  return added === '{}' ? json : `${json.slice(0, -1)},${added.slice(1)}`;
 }
 
 /** Clients take a list as a turn of calls, and an empty one for a fault. */
@@ -184,6 +227,10 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private readonly closing: string;
   private readonly opened = new Set<number>();
   private readonly documents: ChatToolCall | null;
+  private readonly check: FinishedTextCheck | undefined;
+  private warningsSent = 0;
+  /** Readers of the inputs of custom tools, by choice and call. */
+  private readonly customInputs = new Map<string, CustomInputReader>();
   private textSent = false;
 
   constructor(
@@ -195,6 +242,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     this.opening = `${JSON.stringify(constant).slice(0, -1)},"choices":[`;
     this.closing = includeUsage ? '],"usage":null}' : ']}';
     this.documents = documentsCall(requestId, head.parameters);
+    this.check = head.newTextCheck?.();
   }
 
   /** Throws `INFERENCE_FAILED` if another worker took the job over after part of the completion was sent. */
@@ -217,8 +265,11 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
 
   chunks(event: ChatEvent): string[] {
     if (event.type === 'prompt-ready') return this.roles();
+    if (event.type === 'prompt-scores') return [];
+    this.check?.add(event);
     if (event.type === 'choice-finished') {
-      return [...this.role(event.index), this.choice(event.index, '{}', 'null', event.finishReason)];
+      const last = this.choice(event.index, '{}', 'null', event.finishReason);
+      return [...this.role(event.index), this.withNewWarnings(last)];
     }
     const role = this.role(event.index);
     if (event.type === 'tool-call') return [...role, this.call(event)];
@@ -237,7 +288,8 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private role(index: number): string[] {
     if (this.opened.has(index)) return [];
     const role = this.choice(index, '{"role":"assistant","content":""}', 'null', null);
-    const first = this.opened.size === 0 ? this.withParameters(role) : role;
+    const first =
+      this.opened.size === 0 ? withMember(this.withParameters(role), presentWarnings(this.head.warnings)) : role;
     this.opened.add(index);
     if (this.documents === null) return [first];
     const call = { tool_calls: [{ index: 0, ...this.documents }] };
@@ -248,6 +300,14 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private withParameters(chunk: string): string {
     const parameters = streamedParameters(this.head.parameters);
     return parameters === null ? chunk : `${chunk.slice(0, -1)},"service_parameters":${JSON.stringify(parameters)}}`;
+  }
+
+  /** Violations that the text of this choice shows come with its last chunk. */
+  private withNewWarnings(chunk: string): string {
+    const found = this.check?.warnings ?? [];
+    const added = found.slice(this.warningsSent);
+    this.warningsSent = found.length;
+    return withMember(chunk, presentWarnings(added));
   }
 
   /** Calls of the model come after that of the service. */
@@ -262,15 +322,21 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
   }
 
-  private call({ index, call, id, name }: ToolCallEvent): string {
-    const begun = { index: this.numberOf(call), id, type: 'function', function: { name, arguments: '' } };
+  private call(event: ToolCallEvent): string {
+    const { index, call, id, name } = event;
+    const reader = customReader(this.head, event);
+    if (reader !== null) this.customInputs.set(`${index} ${call}`, reader);
+    const begun = { index: this.numberOf(call), ...presentCall({ id, name, texts: [], custom: reader }) };
     return this.choice(index, JSON.stringify({ tool_calls: [begun] }), 'null', null);
   }
 
-  private callDelta({ index, call, text, logprobs }: ToolCallDeltaEvent): string[] {
+  private callDelta({ index, call, text: fragment, logprobs }: ToolCallDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
+    const reader = this.customInputs.get(`${index} ${call}`);
+    const text = reader === undefined ? fragment : reader.push(fragment);
     if (text === '' && !scored) return [];
-    const delta = { tool_calls: [{ index: this.numberOf(call), function: { arguments: text } }] };
+    const called = reader === undefined ? { function: { arguments: text } } : { custom: { input: text } };
+    const delta = { tool_calls: [{ index: this.numberOf(call), ...called }] };
     return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
   }
 

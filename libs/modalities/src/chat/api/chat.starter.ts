@@ -29,6 +29,8 @@ interface StartOptions {
   bare?: BarePrompts;
   /** Skips tools of this service that the model cannot use, where the request has others. Default: false. */
   serverToolsAreOptional?: boolean;
+  /** A conversation that does not fit loses its oldest messages. Default: false. */
+  truncates?: boolean;
   /** Called for a request that may look something up in the web, before it does. */
   observeWeb?: (started: { chat: NormalizedChat; modelId: string }) => WebObserver;
 }
@@ -54,7 +56,7 @@ export class ChatStarter {
   async start(
     http: HttpExchange,
     wire: ChatCompletionRequest,
-    { responseId, bare = {}, serverToolsAreOptional, observeWeb }: StartOptions,
+    { responseId, bare = {}, serverToolsAreOptional, truncates, observeWeb }: StartOptions,
   ): Promise<StartedChat & { unusableTools: UnusableTool[] }> {
     const character = await this.characters.of(wire, bare);
     const opened = await this.pipeline.open(http, { name: character?.modelName ?? wire.model, type: 'text' });
@@ -62,7 +64,7 @@ export class ChatStarter {
     const systemPrompt = await this.systemPrompts.of(opened.manifest);
     const prompts = { systemPrompt, ...character?.prompts };
     const access = this.web.accessOf(opened.manifest, bare);
-    const model = { ...chatModel(opened.resolved, prompts), web: access, serverToolsAreOptional };
+    const model = { ...chatModel(opened.resolved, prompts), web: access, serverToolsAreOptional, truncates };
     // Everything that costs nothing is checked before a part is read.
     const checked = normalizeChat(wire, model, bare);
     const sources = await this.sources.prepare(opened, character?.character, wire.messages);

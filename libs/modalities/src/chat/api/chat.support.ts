@@ -27,6 +27,8 @@ export interface ChatModelLimits {
   web?: WebAccess;
   /** Skips tools of this service that the model cannot use, where the request has others. Default: they are refused. */
   serverToolsAreOptional?: boolean;
+  /** A conversation that does not fit loses its oldest messages. Default: it is refused. */
+  truncates?: boolean;
   /** Absent: the character that the request names does not exist. */
   characterPrompt?: string;
 }
@@ -97,6 +99,7 @@ export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefi
     return {
       type: 'json-schema',
       schema: format.json_schema?.schema ?? {},
+      strict: format.json_schema?.strict === true,
       param: 'response_format.json_schema.schema',
     };
   }
@@ -177,13 +180,8 @@ const foreignFields: Readonly<Record<string, { what: string; isHarmless: (value:
     isHarmless: (value) => Array.isArray(value) && value.every((kind) => kind === 'text'),
   },
   audio: { what: 'audio output', isHarmless: () => false },
-  logit_bias: { what: 'biases of tokens', isHarmless: isEmptyObject },
   web_search_options: { what: 'web search', isHarmless: () => false },
 };
-
-function isEmptyObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-}
 
 function checkForeign(request: object, model: ChatModelLimits): void {
   for (const [field, { what, isHarmless }] of Object.entries(foreignFields)) {

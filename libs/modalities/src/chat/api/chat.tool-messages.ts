@@ -1,6 +1,7 @@
 import { invalidField } from '#gateway';
 import type { ChatJobMessage, ChatJobToolCall } from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
+import { customArguments } from './custom-input.js';
 
 /**
  * The members of each message that tools need, those of the deprecated `function_call` too. Throws `INVALID_REQUEST`
@@ -44,10 +45,11 @@ export function toolMessages(messages: readonly ChatMessage[]): Pick<ChatJobMess
 
 function callOf(call: unknown, place: string): ChatJobToolCall {
   if (!isObject(call)) throw invalidField(`${place} must be an object.`, place);
-  const { id, type, function: called } = call;
+  const { id, type, function: called, custom } = call;
   if (typeof id !== 'string' || id === '') throw invalidField(`${place}.id must be a non-empty string.`, `${place}.id`);
+  if (type === 'custom') return { id, ...customOf(custom, `${place}.custom`) };
   if ((type ?? 'function') !== 'function') {
-    throw invalidField(`${place}.type must be function.`, `${place}.type`, 'invalid_enum_value');
+    throw invalidField(`${place}.type must be function or custom.`, `${place}.type`, 'invalid_enum_value');
   }
   return { id, ...functionOf(called, `${place}.function`) };
 }
@@ -55,10 +57,20 @@ function callOf(call: unknown, place: string): ChatJobToolCall {
 function functionOf(called: unknown, place: string): Omit<ChatJobToolCall, 'id'> {
   if (!isObject(called)) throw invalidField(`${place} must be an object.`, place);
   const { name, arguments: text } = called;
-  if (typeof name !== 'string' || name === '') {
-    throw invalidField(`${place}.name must be a non-empty string.`, `${place}.name`);
-  }
-  return { name, arguments: argumentsOf(text, `${place}.arguments`) };
+  return { name: nameOf(name, place), arguments: argumentsOf(text, `${place}.arguments`) };
+}
+
+/** The call of a custom tool as the model wrote it: with one argument. */
+function customOf(called: unknown, place: string): Omit<ChatJobToolCall, 'id'> {
+  if (!isObject(called)) throw invalidField(`${place} must be an object.`, place);
+  const { name, input } = called;
+  if (typeof input !== 'string') throw invalidField(`${place}.input must be a string.`, `${place}.input`);
+  return { name: nameOf(name, place), arguments: customArguments(input) };
+}
+
+function nameOf(name: unknown, place: string): string {
+  if (typeof name === 'string' && name !== '') return name;
+  throw invalidField(`${place}.name must be a non-empty string.`, `${place}.name`);
 }
 
 /**

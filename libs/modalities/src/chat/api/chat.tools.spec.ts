@@ -21,6 +21,9 @@ const user = { role: 'user', content: 'Weather?' };
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const weather = { type: 'function', function: { name: 'get_weather', description: 'Of a city.', parameters } };
 const now = { type: 'function', function: { name: 'now' } };
+const format = { type: 'grammar', grammar: { syntax: 'regex', definition: '[a-z]{3}' } };
+const custom = (changes: object) => ({ type: 'custom', custom: { name: 'patch', ...changes } });
+const inGrammar = (changes: object) => custom({ format: { ...format, grammar: { ...format.grammar, ...changes } } });
 const named = (name: string) => ({ type: 'function', function: { name } });
 const allowed = (mode: string, ...names: string[]) => ({
   type: 'allowed_tools',
@@ -87,6 +90,42 @@ describe('the tools of a request', () => {
     expect(normalize({ functions, function_call: 'auto' }).toolChoice).toBe('auto');
   });
 
+  it('may be custom, with a format that the model is told and held to', () => {
+    const { tools } = normalize({ tools: [custom({ description: 'Edits files.', format }), custom({ name: 'note' })] });
+    const parameters = {
+      type: 'object',
+      properties: { input: { type: 'string' } },
+      required: ['input'],
+      additionalProperties: false,
+    };
+    expect(tools).toEqual([
+      {
+        name: 'patch',
+        description: 'Edits files.\n\nThe input follows this pattern:\n[a-z]{3}',
+        parameters,
+        strict: false,
+        param: 'tools[0].custom.format.grammar.definition',
+        textFormat: { argument: 'input', syntax: 'regex', definition: '[a-z]{3}' },
+      },
+      { name: 'note', parameters, strict: false, param: 'tools[1].custom' },
+    ]);
+    expect(normalize({ tools: [custom({ format: { type: 'text' } })] }).tools?.[0]).not.toHaveProperty('textFormat');
+  });
+
+  it('are chosen by type and name, custom ones too', () => {
+    const chosen = { type: 'custom', custom: { name: 'patch' } };
+    const tools = [now, custom({})];
+    expect(normalize({ tools, tool_choice: chosen, parallel_tool_calls: false })).toMatchObject({
+      toolChoice: { name: 'patch' },
+      parallelToolCalls: false,
+    });
+    const some = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [chosen, named('now')] } };
+    expect(normalize({ tools, tool_choice: some })).toMatchObject({
+      toolChoice: 'auto',
+      allowedTools: ['patch', 'now'],
+    });
+  });
+
   const many = Array.from({ length: 129 }, (_, index) => named(`f${index}`));
   it.each<[string, object]>([
     ['tools', { tools: many }],
@@ -112,6 +151,18 @@ describe('the tools of a request', () => {
     ['tools[0].type', { tools: [{ ...now, type: 'retrieval' }] }],
     ['tools[1].type', { tools: [now, { type: 'web_search' }] }],
     ['tools[0].function.parameters', { tools: [{ ...now, function: { name: 'a', parameters: { type: 'string' } } }] }],
+    ['tools[0].custom', { tools: [{ type: 'custom', name: 'patch' }] }],
+    ['tools[0].custom.name', { tools: [custom({ name: 'two words' })] }],
+    ['tools[1].custom.name', { tools: [named('patch'), custom({})] }],
+    ['tools[0].custom.description', { tools: [custom({ description: 'x'.repeat(100_001) })] }],
+    ['tools[0].custom.format.type', { tools: [custom({ format: { type: 'json' } })] }],
+    ['tools[0].custom.format.grammar', { tools: [custom({ format: { type: 'grammar' } })] }],
+    ['tools[0].custom.format.grammar.syntax', { tools: [inGrammar({ syntax: 'bnf' })] }],
+    ['tools[0].custom.format.grammar.definition', { tools: [inGrammar({ definition: '' })] }],
+    ['tools[0].custom.format.grammar.definition', { tools: [inGrammar({ definition: 'a'.repeat(4_001) })] }],
+    ['tool_choice', { tools: [custom({})], tool_choice: { type: 'custom', custom: { name: 'later' } } }],
+    ['tool_choice', { tools: [custom({})], tool_choice: { type: 'custom', name: 'patch' } }],
+    ['tool_choice', { tools: [custom({})], tool_choice: { type: 'custom', function: { name: 'patch' } } }],
     ['tool_choice', { tool_choice: 'required' }],
     ['tool_choice', { tool_choice: named('now') }],
     ['tool_choice', { tools: [now], tool_choice: named('later') }],
@@ -154,6 +205,14 @@ describe('the messages of a conversation with tools', () => {
       },
       { role: 'tool', content: 'noon', toolCallId: 'call_1' },
     ]);
+  });
+
+  it('carry the calls of custom tools with their input as the one argument', () => {
+    const patch = { id: 'call_1', type: 'custom', custom: { name: 'patch', input: '+"a"\n' } };
+    const [, { toolCalls } = {}] = normalize({
+      messages: [user, { ...assistant, tool_calls: [patch] }, result],
+    }).messages;
+    expect(toolCalls).toEqual([{ id: 'call_1', name: 'patch', arguments: JSON.stringify({ input: '+"a"\n' }) }]);
   });
 
   it('have results in text parts, as strings have them', () => {
@@ -204,7 +263,10 @@ describe('the messages of a conversation with tools', () => {
     ['messages[1].tool_calls', [user, { ...assistant, tool_calls: 'none' }]],
     ['messages[1].tool_calls[0]', [user, { ...assistant, tool_calls: [1] }]],
     ['messages[1].tool_calls[0].id', [user, withFunction({ id: '' })]],
-    ['messages[1].tool_calls[0].type', [user, withFunction({ type: 'custom' })]],
+    ['messages[1].tool_calls[0].type', [user, withFunction({ type: 'code' })]],
+    ['messages[1].tool_calls[0].custom', [user, withFunction({ type: 'custom' })]],
+    ['messages[1].tool_calls[0].custom.name', [user, withFunction({ type: 'custom', custom: { input: '' } })]],
+    ['messages[1].tool_calls[0].custom.input', [user, withFunction({ type: 'custom', custom: { name: 'a' } })]],
     ['messages[1].tool_calls[0].function', [user, withFunction({ function: null })]],
     ['messages[1].tool_calls[0].function.name', [user, withFunction({ function: { arguments: '{}' } })]],
     ['messages[1].tool_calls[0].function.arguments', [user, withFunction({ function: { name: 'a', arguments: {} } })]],

@@ -2,11 +2,11 @@ import type { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import type { ChatJobPayload } from '../contract/chat.job.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
-import type { ChatFunctionTool } from '../contract/chat.tools.js';
+import { type ChatClientTool, chosenNameOf } from '../contract/chat.tools.js';
 import { functionsOf } from './chat.functions.js';
-import { type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
+import { customToolOf, type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
 import { formatOf } from './chat.support.js';
-import { hasOnlyServerTools, isFunctionTool } from './web/server-tools.js';
+import { hasOnlyServerTools, isClientTool } from './web/server-tools.js';
 
 /** Longest JSON of all tools together, in characters. */
 const maxToolsLength = 1_000_000;
@@ -30,19 +30,23 @@ export function toolsOf(request: ChatCompletionRequest): ToolMembers {
 
 /** Tools of this service are no functions: the model does not call them in its response. */
 function namedTools(request: ChatCompletionRequest): GivenTools {
-  const tools = (request.tools ?? []).flatMap((tool, index) =>
-    isFunctionTool(tool) ? [functionTool(tool, index)] : [],
-  );
+  const tools = (request.tools ?? []).flatMap((tool, index) => (isClientTool(tool) ? [clientTool(tool, index)] : []));
   const isTheirs = hasOnlyServerTools(request) && typeof request.tool_choice === 'string';
   return { tools, choice: isTheirs ? null : (request.tool_choice ?? null), choiceField: 'tool_choice' };
 }
 
-function functionTool(tool: ChatFunctionTool, index: number): GivenTool {
+function clientTool(tool: ChatClientTool, index: number): GivenTool {
   const place = `tools[${index}]`;
+  if ('custom' in tool) return customToolOf(tool.custom, `${place}.custom`);
   if (tool.type !== undefined && tool.type !== null && tool.type !== 'function') {
-    throw invalidField(`${place}.type must be function.`, `${place}.type`, 'invalid_enum_value');
+    throw invalidField(`${place}.type must be function or custom.`, `${place}.type`, 'invalid_enum_value');
   }
   return toolOf(tool.function, `${place}.function`);
+}
+
+/** Names of the tools whose calls have an input instead of arguments. */
+export function customToolNames({ tools }: ChatCompletionRequest): ReadonlySet<string> {
+  return new Set((tools ?? []).flatMap((tool) => ('custom' in tool ? [tool.custom.name] : [])));
 }
 
 function checkDistinct(tools: readonly GivenTool[]): void {
@@ -67,19 +71,16 @@ function checkLength(tools: readonly GivenTool[]): void {
 function choiceOf(choice: unknown, param: string, known: ReadonlySet<string>): ToolMembers {
   if (choice === null || choice === undefined) return {};
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { toolChoice: choice };
-  const { function: named, allowed_tools: allowed } = choice as {
-    function?: { name: string };
-    allowed_tools?: { mode: 'auto' | 'required'; tools: { function: { name: string } }[] };
-  };
+  const { allowed_tools: allowed } = choice as { allowed_tools?: { mode: 'auto' | 'required'; tools: unknown[] } };
   const missing = (name: string): PlatformError =>
     invalidField(`${param} names a tool that is not among the tools: ${name.slice(0, 64)}.`, param);
   if (allowed !== undefined) {
-    const names = allowed.tools.map((tool) => tool.function.name);
+    const names = allowed.tools.map((tool) => chosenNameOf(tool) ?? '');
     const unknown = names.find((name) => !known.has(name));
     if (unknown !== undefined) throw missing(unknown);
     return { toolChoice: allowed.mode, allowedTools: names };
   }
-  const name = named?.name ?? '';
+  const name = chosenNameOf(choice) ?? '';
   if (known.size > 0 && !known.has(name)) throw missing(name);
   return { toolChoice: { name } };
 }

@@ -15,6 +15,16 @@ export interface PromptReadyEvent extends ReplyEvent {
   cachedTokens: number;
 }
 
+/** Tokens of the prompt with which a choice begins, with their log-probabilities, which the first one has not. */
+export interface PromptScoresEvent extends ReplyEvent {
+  type: 'prompt-scores';
+  index: number;
+  /** The text of the whole prompt, with the last of its tokens; before that, empty. */
+  text: string;
+  /** `startsAt`: characters of the prompt's text before the token. */
+  scores: (Omit<TokenLogprob, 'logprob'> & { logprob: number | null; startsAt: number })[];
+}
+
 /** New text of one choice. Never splits a character; may cover several tokens. */
 export interface TextDeltaEvent extends ReplyEvent {
   type: 'text-delta';
@@ -55,4 +65,5 @@ export interface ChoiceFinishedEvent extends ReplyEvent {
   finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-export type ChatEvent = PromptReadyEvent | TextDeltaEvent | ToolCallEvent | ToolCallDeltaEvent | ChoiceFinishedEvent;
+export type ChatEvent =
+  PromptReadyEvent | PromptScoresEvent | TextDeltaEvent | ToolCallEvent | ToolCallDeltaEvent | ChoiceFinishedEvent;

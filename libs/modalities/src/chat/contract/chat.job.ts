@@ -16,6 +16,7 @@ import {
   ValidateNested,
 } from '#platform/validation';
 import { defineJob } from '#queue';
+import { type LogitBias, logitBiasProblem } from './logit-bias.js';
 
 /** Maximum number of pixels of an image, and of all images of a request as the model gets them. */
 export const maxImagePixels = 33_177_600;
@@ -57,7 +58,7 @@ export class ChatJobTool {
   @IsOptional() @IsString() description?: string;
   /** JSON Schema of the arguments. */
   @IsObject() parameters!: object;
-  /** Accepted without effect: arguments always follow the schema. */
+  /** Whether keywords of the schema that no grammar follows are refused; otherwise they are left out. */
   @IsBoolean() strict!: boolean;
   /** Field of the caller's request that holds the schema or the format, for refusals. */
   @IsOptional() @IsString() param?: string;
@@ -146,6 +147,16 @@ export class SamplingOptions {
   @IsOptional() @IsInt() @Min(1) seed?: number;
 }
 
+function IsLogitBias(): PropertyDecorator {
+  return ValidateBy({
+    name: 'isLogitBias',
+    validator: {
+      validate: (value: unknown) => logitBiasProblem(value) === null,
+      defaultMessage: () => '$property must hold biases by token id',
+    },
+  });
+}
+
 function HasConversation(): PropertyDecorator {
   return ValidateBy({
     name: 'hasConversation',
@@ -165,6 +176,9 @@ export class ChatJobFormat {
 
   /** JSON Schema of a `json-schema` format. */
   @IsOptional() @IsObject() schema?: object;
+
+  /** Of `schema`: whether keywords that no grammar follows are refused; absent: they are left out. Optional for good. */
+  @IsOptional() @IsBoolean() strict?: boolean;
 
   /** Of `regex`: an ECMA-262 pattern that the whole text matches. */
   @IsOptional() @IsString() pattern?: string;
@@ -200,6 +214,9 @@ export class ChatJobPayload {
   /** Whether each choice begins with its prompt; only beside `prompts`. */
   @IsOptional() @IsBoolean() echo?: boolean;
 
+  /** Biases by token id; absent: none. Optional for good. */
+  @IsOptional() @IsLogitBias() logitBias?: LogitBias;
+
   @ValidateNested()
   @Type(() => SamplingOptions)
   sampling!: SamplingOptions;
@@ -207,8 +224,8 @@ export class ChatJobPayload {
   /** Choices to generate from the prompt. */
   @IsInt() @Min(1) @Max(128) n!: number;
 
-  /** Maximum number of generated tokens per choice; absent: the model's limit or the end of the context. */
-  @IsOptional() @IsInt() @Min(1) maxTokens?: number;
+  /** Maximum number of generated tokens per choice, 0 only beside `prompts` and `countsOnly`; absent: the model's limit or the end of the context. */
+  @IsOptional() @IsInt() @Min(0) maxTokens?: number;
 
   @IsArray() @ArrayMaxSize(4) @IsString({ each: true }) stop!: string[];
 
@@ -264,6 +281,12 @@ export class ChatJobPayload {
 
   /** Absent: `auto`. */
   @IsOptional() @IsToolChoice() toolChoice?: 'auto' | 'none' | 'required' | { name: string };
+
+  /** Only the tokens of the prompt are counted, and nothing is computed; with `maxTokens` 0. Optional for good. */
+  @IsOptional() @IsBoolean() countsOnly?: boolean;
+
+  /** A conversation that does not fit loses its oldest messages; absent: it is refused. Optional for good. */
+  @IsOptional() @IsBoolean() truncates?: boolean;
 
   /** Names of the tools that may be called; absent: all. The prompt describes all. */
   @IsOptional() @IsArray() @IsString({ each: true }) allowedTools?: string[];

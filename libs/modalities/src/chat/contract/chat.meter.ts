@@ -105,9 +105,9 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
   return { promptTokens, completionTokens, ...(units && { units }), amountNanoUsd };
 }
 
-/** The least amount that a request is admitted for: its prompt, and one token per choice. */
+/** The least amount that a request is admitted for: its prompt, and one token per choice that generates any. */
 export function minChatNano(payload: ChatJobPayload, tariff: ChatTariff): NanoUsd {
-  return quoteChat({ ...payload, maxTokens: 1 }, tariff).amountNanoUsd;
+  return quoteChat({ ...payload, maxTokens: Math.min(1, payload.maxTokens ?? 1) }, tariff).amountNanoUsd;
 }
 
 /** Maximum number of tokens of one choice. */
@@ -139,7 +139,7 @@ function dearest(prices: (Price | undefined)[]): Price {
 export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantableNano: NanoUsd): ChatJobPayload | null {
   const affordable = (maxTokens: number): boolean =>
     quoteChat({ ...payload, maxTokens }, tariff).amountNanoUsd <= grantableNano;
-  if (!affordable(1)) return null;
+  if (payload.maxTokens === 0 || !affordable(1)) return null;
   let [max, tooMany] = [1, choiceBound(payload, tariff) + 1];
   while (tooMany - max > 1) {
     const middle = Math.floor((max + tooMany) / 2);

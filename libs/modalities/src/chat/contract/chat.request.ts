@@ -21,6 +21,8 @@ import {
   responseFormatSchema,
 } from './chat.tools.js';
 
+import { type LogitBias, logitBiasProblem, logitBiasSchema } from './logit-bias.js';
+
 export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 const verbosities = ['low', 'medium', 'high', 'auto'] as const;
 
@@ -200,6 +202,15 @@ export class ChatCompletionRequest {
   @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Penalizes tokens that occurred at all.' })
   presence_penalty?: number;
 
+  @CheckedField({
+    name: 'isLogitBias',
+    description: 'Added to the logits of tokens, by their ids, before sampling; −100 all but excludes a token.',
+    example: { 50: -100 },
+    schema: logitBiasSchema,
+    check: logitBiasProblem,
+  })
+  logit_bias?: LogitBias;
+
   @NumberField({ minimum: 0, description: 'Penalizes repetition in prompt and output; 1 is neutral.', example: 1.1 })
   repetition_penalty?: number;
 
@@ -234,13 +245,13 @@ export class ChatCompletionRequest {
   @ObjectListField(chatToolOf, chatToolClasses, {
     nullable: true,
     maxItems: 128,
-    description: 'Functions the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
+    description: 'Tools the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
   })
   tools?: ChatTool[] | null;
 
   @CheckedField({
     name: 'isToolChoice',
-    description: '`auto`, `none`, `required`, one function, or `allowed_tools`.',
+    description: '`auto`, `none`, `required`, one function or custom tool, or `allowed_tools`.',
     schema: chatToolChoiceSchema,
     check: chatToolChoiceProblem,
   })
@@ -258,7 +269,7 @@ export class ChatCompletionRequest {
   })
   response_format?: {
     type: 'text' | 'json_object' | 'json_schema' | 'regex' | 'grammar';
-    json_schema?: { schema?: object | null };
+    json_schema?: { schema?: object | null; strict?: boolean | null };
     /** Of a `json_object`. */
     schema?: object | null;
     pattern?: string;

@@ -1,4 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
+import { ChatWarning } from './chat.warning.js';
 
 /*
  * The OpenAI chat completion, for the API document and the types of the presenter. Streamed chunks use the same names.
@@ -44,7 +45,7 @@ export class ChatCalledFunction {
 }
 
 /** A call that the client runs, and answers with a message of role `tool`. */
-export class ChatToolCall {
+export class ChatFunctionCall {
   @ApiProperty({ type: 'string', example: 'call_0f3a1b2c4d5e6f708192a3b4' })
   id!: string;
 
@@ -54,6 +55,30 @@ export class ChatToolCall {
   @ApiProperty({ type: () => ChatCalledFunction })
   function!: ChatCalledFunction;
 }
+
+export class ChatCalledCustom {
+  @ApiProperty({ type: 'string', example: 'apply_patch' })
+  name!: string;
+
+  @ApiProperty({ type: 'string', description: 'Text in the format of the tool.', example: '+ a line' })
+  input!: string;
+}
+
+/** The same, of a custom tool. */
+export class ChatCustomCall {
+  @ApiProperty({ type: 'string', example: 'call_0f3a1b2c4d5e6f708192a3b4' })
+  id!: string;
+
+  @ApiProperty({ type: 'string', enum: ['custom'], example: 'custom' })
+  type!: 'custom';
+
+  @ApiProperty({ type: () => ChatCalledCustom })
+  custom!: ChatCalledCustom;
+}
+
+export type ChatToolCall = ChatFunctionCall | ChatCustomCall;
+
+const toolCalls = [ChatFunctionCall, ChatCustomCall];
 
 /** Reasoning in the form that clients echo as `reasoning_details`. In a stream, each is a piece of one text. */
 export class ChatReasoningText {
@@ -70,6 +95,7 @@ export class ChatReasoningText {
   index!: number;
 }
 
+@ApiExtraModels(...toolCalls)
 export class ChatCompletionMessage {
   @ApiProperty({ type: 'string', enum: ['assistant'], example: 'assistant' })
   role!: 'assistant';
@@ -87,8 +113,8 @@ export class ChatCompletionMessage {
   reasoning_details?: ChatReasoningText[];
 
   @ApiProperty({
-    type: () => ChatToolCall,
-    isArray: true,
+    type: 'array',
+    items: { anyOf: toolCalls.map(({ name }) => ({ $ref: `#/components/schemas/${name}` })) },
     nullable: true,
     required: false,
     description: 'Absent without calls.',
@@ -246,4 +272,7 @@ export class ChatCompletionResponse {
 
   @ApiProperty({ type: () => ChatEffectiveParameters, required: false })
   service_parameters!: ChatEffectiveParameters;
+
+  @ApiProperty({ type: () => ChatWarning, isArray: true, required: false, description: 'Absent without any.' })
+  warnings?: ChatWarning[];
 }

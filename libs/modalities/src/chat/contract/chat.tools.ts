@@ -1,6 +1,5 @@
 import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
-import type { ChatJobTextFormat } from './chat.job.js';
 
 /* Tools and response formats of the OpenAI wire format. */
 
@@ -11,18 +10,11 @@ export function toolNameProblem(value: unknown): string | null {
   return typeof value === 'string' && toolName.test(value) ? null : 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -';
 }
 
-/** No member of a JSON body: clients of this wire format have no such field. */
-export const textFormatKey = Symbol('textFormat');
+const ToolNameField = (options: { description: string; example: string }): PropertyDecorator =>
+  CheckedField({ name: 'isToolName', required: true, schema: { type: 'string' }, check: toolNameProblem, ...options });
 
 export class ChatFunction {
-  @CheckedField({
-    name: 'isToolName',
-    required: true,
-    description: 'Name of the function.',
-    example: 'get_weather',
-    schema: { type: 'string' },
-    check: toolNameProblem,
-  })
+  @ToolNameField({ description: 'Name of the function.', example: 'get_weather' })
   name!: string;
 
   @TextField({ description: 'What the function does.' })
@@ -31,11 +23,11 @@ export class ChatFunction {
   @FreeObjectField({ description: 'JSON schema of the arguments, an object; absent: no arguments.' })
   parameters?: object;
 
-  @BooleanField({ default: false, description: 'Accepted without effect: arguments always follow the schema.' })
+  @BooleanField({
+    default: false,
+    description: 'Refuse keywords of the schema that cannot be followed; otherwise they are left out.',
+  })
   strict?: boolean;
-
-  /** Set where a request of another wire format is translated. */
-  [textFormatKey]?: ChatJobTextFormat;
 }
 
 /** A function that the client runs. */
@@ -48,6 +40,42 @@ export class ChatFunctionTool {
 
   @ObjectField(ChatFunction, { required: true, description: 'The function.' })
   function!: ChatFunction;
+}
+
+export class ChatCustomGrammar {
+  @ChoiceField(['lark', 'regex'], { required: true, description: 'Language of the definition.', example: 'regex' })
+  syntax!: 'lark' | 'regex';
+
+  @TextField({ required: true, minLength: 1, description: 'The grammar or pattern.', example: '[a-z]{3}' })
+  definition!: string;
+}
+
+export class ChatCustomFormat {
+  @ChoiceField(['text', 'grammar'], { required: true, description: '`text`: any text.', example: 'grammar' })
+  type!: 'text' | 'grammar';
+
+  @ObjectField(ChatCustomGrammar, { description: 'Of `grammar`: what the input follows.' })
+  grammar?: ChatCustomGrammar;
+}
+
+export class ChatCustom {
+  @ToolNameField({ description: 'Name of the tool.', example: 'apply_patch' })
+  name!: string;
+
+  @TextField({ description: 'What the tool does.' })
+  description?: string;
+
+  @ObjectField(ChatCustomFormat, { description: 'Format of the input; absent: any text.' })
+  format?: ChatCustomFormat;
+}
+
+/** A tool of the client whose input is free text instead of arguments. */
+export class ChatCustomTool {
+  @ChoiceField(['custom'], { required: true, description: 'Type of the tool.', example: 'custom' })
+  type!: 'custom';
+
+  @ObjectField(ChatCustom, { required: true, description: 'The tool.' })
+  custom!: ChatCustom;
 }
 
 const serverTools = ['web_search', 'x_search'] as const;
@@ -95,13 +123,18 @@ export class ChatServerTool {
   to_date?: string | null;
 }
 
-export type ChatTool = ChatFunctionTool | ChatServerTool;
+/** A tool that the client runs. */
+export type ChatClientTool = ChatFunctionTool | ChatCustomTool;
 
-export const chatToolClasses = [ChatServerTool, ChatFunctionTool];
+export type ChatTool = ChatClientTool | ChatServerTool;
+
+export const chatToolClasses = [ChatServerTool, ChatCustomTool, ChatFunctionTool];
 
 /** The class of a tool, by its type. */
-export const chatToolOf: NestedClass = ({ type }) =>
-  serverTools.some((known) => known === type) ? ChatServerTool : ChatFunctionTool;
+export const chatToolOf: NestedClass = ({ type }) => {
+  if (type === 'custom') return ChatCustomTool;
+  return serverTools.some((known) => known === type) ? ChatServerTool : ChatFunctionTool;
+};
 
 export const chatToolChoiceSchema = {
   anyOf: [
@@ -112,6 +145,14 @@ export const chatToolChoiceSchema = {
         function: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
       },
       required: ['function', 'type'],
+    },
+    {
+      type: 'object',
+      properties: {
+        type: { type: 'string', enum: ['custom'] },
+        custom: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+      },
+      required: ['custom', 'type'],
     },
     { type: 'string' },
   ],
@@ -124,23 +165,30 @@ function isObject(value: unknown): value is Record<string, unknown> {
 export function chatToolChoiceProblem(value: unknown): string | null {
   if (value === 'auto' || value === 'none' || value === 'required') return null;
   if (isObject(value) && value.type === 'allowed_tools') return allowedToolsProblem(value.allowed_tools);
-  return namesFunction(value)
-    ? null
-    : 'must be auto, none, required, {type: "function", function: {name}}, or {type: "allowed_tools", allowed_tools}';
+  if (chosenNameOf(value) !== null) return null;
+  const forms = ['auto', 'none', 'required', ...chosenForms, '{type: "allowed_tools", allowed_tools}'];
+  return `must be one of: ${forms.join(', ')}`;
 }
 
-function namesFunction(value: unknown): boolean {
-  return (
-    isObject(value) && value.type === 'function' && isObject(value.function) && typeof value.function.name === 'string'
-  );
+const chosenForms = ['{type: "function", function: {name}}', '{type: "custom", custom: {name}}'];
+
+/** The tool that a tool choice, or one of the allowed tools, names; null if it names none. */
+export function chosenNameOf(value: unknown): string | null {
+  if (!isObject(value) || (value.type !== 'function' && value.type !== 'custom')) return null;
+  const chosen = value[value.type];
+  return isObject(chosen) && typeof chosen.name === 'string' ? chosen.name : null;
 }
 
 function allowedToolsProblem(value: unknown): string | null {
   if (!isObject(value)) return 'must have an object allowed_tools';
   if (value.mode !== 'auto' && value.mode !== 'required') return 'must have an allowed_tools.mode of auto or required';
   const { tools } = value;
-  const isList = Array.isArray(tools) && tools.length > 0 && tools.length <= 128 && tools.every(namesFunction);
-  return isList ? null : 'must have allowed_tools.tools: 1 to 128 of {type: "function", function: {name}}';
+  const isList =
+    Array.isArray(tools) &&
+    tools.length > 0 &&
+    tools.length <= 128 &&
+    tools.every((tool) => chosenNameOf(tool) !== null);
+  return isList ? null : `must have allowed_tools.tools: 1 to 128 of ${chosenForms.join(' or ')}`;
 }
 
 function formatVariant(type: string, more: Record<string, unknown> = {}): Record<string, unknown> {

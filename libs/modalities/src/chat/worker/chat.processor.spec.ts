@@ -88,7 +88,7 @@ describe('ChatProcessor', () => {
     const runner = new ScriptedRunner([[delta('"<think>')], [delta('a"')], [finished]]);
     const schema = { type: 'string' };
     const { report, events } = await process(runner, { format: { type: 'json-schema', schema, param: 'p' } });
-    expect(runner.request?.constraint).toEqual({ type: 'json-schema', schema, param: 'p' });
+    expect(runner.request?.constraint).toEqual({ type: 'json-schema', schema, param: 'p', isStrict: false });
     const visible = events.filter((event) => 'text' in event && event.text !== '');
     expect(visible).toMatchObject([
       { channel: 'content', text: '"<think>' },
@@ -150,6 +150,62 @@ describe('ChatProcessor', () => {
     const { events } = await process(new ScriptedRunner([[ready], [delta(text)], [cut]]), { tools: [tool] });
     expect(events).toContainEqual(expect.objectContaining({ type: 'tool-call-delta', text: '{"a": "x' }));
     expect(events.at(-1)).toMatchObject({ finishReason: 'length' });
+  });
+
+  it('sends JSON that calls a tool as a call, and other JSON and that of a response format as content', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const call = ['{"name"', ': "now", "argum', 'ents": {"a": 1}', '}'];
+    const other = ['{"name": "no', 'w", "age": 3}'];
+    const format = { type: 'json-object', param: 'response_format' };
+    for (const [pieces, payload, isCall] of [
+      [call, {}, true],
+      [['```json\n', ...call, '\n```'], {}, true],
+      [call, { allowedTools: [] }, false],
+      [call, { format }, false],
+      [call, { toolChoice: 'none' }, false],
+      [other, {}, false],
+    ] as const) {
+      const script = [[ready], ...pieces.map((text) => [delta(text)]), [finished]];
+      for (const isStream of [true, false]) {
+        const changes = { tools: [tool], ...payload } as Partial<ChatJobPayload>;
+        const { events } = await process(new ScriptedRunner(script), changes, isStream);
+        const textOf = (kind: string) =>
+          events.map((event) => (event.type === kind && 'text' in event ? event.text : '')).join('');
+        expect(textOf('text-delta')).toBe(isCall ? '' : pieces.join(''));
+        expect(textOf('tool-call-delta')).toBe(isCall ? '{"a": 1}' : '');
+        expect(events.at(-1)).toMatchObject({ finishReason: isCall ? 'tool_calls' : 'stop' });
+      }
+    }
+  });
+
+  it('sends no piece of a tag or call that the token limit cut, and counts its tokens', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const cut: RunEvent = { type: 'choice-finished', index: 0, finishReason: 'length' };
+    for (const [pieces, payload, content] of [
+      [['\n', '<too', 'l_ca'], { tools: [tool], toolChoice: 'required' }, ''],
+      [['So:\n', '<tool'], { tools: [tool] }, 'So:'],
+      [['<thi', 'nk'], {}, ''],
+    ] as const) {
+      const script = [[ready], ...pieces.map((text) => [delta(text)]), [cut]];
+      for (const isStream of [true, false]) {
+        const { events } = await process(new ScriptedRunner(script), payload as Partial<ChatJobPayload>, isStream);
+        expect(events.map((event) => ('text' in event ? event.text : '')).join('')).toBe(content);
+        const tokens = events.reduce((sum, event) => sum + ('tokens' in event ? Number(event.tokens) : 0), 0);
+        expect(tokens).toBe(pieces.length);
+      }
+    }
+  });
+
+  it('sends the beginning of a call that a stop string ended as content only if the model wrote it', async () => {
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, toolStyle: 'hermes' };
+    const contentWith = async (stop: string[]) => {
+      const script = [[ready], [delta('a <tool')], [finished]];
+      const { events } = await process(new ScriptedRunner(script), { tools: [tool], stop });
+      return events.map((event) => ('text' in event ? event.text : '')).join('');
+    };
+    expect(await contentWith(['_call'])).toBe('a');
+    expect(await contentWith(['box'])).toBe('a <tool');
+    expect(await contentWith([])).toBe('a <tool');
   });
 
   it('sends the events of one step in one message', async () => {

@@ -91,10 +91,14 @@ class ChatEventStream {
         const { promptTokens, cachedTokens } = event;
         return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
       }
+      // Only prompts without a conversation are scored.
+      case 'prompt-scores':
+        return [];
       case 'text-delta':
         return this.withCalls(event.index, this.choice(event.index).push(event));
       case 'choice-finished': {
-        const rest = this.withCalls(event.index, this.choice(event.index).finish());
+        const isCut = event.finishReason === 'length';
+        const rest = this.withCalls(event.index, this.choice(event.index).finish(isCut));
         return [...rest, ...this.finished(event)];
       }
     }
@@ -107,14 +111,16 @@ class ChatEventStream {
 
   private finished(event: Extract<RunEvent, { type: 'choice-finished' }>): ChatEvent[] {
     const tools = this.toolChannel(event.index);
-    const rest = tools?.finish() ?? [];
+    const rest = tools?.finish(event.finishReason === 'length' ? [''] : this.payload.stop) ?? [];
     const finishReason = tools?.hasCalls && event.finishReason === 'stop' ? 'tool_calls' : event.finishReason;
     return [...rest, { ...event, finishReason }];
   }
 
   private toolChannel(index: number): ToolChannel | null {
     if (this.toolUse === undefined || this.toolStyle === undefined) return null;
-    const known = this.toolChannels.get(index) ?? new ToolChannel(index, this.toolStyle, this.toolUse.tools);
+    const { toolUse: use, toolStyle: style } = this;
+    const hasFormat = this.payload.format !== undefined;
+    const known = this.toolChannels.get(index) ?? new ToolChannel(index, style, { use, hasFormat });
     this.toolChannels.set(index, known);
     return known;
   }
@@ -147,11 +153,13 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     caller: payload.caller,
     platformCharacters: payload.platformCharacters,
     n: payload.n,
-    sampling: { ...payload.sampling },
+    sampling: { ...payload.sampling, logitBias: payload.logitBias },
     maxTokens: payload.maxTokens,
     stop: payload.stop,
     stopTokenIds: payload.stopTokenIds,
     topLogprobs: payload.topLogprobs ?? null,
+    countsOnly: payload.countsOnly,
+    truncates: payload.truncates,
     constraint: constraintOf(payload),
     tools: toolUseOf(payload),
   };
@@ -159,12 +167,12 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
 
 function constraintOf({ format }: ChatJobPayload): OutputConstraint | undefined {
   if (format === undefined) return undefined;
-  const { type, schema, pattern, grammar, param } = format;
+  const { type, schema, pattern, grammar, param, strict = false } = format;
   switch (type) {
     case 'json-object':
       return { type, param };
     case 'json-schema':
-      return { type, schema: schema ?? {}, param };
+      return { type, schema: schema ?? {}, param, isStrict: strict };
     case 'regex':
       return { type, pattern: pattern ?? '', param };
     case 'grammar':

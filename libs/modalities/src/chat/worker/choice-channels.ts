@@ -45,9 +45,9 @@ export class ChoiceChannels {
     return this.settle(segments, { reasoning, withLogprobs: logprobs !== null });
   }
 
-  /** Returns the remainder when the choice has ended. */
-  finish(): TextDeltaEvent[] {
-    const segments = this.splitter.flush();
+  /** Returns the remainder when the choice has ended; `isCut`: at the token limit. */
+  finish(isCut = false): TextDeltaEvent[] {
+    const segments = this.splitter.flush(isCut);
     const { isInside } = this.splitter;
     if (segments.length === 0 && this.waitingTokens === 0) return [];
     return this.settle(segments, { reasoning: isInside, withLogprobs: this.waitingLogprobs.length > 0 });

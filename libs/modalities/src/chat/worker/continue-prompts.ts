@@ -1,5 +1,6 @@
+import { maxScoredTokens } from '#inference/output';
 import type { RunEvent, TextGenerationRequest, TextGenerationRunner } from '#inference/host';
-import { noTokens, type TokenUsage } from '#common';
+import { noTokens, PlatformError, type TokenUsage } from '#common';
 import type { JobReport, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobPayload, ChatJobPrompt } from '../contract/index.js';
 import { MergedEvents } from './merged-events.js';
@@ -77,12 +78,26 @@ class PromptRun {
     this.send([...merged.add(held), ...merged.take()]);
     this.cancelled ||= cancelled;
     this.usage.promptTokens += usage.promptTokens;
+    this.checkScored();
     this.usage.cachedTokens += usage.cachedTokens;
     this.usage.completionTokens += usage.completionTokens;
     const { cacheWriteTokens } = usage;
     if (cacheWriteTokens !== undefined) {
       this.usage.cacheWriteTokens = (this.usage.cacheWriteTokens ?? 0) + cacheWriteTokens;
     }
+  }
+
+  /** Whether each choice begins with the log-probabilities of its prompt. */
+  private get isScored(): boolean {
+    const { echo, topLogprobs } = this.job.envelope.payload;
+    return echo === true && typeof topLogprobs === 'number';
+  }
+
+  /** Bounds what the api process holds of one request. */
+  private checkScored(): void {
+    if (!this.isScored || this.usage.promptTokens <= maxScoredTokens) return;
+    const message = `Log-probabilities are returned for prompts of at most ${maxScoredTokens} tokens together.`;
+    throw new PlatformError('INVALID_REQUEST', message, 'prompt');
   }
 
   private send(events: ChatEvent[]): void {
@@ -99,12 +114,15 @@ class PromptRun {
       const { index, text, tokens, logprobs } = event;
       return [{ type: 'text-delta', index: firstChoice + index, channel: 'content', text, tokens, logprobs }];
     }
+    if (event.type === 'prompt-scores') return [{ ...event, index: firstChoice + event.index, text: '' }];
     const { promptTokens, cachedTokens, promptText } = event;
     const ready: ChatEvent = { type: 'prompt-ready', promptTokens, cachedTokens };
     const text = echo === true ? (prompt.text ?? promptText ?? '') : '';
     if (text === '') return [ready];
     const echoes = Array.from({ length: n }, (_, index): ChatEvent => {
-      return { type: 'text-delta', index: firstChoice + index, channel: 'content', text, tokens: 0, logprobs: null };
+      const place = { index: firstChoice + index, text };
+      if (this.isScored) return { type: 'prompt-scores', ...place, scores: [] };
+      return { type: 'text-delta', ...place, channel: 'content', tokens: 0, logprobs: null };
     });
     return [ready, ...echoes];
   }
@@ -117,13 +135,14 @@ class PromptRun {
       id,
       prompt: tokenIds === undefined ? { text: text ?? '', param } : { tokenIds, reportsText: echo === true, param },
       n,
-      sampling: { ...sampling },
+      sampling: { ...sampling, logitBias: payload.logitBias },
       maxTokens,
       stop,
       stopTokenIds,
       topLogprobs: topLogprobs ?? null,
       // Many prompts would leave the waiting requests of others no slot.
       ...(mayUseSpareSlot && payload.prompts?.length === 1 && { mayUseSpareSlot }),
+      ...(this.isScored ? { scoresPrompt: true } : {}),
       cacheScope,
       caller,
     };

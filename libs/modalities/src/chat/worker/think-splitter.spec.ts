@@ -26,6 +26,18 @@ describe('ThinkSplitter', () => {
     expect(split(['a <thi', 'ng> b <'])).toEqual({ content: 'a <thing> b <', reasoning: '' });
   });
 
+  it('drops what begins a tag, but no white space, where the token limit cut it', () => {
+    for (const [text, rest] of [
+      ['<thi', []],
+      ['<think>a</thi', []],
+      ['\n ', [{ channel: 'content', text: '\n ' }]],
+    ] as const) {
+      const splitter = new ThinkSplitter();
+      splitter.push(text);
+      expect(splitter.flush(true)).toEqual(rest);
+    }
+  });
+
   it('starts inside the block when the prompt opened it', () => {
     expect(split(['hm', '</think>', ' ok'], true)).toEqual({ content: 'ok', reasoning: 'hm' });
   });

@@ -36,9 +36,13 @@ export class ThinkSplitter {
     return this.segmentsOf(this.scanner.push(piece));
   }
 
-  /** Returns the held-back text when no more text follows: it was no delimiter. */
-  flush(): ThinkSegment[] {
-    return this.segmentsOf(this.scanner.flush());
+  /**
+   * Returns the held-back text when no more text follows: it was no delimiter. `isCut`: the token limit ended the text, so
+   * that it may have become one; then only white space is text.
+   */
+  flush(isCut = false): ThinkSegment[] {
+    const parts = this.scanner.flush();
+    return this.segmentsOf(isCut ? parts.filter(({ text }) => text.trim() === '') : parts);
   }
 
   private segmentsOf(parts: ReturnType<ReasoningScanner['push']>): ThinkSegment[] {

@@ -4,6 +4,8 @@ import type { ChatEvent, TextDeltaEvent } from '../contract/index.js';
 import { ToolChannel } from './tool-channel.js';
 
 const tools = [{ name: 'now', parameters: {}, param: 'tools[0].function.parameters' }];
+const use = { tools, isRequired: false };
+const options = { use, hasFormat: false };
 const response =
   'So:\n<tool_call>\n{"name": "now", "arguments": {"a": "}"}}\n</tool_call>\n<tool_call>{"name": "now", "arguments": {}}</tool_call>';
 
@@ -32,9 +34,9 @@ describe('ToolChannel', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(response.length), { maxLength: 40 }), (cuts) => {
         const places = [...new Set([0, ...cuts, response.length])].sort((left, right) => left - right);
-        const channel = new ToolChannel(2, 'hermes', tools);
+        const channel = new ToolChannel(2, 'hermes', options);
         const pieces = places.slice(1).map((end, index) => response.slice(places[index], end));
-        const events = [...pieces.flatMap((piece) => channel.push(delta(piece))), ...channel.finish()];
+        const events = [...pieces.flatMap((piece) => channel.push(delta(piece))), ...channel.finish([])];
         const { content, calls, tokens, scored } = summaryOf(events);
         expect(content).toBe('So:');
         expect(calls).toEqual([
@@ -49,8 +51,8 @@ describe('ToolChannel', () => {
   });
 
   it('begins every call with an id of its own before its arguments', () => {
-    const channel = new ToolChannel(0, 'hermes', tools);
-    const events = [...channel.push(delta(response)), ...channel.finish()];
+    const channel = new ToolChannel(0, 'hermes', options);
+    const events = [...channel.push(delta(response)), ...channel.finish([])];
     const begun = events.filter((event) => event.type === 'tool-call');
     expect(begun.map(({ call }) => call)).toEqual([0, 1]);
     expect(new Set(begun.map(({ id }) => id)).size).toBe(2);
@@ -62,11 +64,18 @@ describe('ToolChannel', () => {
     expect(channel.hasCalls).toBe(true);
   });
 
+  it('counts the tokens of markup that was cut off, but gives no text of it', () => {
+    const channel = new ToolChannel(0, 'hermes', { ...options, use: { ...use, isRequired: true } });
+    const events = [...['\n ', '<too', 'l_'].flatMap((piece) => channel.push(delta(piece))), ...channel.finish([''])];
+    const { content, tokens, scored } = summaryOf(events);
+    expect([content, tokens, scored.map(({ token }) => token)]).toEqual(['', 3, ['\n ', '<too', 'l_']]);
+  });
+
   it('leaves reasoning alone', () => {
-    const channel = new ToolChannel(0, 'hermes', tools);
+    const channel = new ToolChannel(0, 'hermes', options);
     const thought: TextDeltaEvent = { ...delta('<tool_call>'), channel: 'reasoning' };
     expect(channel.push(thought)).toEqual([thought]);
-    expect(channel.finish()).toEqual([]);
+    expect(channel.finish([])).toEqual([]);
     expect(channel.hasCalls).toBe(false);
   });
 });

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import {
+  callableTools,
   type ToolCallPiece,
   ToolCallReader,
-  type ToolDefinition,
   toolStyles,
   type ToolStyleName,
+  type ToolUse,
 } from '#inference/output';
 import type { ChatEvent, TextDeltaEvent, TokenLogprob } from '../contract/index.js';
 
@@ -26,9 +27,11 @@ export class ToolChannel {
   constructor(
     private readonly index: number,
     style: ToolStyleName,
-    tools: readonly ToolDefinition[],
+    { use, hasFormat }: { use: Pick<ToolUse, 'tools' | 'allowed' | 'isRequired'>; hasFormat: boolean },
   ) {
-    this.reader = new ToolCallReader((text) => toolStyles[style].read(text, tools));
+    const tools = callableTools(use);
+    const { isRequired } = use;
+    this.reader = new ToolCallReader((text) => toolStyles[style].read(text, tools), { isRequired, hasFormat });
   }
 
   get hasCalls(): boolean {
@@ -42,9 +45,9 @@ export class ToolChannel {
     return this.settle(this.reader.push(event.text));
   }
 
-  /** The rest when the choice has ended. */
-  finish(): ChatEvent[] {
-    const events = this.settle(this.reader.finish());
+  /** The rest when the choice has ended. `cutBefore`: texts of which one may have come next; see `ToolCallReader`. */
+  finish(cutBefore: readonly string[]): ChatEvent[] {
+    const events = this.settle(this.reader.finish(cutBefore));
     if (this.waitingTokens === 0 && this.waitingLogprobs === null) return events;
     return [...events, ...this.settle([{ type: this.hasCalls ? 'arguments' : 'content', text: '' }])];
   }

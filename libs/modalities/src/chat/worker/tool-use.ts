@@ -11,10 +11,11 @@ export function toolUseOf({
   if (tools.length === 0 || toolChoice === 'none') return undefined;
   const isNamed = typeof toolChoice === 'object';
   return {
-    tools: tools.map(({ name, description, parameters, param, textFormat }, index) => ({
+    tools: tools.map(({ name, description, parameters, strict, param, textFormat }, index) => ({
       name,
       description,
       parameters,
+      isStrict: strict,
       param: param ?? `tools[${index}].function.parameters`,
       textFormat,
     })),

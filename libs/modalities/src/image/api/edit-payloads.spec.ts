@@ -27,12 +27,14 @@ describe('the upscale factor', () => {
   });
 });
 
-it('the format of an edit is png at 1K and jpeg above, unless the client names one', () => {
-  expect(editFormat(undefined, '1K')).toBe('png');
-  expect(editFormat(undefined, '2K')).toBe('jpeg');
-  expect(editFormat(undefined, '4k')).toBe('jpeg');
-  expect(editFormat('jpg', '1K')).toBe('jpeg');
-  expect(editFormat('webp', '4K')).toBe('webp');
+it('the format of an edit is png at 1K or with transparent pixels and jpeg above, unless the client names one', () => {
+  const opaque = (resolution: string) => ({ resolution, keepsAlpha: false });
+  expect(editFormat(undefined, opaque('1K'))).toBe('png');
+  expect(editFormat(undefined, opaque('2K'))).toBe('jpeg');
+  expect(editFormat(undefined, opaque('4k'))).toBe('jpeg');
+  expect(editFormat(undefined, { resolution: '4K', keepsAlpha: true })).toBe('png');
+  expect(editFormat('jpg', opaque('1K'))).toBe('jpeg');
+  expect(editFormat('webp', opaque('4K'))).toBe('webp');
 });
 
 it('rejects operations that the family does not support', () => {

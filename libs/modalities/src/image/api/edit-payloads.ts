@@ -76,9 +76,12 @@ export function upscaleFactor(wanted: number | undefined, { width, height }: Ima
   throw new PlatformError('IMAGE_TOO_LARGE', message, 'image');
 }
 
-/** Default format: png at 1K, jpeg above. */
-export function editFormat(wanted: string | undefined, resolution: string): ImageFormat {
+/** Default format: png at 1K and where transparent pixels are kept, which jpeg has no place for; jpeg above. */
+export function editFormat(
+  wanted: string | undefined,
+  { resolution, keepsAlpha }: { resolution: string; keepsAlpha: boolean },
+): ImageFormat {
   if (wanted === 'jpg') return 'jpeg';
   if (wanted !== undefined && wanted !== null) return wanted as ImageFormat;
-  return /^[24]k$/i.test(resolution) ? 'jpeg' : 'png';
+  return !keepsAlpha && /^[24]k$/i.test(resolution) ? 'jpeg' : 'png';
 }

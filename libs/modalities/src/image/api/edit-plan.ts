@@ -10,6 +10,7 @@ import {
 import { isGiven } from '#platform/http';
 import { imageUpscaling, type ImageJobPayload, type MaskKind, usualTier } from '../contract/index.js';
 import { upscaleFactors, upscaleUnits } from '../contract/image-upscaling.js';
+import { openaiSizes } from '../contract/generate.request.js';
 import type {
   BackgroundRemoveImageRequest,
   EditImageRequest,
@@ -23,6 +24,8 @@ import { sideOfTier, tierOfSize, usualSide } from './image-tiers.js';
 export interface EditOrder {
   wire: Omit<EditImageRequest, 'image' | 'model'> & Pick<Partial<EditImageRequest>, 'model'>;
   images: WireImage[];
+  /** Further images that OpenAI clients send as references, which no family reads. */
+  references?: WireImage[];
   /** Field to name in errors. */
   param: string;
   /** The same for the second image; default: `param`. */
@@ -66,11 +69,15 @@ export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isF
 
 /** Throws `INVALID_REQUEST` naming the field that this model does not support. */
 export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
-  const { wire, images, param } = order;
+  const { wire, images, references = [], param } = order;
   const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
   checkLength('prompt', wire.prompt, promptCharacterLimit);
+  if (references.length > 0) {
+    const message = `The model ${manifest.id} edits one image, and a mask beside it; ${references.length + 1} images were sent.`;
+    throw invalidField(message, param);
+  }
   const { combineImages, maxInputImages = defaultMaxInputs } = constraints;
   const maxInputs = Math.min(combineImages === false ? 1 : maxInputImages, maxInputsOf(manifest));
   if (images.length > maxInputs) {
@@ -85,11 +92,29 @@ export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
 }
 
 /** Families that fill images keep their size, make one result and have no strength. */
-function refuseChoices({ wire, count = 1, size = null }: EditOrder): void {
+function refuseChoices({ wire, count = 1 }: EditOrder): void {
   if (isGiven(wire.strength)) throw invalidField('strength is not chosen with this model.', 'strength');
   if (count > 1) throw invalidField('This model makes one result: n must be 1.', 'n');
+}
+
+/**
+ * Throws `INVALID_REQUEST` for a size that the model does not make of an image. Every model takes the size of the image
+ * itself, if it makes it; models that generate also take OpenAI's sizes.
+ */
+export function checkSize({ size = null }: EditOrder, manifest: ModelManifest, image: FrameSize): void {
   if (size === null) return;
-  throw invalidField('size is not chosen with this model: the result has the size of the image. Send auto.', 'size');
+  const [wanted, own] = [size, image].map(({ width, height }) => `${width}x${height}`) as [string, string];
+  if (isRedrawn(manifest)) {
+    const isOwnMade = imageUpscaling(manifest) !== null || isDrawable(image);
+    checkOneOf('size', wanted, isOwnMade ? [...openaiSizes, own] : openaiSizes);
+  } else if (wanted !== own) {
+    const message = `size is not chosen with this model: the result has the size of the image. Send auto or ${own}.`;
+    throw invalidField(message, 'size');
+  }
+}
+
+function isDrawable({ width, height }: FrameSize): boolean {
+  return width % latentDivisor === 0 && height % latentDivisor === 0;
 }
 
 /** Size of the result, and what a model of one size draws of it. */

@@ -1,9 +1,9 @@
 import { Controller, Get, Inject, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { ModelRoute, RequestPipeline } from '#gateway';
+import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { Access, ApiRoute, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
-import { maxImageBytes } from '../contract/image.request.js';
+import { maxImageBytes, maxInputImages } from '../contract/image.request.js';
 import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
 import type { ImageStyleList } from '../contract/image.response.js';
 import { imageDocuments as documents } from './image.document.js';
@@ -51,17 +51,20 @@ export class GenerateImageController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
+      if (isStreamed(wire)) return await this.generator.streamSimply(http, wire);
       const { images } = await this.generator.generateSimply(http, wire);
       return asOpenai(images, wire);
     });
   }
 
   @Post('images/edits')
-  @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: 2 } })
+  @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages + 1 } })
   async editAsOpenai(@WireBody(EditImagesRequest) wire: EditImagesRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) =>
-      asOpenai(await this.editor.editAll(http, orderOfOpenaiEdit(wire)), wire),
-    );
+    await this.pipeline.handle(reply, async (http) => {
+      const order = orderOfOpenaiEdit(wire);
+      if (isStreamed(wire)) return await this.editor.streamAll(http, order);
+      return asOpenai(await this.editor.editAll(http, order), wire);
+    });
   }
 
   @Post('images/variations')
@@ -71,6 +74,16 @@ export class GenerateImageController {
       asOpenai(await this.editor.editAll(http, orderOfVariation(wire)), wire),
     );
   }
+}
+
+/** Throws `INVALID_REQUEST` for a stream of URLs. */
+function isStreamed({
+  stream,
+  response_format: format,
+}: Pick<EditImagesRequest, 'stream' | 'response_format'>): boolean {
+  if (stream !== true) return false;
+  if (format !== 'url') return true;
+  throw invalidField('response_format must be b64_json where stream is true.', 'response_format');
 }
 
 function asOpenai(images: readonly FinishedImage[], { response_format: format }: { response_format?: string }) {

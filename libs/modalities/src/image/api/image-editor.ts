@@ -7,8 +7,9 @@ import {
   requireRunFits,
   TextRewriter,
 } from '#gateway';
-import type { ImageHeader, ImageLimits } from '#media';
+import { type ImageHeader, type ImageLimits, readImageHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
+import { callerOf } from '#platform/http';
 import { additionalInputs, type ImageJobPayload, maxImagePixels, unitOfImage } from '../contract/index.js';
 import {
   type BackgroundRemoveImageRequest,
@@ -17,10 +18,19 @@ import {
   type WireImage,
 } from '../contract/image.request.js';
 import { assertOperation, editFormat, isRedrawn, plainPayload, promptLimitOf, upscaleFactor } from './edit-payloads.js';
-import { editedSize, type EditOrder, type EditPlan, onlyImage, planEdit, redrawing, redrawnSize } from './edit-plan.js';
+import {
+  checkSize,
+  editedSize,
+  type EditOrder,
+  type EditPlan,
+  onlyImage,
+  planEdit,
+  redrawing,
+  redrawnSize,
+} from './edit-plan.js';
 import { enhancePrompt, requireEnhancer } from './enhance-prompt.js';
 import { sendImage } from './image.presenter.js';
-import { type FinishedImage, ImageService } from './image.service.js';
+import { type FinishedImage, ImageService, type PreparedImages } from './image.service.js';
 
 /** A stored input image. */
 interface TakenImage {
@@ -37,12 +47,17 @@ interface EditParts {
   limited: LimitedModelRequest;
 }
 
+interface PreparedEdit extends PreparedImages {
+  /** Sets the header of a rewritten prompt. */
+  announce: () => void;
+}
+
 const minPixels = 65_536;
 /** OpenAI's routes have no minimum; below this an image shows nothing. */
 const minOpenaiPixels = 4_096;
 /** Inputs expire a while after the job's deadline in case no process deletes them. */
 const lifetimeMs = 1_200_000;
-const timeoutMs = 30_000;
+const inputSource = { base64: true, maxBytes: maxImageBytes, timeoutMs: 30_000 };
 /** Trait of the model that removes backgrounds. */
 const backgroundTrait = 'background_removal';
 
@@ -81,12 +96,25 @@ export class ImageEditor {
     return sendImage(http.reply, image, 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
   }
 
-  /** Makes as many results as the order says, with any model that edits: those of type `inpaint` come first. */
+  /** Makes as many results as the order says, with the named model or the default one for what was sent. */
   async editAll(http: HttpExchange, order: EditOrder): Promise<FinishedImage[]> {
-    const { wire, isOpenai = false, varies = false } = order;
+    const { announce, ...prepared } = await this.prepare(http, order);
+    const { images } = await this.images.run(http, prepared);
+    announce();
+    return images;
+  }
+
+  /** Sends the results of an edit as events. */
+  async streamAll(http: HttpExchange, order: EditOrder): Promise<void> {
+    await this.images.stream(http, await this.prepare(http, order), 'image_edit.completed');
+  }
+
+  private async prepare(http: HttpExchange, received: EditOrder): Promise<PreparedEdit> {
+    const { wire, isOpenai = false, varies = false } = received;
+    const { order, drawsAnew } = await this.inspect(http, received);
     const opened = await this.images.open(http, {
       name: wire.model ?? wire.modelId,
-      type: varies ? ['image', 'inpaint'] : ['inpaint', 'image'],
+      type: drawsAnew ? ['image', 'inpaint'] : ['inpaint', 'image'],
       unknownIsDefault: isOpenai,
     });
     const { manifest } = opened;
@@ -96,12 +124,25 @@ export class ImageEditor {
     const { prompt: given } = wire;
     if (wire.enhance_prompt === true) await this.images.screen(opened, { ...plainPayload('edit', []), prompt: given });
     const taken = await this.readAll(opened, order);
+    if (taken[0] !== undefined) checkSize(order, manifest, taken[0].header);
     requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));
     const limited = await opened.limit();
-    const { payload, announce } = await this.payloadOf(http, { order, plan, taken, manifest, limited });
-    const { images } = await this.images.run(http, limited, payload);
-    announce();
-    return images;
+    return { limited, ...(await this.payloadOf(http, { order, plan, taken, manifest, limited })) };
+  }
+
+  /**
+   * Finds out whether the default model is one that draws anew: for variations, and on OpenAI's route for an opaque image
+   * without a mask, in which nothing is to be filled. Returns the order with what was read for that.
+   */
+  private async inspect(http: HttpExchange, order: EditOrder): Promise<{ order: EditOrder; drawsAnew: boolean }> {
+    const { images, isOpenai = false, varies = false, param } = order;
+    const [image] = images;
+    if (varies || !isOpenai || image === undefined || images.length > 1) return { order, drawsAnew: varies };
+    const file = await this.artifacts.read(http, image, { ...inputSource, param });
+    const owner = callerOf(http.request).accountId;
+    const limits = { minPixels: minOpenaiPixels, maxPixels: maxImagePixels, maxBytes: maxImageBytes, owner, param };
+    const { hasAlpha } = await readImageHeader(file.bytes, { ...limits, findsTransparency: true });
+    return { order: { ...order, images: [file] }, drawsAnew: !hasAlpha };
   }
 
   private async readAll(
@@ -140,6 +181,8 @@ export class ImageEditor {
     });
     const { resolution, ...size } = redrawn;
     const inputs = taken.map(({ artifactId }) => artifactId);
+    // Without a mask, a generating model makes the whole image anew.
+    const keepsAlpha = base?.header.hasAlpha === true && (taken.length > 1 || !isRedrawn(manifest));
     const plain = plainPayload('edit', inputs);
     const flat = manifest.type === 'inpaint' ? 'inpaint' : 'generation';
     const payload: ImageJobPayload = {
@@ -148,7 +191,7 @@ export class ImageEditor {
       ...redrawing(manifest, order),
       prompt,
       seeds: plain.seeds.flatMap((seed) => Array.from({ length: count }, (_, index) => seed + index)),
-      format: editFormat(wire.output_format, resolution),
+      format: editFormat(wire.output_format, { resolution, keepsAlpha }),
       safeMode,
       priceOfImage: unitOfImage(pricing, { flat, quality: plan.quality, resolution }),
       extraUnits: { ...additionalInputs(pricing, taken.length), ...units },
@@ -158,13 +201,13 @@ export class ImageEditor {
   }
 
   private async run(http: HttpExchange, opened: ModelRequest, payload: ImageJobPayload): Promise<Buffer> {
-    const { images } = await this.images.run(http, await opened.limit(), payload);
+    const { images } = await this.images.run(http, { limited: await opened.limit(), payload });
     return sendImage(http.reply, images[0], 'INFERENCE_FAILED', 'The model returned no image.');
   }
 
   private readerOf({ http, manifest }: ModelRequest, limits: ImageLimits) {
     const reader = this.artifacts.inputsOf(http, manifest.id, lifetimeMs);
     return (image: WireImage, from: { param: string; urls: boolean }) =>
-      reader.image(image, { ...from, base64: true, maxBytes: maxImageBytes, timeoutMs, limits });
+      reader.image(image, { ...inputSource, ...from, limits });
   }
 }

@@ -9,8 +9,15 @@ import { assertOperation, promptLimitOf } from './edit-payloads.js';
 import { enhancePrompt, requireEnhancer } from './enhance-prompt.js';
 import { normalizeGenerate } from './image.normalizer.js';
 import type { MadeImages } from './image.presenter.js';
-import { ImageService } from './image.service.js';
+import { ImageService, type PreparedImages } from './image.service.js';
 import { fieldsOfSize } from './openai-size.js';
+
+interface PreparedGeneration extends PreparedImages {
+  http: HttpExchange;
+  modelId: string;
+  /** Sets the header of a rewritten prompt. */
+  announce: () => void;
+}
 
 /** Makes images from text. */
 @Injectable()
@@ -21,12 +28,29 @@ export class ImageGenerator {
   ) {}
 
   async generate(http: HttpExchange, wire: GenerateImageRequest): Promise<MadeImages> {
-    return await this.make(await this.images.open(http, { name: wire.model, type: 'image' }), wire);
+    const opened = await this.images.open(http, { name: wire.model, type: 'image' });
+    return await this.make(await this.prepare(opened, wire));
   }
 
+  /** The images of a request of OpenAI's route. */
   async generateSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<MadeImages> {
+    return await this.make(await this.prepareSimply(http, wire));
+  }
+
+  /** Sends the images of a request of OpenAI's route as events. */
+  async streamSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<void> {
+    await this.images.stream(http, await this.prepareSimply(http, wire), 'image_generation.completed');
+  }
+
+  private async make({ http, modelId, limited, payload, announce }: PreparedGeneration): Promise<MadeImages> {
+    const finished = await this.images.run(http, { limited, payload });
+    announce();
+    return { ...finished, modelId, payload };
+  }
+
+  private async prepareSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<PreparedGeneration> {
     const opened = await this.images.open(http, { name: wire.model, type: 'image', unknownIsDefault: true });
-    return await this.make(
+    return await this.prepare(
       opened,
       {
         model: opened.manifest.id,
@@ -40,11 +64,11 @@ export class ImageGenerator {
     );
   }
 
-  private async make(
+  private async prepare(
     opened: ModelRequest,
     wire: GenerateImageRequest,
     sizeParam = sizeParamOf(wire),
-  ): Promise<MadeImages> {
+  ): Promise<PreparedGeneration> {
     const { manifest, http } = opened;
     assertOperation(manifest, 'generate');
     const pricing = (await opened.price()).pricing;
@@ -66,9 +90,7 @@ export class ImageGenerator {
       units[enhancementUnit] === undefined
         ? payload
         : { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
-    const finished = await this.images.run(http, limited, used);
-    announce();
-    return { ...finished, modelId: manifest.id, payload: used };
+    return { http, modelId: manifest.id, limited, payload: used, announce };
   }
 }
 

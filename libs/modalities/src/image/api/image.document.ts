@@ -3,7 +3,12 @@ import { binaryContent, type DocumentedRoute } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
 import * as requests from '../contract/image.request.js';
-import { GenerateImageResponse, ImageStyleList, SimpleGenerateImageResponse } from '../contract/image.response.js';
+import {
+  GenerateImageResponse,
+  type ImageCompletedEvent,
+  ImageStyleList,
+  SimpleGenerateImageResponse,
+} from '../contract/image.response.js';
 
 const text = { schema: { type: 'string' } };
 const flag = { schema: { type: 'boolean' } };
@@ -49,6 +54,28 @@ function imageRoute(
 const sampleImage =
   'iVBORw0KGgoAAAANSUhEUgAAAQAAAAEAAQMAAABmvDolAAAABlBMVEWHzuv////xNys+AAAAAnRSTlP/AOW3MEoAAAA0SURBVHja7cqhAQAADAIg/396' +
   '615ggExSrkQQBEEQBEEQBEEQBEEQBEEQBEEQBEEQBGE7PAL48OL9NCfdAAAAAElFTkSuQmCC';
+
+const completed: Omit<ImageCompletedEvent, 'type'> = {
+  b64_json: 'iVBORw0KGgo…',
+  created_at: 1_800_000_000,
+  size: '512x512',
+  quality: 'auto',
+  background: 'auto',
+  output_format: 'png',
+  usage: {
+    input_tokens: 0,
+    input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+    output_tokens: 0,
+    total_tokens: 0,
+  },
+};
+
+/** The stream of a route that OpenAI clients call: one event of `type` per image. */
+function imageEvents(type: ImageCompletedEvent['type']) {
+  const event: ImageCompletedEvent = { type, ...completed };
+  const example = `event: ${type}\ndata: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`;
+  return { 'text/event-stream': { schema: { type: 'string' }, example } };
+}
 
 /** OpenAPI documents of the image routes. */
 export const imageDocuments = {
@@ -105,11 +132,18 @@ export const imageDocuments = {
     ...common,
     operationId: 'simpleGenerateImage',
     summary: 'Generate an image in the format of OpenAI clients',
-    description: 'One image, as base64 or as a data URL.',
+    description: 'One image, as base64 or as a data URL; with `stream`, each image as a server-sent event.',
     body: SimpleGenerateImageRequest,
     example: { prompt: 'A red bird in the rain', size: '512x512' },
-    produces: ['application/json'],
-    responses: { 200: { description: 'The image.', headers: chosen, json: SimpleGenerateImageResponse } },
+    produces: ['application/json', 'text/event-stream'],
+    responses: {
+      200: {
+        description: 'The image.',
+        headers: chosen,
+        json: SimpleGenerateImageResponse,
+        content: imageEvents('image_generation.completed'),
+      },
+    },
     envelope: 'openai',
   },
   editAsOpenai: {
@@ -117,11 +151,18 @@ export const imageDocuments = {
     operationId: 'editImages',
     summary: 'Edit an image in the format of OpenAI clients',
     description:
-      'Changes an image, or the part where the mask is transparent. Models of type `inpaint` and `image` serve it; the default model of type `inpaint` is chosen first.',
+      'Changes an image, or the part where the mask is transparent. Models of type `inpaint` and `image` serve it; the default model of type `inpaint` is chosen first, or for an opaque image without a mask that of type `image`.',
     body: EditImagesRequest,
     example: { prompt: 'A blue apple', image: sampleImage },
-    produces: ['application/json'],
-    responses: { 200: { description: 'The images.', headers: chosen, json: SimpleGenerateImageResponse } },
+    produces: ['application/json', 'text/event-stream'],
+    responses: {
+      200: {
+        description: 'The images; with `stream`, each as a server-sent event.',
+        headers: chosen,
+        json: SimpleGenerateImageResponse,
+        content: imageEvents('image_edit.completed'),
+      },
+    },
     envelope: 'openai',
   },
   vary: {

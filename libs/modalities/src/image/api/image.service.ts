@@ -9,16 +9,21 @@ import {
   type ModelRequest,
   replacementHeaders,
   RequestPipeline,
+  type StartedJob,
 } from '#gateway';
 import { ContentPolicy } from '#gateway/moderation';
+import { readImageHeader } from '#media';
 import {
   imageJob,
   type ImageEvent,
   type ImageJobPayload,
   type ImageReadyEvent,
+  maxImagePixels,
   quoteImages,
   unitsOfImages,
 } from '../contract/index.js';
+import type { ImageCompletedEvent } from '../contract/image.response.js';
+import { type FinishedImageEvent, ImageStreamPresenter } from './image-stream.presenter.js';
 
 export interface FinishedImage {
   bytes: Buffer;
@@ -32,6 +37,12 @@ export interface FinishedImages {
   executionMs: number;
   /** Time from the admission to the last image, in ms. */
   jobMs: number;
+}
+
+/** A valid request within its limits, and the job that it asks for. */
+export interface PreparedImages {
+  limited: LimitedModelRequest;
+  payload: ImageJobPayload;
 }
 
 const maxResultBytes = 134_217_728;
@@ -75,22 +86,14 @@ export class ImageService {
   }
 
   /** Runs a job and returns its images. Rejects as `LimitedModelRequest.collect` does. */
-  async run(http: HttpExchange, limited: LimitedModelRequest, payload: ImageJobPayload): Promise<FinishedImages> {
-    const units = unitsOfImages(payload, payload.seeds.length);
-    const amountNano = quoteImages(units, limited.price.pricing);
+  async run(http: HttpExchange, { limited, payload }: PreparedImages): Promise<FinishedImages> {
     const startedAt = performance.now();
-    const order = { definition: imageJob, payload, bounds: { ...noTokens, units }, amountNano };
-    const isScreened = payload.prompt !== '' && (await this.policy.isActive());
-    const collecting = limited.collect(order, () => new ImageCollector());
+    const isScreened = await this.isScreened(payload);
+    const collecting = limited.collect(jobOrderOf({ limited, payload }), () => new ImageCollector());
     const { collected } = await withViolationHeader(http, collecting);
     const jobMs = performance.now() - startedAt;
     const events = collected.all(payload.seeds.length);
-    const images = await Promise.all(
-      events.map(async ({ artifactId, blurred }) => ({
-        ...(await this.artifacts.takeResult(artifactId, maxResultBytes)),
-        blurred,
-      })),
-    );
+    const images = await Promise.all(events.map((event) => this.take(event)));
     // Set here, so that no route omits them.
     const { safeMode } = payload;
     void http.reply.headers({
@@ -99,6 +102,48 @@ export class ImageService {
     });
     return { images, executionMs: events.reduce((sum, event) => sum + event.executionMs, 0), jobMs };
   }
+
+  /**
+   * Runs a job and sends each image when it is complete. Rejects as `LimitedModelRequest.start` does, while nothing was
+   * sent. Whether an image is blurred is not known when the headers are sent.
+   */
+  async stream(
+    http: HttpExchange,
+    { limited, payload }: PreparedImages,
+    type: ImageCompletedEvent['type'],
+  ): Promise<void> {
+    const isScreened = await this.isScreened(payload);
+    const starting = limited.start<ImageJobPayload, ImageEvent>(jobOrderOf({ limited, payload }), { stream: true });
+    const job = await withViolationHeader(http, starting);
+    void http.reply.headers({
+      ...(isScreened ? { [violationHeader]: 'false' } : {}),
+      'x-service-control-instance': hostname(),
+    });
+    const finished: StartedJob<FinishedImageEvent> = {
+      follow: (onEvent, onRepeat) => job.follow(async (event) => onEvent(await this.finish(event)), onRepeat),
+    };
+    await this.pipeline.stream(http, finished, new ImageStreamPresenter(type, payload.seeds.length));
+  }
+
+  private async isScreened({ prompt }: ImageJobPayload): Promise<boolean> {
+    return prompt !== '' && (await this.policy.isActive());
+  }
+
+  private async finish(event: ImageReadyEvent): Promise<FinishedImageEvent> {
+    const { bytes, contentType } = await this.take(event);
+    const { width, height } = await readImageHeader(bytes, { maxPixels: maxImagePixels });
+    return { type: 'image-finished', bytes, contentType, width, height };
+  }
+
+  private async take({ artifactId, blurred }: ImageReadyEvent): Promise<FinishedImage> {
+    return { ...(await this.artifacts.takeResult(artifactId, maxResultBytes)), blurred };
+  }
+}
+
+function jobOrderOf({ limited, payload }: PreparedImages) {
+  const units = unitsOfImages(payload, payload.seeds.length);
+  const amountNano = quoteImages(units, limited.price.pricing);
+  return { definition: imageJob, payload, bounds: { ...noTokens, units }, amountNano };
 }
 
 const violationHeader = 'x-service-is-content-violation';

@@ -1,20 +1,36 @@
 import { invalidField } from '#gateway';
 import type { FrameSize } from '#media';
-import { isGiven } from '#platform/http';
-import type { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
+import { isGiven, UploadedFile } from '#platform/http';
+import type { WireImage } from '../contract/image.request.js';
+import type { EditImagesRequest, ImageReference, VaryImageRequest } from '../contract/openai-image.request.js';
 import type { EditOrder } from './edit-plan.js';
 
-/** Converts a request of OpenAI's edit route. */
+/** Converts a request of OpenAI's edit route. Throws `INVALID_REQUEST` unless its images come in one of their fields. */
 export function orderOfOpenaiEdit(wire: EditImagesRequest): EditOrder {
-  const { image, mask, prompt } = wire;
+  const { mask, prompt } = wire;
+  const { images, param } = imagesOf(wire);
+  const [image, ...references] = images;
+  if (image === undefined) throw invalidField('image is required.', 'image', 'required');
   return {
     ...fromOpenai(wire),
     wire: { ...wireOf(wire), prompt },
-    images: isGiven(mask) ? [image, mask] : [image],
-    param: 'image',
+    images: isGiven(mask) ? [image, inlineOf(mask)] : [image],
+    references,
+    param,
     maskParam: 'mask',
     mask: 'transparent',
   };
+}
+
+/** Forms and older clients send `image`, newer ones `images` in JSON. */
+function imagesOf({ image, images }: EditImagesRequest): { images: WireImage[]; param: string } {
+  if (isGiven(image) && isGiven(images)) throw invalidField('Only one of image and images can be given.', 'images');
+  if (isGiven(images)) return { images: images.map(inlineOf), param: 'images' };
+  return { images: isGiven(image) ? [image].flat() : [], param: 'image' };
+}
+
+function inlineOf(image: WireImage | ImageReference): WireImage {
+  return typeof image === 'string' || image instanceof UploadedFile ? image : image.image_url;
 }
 
 /** Converts a request for variations: an edit that describes nothing. */

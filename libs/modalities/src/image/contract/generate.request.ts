@@ -13,6 +13,7 @@ export class GenerateImageRequest extends ImageNumbers {
     description: 'What the image shows.',
     required: true,
     minLength: 1,
+    notBlank: true,
     maxLength: longestPrompt,
     example: 'A red bird on a branch, in the rain',
   })
@@ -82,7 +83,7 @@ export class GenerateImageRequest extends ImageNumbers {
   inpaint?: unknown;
 }
 
-export const openaiSizes = [
+export const openaiSizes: readonly string[] = [
   'auto',
   '256x256',
   '512x512',
@@ -91,7 +92,21 @@ export const openaiSizes = [
   '1024x1536',
   '1792x1024',
   '1024x1792',
-] as const;
+];
+
+export const streamHelp = {
+  description: 'Send each image as a server-sent event when it is complete.',
+  nullable: true,
+  default: false,
+};
+
+export const partialImagesHelp = {
+  description: 'Accepted without effect: streams send complete images only.',
+  nullable: true,
+  minimum: 0,
+  maximum: 3,
+  default: 0,
+};
 
 /** `POST /images/generations`, as OpenAI clients send it. */
 export class SimpleGenerateImageRequest {
@@ -99,6 +114,7 @@ export class SimpleGenerateImageRequest {
     description: 'What the image shows.',
     required: true,
     minLength: 1,
+    notBlank: true,
     maxLength: 1_500,
     example: 'A red bird on a branch, in the rain',
   })
@@ -148,6 +164,12 @@ export class SimpleGenerateImageRequest {
 
   @TextField({ description: 'Accepted.' })
   user?: string;
+
+  @BooleanField(streamHelp)
+  stream?: boolean;
+
+  @IntegerField(partialImagesHelp)
+  partial_images?: number;
 
   @CheckedField({
     name: 'isUnrecognized',

@@ -50,6 +50,7 @@ class EditRequest {
     description: 'The edit to make.',
     required: true,
     minLength: 1,
+    notBlank: true,
     maxLength: 32_768,
     example: 'Take the sign away',
   })

@@ -49,6 +49,25 @@ export class SimpleGenerateImageResponse {
   data!: ({ b64_json: string } | { url: string })[];
 }
 
+/** An event of a streamed `POST /images/generations` or `POST /images/edits`: a complete image. */
+export interface ImageCompletedEvent {
+  type: 'image_generation.completed' | 'image_edit.completed';
+  b64_json: string;
+  /** In seconds since 1970. */
+  created_at: number;
+  /** Of the image, in pixels: `WIDTHxHEIGHT`. */
+  size: string;
+  quality: 'auto';
+  background: 'auto';
+  output_format: string;
+  usage: {
+    input_tokens: number;
+    input_tokens_details: { image_tokens: number; text_tokens: number };
+    output_tokens: number;
+    total_tokens: number;
+  };
+}
+
 /** Response of `GET /image/styles`. */
 export class ImageStyleList {
   @ApiProperty({ type: 'string', enum: ['list'] })

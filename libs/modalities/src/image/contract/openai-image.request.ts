@@ -1,7 +1,18 @@
-import { CheckedField, ChoiceField, FileField, IntegerField, TextField } from '#platform/http';
-import { openaiSizes } from './generate.request.js';
+import {
+  BooleanField,
+  CheckedField,
+  ChoiceField,
+  FileField,
+  IntegerField,
+  ObjectListField,
+  TextField,
+  UploadedFile,
+} from '#platform/http';
+import { openaiSizes, partialImagesHelp, streamHelp } from './generate.request.js';
 import { imageFormats, maxVariants } from './image.job.js';
-import { imageHelp, type WireImage } from './image.request.js';
+import { imageHelp, maxInputImages, type WireImage } from './image.request.js';
+
+const sizePattern = /^(?:auto|[1-9]\d{0,4}x[1-9]\d{0,4})$/;
 
 /** Fields of both routes, as OpenAI clients send them. */
 class ImageFromImageRequest {
@@ -22,10 +33,12 @@ class ImageFromImageRequest {
   })
   n?: number;
 
-  @ChoiceField(openaiSizes, {
-    description: '`auto` is the size of the image, as far as the model makes it.',
+  @CheckedField({
+    name: 'isSize',
+    description: `\`auto\`, the size of the image, or with models that generate: ${openaiSizes.slice(1).join(', ')}. \`auto\` is the size of the image, as far as the model makes it.`,
     nullable: true,
-    default: 'auto',
+    schema: { type: 'string', pattern: sizePattern.source, default: 'auto' },
+    check: (value) => (sizePattern.test(String(value)) ? null : 'must be WIDTHxHEIGHT or auto'),
   })
   size?: string;
 
@@ -42,22 +55,64 @@ class ImageFromImageRequest {
   user?: string;
 }
 
-/** `POST /images/edits`. */
-export class EditImagesRequest extends ImageFromImageRequest {
-  @FileField({ description: `${imageHelp} Or an http URL.`, required: true, orText: true, mayBeEmpty: true })
-  image!: WireImage;
+/** An image of a JSON body. */
+export class ImageReference {
+  @TextField({ description: 'A data URL, base64, or an http URL.', required: true, minLength: 1 })
+  image_url!: string;
+}
 
-  @FileField({
-    description: 'An image that is transparent where the edit happens. All other pixels stay identical.',
-    orText: true,
-    mayBeEmpty: true,
+const asFile = { type: 'string', format: 'binary' };
+const oneImage = [asFile, { type: 'string' }];
+
+/** What is wrong with the images of a form, or with one of a JSON body; null if nothing is. */
+function imagesProblem(value: unknown): string | null {
+  if (typeof value === 'string' || value instanceof UploadedFile) return null;
+  if (!Array.isArray(value)) return 'must be a file or a string';
+  if (value.length === 0) return 'must have at least one image';
+  if (value.length > maxInputImages) return `must have no more than ${maxInputImages} images`;
+  const isImage = (item: unknown): boolean => typeof item === 'string' || item instanceof UploadedFile;
+  return value.every(isImage) ? null : 'must be files or strings';
+}
+
+function isReference(value: unknown): value is ImageReference {
+  return typeof value === 'object' && value !== null && typeof (value as ImageReference).image_url === 'string';
+}
+
+/** `POST /images/edits`, as a form or as JSON. */
+export class EditImagesRequest extends ImageFromImageRequest {
+  @CheckedField({
+    // Named so that a form may have several.
+    name: 'isArray',
+    description: `${imageHelp} Or an http URL. Required, or \`images\` in JSON. The models edit one image.`,
+    schema: { anyOf: [...oneImage, { type: 'array', items: { anyOf: oneImage }, maxItems: maxInputImages }] },
+    check: imagesProblem,
   })
-  mask?: WireImage;
+  image?: WireImage | WireImage[];
+
+  @ObjectListField(() => ImageReference, [ImageReference], {
+    description: 'The same in JSON, instead of `image`.',
+    minItems: 1,
+    maxItems: maxInputImages,
+  })
+  images?: ImageReference[];
+
+  @CheckedField({
+    name: 'isFile',
+    description:
+      'An image that is transparent where the edit happens: a file or a string like `image`, or in JSON an object with `image_url`. All other pixels stay identical.',
+    schema: { anyOf: [...oneImage, { $ref: '#/components/schemas/ImageReference' }] },
+    check: (value) =>
+      typeof value === 'string' || value instanceof UploadedFile || isReference(value)
+        ? null
+        : 'must be a file, a string or an object with image_url',
+  })
+  mask?: WireImage | ImageReference;
 
   @TextField({
     description: 'What the result shows.',
     required: true,
     minLength: 1,
+    notBlank: true,
     maxLength: 32_000,
     example: 'A blue apple',
   })
@@ -80,14 +135,11 @@ export class EditImagesRequest extends ImageFromImageRequest {
   @ChoiceField(['high', 'low'], { description: 'Accepted without effect.', nullable: true })
   input_fidelity?: string;
 
-  @CheckedField({
-    name: 'isUnstreamed',
-    description: 'Only `false`: images are not streamed.',
-    schema: { type: 'boolean', nullable: true, default: false },
-    check: (value) =>
-      [null, false, 'false'].includes(value as never) ? null : 'must be false; images are not streamed',
-  })
+  @BooleanField(streamHelp)
   stream?: boolean;
+
+  @IntegerField(partialImagesHelp)
+  partial_images?: number;
 }
 
 /** `POST /images/variations`. */

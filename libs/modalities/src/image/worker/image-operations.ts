@@ -11,6 +11,7 @@ import type {
 } from '#inference/tasks';
 import { type FrameSize, type Pixels, resizePixels } from '#media';
 import { type ImageJobPayload, type MaskKind, upscaleFactors } from '../contract/index.js';
+import { hasTransparency, visibleColors, withAlphaOf } from './alpha-plane.js';
 import { fitted, fittedMask, keepUnmasked, maskedPixels, opaque, unfitted } from './redraw.js';
 
 /** The decoded input images of a job: color and alpha. */
@@ -47,10 +48,7 @@ export function isGenerator({ family }: Pick<ImageJob, 'family'>): boolean {
 async function makeOne(job: ImageJob, run: ImageRun): Promise<Pixels | null> {
   switch (job.payload.operation) {
     case 'upscale':
-      return await asPixels(run, 'upscale', {
-        image: opaque(base(job)),
-        scale: job.payload.scale,
-      } satisfies UpscaleInput);
+      return await enlarge(base(job), job.payload.scale, run);
     case 'remove-background':
       return await cutOut(base(job), run);
     case 'describe':
@@ -69,6 +67,14 @@ async function ask(run: ImageRun, task: string, input: object): Promise<object |
 async function asPixels(run: ImageRun, task: string, input: object): Promise<Pixels | null> {
   const output = (await ask(run, task, input)) as ImageOutput | null;
   return output === null ? null : { ...output.image, channels: 3 };
+}
+
+/** Networks enlarge colors; the alpha of an image with transparent pixels is enlarged beside them. */
+async function enlarge(image: Pixels, scale: 2 | 4, run: ImageRun): Promise<Pixels | null> {
+  const isTransparent = hasTransparency(image);
+  const input = { image: isTransparent ? visibleColors(image) : opaque(image), scale } satisfies UpscaleInput;
+  const colors = await asPixels(run, 'upscale', input);
+  return colors === null || !isTransparent ? colors : await withAlphaOf(image, colors);
 }
 
 async function cutOut(image: Pixels, run: ImageRun): Promise<Pixels | null> {
@@ -104,7 +110,10 @@ async function stretched({ width, height, alpha }: MatteOutput, image: Pixels): 
   return (await resizePixels(matte, { width: image.width, height: image.height, kernel: 'linear' })).data;
 }
 
-/** Fills the masked area: the transparent part of the image, or what a second image shows. */
+/**
+ * Fills the masked area: the transparent part of the image, or what a second image shows. All other pixels stay
+ * identical, the alpha of half transparent ones included.
+ */
 async function inpaint(job: ImageJob, run: ImageRun): Promise<Pixels | null> {
   const image = base(job);
   const [, maskImage] = job.inputs;
@@ -113,7 +122,8 @@ async function inpaint(job: ImageJob, run: ImageRun): Promise<Pixels | null> {
       ? await maskedPixels(image, 'transparent', image)
       : await maskedPixels(maskImage, job.payload.mask ?? 'white', image);
   requireMasked(mask);
-  return await asPixels(run, 'inpaint', { image: opaque(image), mask } satisfies InpaintInput);
+  const filled = await asPixels(run, 'inpaint', { image: opaque(image), mask } satisfies InpaintInput);
+  return filled === null ? null : keepUnmasked(filled, image, mask);
 }
 
 function requireMasked(mask: Uint8Array): void {
@@ -136,8 +146,7 @@ async function redraw(job: ImageJob, run: ImageRun): Promise<Pixels[] | null> {
     mask: mask === null ? null : await fittedMask(mask, size, drawn),
   });
   if (images === null || mask === null) return images;
-  const original = opaque(image);
-  return images.map((made) => keepUnmasked(made, original, mask));
+  return images.map((made) => keepUnmasked(made, image, mask));
 }
 
 /** A mask has the shape of the image that it belongs to, and is cropped like it. */

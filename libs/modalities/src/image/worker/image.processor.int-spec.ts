@@ -106,14 +106,14 @@ const firstInput = (requests: readonly TaskRequest[]): object =>
   (requests[0] ?? expect.fail('the registry received no request')).input;
 
 describe('the image processor', () => {
-  it('upscales an image composited over white, and reports its charge', async () => {
+  it('upscales colors and alpha of an image, and reports its charge', async () => {
     const { report, images, requests } = await process({}, doubled);
     expect(images[0]).toMatchObject({ width: 8, height: 4 });
     expect(report).toMatchObject({ cancelled: false, usage: { promptTokens: 0, units: { 'upscale.2x': 1 } } });
     const { image, scale } = firstInput(requests) as UpscaleInput;
     expect(scale).toBe(2);
     expect([...image.data.subarray(0, 3)]).toEqual([200, 10, 10]);
-    expect([...image.data.subarray(9, 12)]).toEqual([255, 255, 255]);
+    expect([...image.data.subarray(9, 12)]).toEqual([200, 10, 10]);
   });
 
   it('cuts out with the matte, and keeps transparent pixels transparent', async () => {
@@ -302,8 +302,12 @@ describe('the image processor', () => {
       4, 8,
     ]);
     expect([...(input.image?.data.subarray(0, 3) ?? [])]).toEqual([255, 255, 255]);
-    const colours = [0, 1, 2, 3].map((column) => images[0]?.data[column * 4]);
-    expect(colours).toEqual([0, 200, 255, 255]);
+    const pixels = [0, 1, 2, 3].map((column) => [...(images[0]?.data.subarray(column * 4, column * 4 + 4) ?? [])]);
+    const [red, hidden] = [
+      [200, 10, 10, 255],
+      [200, 10, 10, 0],
+    ];
+    expect(pixels).toEqual([[0, 0, 0, 255], red, hidden, hidden]);
   });
 
   it('generates one image per seed, and charges the finished ones when it is cancelled', async () => {

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
-import { containerNamed, measureAudio, type MediaTools, sniffContainer } from '#media';
+import { containerNamed, identifyMedia, measureAudio, type MediaTools } from '#media';
 import type { VoiceCloning } from '#model-registry/manifest';
 
 /** Maximum length of a voice recording, in seconds. */
@@ -15,7 +15,7 @@ export async function checkVoiceSample(
   cloning: VoiceCloning,
   { media, signal }: { media: MediaTools; signal: AbortSignal },
 ): Promise<void> {
-  const container = sniffContainer(bytes);
+  const { container } = await identifyMedia(bytes);
   if (container === null || !cloning.accepted_formats.map(containerNamed).includes(container)) {
     const formats = cloning.accepted_formats.join(', ');
     throw new PlatformError('INVALID_AUDIO_FORMAT', `The recording must be one of: ${formats}.`, 'file');

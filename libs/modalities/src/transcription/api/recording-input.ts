@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { MediaInputReader, MediaArtifacts, ModelRequest } from '#gateway';
-import { type MediaContainer, probeAudio, sniffContainer } from '#media';
+import { identifyMedia, type MediaContainer, probeAudio } from '#media';
 import type { ArtifactRecord } from '#storage';
 import { maxAudioSeconds, quotedSeconds } from '../contract/transcription.meter.js';
 import { maxFileBytes } from '../contract/transcription.request.js';
@@ -17,12 +17,9 @@ export interface StoredRecording {
 
 /** Containers of recordings: wav, flac, m4a, aac, mp4, mp3, ogg, webm. */
 const recordings: readonly MediaContainer[] = ['wav', 'flac', 'mp4', 'aac', 'mp3', 'ogg', 'webm'];
-/** Frame streams, whose length is estimated from the first frames. */
-export const frameStreams: readonly MediaContainer[] = ['mp3', 'aac'];
 
 /** Inputs expire a while after the job's deadline in case no process deletes them. */
 export const lifetimeMs = 2_400_000;
-export const headBytes = 4_096;
 /** The service fetches a video itself, so it may be larger than an upload. */
 export const maxVideoBytes = 200 * 1024 * 1024;
 export const timeoutMs = 120_000;
@@ -42,30 +39,32 @@ export async function readRecording(
     const limits = { maxBytes: maxVideoBytes, param: 'url', timeoutMs };
     return await measure(reader, await reader.file(source.url, { ...limits, dataUrls: false }), 'url');
   }
-  containerOf(source.upload, 'file');
+  requireRecording(source.upload.length, { ...(await identifyMedia(source.upload)), param: 'file' });
   return await measure(reader, await reader.store(source.upload, { maxBytes: maxFileBytes }), 'file');
 }
 
 async function measure(reader: MediaInputReader, recording: ArtifactRecord, param: string): Promise<StoredRecording> {
   const { id: artifactId, bytes } = recording;
-  const container = containerOf(await reader.head(recording, headBytes), param);
   const limits = { maxSeconds: maxAudioSeconds, signal: reader.disconnected };
-  const { durationSeconds } = await reader
-    .withFile(artifactId, (path) => probeAudio(reader.tools, { path }, limits))
-    .catch((error: unknown) => {
+  const durationSeconds = await reader.withFile(artifactId, async (path) => {
+    requireRecording(bytes, { ...(await identifyMedia({ path })), param });
+    const probed = await probeAudio(reader.tools, { path }, limits).catch((error: unknown) => {
       if (!(error instanceof PlatformError) || error.code !== 'INVALID_AUDIO_FORMAT') throw error;
       throw invalid(error.message, param, error);
     });
+    return probed.durationSeconds;
+  });
   if (durationSeconds !== null && durationSeconds <= 0) throw invalid('The recording contains no audio.', param);
-  const isExact = !frameStreams.includes(container);
-  return { artifactId, quotedSeconds: quotedSeconds({ bytes, durationSeconds, isExact }) };
+  return { artifactId, quotedSeconds: quotedSeconds({ bytes, durationSeconds }) };
 }
 
-/** Detects the container from the first bytes: names and content types can be wrong. */
-function containerOf(head: Buffer, param: string): MediaContainer {
-  if (head.length === 0) throw invalid('The recording is empty.', param);
-  const container = sniffContainer(head);
-  if (container !== null && recordings.includes(container)) return container;
+/** The container is detected from the bytes: names and content types can be wrong. */
+function requireRecording(
+  bytes: number,
+  { container, param }: { container: MediaContainer | null; param: string },
+): void {
+  if (bytes === 0) throw invalid('The recording is empty.', param);
+  if (container !== null && recordings.includes(container)) return;
   const known = 'wav, flac, m4a, aac, mp4, mp3, ogg, webm';
   throw new PlatformError('INVALID_AUDIO_FORMAT', `The recording must be one of: ${known}.`, param);
 }

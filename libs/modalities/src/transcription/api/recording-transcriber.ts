@@ -2,11 +2,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { type LimitedModelRequest, MediaArtifacts, type MediaInputReader, type ModelRequest } from '#gateway';
 import { InputTranscriber, type InputTranscription, type RecordingInput } from '#gateway/inputs';
-import { probeAudio, probeVideo, sniffContainer } from '#media';
+import { identifyMedia, probeAudio, probeVideo } from '#media';
 import type { ArtifactRecord } from '#storage';
 import { type TranscriptionJobPayload, transcriptionJob } from '../contract/transcription.job.js';
 import { boundTranscription, quotedSeconds, quoteTranscription } from '../contract/transcription.meter.js';
-import { frameStreams, headBytes, lifetimeMs, maxVideoBytes } from './recording-input.js';
+import { lifetimeMs, maxVideoBytes } from './recording-input.js';
 import { plainTranscript } from './transcription.normalizer.js';
 import { Transcript } from './transcription.presenter.js';
 
@@ -53,12 +53,12 @@ async function measure(
   record: ArtifactRecord,
   { kind, param, containers, maxSeconds }: RecordingInput,
 ): Promise<number> {
-  const container = sniffContainer(await reader.head(record, headBytes));
-  if (container === null || !containers.includes(container)) {
-    throw invalid(`${param} must be one of: ${containers.join(', ')}.`, param);
-  }
   const limits = { maxSeconds, signal: reader.disconnected };
   const probe = async (path: string): Promise<AudioProbe | null> => {
+    const { container } = await identifyMedia({ path });
+    if (container === null || !containers.includes(container)) {
+      throw invalid(`${param} must be one of: ${containers.join(', ')}.`, param);
+    }
     const hasSound = kind === 'recording' || (await probeVideo(reader.tools, { path }, limits)).audio !== null;
     return hasSound ? await probeAudio(reader.tools, { path }, limits) : null;
   };
@@ -68,8 +68,7 @@ async function measure(
   if (probed === null) return 0;
   const { durationSeconds } = probed;
   if (durationSeconds !== null && durationSeconds <= 0) throw invalid(`${param} contains no audio.`, param);
-  const facts = { bytes: record.bytes, durationSeconds, isExact: !frameStreams.includes(container) };
-  return quotedSeconds(facts, maxSeconds);
+  return quotedSeconds({ bytes: record.bytes, durationSeconds }, maxSeconds);
 }
 
 async function transcribe(

@@ -5,6 +5,13 @@ import { TranslationRequest } from '../contract/translation.request.js';
 import { VideoTranscriptionRequest } from '../contract/video-transcription.request.js';
 
 const content = { 'text/plain': { schema: { type: 'string' }, example: 'And so my fellow Americans.' } };
+const streamExample = [
+  'data: {"type":"transcript.text.delta","delta":"And so my fellow Americans."}',
+  'data: {"type":"transcript.text.done","text":"And so my fellow Americans."}',
+  'data: [DONE]',
+]
+  .map((event) => `${event}\n\n`)
+  .join('');
 const produces = ['application/json', 'text/plain'];
 
 /** OpenAPI document of `POST /audio/transcriptions`. */
@@ -20,9 +27,16 @@ export const transcriptionDocument: DocumentedRoute = {
       summary: 'With the times of words',
       value: { file: '(the recording)', model: 'default', timestamps: true },
     },
+    stream: { summary: 'While it is made', value: { file: '(the recording)', model: 'default', stream: true } },
   },
   produces,
-  responses: { 200: { description: 'The transcript.', json: TranscriptionResponse, content } },
+  responses: {
+    200: {
+      description: 'The transcript; with `stream`, as events while it is made.',
+      json: TranscriptionResponse,
+      content: { ...content, 'text/event-stream': { schema: { type: 'string' }, example: streamExample } },
+    },
+  },
   envelope: 'openai',
   errors: [400, 401, 402, 403, 404, 413, 415, 422, 429, 500, 502, 503, 504],
 };

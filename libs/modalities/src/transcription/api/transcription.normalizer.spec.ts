@@ -29,9 +29,42 @@ describe('a transcription form', () => {
   it('defaults to JSON and greedy decoding', () => {
     expect(normalize({})).toEqual({
       format: 'json',
+      streams: false,
       shown: { words: false, segments: false },
       options: { language: null, prompt: null, temperature: null, timestamps: 'none' },
     });
+  });
+
+  it.each([
+    ['en', 'en'],
+    ['EN_us', 'en'],
+    ['eng', 'en'],
+    ['ger', 'de'],
+    ['deu', 'de'],
+    ['iw', 'he'],
+    ['jv', 'jw'],
+    ['jw', 'jw'],
+    ['nb', 'no'],
+    ['nb-NO', 'no'],
+    ['nn', 'nn'],
+    ['fil', 'tl'],
+    ['tl', 'tl'],
+    ['cmn', 'zh'],
+    ['zh-Hant-TW', 'zh'],
+  ])('takes the language %s for %s', (sent, language) => {
+    expect(normalize({ language: sent }).options.language).toBe(language);
+  });
+
+  it('takes every empty field for absent', () => {
+    const names = ['model', 'response_format', 'timestamps', 'language', 'prompt', 'temperature', 'stream'];
+    const empty = Object.fromEntries([...names, 'timestamp_granularities[]'].map((name) => [name, '']));
+    expect(normalize(empty)).toEqual(normalize({}));
+  });
+
+  it('may ask for a stream of text', () => {
+    expect(normalize({ stream: 'true' }).streams).toBe(true);
+    expect(normalize({ stream: '1', response_format: 'text' }).streams).toBe(true);
+    expect(normalize({ stream: 'false', response_format: 'srt' }).streams).toBe(false);
   });
 
   it('parses the texts of its fields', () => {
@@ -71,7 +104,10 @@ describe('a transcription form', () => {
     ['response_format', { response_format: 'xml' }],
     ['timestamps', { timestamps: 'maybe' }],
     ['temperature', { temperature: '2' }],
-    ['stream', { stream: 'true' }],
+    ['stream', { stream: 'true', response_format: 'srt' }],
+    ['stream', { stream: 'true', response_format: 'verbose_json' }],
+    ['stream', { stream: 'true', timestamps: 'true' }],
+    ['stream', { stream: 'perhaps' }],
     ['language', { language: 'the queen’s' }],
     ['timestamp_granularities', { 'timestamp_granularities[]': ['char'] }],
     ['response_format', { response_format: ['json', 'text'] }],

@@ -7,6 +7,8 @@ import type { TranscriptionFormat, TranscriptionRequest } from '../contract/tran
 /** A normalized transcription request. */
 export interface NormalizedTranscription {
   format: TranscriptionFormat;
+  /** The text as server-sent events. */
+  streams: boolean;
   /** Which times the response shows if the model reports them. */
   shown: { words: boolean; segments: boolean };
   /** The payload without the recording. */
@@ -30,6 +32,7 @@ export function normalizeTranscription(wire: TranscriptionRequest): NormalizedTr
   const shown = shownTimes(wire, format);
   return {
     format,
+    streams: streamsText(wire, format),
     shown,
     options: {
       language: languageOf(wire.language),
@@ -68,18 +71,30 @@ function shownTimes(wire: TranscriptionRequest, format: TranscriptionFormat): No
   return { words: both, segments: both };
 }
 
+/** The events of a stream hold text alone, so what asks for more is refused. */
+function streamsText({ stream, timestamps }: TranscriptionRequest, format: TranscriptionFormat): boolean {
+  if (stream !== true) return false;
+  if (format !== 'json' && format !== 'text') throw invalid('stream', `must be false with response_format ${format}`);
+  if (timestamps === true) throw invalid('stream', 'must be false with timestamps');
+  return true;
+}
+
 function detailOf(shown: NormalizedTranscription['shown'], format: TranscriptionFormat): TimestampDetail {
   if (shown.words) return 'word';
   const needsSegments = shown.segments || format === 'srt' || format === 'vtt';
   return needsSegments ? 'segment' : 'none';
 }
 
-/** Returns `en` for `en-GB`. An empty text counts as absent: forms send it for an empty field. */
+/** Names of recognizers for languages whose current codes are others. */
+const recognizerNames: Readonly<Record<string, string>> = { jv: 'jw', nb: 'no', fil: 'tl' };
+
+/** Returns `en` for `en-GB` and `eng`, and `he` for `iw`, as recognizers know them. Null if absent or empty. */
 function languageOf(language: string | undefined): string | null {
   if (language === undefined || language === '') return null;
   const [, base] = languageTag.exec(language) ?? [];
   if (base === undefined) throw invalid('language', 'must be an ISO 639-1 code such as "en"');
-  return base.toLowerCase();
+  const code = new Intl.Locale(base).language;
+  return recognizerNames[code] ?? code;
 }
 
 function invalid(field: string, problem: string): PlatformError {

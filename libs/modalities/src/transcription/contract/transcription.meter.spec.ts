@@ -41,18 +41,14 @@ describe('the price of a transcription', () => {
 });
 
 describe('the quoted seconds', () => {
-  it('follow a header that states the length, with a margin for rounding', () => {
-    expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60, isExact: true })).toBe(62);
-  });
-
-  it('are three times a guess, but no more than the bytes can hold', () => {
-    expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60, isExact: false })).toBe(182);
-    expect(quotedSeconds({ bytes: 10_000, durationSeconds: 60, isExact: false })).toBe(22);
+  it('follow the length, with a margin for rounding', () => {
+    expect(quotedSeconds({ bytes: 1e6, durationSeconds: 60 })).toBe(62);
+    expect(quotedSeconds({ bytes: 100, durationSeconds: 60 })).toBe(62);
   });
 
   it('are what the bytes can hold when the length is unknown, and four hours at most', () => {
-    expect(quotedSeconds({ bytes: 50_000, durationSeconds: null, isExact: true })).toBe(102);
-    expect(quotedSeconds({ bytes: 25e6, durationSeconds: null, isExact: false })).toBe(maxAudioSeconds);
-    expect(quotedSeconds({ bytes: 1e9, durationSeconds: maxAudioSeconds, isExact: true })).toBe(maxAudioSeconds);
+    expect(quotedSeconds({ bytes: 50_000, durationSeconds: null })).toBe(402);
+    expect(quotedSeconds({ bytes: 25e6, durationSeconds: null })).toBe(maxAudioSeconds);
+    expect(quotedSeconds({ bytes: 1e9, durationSeconds: maxAudioSeconds })).toBe(maxAudioSeconds);
   });
 });

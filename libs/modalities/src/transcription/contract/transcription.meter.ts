@@ -4,13 +4,11 @@ import type { UsageBounds } from '#queue';
 
 /* Prices of transcription, as pure functions: seconds of the recording, to the millisecond, silence included. */
 
-/** What the header of a recording says, and its size. */
+/** The length of a recording by its header or its frames, and its size. */
 export interface RecordingFacts {
   bytes: number;
-  /** Null if the header does not say. */
+  /** Null if nothing says. */
   durationSeconds: number | null;
-  /** False for streams without a container header (mp3, aac), whose length is estimated from their first frames. */
-  isExact: boolean;
 }
 
 /** Maximum length of a recording, in seconds: four hours. */
@@ -18,22 +16,21 @@ export const maxAudioSeconds = 14_400;
 
 /** Seconds that a recording may run beyond its header before it counts as longer. */
 const toleranceSeconds = 2;
-/** Lowest average bit rate of a speech codec, in bits per second; it bounds the seconds by the bytes. */
-const minBitRate = 4_000;
-/** Maximum factor of an estimated length: frames of a variable rate begin with silence. */
-const guessFactor = 3;
+/**
+ * Lowest average bit rate of a recording, in bits per second; it bounds the seconds by the bytes. Silence of the codecs
+ * that write streams without a length takes more, with its container.
+ */
+const minBitRate = 1_000;
 
 /**
  * Returns the maximum number of seconds that a recording is charged for; longer ones are refused. At most `maxSeconds`,
  * four hours by default.
  */
 export function quotedSeconds(
-  { bytes, durationSeconds, isExact }: RecordingFacts,
+  { bytes, durationSeconds }: RecordingFacts,
   maxSeconds: number = maxAudioSeconds,
 ): number {
-  const byBytes = (bytes * 8) / minBitRate + toleranceSeconds;
-  const stated = durationSeconds === null ? byBytes : durationSeconds * (isExact ? 1 : guessFactor) + toleranceSeconds;
-  return Math.min(maxSeconds, durationSeconds !== null && isExact ? stated : Math.min(byBytes, stated));
+  return Math.min(maxSeconds, (durationSeconds ?? (bytes * 8) / minBitRate) + toleranceSeconds);
 }
 
 /** The worst case of a recording. Never less than what `transcriptionUnits` bill for it. */

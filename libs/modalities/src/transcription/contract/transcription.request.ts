@@ -59,11 +59,9 @@ export class TranscriptionRequest {
   })
   timestamp_granularities?: string[];
 
-  @CheckedField({
-    name: 'isBoolean',
-    description: 'Responses are not streamed; true is refused.',
-    schema: { type: 'boolean', default: false },
-    check: (value) => (value === false ? null : 'must be false: transcriptions are not streamed'),
+  @BooleanField({
+    description: 'Whether the text comes as server-sent events while it is made; for `json` and `text` without times.',
+    default: false,
   })
   stream?: boolean;
 }

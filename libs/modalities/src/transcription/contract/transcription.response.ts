@@ -83,6 +83,20 @@ export class TranscriptionResponse {
   usage?: TranscriptionUsage;
 }
 
+/** An event of a streamed transcript. */
+export interface TranscriptDelta {
+  type: 'transcript.text.delta';
+  /** The text that was added. */
+  delta: string;
+}
+
+/** The last event of a streamed transcript. */
+export interface TranscriptDone {
+  type: 'transcript.text.done';
+  /** The whole text. */
+  text: string;
+}
+
 /** The answer as `verbose_json`. */
 export type VerboseTranscription = Required<
   Pick<TranscriptionResponse, 'task' | 'language' | 'duration' | 'text' | 'usage'>

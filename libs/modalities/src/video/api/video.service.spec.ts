@@ -92,6 +92,7 @@ async function run(
     config,
     { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
     { screen: () => Promise.resolve() },
+    { isExpected: () => true },
   );
   const links = { tokenFor: (id: string) => id };
   const media = new MediaArtifacts(artifacts, egress as never, tools);

@@ -71,7 +71,7 @@ describe('a text completion', () => {
     const sampling = { temperature: 0, top_p: 0.5, top_k: 3, min_p: 0.1, seed: 7, frequency_penalty: 1 };
     const more = { n: 2, best_of: 2, stop: ['.'], stop_token_ids: [2], logprobs: 3, max_tokens: 9 };
     expect(
-      normalize({ ...sampling, ...more, prompt_cache_key: 'k', suffix: '', logit_bias: {} }).payload,
+      normalize({ ...sampling, ...more, prompt_cache_key: 'k', suffix: '', logit_bias: { 5: -100 } }).payload,
     ).toMatchObject({
       sampling: { temperature: 0, topP: 0.5, topK: 3, minP: 0.1, seed: 7, frequencyPenalty: 1 },
       n: 2,
@@ -80,9 +80,13 @@ describe('a text completion', () => {
       topLogprobs: 3,
       maxTokens: 9,
       promptCacheKey: 'k',
+      logitBias: { 5: -100 },
     });
     expect(normalize({ echo: true }).payload.echo).toBe(true);
     expect(normalize({ logprobs: 0 }).payload.topLogprobs).toBe(0);
+    const { payload } = normalize({ echo: true, logprobs: 1, max_tokens: 0 });
+    expect(payload).toMatchObject({ echo: true, topLogprobs: 1, maxTokens: 0 });
+    expect(validateSync(plainToInstance(ChatJobPayload, payload))).toEqual([]);
   });
 
   it.each<[string, object]>([
@@ -95,16 +99,15 @@ describe('a text completion', () => {
     ['prompt', { prompt: [1.5] }],
     ['prompt', { prompt: [2 ** 31] }],
     ['prompt', { prompt: Array.from({ length: 21 }, () => 'a') }],
-    ['max_tokens', { max_tokens: 0 }],
+    ['max_tokens', { max_tokens: -1 }],
     ['max_tokens', { max_tokens: 129 }],
     ['n', { n: 5 }],
     ['best_of', { best_of: 3 }],
     ['best_of', { n: 3, best_of: 1 }],
     ['suffix', { suffix: 'end' }],
-    ['logit_bias', { logit_bias: { 5: 1 } }],
+    ['logit_bias', { logit_bias: { 5: 101 } }],
     ['logprobs', { logprobs: 6 }],
     ['logprobs', { logprobs: true }],
-    ['echo', { echo: true, logprobs: 1 }],
     ['stop', { stop: ['a', 'b', 'c', 'd', 'e'] }],
   ])('is refused by the field that is wrong: %s', (param, changes) => {
     expect(refusalOf(changes)).toMatchObject({ code: 'INVALID_REQUEST', param });

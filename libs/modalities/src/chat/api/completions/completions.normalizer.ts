@@ -16,31 +16,28 @@ const defaultMaxTokens = 16;
 /** Throws `INVALID_REQUEST` naming what this service does not support. */
 export function translateCompletion(request: CompletionRequest): TranslatedCompletion {
   refuseUnsupported(request);
-  const { model, stream, stream_options, n, stop, stop_token_ids, prompt_cache_key } = request;
+  const { model, stream, stream_options, n, stop, stop_token_ids, prompt_cache_key, logit_bias } = request;
   const { temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repetition_penalty, seed } = request;
   const logprobs = request.logprobs ?? null;
   const chat = Object.assign(new ChatCompletionRequest(), {
-    ...{ model, messages: [], stream, stream_options, n, stop, stop_token_ids, prompt_cache_key },
+    ...{ model, messages: [], stream, stream_options, n, stop, stop_token_ids, prompt_cache_key, logit_bias },
     ...{ temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repetition_penalty, seed },
     ...(logprobs === null ? {} : { logprobs: true, top_logprobs: logprobs }),
-    max_tokens: request.max_tokens ?? defaultMaxTokens,
+    // The older field of chats means the default by 0.
+    ...(request.max_tokens === 0
+      ? { max_completion_tokens: 0 }
+      : { max_tokens: request.max_tokens ?? defaultMaxTokens }),
   });
   return { chat, bare: { prompts: promptsOf(request.prompt), ...(request.echo === true ? { echo: true } : {}) } };
 }
 
 function refuseUnsupported(request: CompletionRequest): void {
-  const { suffix, best_of: bestOf, n, echo, logprobs, logit_bias: bias } = request;
+  const { suffix, best_of: bestOf, n } = request;
   if ((suffix ?? '') !== '') {
     throw invalidField('suffix is not supported: no model here fills in the middle.', 'suffix', 'unsupported');
   }
   if ((bestOf ?? null) !== null && bestOf !== (n ?? 1)) {
     throw invalidField('best_of must be equal to n: every choice is returned.', 'best_of', 'unsupported');
-  }
-  if (echo === true && (logprobs ?? null) !== null) {
-    throw invalidField('echo is not supported with logprobs: prompts have none here.', 'echo', 'unsupported');
-  }
-  if (Object.keys(bias ?? {}).length > 0) {
-    throw invalidField('logit_bias is not supported.', 'logit_bias', 'unsupported');
   }
 }
 

@@ -113,10 +113,30 @@ describe('CompletionChunkPresenter', () => {
 });
 
 describe('CompletionScores', () => {
+  it('begin with the tokens of the prompt, of which the first has none, and go on behind its text', () => {
+    const scores = new CompletionScores();
+    const first = { ...token('<s>'), logprob: null, topLogprobs: [], startsAt: 0 };
+    scores.addPrompt({ scores: [first], text: '' });
+    scores.addPrompt({ scores: [{ ...token('🌊a'), startsAt: 0 }], text: '🌊a' });
+    scores.add([token('b')]);
+    expect(scores.take()).toEqual({
+      tokens: ['<s>', '🌊a', 'b'],
+      token_logprobs: [null, -0.5, -0.5],
+      top_logprobs: [null, { x: -1, '🌊a': -0.5 }, { x: -1, b: -0.5 }],
+      text_offset: [0, 0, 2],
+    });
+  });
+
   it('counts a character that several tokens make once, where it is complete', () => {
     const bytes = [...Buffer.from('🌊')];
     const scores = new CompletionScores();
-    scores.add([token('bytes:1', bytes.slice(0, 2)), token('bytes:2', bytes.slice(2)), token('a'), token('b', null)]);
+    const logprobs = [
+      token('bytes:1', bytes.slice(0, 2)),
+      token('bytes:2', bytes.slice(2)),
+      token('a'),
+      token('b', null),
+    ];
+    scores.add(logprobs);
     expect(scores.take().text_offset).toEqual([0, 0, 1, 2]);
     expect(scores.isEmpty).toBe(true);
   });

@@ -65,9 +65,9 @@ export class CompletionCollector {
     const choice = 'index' in event ? this.choices[event.index] : undefined;
     if (choice === undefined) return;
     if (event.type === 'choice-finished') choice.finishReason = event.finishReason === 'length' ? 'length' : 'stop';
-    if (event.type !== 'text-delta') return;
-    choice.text.push(event.text);
-    choice.scores.add(event.logprobs ?? []);
+    if (event.type === 'prompt-scores') choice.scores.addPrompt(event);
+    if (event.type === 'text-delta') choice.scores.add(event.logprobs ?? []);
+    if ('text' in event) choice.text.push(event.text);
   }
 
   completion(usage: TokenUsage): CompletionResponse {
@@ -103,11 +103,13 @@ export class CompletionChunkPresenter implements EventPresenter<ChatEvent> {
       const { index, finishReason } = event;
       return [this.chunk([{ text: '', index, logprobs: null, finish_reason: finishReason }])];
     }
-    if (event.type !== 'text-delta') return [];
-    this.textSent = true;
+    if (event.type !== 'text-delta' && event.type !== 'prompt-scores') return [];
     const { index, text } = event;
+    // Scores of a prompt come before it is ready.
+    this.textSent ||= event.type === 'text-delta' || text !== '';
     const scores = this.scores[index];
-    scores?.add(event.logprobs ?? []);
+    if (event.type === 'text-delta') scores?.add(event.logprobs ?? []);
+    else scores?.addPrompt(event);
     const scored = this.head.withLogprobs && scores !== undefined && !scores.isEmpty;
     if (text === '' && !scored) return [];
     return [this.chunk([{ text, index, logprobs: scored ? scores.take() : null, finish_reason: null }])];

@@ -96,7 +96,10 @@ export class RequestParts {
     private readonly shared: Shared,
   ) {}
 
-  /** Stores and checks a part. Nothing runs, and nothing is charged. */
+  /**
+   * Stores and checks a part. Nothing runs, and nothing is charged. Its adapters come first: without one, nothing is
+   * fetched or decoded.
+   */
   async prepare(part: AdaptedPart, param: string): Promise<PreparedPart> {
     switch (part.type) {
       case 'input_audio':
@@ -109,34 +112,38 @@ export class RequestParts {
   }
 
   private async audio(part: ChatAudioPart, param: string): Promise<PreparedPart> {
-    const { bytes, containers } = decodeAudioPart(part, param);
+    const model = await this.transcriberFor(param);
+    const { bytes, containers } = await decodeAudioPart(part, param);
     const field = `${param}.input_audio.data`;
-    const sound = await this.transcription({ source: { bytes }, kind: 'recording', containers, field }, param);
+    const sound = await this.transcription(model, { source: { bytes }, kind: 'recording', containers, field });
     return { part, runs: [sound], textOf: ([texts]) => describeTranscript({ kind: 'audio' }, texts?.[0] ?? '') };
   }
 
   private async image(part: ChatImagePart, param: string): Promise<PreparedPart> {
+    const models = await this.describersFor(param);
     const image = await readChatImage(this.shared.inputsFor(this.opened.manifest.id), part, param);
-    const runs = await this.descriptions([image], param, `${param}.image_url.url`);
+    const runs = await this.descriptions(models, [image], `${param}.image_url.url`);
     return { part, runs, textOf: (results) => describeImageFindings(results.map(([text = '']) => text)) };
   }
 
   private async video(part: ChatVideoPart, param: string): Promise<PreparedPart> {
     const { manifest } = this.opened;
-    const { audio, image: describers = [] } = manifest.inputAdapters ?? {};
+    const { audio } = manifest.inputAdapters ?? {};
     const field = `${param}.video_url.url`;
     const isShown = isShownVideo(part);
+    const describers = isShown ? [] : await this.describersFor(param);
+    const transcriber = audio === undefined ? null : await this.transcriberFor(param);
     const stored = isShown ? part.shown.video : await this.shared.videos.store(part, param);
     const frames: StoredFrame[] = [];
     const runs: AdapterRun[] = [];
-    if (!isShown && describers.length > 0) {
+    if (describers.length > 0) {
       const size = { count: describedFrames, maxSide: maxFrameSide, param };
       frames.push(...(await this.shared.videos.frames(stored, size)));
-      runs.push(...(await this.descriptions(frames, param, field)));
+      runs.push(...(await this.descriptions(describers, frames, field)));
     }
-    if (audio !== undefined) {
+    if (transcriber !== null) {
       const sound: Sound = { source: { stored }, kind: 'video', containers: videoContainers, field };
-      runs.push(await this.transcription(sound, param));
+      runs.push(await this.transcription(transcriber, sound));
     }
     const readFrames = frames.length > 0 ? 'described' : 'none';
     const textOf = (results: readonly (readonly string[])[]): string => {
@@ -153,8 +160,17 @@ export class RequestParts {
     return { part, runs, textOf };
   }
 
-  private async transcription({ field, ...sound }: Sound, param: string): Promise<AdapterRun> {
-    const model = await this.open(this.opened.manifest.inputAdapters?.audio ?? '', 'asr', param);
+  private transcriberFor(param: string): Promise<ModelRequest> {
+    return this.open(this.opened.manifest.inputAdapters?.audio ?? '', 'asr', param);
+  }
+
+  private async describersFor(param: string): Promise<ModelRequest[]> {
+    const models: ModelRequest[] = [];
+    for (const id of this.opened.manifest.inputAdapters?.image ?? []) models.push(await this.open(id, 'image', param));
+    return models;
+  }
+
+  private async transcription(model: ModelRequest, { field, ...sound }: Sound): Promise<AdapterRun> {
     const { deadlineMs, transcriber } = this.shared;
     const recording = { ...sound, param: field, maxSeconds: maxVideoSeconds, deadlineMs };
     const work = await transcriber.prepare(model, recording);
@@ -164,14 +180,13 @@ export class RequestParts {
 
   /** One job per adapter, each with all images. */
   private async descriptions(
+    models: readonly ModelRequest[],
     images: readonly { artifactId: string; sha256: string }[],
-    param: string,
     field: string,
   ): Promise<AdapterRun[]> {
     const { describer, deadlineMs } = this.shared;
     const runs: AdapterRun[] = [];
-    for (const id of this.opened.manifest.inputAdapters?.image ?? []) {
-      const model = await this.open(id, 'image', param);
+    for (const model of models) {
       const inputs = this.shared.inputsFor(model.manifest.id);
       const adopt = async ({ artifactId, sha256 }: { artifactId: string; sha256: string }) => ({
         artifactId: (await inputs.adopt({ id: artifactId })).id,

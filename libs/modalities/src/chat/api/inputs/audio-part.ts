@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
-import { decodeBase64, isDataUrl, type MediaContainer, sniffContainer, wavFromPcm } from '#media';
+import { decodeBase64, identifyMedia, isDataUrl, type MediaContainer, wavFromPcm } from '#media';
 import type { chatAudioFormats, ChatAudioPart } from '../../contract/chat.message.js';
 
 type AudioFormat = (typeof chatAudioFormats)[number];
@@ -33,10 +33,10 @@ export interface AudioPartContent {
 }
 
 /**
- * Decodes an audio part. Throws `INVALID_REQUEST` for what is not base64, `INVALID_AUDIO_FORMAT` for audio of another
+ * Decodes an audio part. Rejects with `INVALID_REQUEST` for what is not base64, `INVALID_AUDIO_FORMAT` for audio of another
  * format than the part says, `PAYLOAD_TOO_LARGE` above 25 MB. `param` is the path of the part.
  */
-export function decodeAudioPart({ input_audio: audio }: ChatAudioPart, param: string): AudioPartContent {
+export async function decodeAudioPart({ input_audio: audio }: ChatAudioPart, param: string): Promise<AudioPartContent> {
   const field = `${param}.input_audio.data`;
   if (isDataUrl(audio.data) || /^https?:/i.test(audio.data)) {
     throw invalidField(`${field} must be base64, not a URL.`, field);
@@ -51,7 +51,7 @@ export function decodeAudioPart({ input_audio: audio }: ChatAudioPart, param: st
       containers: containers[format],
     };
   }
-  const container = sniffContainer(bytes);
+  const { container } = await identifyMedia(bytes);
   if (container === null || !containers[format].includes(container)) {
     const message = `${field} is not audio of the format ${format}.`;
     throw new PlatformError('INVALID_AUDIO_FORMAT', message, field);

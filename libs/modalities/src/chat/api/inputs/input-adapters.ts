@@ -81,6 +81,11 @@ export class AdaptedMessages {
     this.bounded = withTexts(messages, new Map(positions.map(({ part }) => [part, placeholder])));
   }
 
+  /** The fields of the parts. */
+  get params(): string[] {
+    return this.positions.map(({ param }) => param);
+  }
+
   get isEmpty(): boolean {
     return this.positions.length === 0;
   }

@@ -10,7 +10,7 @@ import type {
 } from '../../contract/responses/responses.response.js';
 import { presentLogprobs } from '../chat.presenter.js';
 import type { WebCall } from '../web/web-source.js';
-import { CustomInputReader } from './custom-input.js';
+import { CustomInputReader } from '../custom-input.js';
 import type { ToolNames } from './tool-names.js';
 import { urlCitations } from './url-citations.js';
 import { presentWebCall } from './web-calls.js';

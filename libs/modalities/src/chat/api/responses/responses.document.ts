@@ -1,6 +1,6 @@
 import type { DocumentedRoute } from '#platform/http';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
-import { ResponsesResponse } from '../../contract/responses/responses.response.js';
+import { ResponsesInputTokens, ResponsesResponse } from '../../contract/responses/responses.response.js';
 
 const streamExample = [
   'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_8f3a1b2c4d5e6f70-SLC_0","output_index":0,"content_index":0,"delta":" boat","logprobs":[]}',
@@ -37,6 +37,21 @@ export const responsesDocument: DocumentedRoute = {
     },
   },
   compressed: true,
+  envelope: 'openai',
+  errors: [400, 401, 402, 404, 413, 415, 429, 500, 503, 504],
+};
+
+/** OpenAPI document of `POST /responses/input_tokens`. */
+export const inputTokensDocument: DocumentedRoute = {
+  tags: ['Responses (Alpha)'],
+  operationId: 'countResponseInputTokens',
+  summary: 'Count the input tokens of a response',
+  description: 'The tokens that a request to `/responses` with this body would take as input. Nothing is charged.',
+  body: ResponsesRequest,
+  examples: {
+    plain: { summary: 'One text', value: { model: 'default', input: 'Tell me a story about a small boat.' } },
+  },
+  responses: { 200: { description: 'The count.', json: ResponsesInputTokens } },
   envelope: 'openai',
   errors: [400, 401, 402, 404, 413, 415, 429, 500, 503, 504],
 };

@@ -3,7 +3,6 @@ import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
-import { type ChatFunctionTool, textFormatKey } from '../../contract/chat.tools.js';
 import { formatOf } from '../chat.support.js';
 import { toolsOf } from '../chat.tools.js';
 import { translateResponses } from './responses.normalizer.js';
@@ -23,7 +22,12 @@ function messagesOf(input: unknown, more: object = {}) {
 /** `param` of the refusal. */
 function refusalOf(body: object): string | null {
   try {
-    translate({ input: 'hi', ...body });
+    const { chat, names } = translate({ input: 'hi', ...body });
+    try {
+      toolsOf(chat);
+    } catch (error) {
+      throw names.rename(error);
+    }
   } catch (error) {
     expect(error).toBeInstanceOf(PlatformError);
     const { code, param, message } = error as PlatformError;
@@ -255,7 +259,8 @@ describe('the options', () => {
     ];
     const nulls = Object.fromEntries([...fields, ...more].map((field) => [field, null]));
     expect(translate({ input: 'hi', ...nulls }).chat).toEqual(plain);
-    const idle = { n: 2, stop: 'x', seed: 1, service_tier: 'auto', truncation: 'disabled', background: false };
+    const unpadded = { stream_options: { include_obfuscation: true } };
+    const idle = { n: 2, stop: 'x', seed: 1, service_tier: 'auto', truncation: 'auto', background: false, ...unpadded };
     expect(translate({ input: 'hi', ...idle, user: 'u', safety_identifier: 's', max_tool_calls: 3 }).chat).toEqual(
       plain,
     );
@@ -308,7 +313,7 @@ describe('tools', () => {
       { type: 'namespace', name: 'x'.repeat(60), tools: [{ type: 'function', function: { name: 'list' } }] },
     ];
     const { chat, tools, toolNames, names, warnings } = translate({ input: 'hi', tools: [flat, ...spaces] });
-    const chatNames = chat.tools?.map((tool) => ('function' in tool ? tool.function.name : '')) ?? [];
+    const chatNames = toolsOf(chat).tools?.map(({ name }) => name) ?? [];
     const long = expect.stringMatching(/^x{55}_[0-9a-f]{8}$/) as string;
     expect(chatNames).toEqual(['f', 'calendar__list', 'mcp__mail__list', 'mcp__mail__sieve', long]);
     expect(chatNames.map((name) => toolNames.of(name))).toEqual([
@@ -337,27 +342,19 @@ describe('tools', () => {
     const patch = { type: 'custom', name: 'patch', description: 'Edits files.', format };
     const choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'custom', name: 'patch' }] };
     const { chat, tools, warnings, names } = translate({ input: 'hi', tools: [patch], tool_choice: choice });
-    expect(chat.tools).toMatchObject([
+    expect(tools).toEqual([patch]);
+    const param = 'tools[0].custom.format.grammar.definition';
+    expect(toolsOf(chat).tools).toMatchObject([
       {
-        function: {
-          name: 'patch',
-          description: 'Edits files.\n\nThe input follows this grammar (lark):\nstart: /.+/',
-          parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
-        },
+        name: 'patch',
+        description: 'Edits files.\n\nThe input follows this grammar (lark):\nstart: /.+/',
+        parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
+        textFormat: { argument: 'input', syntax: 'lark', definition: format.definition },
+        param,
       },
     ]);
-    expect(tools).toEqual([patch]);
-    const [tool] = (chat.tools ?? []) as ChatFunctionTool[];
-    expect(toolsOf(chat).tools).toMatchObject([
-      { textFormat: tool?.function[textFormatKey], param: 'tools[0].function.textFormat.definition' },
-    ]);
-    expect(tool?.function[textFormatKey]).toEqual({
-      argument: 'input',
-      syntax: 'lark',
-      definition: format.definition,
-    });
     expect(warnings).toEqual([]);
-    expect(names.nameOf('tools[0].function.textFormat.definition')).toBe('tools[0].format.definition');
+    expect(names.nameOf(param)).toBe('tools[0].format.definition');
     expect(chat.tool_choice).toMatchObject({ allowed_tools: { tools: [{ function: { name: 'patch' } }] } });
   });
 
@@ -409,13 +406,14 @@ describe('a refusal', () => {
     ['tools', { tools: Array.from({ length: 129 }, (_, index) => ({ type: 'function', name: `f${index}` })) }],
     ['tool_choice', { tool_choice: { type: 'web_search' } }],
     ['metadata', { metadata: { a: 4 } }],
-    ['truncation', { truncation: 'auto' }],
+    ['truncation', { truncation: 'middle' }],
     ['background', { background: true }],
     ['previous_response_id', { previous_response_id: 'resp_1' }],
     ['conversation', { conversation: 'conv_1' }],
     ['prompt', { prompt: { id: 'pmpt_1' } }],
+    ['prompt', { prompt: { id: 'pmpt_1' }, input: undefined }],
     ['context_management', { context_management: [{ type: 'compaction' }] }],
-    ['stream_options.include_obfuscation', { stream_options: { include_obfuscation: true } }],
+    ['stream_options.include_obfuscation', { stream_options: { include_obfuscation: 'yes' } }],
   ])('names %s', (param, body) => {
     expect(refusalOf(body)).toBe(param);
   });

@@ -2,13 +2,16 @@ import { PlatformError, type TokenUsage } from '#common';
 import { type EventPresenter, openaiError } from '#gateway';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
+import type { FinishedTextCheck } from '../finished-text-check.js';
 import type { WebCall, WebObserver } from '../web/web-source.js';
 import type { FieldNames } from './field-names.js';
 import { OutputBuilder, type OutputOptions, type ResponsesStreamEvent } from './output-builder.js';
 import { presentResource, type ResponsesHead } from './responses.resource.js';
 
-/** What a response got from the web. */
-interface WebResult {
+/** What a response got from the web, and what follows its texts. */
+interface ResponseSources {
+  /** Follows the events; absent: no text follows a schema. */
+  check?: FinishedTextCheck;
   /** Default: none. */
   calls?: readonly WebCall[];
   /** By the numbers of citations in texts. Default: none. */
@@ -18,26 +21,36 @@ interface WebResult {
 /** Collects the events of one response for a client that does not stream. */
 export class ResponsesCollector {
   private readonly builder: OutputBuilder;
+  private readonly check: FinishedTextCheck | undefined;
 
   constructor(
     private readonly head: ResponsesHead,
     options: OutputOptions,
-    { calls = [], sources = [] }: WebResult = {},
+    { calls = [], sources = [], check }: ResponseSources = {},
   ) {
     this.builder = new OutputBuilder(options);
     this.builder.sources = sources;
     this.builder.beginWebCalls(calls.map(({ asked }) => asked));
     this.builder.endWebCalls(calls, sources);
+    this.check = check;
   }
 
   add(event: ChatEvent): void {
+    this.check?.add(event);
     this.builder.add(event);
   }
 
   response(usage: TokenUsage): ResponsesResponse {
     const { isCut, output } = this.builder;
-    return presentResource(this.head, { status: isCut ? 'incomplete' : 'completed', usage }, output);
+    const head = withWarnings(this.head, this.check);
+    return presentResource(head, { status: isCut ? 'incomplete' : 'completed', usage }, output);
   }
+}
+
+/** The members with what the finished texts violate. */
+function withWarnings(head: ResponsesHead, check: FinishedTextCheck | undefined): ResponsesHead {
+  const found = check?.warnings ?? [];
+  return found.length === 0 ? head : { ...head, warnings: [...(head.warnings ?? []), ...found] };
 }
 
 /** Converts the events of one response to its stream events, numbered from 0. */
@@ -46,6 +59,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   private sequence = 0;
   private isOpened = false;
   private outputSent = false;
+  private check: FinishedTextCheck | undefined;
   /** The response, once it has ended without an error. */
   response: ResponsesResponse | null = null;
 
@@ -67,7 +81,8 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   }
 
   /** Takes in what is known once the lookups are over. */
-  begin(head: ResponsesHead, sources: readonly { title: string; url: string }[]): void {
+  begin(head: ResponsesHead, sources: readonly { title: string; url: string }[], check?: FinishedTextCheck): void {
+    this.check = check;
     this.head = head;
     this.builder.sources = sources;
   }
@@ -78,6 +93,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
       throw new PlatformError('INFERENCE_FAILED', 'The response was interrupted.');
     }
     this.outputSent ||= event.type !== 'prompt-ready';
+    this.check?.add(event);
     return [...this.opening(), ...this.builder.add(event).map((each) => this.number(each))];
   }
 
@@ -88,7 +104,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   /** The response with everything that was generated. */
   complete(usage: TokenUsage): ResponsesResponse {
     const status = this.builder.isCut ? 'incomplete' : 'completed';
-    return presentResource(this.head, { status, usage }, this.builder.output);
+    return presentResource(withWarnings(this.head, this.check), { status, usage }, this.builder.output);
   }
 
   /** The last event, with the complete response. */

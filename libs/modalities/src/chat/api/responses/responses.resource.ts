@@ -65,7 +65,7 @@ export function responsesHead(sources: HeadSources): ResponsesHead {
     top_p: sampling.topP ?? 1,
     presence_penalty: sampling.presencePenalty ?? 0,
     frequency_penalty: sampling.frequencyPenalty ?? 0,
-    truncation: 'disabled',
+    truncation: request.truncation === 'auto' ? 'auto' : 'disabled',
     user: request.user ?? null,
     ...(warnings.length > 0 ? { warnings } : {}),
   };

@@ -1,5 +1,5 @@
 import { invalidField } from '#gateway';
-import { type ChatTool, textFormatKey } from '../../contract/chat.tools.js';
+import type { ChatTool } from '../../contract/chat.tools.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
 import {
   isCustomTool,
@@ -14,7 +14,6 @@ import {
   type ResponsesServerTool,
   type ResponsesTool,
 } from '../../contract/responses/responses.tools.js';
-import { customFormat, customParameters } from './custom-input.js';
 import type { FieldNames } from './field-names.js';
 import { ToolNames } from './tool-names.js';
 
@@ -93,18 +92,14 @@ export class ToolTranslator {
     namespace?: string,
   ): object {
     const chatName = this.known.add({ name, ...given({ namespace }), isCustom: true });
-    const texts = [description];
-    const textFormat = customFormat(asked ?? {}, `${field}.format`);
-    if (textFormat !== null) {
-      const { syntax, definition } = textFormat;
-      texts.push(`The input follows this ${syntax === 'lark' ? 'grammar (lark)' : 'pattern'}:\n${definition}`);
-      this.names.set(`tools[${this.chat.length}].function.textFormat`, `${field}.format`);
-    }
-    this.name(field, field);
-    const text = texts.filter((each) => each).join('\n\n');
-    const called = { name: chatName, ...(text !== '' && { description: text }), parameters: customParameters };
-    const format = textFormat === null ? {} : { [textFormatKey]: textFormat };
-    this.chat.push({ type: 'function', function: { ...called, ...format } });
+    const { type = 'text', syntax, definition } = asked ?? {};
+    const path = `tools[${this.chat.length}].custom`;
+    for (const place of [`${path}.format`, `${path}.format.grammar`]) this.names.set(place, `${field}.format`);
+    this.names.set(`tools[${this.chat.length}]`, field);
+    this.names.set(path, field);
+    const format = type === 'grammar' ? { type, grammar: { syntax, definition } } : { type };
+    // What is wrong with the format, the check of the chat request finds.
+    this.chat.push({ type: 'custom', custom: given({ name: chatName, description, format }) } as ChatTool);
     return { type: 'custom', name, description: description ?? null, format: asked ?? { type: 'text' } };
   }
 

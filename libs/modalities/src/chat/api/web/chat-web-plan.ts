@@ -75,13 +75,13 @@ export class ChatWebPlan {
   }
 
   /** The started request with what was found. */
-  presented({ payload, parameters, boundsOutput }: NormalizedChat, job: StartedChat['job']): StartedChat {
+  presented({ parameters, ...rest }: NormalizedChat, job: StartedChat['job']): StartedChat {
     const { sources, problem } = this.findings;
     const shown = sources.map(({ date, ...source }) => (date === null ? source : { ...source, date }));
     // Behind the sources that texts cite by number come the documents of a character.
     const citations = [...shown, ...parameters.web_search_citations];
     const found = { web_search_citations: citations, ...(problem === null ? {} : { web_search_error: problem }) };
-    const chat = { payload, boundsOutput, parameters: { ...parameters, ...found } };
+    const chat = { ...rest, parameters: { ...parameters, ...found } };
     return { chat, job: this.options.cites ? citedJob(job, sources.length) : job, webCalls: this.findings.calls };
   }
 

@@ -1,7 +1,7 @@
 import { invalidField } from '#gateway';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
-import type { ChatFunctionTool, ChatServerTool, ChatTool } from '../../contract/chat.tools.js';
+import type { ChatClientTool, ChatServerTool, ChatTool } from '../../contract/chat.tools.js';
 import type { WebAccess } from './web-access.js';
 
 /** A tool of this service that the model cannot use. */
@@ -12,17 +12,17 @@ export interface UnusableTool {
   problem: string;
 }
 
-export function isFunctionTool(tool: ChatTool): tool is ChatFunctionTool {
-  return 'function' in tool;
+export function isClientTool(tool: ChatTool): tool is ChatClientTool {
+  return 'function' in tool || 'custom' in tool;
 }
 
 function serverToolsOf({ tools }: ChatCompletionRequest): { tool: ChatServerTool; path: string }[] {
-  return (tools ?? []).flatMap((tool, index) => (isFunctionTool(tool) ? [] : [{ tool, path: `tools[${index}]` }]));
+  return (tools ?? []).flatMap((tool, index) => (isClientTool(tool) ? [] : [{ tool, path: `tools[${index}]` }]));
 }
 
 /** Whether the tools of this service are all that a request has, so that a choice among tools means them. */
 export function hasOnlyServerTools({ tools }: ChatCompletionRequest): boolean {
-  return tools !== undefined && tools !== null && tools.length > 0 && !tools.some(isFunctionTool);
+  return tools !== undefined && tools !== null && tools.length > 0 && !tools.some(isClientTool);
 }
 
 /** Tools of this service that the model cannot use. */

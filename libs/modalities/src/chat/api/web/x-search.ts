@@ -1,7 +1,7 @@
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
 import type { ChatServerTool } from '../../contract/chat.tools.js';
-import { isFunctionTool, requiresServerTool } from './server-tools.js';
+import { isClientTool, requiresServerTool } from './server-tools.js';
 
 /** Hosts of X. */
 const hosts = ['x.com', 'twitter.com'];
@@ -27,8 +27,8 @@ export function xRequestOf(
   request: ChatCompletionRequest,
   { enable_x_search: isOn }: ChatEffectiveParameters,
 ): XRequest | null {
-  const found = request.tools?.find((each) => !isFunctionTool(each) && each.type === 'x_search');
-  const tool = found === undefined || isFunctionTool(found) || request.tool_choice === 'none' ? null : found;
+  const found = request.tools?.find((each) => !isClientTool(each) && each.type === 'x_search');
+  const tool = found === undefined || isClientTool(found) || request.tool_choice === 'none' ? null : found;
   if (!isOn && tool === null) return null;
   return { filter: filterOf(tool), decides: !isOn && !requiresServerTool(request) };
 }

@@ -1,7 +1,6 @@
 import {
   BooleanField,
   CheckedField,
-  FreeObjectField,
   IntegerField,
   NumberField,
   ObjectField,
@@ -9,6 +8,7 @@ import {
   TextField,
 } from '#platform/http';
 import { ChatStreamOptions, stopProblem, stopSchema } from '../chat.request.js';
+import { type LogitBias, logitBiasProblem, logitBiasSchema } from '../logit-bias.js';
 
 /** Maximum number of prompts of one request. */
 export const maxPrompts = 20;
@@ -74,7 +74,12 @@ export class CompletionRequest {
   })
   prompt!: CompletionPrompt;
 
-  @IntegerField({ minimum: 1, default: 16, description: 'Maximum number of tokens of one choice.', example: 64 })
+  @IntegerField({
+    minimum: 0,
+    default: 16,
+    description: 'Maximum number of tokens of one choice; 0 generates none, as for the log-probabilities of a prompt.',
+    example: 64,
+  })
   max_tokens?: number;
 
   @BooleanField({ default: false, description: 'Respond with server-sent events.', example: false })
@@ -83,7 +88,10 @@ export class CompletionRequest {
   @ObjectField(ChatStreamOptions, { description: 'Options of a streamed response.' })
   stream_options?: ChatStreamOptions;
 
-  @BooleanField({ default: false, description: 'Begin each choice with its prompt; not with `logprobs`.' })
+  @BooleanField({
+    default: false,
+    description: 'Begin each choice with its prompt, and with `logprobs` those of its tokens.',
+  })
   echo?: boolean;
 
   @IntegerField({ minimum: 1, default: 1, description: 'Choices for each prompt; at most what the model allows (4).' })
@@ -134,8 +142,14 @@ export class CompletionRequest {
   @IntegerField({ minimum: 0, description: 'The same seed produces the same text; 0 is no seed.', example: 42 })
   seed?: number;
 
-  @FreeObjectField({ description: 'Refused unless empty.' })
-  logit_bias?: object;
+  @CheckedField({
+    name: 'isLogitBias',
+    description: 'Added to the logits of tokens, by their ids, before sampling; −100 all but excludes a token.',
+    example: { 50: -100 },
+    schema: logitBiasSchema,
+    check: logitBiasProblem,
+  })
+  logit_bias?: LogitBias;
 
   @TextField({
     maxLength: 1024,

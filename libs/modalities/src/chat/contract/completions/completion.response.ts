@@ -7,16 +7,21 @@ export class CompletionLogprobs {
   @ApiProperty({ type: 'array', items: { type: 'string' }, example: [' there'] })
   tokens!: string[];
 
-  @ApiProperty({ type: 'array', items: { type: 'number' }, description: 'Natural logarithms.', example: [-0.31] })
-  token_logprobs!: number[];
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'number', nullable: true },
+    description: 'Natural logarithms; null for the first token of a prompt.',
+    example: [-0.31],
+  })
+  token_logprobs!: (number | null)[];
 
   @ApiProperty({
     type: 'array',
-    items: { type: 'object', additionalProperties: { type: 'number' } },
-    description: 'The alternatives of each token, and the token itself.',
+    items: { type: 'object', additionalProperties: { type: 'number' }, nullable: true },
+    description: 'The alternatives of each token, and the token itself; null for the first token of a prompt.',
     example: [{ ' there': -0.31 }],
   })
-  top_logprobs!: Record<string, number>[];
+  top_logprobs!: (Record<string, number> | null)[];
 
   @ApiProperty({
     type: 'array',

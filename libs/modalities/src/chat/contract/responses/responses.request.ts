@@ -86,12 +86,7 @@ export class ResponsesTextOptions {
 }
 
 export class ResponsesStreamOptions {
-  @CheckedField({
-    name: 'isObfuscation',
-    description: 'Only false: events are not padded.',
-    schema: { type: 'boolean', enum: [false] },
-    check: (value) => (value === false ? null : 'must be false: events are not padded here'),
-  })
+  @BooleanField({ description: 'Accepted without effect: events are not padded.' })
   include_obfuscation?: boolean;
 }
 
@@ -180,6 +175,10 @@ export class ResponsesRequest {
     example: 'stories-15m',
   })
   model!: string;
+
+  // Before the input, which templates replace: the first problem is the one that is named.
+  @RefusedField('prompt templates are not kept here; send the instructions')
+  prompt?: unknown;
 
   @InputField()
   input!: string | ResponsesItem[];
@@ -298,7 +297,10 @@ export class ResponsesRequest {
   @ChoiceField(['auto', 'default', 'flex', 'scale', 'priority'], { description: 'Accepted without effect.' })
   service_tier?: string | null;
 
-  @ChoiceField(['disabled'], { description: 'Only `disabled`: input beyond the context is refused.' })
+  @ChoiceField(['auto', 'disabled'], {
+    default: 'disabled',
+    description: '`auto`: input beyond the context loses its oldest items; otherwise it is refused.',
+  })
   truncation?: string | null;
 
   @ObjectListField(() => ChatFallback, [ChatFallback], { maxItems: 10, description: 'Accepted without effect.' })
@@ -316,9 +318,6 @@ export class ResponsesRequest {
     anyOf: [{ type: 'string' }, { type: 'object' }],
   })
   conversation?: unknown;
-
-  @RefusedField('prompt templates are not kept here; send the instructions')
-  prompt?: unknown;
 
   @RefusedField('the context is not compacted here', { type: 'array', items: { type: 'object' } })
   context_management?: unknown;

@@ -1,4 +1,5 @@
 import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
+import { ChatWarning } from '../chat.warning.js';
 
 /*
  * The response resource and its output items, as the public OpenAI reference and the Open Responses specification
@@ -258,20 +259,8 @@ export class ResponsesIncompleteDetails {
   reason!: 'max_output_tokens';
 }
 
-/** What of the request was left out. */
-export class ResponsesWarning {
-  @ApiProperty({
-    type: 'string',
-    enum: ['tool_skipped', 'not_stored', 'web_search_failed'],
-  })
-  code!: 'tool_skipped' | 'not_stored' | 'web_search_failed';
-
-  @ApiProperty({ type: 'string', description: 'The field of the request.', example: 'tools[1]' })
-  param!: string;
-
-  @ApiProperty({ type: 'string' })
-  message!: string;
-}
+/** What of the request was left out, or what the response does not keep. */
+export class ResponsesWarning extends ChatWarning {}
 
 /** Members that repeat the request, with the values in effect. */
 class ResponsesEcho {
@@ -335,8 +324,8 @@ class ResponsesEcho {
   @ApiProperty({ type: 'number', required: false, example: 0 })
   frequency_penalty!: number;
 
-  @ApiProperty({ type: 'string', enum: ['disabled'], required: false })
-  truncation!: 'disabled';
+  @ApiProperty({ type: 'string', enum: ['auto', 'disabled'], required: false })
+  truncation!: 'auto' | 'disabled';
 
   @ApiProperty({ type: 'string', nullable: true, required: false })
   user!: string | null;
@@ -384,4 +373,13 @@ export class ResponsesResponse extends ResponsesEcho {
 
   @ApiProperty({ type: () => ResponsesWarning, isArray: true, required: false, description: 'Absent without any.' })
   warnings?: ResponsesWarning[];
+}
+
+/** Response of `POST /responses/input_tokens`. */
+export class ResponsesInputTokens {
+  @ApiProperty({ type: 'string', enum: ['response.input_tokens'], example: 'response.input_tokens' })
+  object!: 'response.input_tokens';
+
+  @ApiProperty({ type: 'integer', minimum: 0, example: 42 })
+  input_tokens!: number;
 }

@@ -1,5 +1,6 @@
 import { invalidField } from '#gateway';
-import type { ChatJobTextFormat } from '../../contract/chat.job.js';
+import type { ChatJobTextFormat } from '../contract/chat.job.js';
+import type { ChatCustomFormat } from '../contract/chat.tools.js';
 
 /** Name of the only argument of a function that stands for a custom tool. */
 const argument = 'input';
@@ -16,18 +17,15 @@ export const customParameters = {
 const maxDefinitionLength = { regex: 4_000, lark: 64_000 };
 
 /** The format of a custom tool's input; null for any text. Throws `INVALID_REQUEST` naming the field below `field`. */
-export function customFormat(
-  { type = 'text', syntax, definition }: { type?: unknown; syntax?: unknown; definition?: unknown },
-  field: string,
-): ChatJobTextFormat | null {
-  const refused = (name: string, problem: string) => invalidField(`${field}.${name} ${problem}.`, `${field}.${name}`);
+export function customFormat(format: ChatCustomFormat | null | undefined, field: string): ChatJobTextFormat | null {
+  const { type, grammar } = format ?? { type: 'text' };
   if (type === 'text') return null;
-  if (type !== 'grammar') throw refused('type', 'must be text or grammar');
-  if (syntax !== 'regex' && syntax !== 'lark') throw refused('syntax', 'must be regex or lark');
-  if (typeof definition !== 'string' || definition === '') throw refused('definition', 'must be a text');
+  if (!grammar) throw invalidField(`${field}.grammar is required.`, `${field}.grammar`, 'required');
+  const { syntax, definition } = grammar;
   const max = maxDefinitionLength[syntax];
-  if (definition.length > max) throw refused('definition', `must not be longer than ${max} characters`);
-  return { argument, syntax, definition };
+  if (definition.length <= max) return { argument, syntax, definition };
+  const place = `${field}.grammar.definition`;
+  throw invalidField(`${place} must not be longer than ${max} characters.`, place, 'too_big');
 }
 
 export function customArguments(input: string): string {

@@ -1,0 +1,50 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { QueueTransport } from '#queue';
+import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
+
+/** Causes that last until an operator changes something. */
+const lastingCauses: readonly string[] = ['not-installed', 'too-large'];
+
+/**
+ * Tells a model that a worker will serve again by itself from one that this installation does not have: a retry of a
+ * request helps with the first alone.
+ */
+@Injectable()
+export class ExpectedModels implements OnApplicationBootstrap, OnApplicationShutdown {
+  private placed: ReadonlySet<string> = new Set();
+  private stop: () => void = () => undefined;
+
+  constructor(
+    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'membership' | 'placements'>,
+    @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'isMissed'>,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const { placements } = this.transport;
+    this.stop = placements.subscribe({
+      onDesired: (desired) => {
+        this.placed = new Set(desired.placements.map(({ modelId }) => modelId));
+      },
+    });
+    placements.ask();
+  }
+
+  onApplicationShutdown(): void {
+    this.stop();
+  }
+
+  /**
+   * Whether a worker has the model or may get it soon: it loads it, waits for memory or retries a failed load, left a
+   * while ago, or belongs to a pool in which the model is placed. True while no worker is known, as at a start.
+   */
+  isExpected(modelId: string): boolean {
+    const workers = this.transport.membership.list().filter(({ role }) => role === 'worker');
+    if (workers.length === 0 || this.replicas.isMissed(modelId)) return true;
+    if (workers.some(({ models }) => models.some((model) => model.modelId === modelId))) return true;
+    const causes = workers.flatMap(({ worker }) =>
+      (worker?.withoutReplica ?? []).filter((model) => model.modelId === modelId).map(({ cause }) => cause),
+    );
+    if (causes.length > 0) return causes.some((cause) => !lastingCauses.includes(cause));
+    return this.placed.has(modelId);
+  }
+}

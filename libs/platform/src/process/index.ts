@@ -1,0 +1,2 @@
+export * from './process-identity.js';
+export * from './start-refusal.js';
