@@ -1,5 +1,5 @@
 import { type ErrorIssue, PlatformError } from '#common';
-import { readJson } from '#platform/json';
+import { checkJson } from '#platform/json';
 import { explainRefusal, findMethod, type RpcMethod } from '../methods.js';
 import type { RpcNetwork } from '../networks.js';
 import { JsonCursor, JsonFault, type Span } from './json-cursor.js';
@@ -37,7 +37,7 @@ const byteOrderMark = 3;
 export function readCalls(body: Buffer, network: RpcNetwork): RpcRequest {
   const bytes = body[0] === 0xef ? body.subarray(byteOrderMark) : body;
   // The cursor is more lenient than JSON; nodes may read what is between the two in several ways.
-  readJson(body);
+  checkJson(body);
   const reader = new CallReader(bytes, network);
   reader.read();
   return {

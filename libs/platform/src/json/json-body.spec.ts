@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { isExactJson } from './json-source.js';
 import { findJsonFault } from './json-fault.js';
-import { parseJsonBody } from './json-body.js';
+import { checkJson, parseJsonBody } from './json-body.js';
 
 function refusal(body: string | Buffer): PlatformError {
   try {
@@ -142,6 +142,25 @@ describe('parseJsonBody', () => {
     const error = refusal('{"secret": hunter2}');
     expect(error.message).not.toContain('hunter');
     expect(error.message).toContain('position 11 (line 1, column 12)');
+  });
+});
+
+describe('checkJson', () => {
+  it('accepts integers that no double equals, and refuses all else that is refused', () => {
+    const exact = Buffer.from('{"id":18446744073709551615}');
+    expect(() => parseJsonBody(exact)).toThrow('double-precision');
+    expect(() => checkJson(exact)).not.toThrow();
+    for (const text of [
+      '{"a":1e999}',
+      String.raw`["\ud800"]`,
+      '{"a"}',
+      '',
+      '['.repeat(100),
+      `${'['.repeat(65)}${']'.repeat(65)}`,
+    ]) {
+      expect(() => checkJson(Buffer.from(text)), text).toThrow(PlatformError);
+    }
+    expect(() => checkJson(Buffer.from([0x22, 0xff, 0x22]))).toThrow('UTF-8');
   });
 });
 

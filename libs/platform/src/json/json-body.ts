@@ -106,12 +106,31 @@ function parseJsonText(text: string): unknown {
     checkValue(value, 0);
     for (const detail of lostDetails(text)) restore(value, detail);
   } catch (error) {
-    if (!(error instanceof BodyFault)) throw error;
-    const name = nameOf(error.path);
-    const message = `${name === '' ? 'The body' : name} ${error.problem}.`;
-    throw refuse(message, name === '' ? null : name, { code: error.code, path: error.path.slice(0, 8), message });
+    throw explain(error);
   }
   return value;
+}
+
+/**
+ * Checks a JSON body whose bytes pass on as they are, so that integers of any size do no harm. Throws as `readJson` does
+ * for all else.
+ */
+export function checkJson(bytes: Buffer): void {
+  checkJsonSize(bytes);
+  const value = parse(textOf(bytes));
+  try {
+    checkValue(value, 0);
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+/** Turns a fault of a value into the error for the client. */
+function explain(error: unknown): Error {
+  if (!(error instanceof BodyFault)) return error as Error;
+  const name = nameOf(error.path);
+  const message = `${name === '' ? 'The body' : name} ${error.problem}.`;
+  return refuse(message, name === '' ? null : name, { code: error.code, path: error.path.slice(0, 8), message });
 }
 
 /** Bounds of JSON Schemas: generators write those of 64-bit integers, which no double equals. */
