@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { fingerprintBody } from '#platform/idempotency';
-import { RawJsonBytes, type RouteSettings } from '#platform/http';
+import type { RouteSettings } from '#platform/http';
 import { JsonParser } from '#platform/json';
 import { bodyLimitBytes } from '#gateway';
 import type { BodyReader } from './body-reader.js';
@@ -52,7 +52,7 @@ export function addJsonParser(server: FastifyInstance, bodies: BodyReader): void
       if (request.method === 'DELETE' && body.length === 0) return undefined;
       refuseUnreadable(request);
       fingerprintBody(request, body);
-      if ((request.routeOptions.config as RouteSettings).rawJson !== undefined) return new RawJsonBytes(body);
+      if ((request.routeOptions.config as RouteSettings).rawJson !== undefined) return body;
       return await json.parse(body, request.caller?.apiKeyId ?? request.ip);
     });
   }

@@ -4,7 +4,7 @@ export { fieldOfPart, FormBody, UploadedFile } from './form-body.js';
 export { isGiven } from './is-given.js';
 export { jsonContent } from './json-content.js';
 export { queryFault, queryText } from './query-fault.js';
-export { RawJsonBody, RawJsonBytes } from './raw-json.js';
+export { RawJsonBody } from './raw-json.js';
 export { readBody } from './read-body.js';
 export {
   Access,
