@@ -1,8 +1,6 @@
-import type { MediaContainer } from './containers.js';
-
 /** Header of one frame of a stream that has no other: MPEG audio (`mp3`, also of layers I and II) or ADTS (`aac`). */
 export interface FrameHeader {
-  container: Extract<MediaContainer, 'mp3' | 'aac'>;
+  container: 'mp3' | 'aac';
   /** Length of the frame. */
   bytes: number;
   /** Length of its sound. */
