@@ -41,6 +41,17 @@ for (const { name, placeholder, scales } of models) {
     const { cases } = JSON.parse(readFileSync(fixture(`${name}.json`), 'utf8')) as { cases: KnownCase[] };
     let run: FamilyRun;
 
+    // The reference writes a character that the token limit cuts as U+FFFD; here it is left out.
+    beforeAll(async () => {
+      const { tokenizer, generation } = await loadTextSide(fileURLToPath(fixture(name)));
+      for (const known of cases) {
+        if (generation.eosTokenIds.has(known.outputIds.at(-1) ?? -1)) continue;
+        const bytes = Buffer.concat(known.outputIds.map((id) => tokenizer.tokenBytes?.[id] ?? new Uint8Array(0)));
+        const whole = new TextDecoder().decode(bytes, { stream: true });
+        if (new TextDecoder().decode(bytes) === `${whole}\uFFFD`) known.text = known.text.slice(0, -1);
+      }
+    });
+
     beforeAll(async () => {
       run = await FamilyRun.load(loadVisionLanguageFamily, optionsOf(name));
     });

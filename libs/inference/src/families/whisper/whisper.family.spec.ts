@@ -71,8 +71,8 @@ describe('the Whisper family', () => {
     }
   });
 
-  it('finds no speech in silence, in audio below the threshold and in empty audio', async () => {
-    const quiet = tone(3).map((sample) => sample * 0.01);
+  it('finds no speech in silence, in audio that is below the threshold with the largest gain, and in empty audio', async () => {
+    const quiet = tone(3).map((sample) => sample * 1e-5);
     for (const samples of [new Float32Array(3 * rate), quiet, new Float32Array(0)]) {
       const { segments, heardSpeech, consumedSamples } = await run.recognize({ samples });
       expect({ segments, heardSpeech, consumedSamples }).toEqual({
