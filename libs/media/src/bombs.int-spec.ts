@@ -79,7 +79,7 @@ describe('bombs', () => {
     return report;
   }
 
-  async function expectHarmless(kind: BombOrder['kind'], bytes: Buffer, code: string): Promise<void> {
+  async function expectHarmless(kind: BombOrder['kind'], bytes: Buffer, code: string | null): Promise<void> {
     const { grownBytes, ...report } = await gauge(kind, bytes);
     expect(report).toMatchObject({ code });
     expect(grownBytes / megabyte).toBeLessThan(64);
@@ -110,9 +110,9 @@ describe('bombs', () => {
     await expectHarmless('image', Buffer.from(svg), 'CORRUPTED_IMAGE');
   });
 
-  it('that claim a day of audio are rejected in bounded memory', async () => {
+  it('that claim a day of audio are read in bounded memory, to the end of their bytes', async () => {
     const header = writeWavHeader({ sampleRate: 8_000, channels: 1, samples: 86_400 * 8_000 });
-    await expectHarmless('audio', Buffer.concat([header, Buffer.alloc(1_000)]), 'PAYLOAD_TOO_LARGE');
+    await expectHarmless('audio', Buffer.concat([header, Buffer.alloc(1_000)]), null);
   });
 
   it('that claim it in a compressed format are rejected in bounded memory', async () => {
