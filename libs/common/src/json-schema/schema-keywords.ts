@@ -197,12 +197,23 @@ function* uncoveredIn(schema: SchemaObject): Generator<KeywordFinding> {
   if (schema.not !== undefined && !forbidsEverything(schema.not) && excludedBy(schema.not) === null) {
     yield { keyword: 'not', reason: 'is only supported with {}, type, const and enum' };
   }
-  if (schema.uniqueItems !== undefined && schema.uniqueItems !== false) {
-    yield { keyword: 'uniqueItems', reason: 'is not supported' };
+  if (schema.uniqueItems !== undefined && schema.uniqueItems !== false && !areItemsStrings(schema)) {
+    yield { keyword: 'uniqueItems', reason: 'is only supported for items that are strings' };
   }
   if (schema.nullable === true && schema.type === undefined) {
     yield { keyword: 'nullable', reason: 'needs a type beside it' };
   }
+}
+
+/** Whether the items of a list are visibly strings, which a text keeps apart, or at most one. */
+function areItemsStrings({ items, prefixItems, maxItems }: SchemaObject): boolean {
+  if (typeof maxItems === 'number' && maxItems <= 1) return true;
+  if (!isSchemaObject(items) || prefixItems !== undefined) return false;
+  if (lists.some((keyword) => items[keyword] !== undefined) || items.$ref !== undefined) return false;
+  const { type, enum: values, const: constant } = items;
+  if (type !== undefined) return type === 'string';
+  if (Array.isArray(values)) return values.every((value) => typeof value === 'string');
+  return typeof constant === 'string';
 }
 
 function ignoredIn(schema: SchemaObject): string[] {

@@ -14,6 +14,7 @@ export type GrammarNode =
 /**
  * Matches the empty text and says what a text has come to. Behind the name of a member: `name` where any text may be one,
  * `listed-name` where a name may have few or no others to go on with. `object` ends an object whose members have such names.
+ * Strings of a list in which none comes twice are such names, too, and the list such an object.
  */
 export type GrammarMark = NodeBase & { readonly kind: 'mark'; readonly mark: 'name' | 'listed-name' | 'object' };
 

@@ -94,6 +94,18 @@ export class JsonGrammar {
     return this.enclosed('{', this.grammar.sequence(members, this.grammar.mark('object')), '}');
   }
 
+  /** A string of a list in which none comes twice, with its quotes. Where there may be few, each has one form alone. */
+  distinctString(text: Regex): GrammarNode {
+    const { grammar, arena } = this;
+    if (text === this.anyString()) return grammar.sequence(grammar.lexeme(text), grammar.mark('name'));
+    const plain = arena.and(text, this.quoted(arena.star(this.plainCharacter)));
+    return grammar.sequence(grammar.lexeme(plain), grammar.mark('listed-name'));
+  }
+
+  distinctList(items: GrammarNode): GrammarNode {
+    return this.enclosed('[', this.grammar.sequence(items, this.grammar.mark('object')), ']');
+  }
+
   private colon(): Regex {
     return this.arena.concat(this.arena.text(':'), this.space);
   }

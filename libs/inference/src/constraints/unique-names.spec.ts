@@ -78,7 +78,7 @@ function sample(matcher: TokenMatcher, random: () => number, steps = 150): { tex
     if (matcher.isFinished()) return { text: read(), isFinished: true };
     const allowed = matcher.allowed();
     const open = ids.filter((id) => isAllowed(allowed, id));
-    const likely = open.filter((id) => id > 256 || 'ab"{}:,1\\un06'.includes(String.fromCharCode(id - 1)));
+    const likely = open.filter((id) => id > 256 || 'ab"{}[]:,1\\un06'.includes(String.fromCharCode(id - 1)));
     const closing = likely.filter((id) => /^["\]}]+$/.test(String.fromCharCode(...(table[id] ?? []))));
     const from = step > 60 && closing.length > 0 ? closing : likely.length > 0 ? likely : open;
     if (from.length === 0) return { text: read(), isFinished: true };
@@ -107,6 +107,48 @@ const schemas: object[] = [
   },
   { type: 'array', maxItems: 2, items: { type: 'object', additionalProperties: { type: 'integer' } } },
 ];
+
+const strings = (more: object, items: object = { type: 'string' }): object => {
+  return { type: 'array', items, uniqueItems: true, ...more };
+};
+const few = { enum: ['a', 'b', 'ab', 'aa'] };
+const lists: object[] = [
+  strings({}),
+  strings({ minItems: 3 }),
+  strings({ maxItems: 4 }, few),
+  strings({ minItems: 4 }, few),
+  strings({}, { type: 'string', pattern: '^(a|b.*)$' }),
+  strings({ minItems: 2 }, { type: 'string', pattern: '^[ab]{1,2}$', maxLength: 2 }),
+  { type: 'object', properties: { a: strings({}, few), b: strings({}, few) }, required: ['a', 'b'] },
+  { type: 'array', items: strings({ maxItems: 2 }), maxItems: 3 },
+  { type: 'object', additionalProperties: strings({}, { type: 'string', maxLength: 1 }), maxProperties: 3 },
+];
+
+describe('strings of a list that keeps them apart', () => {
+  it.each(lists)('never come twice, and every text can be finished: %j', (schema) => {
+    const automaton = automatonOf(schema);
+    const validate = new Ajv2020({ strict: false }).compile(schema);
+    let finished = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const { text, isFinished } = sample(matcherOf(automaton), seededRandom(seed));
+      if (!isFinished) continue;
+      finished++;
+      expect([text, validate(JSON.parse(text))]).toEqual([text, true]);
+    }
+    expect(finished).toBeGreaterThan(5);
+  });
+
+  it('may be all that there are, in any order', () => {
+    for (const text of ['["b","a","aa","ab"]', '["ab"]', '[]']) {
+      const matcher = matcherOf(automatonOf(strings({}, few)));
+      for (const byte of Buffer.from(text)) {
+        expect([text, isAllowed(matcher.allowed(), byte + 1)]).toEqual([text, true]);
+        matcher.accept(byte + 1);
+      }
+    }
+    expect(() => automatonOf(strings({ minItems: 5 }, few))).toThrow('no value satisfies the schema');
+  });
+});
 
 describe('names within one object', () => {
   it.each(schemas)('are never repeated, and every text can be finished: %j', (schema) => {

@@ -5,6 +5,7 @@ import type { TokenTrie } from './token-trie.js';
 
 const quote = 0x22;
 const closingBrace = 0x7d;
+const closingBracket = 0x5d;
 
 /** The names that an open object has so far, as JSON writes them; one character per byte. */
 interface WrittenNames {
@@ -70,7 +71,7 @@ class NameReader {
     } else if (byte === quote) {
       const { names } = this.automaton.openNames(to);
       if (names.length > 0) [this.name, this.languages] = ['', names];
-    } else if (byte === closingBrace && this.written.size > 0) this.leaveObjects(to);
+    } else if ((byte === closingBrace || byte === closingBracket) && this.written.size > 0) this.leaveObjects(to);
     return true;
   }
 
@@ -105,7 +106,7 @@ const noNames: ReadonlySet<string> = new Set();
 
 /**
  * Keeps the names of each object of one text apart: masks are shared by all texts that lead to equal states, whatever names
- * these have. Only names that a schema does not list need it.
+ * these have. Only names that a schema does not list need it, and strings of lists in which none may come twice.
  */
 export class UniqueNames {
   private readonly reader: NameReader;

@@ -323,7 +323,7 @@ describe('compileSchema', () => {
     [{ not: { const: 1 } }, '/not: excludes values of type number that are not listed'],
     [{ not: {} }, '#: no value satisfies the schema'],
     [{ items: { if: {} } }, '/items/if: this keyword is not supported'],
-    [{ type: 'array', uniqueItems: true }, '/uniqueItems: is not supported'],
+    [{ type: 'array', uniqueItems: true }, '/uniqueItems: is only supported for items that are strings'],
     [{ type: 'string', pattern: '(?i:a)b' }, '/pattern: the pattern "(?i:a)b" uses modifiers'],
     [{ type: 'string', pattern: '((?!b)a)+' }, '/pattern: a pattern that repeats an assertion'],
     [{ propertyNames: { anyOf: [{ const: 'a' }, { pattern: '^b' }] } }, '/propertyNames: alternatives of names'],

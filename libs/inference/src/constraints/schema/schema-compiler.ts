@@ -91,6 +91,20 @@ class SchemaCompiler implements SchemaContext {
     return this.ruleFor(kept.map((node) => ({ kind: 'whole', node })));
   }
 
+  *stringsOf(schemas: readonly SchemaNode[]): Generator<void, Regex | null> {
+    const parts = schemas.map((node): SchemaPart => ({ kind: 'whole', node }));
+    const flat = yield* flatten(this.document, parts);
+    if (flat === null) return this.grammar.arena.empty;
+    if (flat.groups.length > 0) return null;
+    const facts = yield* collectFacts(this.document, flat.nodes);
+    if (facts.values === null) {
+      return [...facts.types].every((type) => type === 'string') ? yield* this.stringLanguage(facts) : null;
+    }
+    const strings = facts.values.filter((value) => typeof value === 'string');
+    if (strings.length < facts.values.length) return null;
+    return yield* this.json.listed(strings.map((value) => JSON.stringify(value)));
+  }
+
   stringPattern(pattern: string, place: string): Regex {
     const known = this.patterns.get(pattern);
     if (known !== undefined) return known;
@@ -187,7 +201,7 @@ class SchemaCompiler implements SchemaContext {
     }
     if (facts.types.has('number')) add(yield* this.numbers(facts));
     if (facts.types.has('string')) add(yield* this.stringLanguage(facts));
-    if (facts.types.has('array')) choices.push(yield* this.lists.compile(facts));
+    if (facts.types.has('array')) choices.push(yield* this.arrays(facts));
     if (facts.types.has('object')) choices.push(yield* this.objects(facts));
     return grammar.choice(...choices);
   }
@@ -198,6 +212,15 @@ class SchemaCompiler implements SchemaContext {
     } catch (error) {
       this.document.leaveOutRefused(error);
       return yield* numberLanguage(this.json, { ...facts, multiples: [] });
+    }
+  }
+
+  private *arrays(facts: SchemaFacts): Generator<void, GrammarNode> {
+    try {
+      return yield* this.lists.compile(facts);
+    } catch (error) {
+      this.document.leaveOutRefused(error);
+      return yield* this.lists.compile({ ...facts, uniqueItems: null });
     }
   }
 

@@ -9,6 +9,8 @@ export interface SchemaContext {
   readonly json: JsonGrammar;
   /** The values that satisfy all of these schemas; any value where there is none. */
   valueOf(schemas: readonly SchemaNode[]): GrammarNode;
+  /** The strings, with their quotes, that satisfy all of these schemas; null where other values do, too. */
+  stringsOf(schemas: readonly SchemaNode[]): Generator<void, Regex | null>;
   /** Strings, between their quotes, in which a pattern is found. */
   stringPattern(pattern: string, place: string): Regex;
 }

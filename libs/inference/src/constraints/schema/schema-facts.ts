@@ -49,6 +49,8 @@ export interface SchemaFacts {
   items: ItemFacts[];
   minItems: number;
   maxItems: number;
+  /** Pointer of the keyword that says that no item comes twice; null: nothing does. */
+  uniqueItems: string | null;
 }
 
 /** Yields when its slice is over. */
@@ -72,6 +74,7 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     items: [],
     minItems: 0,
     maxItems: Infinity,
+    uniqueItems: null,
   };
   for (const node of nodes) {
     if (isSliceOver(8)) yield;
@@ -236,6 +239,7 @@ function* addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNod
 function* addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
   facts.minItems = Math.max(facts.minItems, countOf(node, 'minItems') ?? 0);
   facts.maxItems = Math.min(facts.maxItems, countOf(node, 'maxItems') ?? Infinity);
+  if (keywordOf(node, 'uniqueItems') === true) facts.uniqueItems ??= `${node.pointer}/uniqueItems`;
   const prefix = keywordOf(node, 'prefixItems');
   const hasItems = keywordOf(node, 'items') !== undefined;
   if (prefix === undefined && !hasItems) return;
@@ -282,7 +286,7 @@ function fitsString(facts: SchemaFacts, document: SchemaDocument, value: string)
 function leaveOutBesideList(facts: SchemaFacts, document: SchemaDocument, type: 'array' | 'object'): void {
   const isSaid =
     type === 'array'
-      ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity
+      ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity || facts.uniqueItems !== null
       : facts.members.length > 0 ||
         facts.required.size > 0 ||
         facts.minProperties > 0 ||
