@@ -7,9 +7,11 @@ export {
 } from './check-schema.js';
 export { isSchemaObject, modernSchema, type SchemaObject, writtenKeyword } from './schema-forms.js';
 export {
+  alternativesTo,
   examineKeywords,
   excludedBy,
   forbidsEverything,
+  hasCondition,
   type KeywordFinding,
   numberFormats,
   patternedFormats,

@@ -50,10 +50,12 @@ const assertions: ReadonlySet<string> = new Set([
   'const',
   'dependentRequired',
   'dependentSchemas',
+  'else',
   'enum',
   'exclusiveMaximum',
   'exclusiveMinimum',
   'format',
+  'if',
   'items',
   'maxItems',
   'maxLength',
@@ -73,6 +75,7 @@ const assertions: ReadonlySet<string> = new Set([
   'properties',
   'propertyNames',
   'required',
+  'then',
   'type',
   'uniqueItems',
 ]);
@@ -87,12 +90,9 @@ const uncoveredAlways: readonly string[] = [
   'contains',
   'dependencies',
   'disallow',
-  'else',
   'extends',
-  'if',
   'maxContains',
   'minContains',
-  'then',
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
@@ -197,6 +197,9 @@ function* uncoveredIn(schema: SchemaObject): Generator<KeywordFinding> {
   if (schema.not !== undefined && !forbidsEverything(schema.not) && excludedBy(schema.not) === null) {
     yield { keyword: 'not', reason: 'is only supported with {}, type, const and enum' };
   }
+  if (hasCondition(schema) && alternativesTo(schema.if) === null) {
+    yield { keyword: 'if', reason: 'is only supported with properties, required, type, const and enum' };
+  }
   if (schema.uniqueItems !== undefined && schema.uniqueItems !== false && !areItemsStrings(schema)) {
     yield { keyword: 'uniqueItems', reason: 'is only supported for items that are strings' };
   }
@@ -249,6 +252,55 @@ export function excludedBy(not: unknown): { types: unknown[]; values: unknown[] 
   if (keyword !== 'type' || !namesTypes(not.type)) return null;
   const types: unknown[] = [not.type].flat();
   return types.includes('integer') && !types.includes('number') ? null : { types, values: [] };
+}
+
+/** What a condition may be: alternatives to it, and members within members. */
+const maxAlternatives = 256;
+const maxConditionDepth = 8;
+
+/** Whether `if` decides anything. */
+export function hasCondition({ if: condition, then, else: otherwise }: SchemaObject): boolean {
+  return condition !== undefined && (then !== undefined || otherwise !== undefined);
+}
+
+/**
+ * Schemas of which one at least holds exactly for the values that `schema` does not accept; null where that takes more
+ * keywords than are covered.
+ */
+export function alternativesTo(schema: unknown, depth = 0): SchemaObject[] | null {
+  if (typeof schema === 'boolean') return schema ? [] : [{}];
+  if (!isSchemaObject(schema) || depth > maxConditionDepth) return null;
+  const alternatives: SchemaObject[] = [];
+  for (const keyword of Object.keys(schema)) {
+    const others = alternativesToKeyword(keyword, schema[keyword], depth);
+    if (others === null || alternatives.length + others.length > maxAlternatives) return null;
+    alternatives.push(...others);
+  }
+  return alternatives;
+}
+
+function alternativesToKeyword(keyword: string, value: unknown, depth: number): SchemaObject[] | null {
+  if (keyword === 'const' || keyword === 'enum' || keyword === 'type') {
+    const not = { [keyword]: value };
+    return excludedBy(not) === null ? null : [{ not }];
+  }
+  if (keyword === 'required') {
+    if (!isStringList(value)) return null;
+    return value.map((name) => ({ type: 'object', properties: { [name]: false } }));
+  }
+  if (keyword === 'properties') return isSchemaObject(value) ? alternativesToMembers(value, depth) : null;
+  return assertions.has(keyword) || uncoveredAlways.includes(keyword) ? null : [];
+}
+
+/** A member that is there and is not as it should be. */
+function alternativesToMembers(properties: SchemaObject, depth: number): SchemaObject[] | null {
+  const alternatives: SchemaObject[] = [];
+  for (const [name, schema] of Object.entries(properties)) {
+    const others = alternativesTo(schema, depth + 1);
+    if (others === null || alternatives.length > maxAlternatives) return null;
+    for (const other of others) alternatives.push({ type: 'object', required: [name], properties: { [name]: other } });
+  }
+  return alternatives;
 }
 
 function namesTypes(type: unknown): boolean {

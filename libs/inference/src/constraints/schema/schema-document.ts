@@ -1,6 +1,8 @@
 import {
+  alternativesTo,
   examineKeywords,
   forbidsEverything,
+  hasCondition,
   isSchemaObject,
   modernSchema,
   outsideReference,
@@ -114,7 +116,20 @@ export class SchemaDocument {
     const [first] = malformed;
     if (first !== undefined) throw new ConstraintRefusal(first.reason, place(first.keyword));
     for (const { keyword, reason } of uncovered) this.leaveOut(reason, place(keyword));
-    return this.withDependencies(withoutKeywords(schema, uncovered), place);
+    return this.withCondition(this.withDependencies(withoutKeywords(schema, uncovered), place), place);
+  }
+
+  /** A condition in other words: it and what follows from it hold, or it does not and the rest holds. */
+  private withCondition(schema: SchemaObject, place: (keyword: string) => string): SchemaObject {
+    if (!hasCondition(schema)) return schema;
+    const { if: condition, then = true, else: otherwise = true, allOf } = schema;
+    // Known by their own places before they are met in the rule.
+    for (const keyword of ['if', 'then', 'else']) {
+      if (schema[keyword] !== undefined) this.at(place(keyword), schema[keyword]);
+    }
+    const others = alternativesTo(condition) ?? [];
+    const rule = { anyOf: [{ allOf: [condition, then] }, ...others.map((other) => ({ allOf: [other, otherwise] }))] };
+    return { ...schema, allOf: [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), rule] };
   }
 
   /** A dependency in other words: the property is absent, or it is there and the rest holds. */

@@ -78,12 +78,14 @@ const examples: Record<string, object> = {
   propertyNames: { propertyNames: small },
   readOnly: { readOnly: true, ...small },
   required: { type: 'object', properties: { a: small }, required: ['a'] },
-  ...Object.fromEntries(['if', 'then', 'else'].map((keyword) => [keyword, { [keyword]: {} }])),
+  if: { if: { type: 'string' }, then: { minLength: 1 } },
+  then: { if: small, then: small, else: { type: 'null' } },
+  else: { if: small, else: { type: 'null' } },
   title: { title: 'x', ...small },
   type: small,
   unevaluatedItems: { unevaluatedItems: false },
   unevaluatedProperties: { unevaluatedProperties: false },
-  uniqueItems: { uniqueItems: true },
+  uniqueItems: { type: 'array', items: { type: 'string' }, uniqueItems: true },
   writeOnly: { writeOnly: true, ...small },
 };
 
