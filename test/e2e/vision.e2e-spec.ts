@@ -80,6 +80,9 @@ const bodyOf = (content: Part[], more: object = {}) => ({
 const ask = (content: Part[], more: object = {}) =>
   client.chat.completions.create(bodyOf(content, more) as OpenAI.ChatCompletionCreateParamsNonStreaming);
 
+/** The reference writes a last character that the token limit cuts as U+FFFD; here it is left out. */
+const wholeCharacters = (text: string | null | undefined) => text?.replace(/\uFFFD$/, '').trimStart();
+
 /** Files of stored artifacts. */
 async function artifacts(): Promise<string[]> {
   const entries = await readdir(join(home, 'artifacts'), { recursive: true, withFileTypes: true }).catch(() => []);
@@ -107,8 +110,8 @@ describe('images in a chat', () => {
 
   it('are read as transformers reads them, beside rows of text alone', async () => {
     const answers = await Promise.all(cases.map(async (known) => await ask(await partsOf(known))));
-    expect(answers.map(({ choices }) => choices[0]?.message.content)).toEqual(
-      cases.map(({ text }) => text.trimStart()),
+    expect(answers.map(({ choices }) => wholeCharacters(choices[0]?.message.content))).toEqual(
+      cases.map(({ text }) => wholeCharacters(text)),
     );
     expect(answers.map(({ usage }) => usage?.prompt_tokens)).toEqual(cases.map(({ promptIds }) => promptIds.length));
     expect(answers.map(({ usage }) => usage?.completion_tokens)).toEqual(
@@ -126,10 +129,11 @@ describe('images in a chat', () => {
       stream_options: { include_usage: true },
     });
     const { choices, usage } = await stream.finalChatCompletion();
-    expect(choices[0]?.message.content).toBe(cases[0]?.text.trimStart());
+    const expected = wholeCharacters(cases[0]?.text);
+    expect(wholeCharacters(choices[0]?.message.content)).toBe(expected);
     expect(usage?.prompt_tokens).toBe(cases[0]?.promptIds.length);
     const again = await ask(parts);
-    expect(again.choices[0]?.message.content).toBe(cases[0]?.text.trimStart());
+    expect(wholeCharacters(again.choices[0]?.message.content)).toBe(expected);
     expect(again.usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(0);
   });
 
