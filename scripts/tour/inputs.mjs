@@ -17,8 +17,9 @@ async function ask({ client, model }, part) {
   const question = { type: 'text', text: 'What is this?' };
   const plain = await send([question]);
   const { data, response } = await send([question, part]).catch((error) => {
-    const isMissing = error instanceof APIError && [400, 503].includes(error.status) && /install/i.test(error.message);
-    throw isMissing ? new StepSkipped(error.message) : error;
+    const isRefusal = error instanceof APIError && [400, 503].includes(error.status);
+    const [, adapter] = (isRefusal && /model ([^ ,]+), which turns it into text/.exec(error.message)) || [];
+    throw adapter === undefined ? error : new StepSkipped(`no model is online: npx sluice models pull ${adapter}`);
   });
   const tokens = data.usage.prompt_tokens - plain.data.usage.prompt_tokens;
   assert(tokens > 5, 'no text of it entered the prompt');

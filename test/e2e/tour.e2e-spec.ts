@@ -83,7 +83,7 @@ describe('npm run tour', () => {
     const reached = Object.fromEntries(everything.map((name) => [name, 'ok']));
     expect(states, output).toEqual({ ...reached, 'image in a chat': 'missing' });
     expect(output).toMatch(/^ok +audio in a chat .* by audio=tiny-whisper/m);
-    expect(output).toMatch(/^missing +image in a chat .*The model pp-ocr-v4 is not installed/m);
+    expect(output).toMatch(/^missing +image in a chat .*npx sluice models pull pp-ocr-v4$/m);
     expect(output).toMatch(/^ok +speech +tiny-kokoro .* audio\/mpeg$/m);
     expect(output).toContain('17 of 18 ok, 1 without a model');
     expect(code).toBe(0);
