@@ -311,7 +311,7 @@ export class ServedModel {
 
 type OneConsumer = Pick<ModelConsumerOptions, 'manifest' | 'runner' | 'modality' | 'concurrency' | 'spareSlots'>;
 
-/** Of a loaded model. */
+/** Slots of a loaded model, as its host reports them. */
 type Slots = Pick<HostReport, 'slots' | 'spareSlots'>;
 
 /** How long aborted requests may take to end in the host, in ms: two steps are enough. */

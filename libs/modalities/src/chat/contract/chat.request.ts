@@ -21,7 +21,8 @@ import {
   responseFormatSchema,
 } from './chat.tools.js';
 
-import { type LogitBias, logitBiasProblem, logitBiasSchema } from './logit-bias.js';
+import { LogitBiasField } from './logit-bias.field.js';
+import type { LogitBias } from './logit-bias.js';
 
 export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 const verbosities = ['low', 'medium', 'high', 'auto'] as const;
@@ -202,13 +203,7 @@ export class ChatCompletionRequest {
   @NumberField({ minimum: -2, maximum: 2, default: 0, description: 'Penalizes tokens that occurred at all.' })
   presence_penalty?: number;
 
-  @CheckedField({
-    name: 'isLogitBias',
-    description: 'Added to the logits of tokens, by their ids, before sampling; −100 all but excludes a token.',
-    example: { 50: -100 },
-    schema: logitBiasSchema,
-    check: logitBiasProblem,
-  })
+  @LogitBiasField()
   logit_bias?: LogitBias;
 
   @NumberField({ minimum: 0, description: 'Penalizes repetition in prompt and output; 1 is neutral.', example: 1.1 })

@@ -8,7 +8,8 @@ import {
   TextField,
 } from '#platform/http';
 import { ChatStreamOptions, stopProblem, stopSchema } from '../chat.request.js';
-import { type LogitBias, logitBiasProblem, logitBiasSchema } from '../logit-bias.js';
+import { LogitBiasField } from '../logit-bias.field.js';
+import type { LogitBias } from '../logit-bias.js';
 
 /** Maximum number of prompts of one request. */
 export const maxPrompts = 20;
@@ -142,13 +143,7 @@ export class CompletionRequest {
   @IntegerField({ minimum: 0, description: 'The same seed produces the same text; 0 is no seed.', example: 42 })
   seed?: number;
 
-  @CheckedField({
-    name: 'isLogitBias',
-    description: 'Added to the logits of tokens, by their ids, before sampling; −100 all but excludes a token.',
-    example: { 50: -100 },
-    schema: logitBiasSchema,
-    check: logitBiasProblem,
-  })
+  @LogitBiasField()
   logit_bias?: LogitBias;
 
   @TextField({
