@@ -85,7 +85,7 @@ describe('the pages', () => {
     const notice = readText('NOTICE');
     const packages = repositoryFiles
       .filter((path) => /^models\/.*\.ya?ml$/.test(path))
-      .flatMap((path) => [...readText(path).matchAll(/npm:(@?[^@\s'"]+)@/g)].map((match) => match[1] ?? ''));
+      .flatMap((path) => [...readText(path).matchAll(/(?:npm|pypi):(@?[^@\s'"]+)@/g)].map((match) => match[1] ?? ''));
     expect(packages.length).toBeGreaterThan(0);
     expect(packages.filter((name) => !notice.includes(name))).toEqual([]);
   });

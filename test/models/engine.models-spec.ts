@@ -17,7 +17,8 @@ const openings = [
 const models = [
   { id: 'stories-15m', maxTokens: 60 },
   { id: 'minimind2-small', maxTokens: 40 },
-  { id: 'tinyllama-1.1b-chat', maxTokens: 12 },
+  { id: 'smollm2-135m-instruct', maxTokens: 24 },
+  { id: 'qwen2.5-coder-0.5b-instruct', maxTokens: 12 },
 ];
 
 describe.each(models)('the engine with $id', ({ id, maxTokens }) => {

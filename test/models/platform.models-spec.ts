@@ -5,7 +5,7 @@ import { type Platform, startPlatform } from '#test/platform';
 import { installedWeights, weightsHome } from './starter-weights.js';
 
 const storyModel = 'stories-15m';
-const chatModel = 'tinyllama-1.1b-chat';
+const chatModel = 'qwen2.5-coder-0.5b-instruct';
 
 const openings = [
   'Once upon a time',

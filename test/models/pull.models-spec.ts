@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { describe, expect, it } from 'vitest';
 import { installedWeights, pullStarterWeights } from './starter-weights.js';
 
-const models = ['stories-15m', 'minimind2-small', 'tinyllama-1.1b-chat', 'all-minilm-l6-v2'];
+const models = ['stories-15m', 'minimind2-small', 'qwen2.5-coder-0.5b-instruct', 'all-minilm-l6-v2'];
 
 async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');

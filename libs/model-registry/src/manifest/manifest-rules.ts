@@ -1,9 +1,11 @@
-import type { ModelManifest } from './manifest.js';
+import type { ManifestFile, ManifestSource, ModelManifest } from './manifest.js';
 import type { ManifestProblem } from './manifest-problem.js';
 import { pricingProblems } from './pricing-rules.js';
 import { tierProblems } from './tier-rules.js';
 
-type Rule = (manifest: ModelManifest) => (ManifestProblem | false | undefined)[];
+type Problem = ManifestProblem | false | undefined;
+
+type Rule = (manifest: ModelManifest) => Problem[];
 
 const capabilityRules: Rule = ({ capabilities }) => [
   capabilities.supportsE2EE &&
@@ -156,21 +158,51 @@ const traitRules: Rule = ({ traits }) =>
   ]);
 
 const sourceRules: Rule = ({ sources }) =>
-  sources.flatMap(({ uri, files, integrity }, index) => {
-    const mayBeEmpty = uri.startsWith('hf:') || uri.startsWith('file:');
-    return [
-      files.length === 0 && !mayBeEmpty && { path: `sources[${index}].files`, message: 'must name at least one file' },
-      integrity !== undefined &&
-        !isOneDownload(uri) && {
-          path: `sources[${index}].integrity`,
-          message: 'is checked for npm: and for a url of one file alone; give each file its sha256',
-        },
-    ];
-  });
+  sources.flatMap((source, index) => [
+    ...problemsOfSource(source, `sources[${index}]`),
+    ...problemsOfMirrors(source, `sources[${index}]`),
+  ]);
+
+function problemsOfSource({ uri, files, integrity }: ManifestSource, path: string): Problem[] {
+  const mayBeEmpty = uri.startsWith('hf:') || uri.startsWith('file:');
+  return [
+    files.length === 0 && !mayBeEmpty && { path: `${path}.files`, message: 'must name at least one file' },
+    integrity !== undefined &&
+      !isOneDownload(uri) && {
+        path: `${path}.integrity`,
+        message: 'is checked for npm:, pypi: and a url of one file alone; give each file its sha256',
+      },
+  ];
+}
+
+/** A mirror is anybody's copy, so only the hashes of the mirrored files make it safe. */
+function problemsOfMirrors({ files, mirrors = [] }: ManifestSource, path: string): Problem[] {
+  if (mirrors.length === 0) return [];
+  const isPinned = files.length > 0 && files.every(({ sha256 }) => sha256 !== undefined);
+  return [
+    !isPinned && { path: `${path}.files`, message: 'must give each file its sha256, because the source has mirrors' },
+    ...mirrors.flatMap(({ sources, concat = [] }, index) => {
+      const at = `${path}.mirrors[${index}]`;
+      const made = new Set([
+        ...concat.map(({ as }) => as),
+        ...sources.flatMap((mirror) => mirror.files.map(nameOfFile)),
+      ]);
+      const missing = files.map(nameOfFile).filter((name) => !made.has(name));
+      return [
+        ...sources.flatMap((mirror, place) => problemsOfSource(mirror, `${at}.sources[${place}]`)),
+        missing.length > 0 && { path: at, message: `must hold the same files; ${missing.join(', ')} is missing` },
+      ];
+    }),
+  ];
+}
+
+function nameOfFile({ path, as }: ManifestFile): string {
+  return as ?? path;
+}
 
 /** True for sources that are a single byte stream, which an integrity value can cover. */
 function isOneDownload(uri: string): boolean {
-  if (uri.startsWith('npm:')) return true;
+  if (/^(npm|pypi):/.test(uri)) return true;
   return /^https?:/.test(uri) && !(URL.canParse(uri) && new URL(uri).pathname.endsWith('/'));
 }
 

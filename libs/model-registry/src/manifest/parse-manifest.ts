@@ -7,7 +7,7 @@ import { PlatformError } from '#common';
 import { noCapabilities } from './capabilities.schema.js';
 import type { ManifestProblem } from './manifest-problem.js';
 import { findFurtherProblems, findManifestProblems } from './manifest-rules.js';
-import { type ModelManifest, modelTypes } from './manifest.js';
+import { type ManifestSource, type ModelManifest, modelTypes } from './manifest.js';
 import { ManifestSchema } from './manifest.schema.js';
 
 const load = createRequire(import.meta.url);
@@ -73,10 +73,21 @@ function readShape(value: unknown, file: string): { manifest: ModelManifest; pro
 function withDefaults(value: ModelManifest): ModelManifest {
   return {
     ...value,
-    sources: listOf(value.sources).map((source) => ({ ...source, files: listOf(source.files) })),
+    sources: listOf(value.sources).map(completeSource),
     converter: value.converter ?? { kind: 'none' },
     capabilities: { ...noCapabilities, ...value.capabilities },
   };
+}
+
+/** Lists that a manifest may leave out are empty, those of mirrors too. */
+function completeSource(source: ManifestSource): ManifestSource {
+  const files = listOf(source.files);
+  if (source.mirrors === undefined) return { ...source, files };
+  const mirrors = listOf(source.mirrors).map((mirror) => ({
+    ...mirror,
+    sources: listOf(mirror.sources).map(completeSource),
+  }));
+  return { ...source, files, mirrors };
 }
 
 /** The list, or none where the manifest has something else. */

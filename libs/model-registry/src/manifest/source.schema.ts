@@ -28,8 +28,16 @@ export class ManifestFileSchema {
   @IsOptional() @IsInt() @Min(0) bytes?: number;
 }
 
-export class ManifestSourceSchema {
-  @Matches(/^(npm|hf|file|https|http):.+/, { message: '$property must start with npm:, hf:, file: or https:' })
+export class ManifestConcatSchema {
+  @IsArray() @ArrayNotEmpty() @IsInnerPath({ each: true }) parts: string[];
+  @IsInnerPath() as: string;
+}
+
+/** A source without mirrors, as mirrors consist of. */
+export class ManifestPlainSourceSchema {
+  @Matches(/^(npm|pypi|hf|file|https|http):.+/, {
+    message: '$property must start with npm:, pypi:, hf:, file: or https:',
+  })
   uri: string;
 
   @IsOptional()
@@ -40,9 +48,26 @@ export class ManifestSourceSchema {
   @IsOptional() @IsArray() @ValidateNested({ each: true }) @Type(() => ManifestFileSchema) files?: ManifestFileSchema[];
 }
 
-export class ManifestConcatSchema {
-  @IsArray() @ArrayNotEmpty() @IsInnerPath({ each: true }) parts: string[];
-  @IsInnerPath() as: string;
+export class ManifestMirrorSchema {
+  @IsArray()
+  @ArrayNotEmpty()
+  @ValidateNested({ each: true })
+  @Type(() => ManifestPlainSourceSchema)
+  sources: ManifestPlainSourceSchema[];
+
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ManifestConcatSchema)
+  concat?: ManifestConcatSchema[];
+}
+
+export class ManifestSourceSchema extends ManifestPlainSourceSchema {
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => ManifestMirrorSchema)
+  mirrors?: ManifestMirrorSchema[];
 }
 
 export class ManifestConverterSchema {

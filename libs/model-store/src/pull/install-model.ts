@@ -3,9 +3,8 @@ import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { PlatformError } from '#common';
-import { fingerprintManifest, type ModelManifest } from '#model-registry/manifest';
-import { concatenateFiles, conversionKey, discardUnfinished } from '../convert/index.js';
-import { containedPath } from '../contained-path.js';
+import { fingerprintManifest, type ManifestSource, type ModelManifest } from '#model-registry/manifest';
+import { conversionKey, discardUnfinished } from '../convert/index.js';
 import { isIntact, readInstalledModel } from '../installed-models.js';
 import {
   downloadsFolder,
@@ -16,8 +15,10 @@ import {
   partialModelFolder,
 } from '../layout.js';
 import { type FileWriterFactory, openDiskWriter } from '../source/file-writer.js';
+import { joinFiles, withoutJoined } from '../source/join-files.js';
 import { unpinnedSources } from '../source/pinned-source.js';
 import { isStorageFull, pullError } from '../source/pull-error.js';
+import type { SourceRequest } from '../source/source-request.js';
 import type { SourceSettings } from '../source/source-settings.js';
 import { assertFits, discardPartial, freeBytes, storageFull } from './disk-space.js';
 import { withFileLock } from './file-lock.js';
@@ -141,26 +142,30 @@ async function openWorkFolder({ manifest, home, work, input, output, ...options 
   if (!isSame) await writeFile(marker, fingerprint);
 }
 
-async function fetchInto(installation: Installation, source: ModelManifest['sources'][number]): Promise<string[]> {
-  const { home, input, manifest, report, signal } = installation;
+async function fetchInto(installation: Installation, source: ManifestSource): Promise<string[]> {
+  const { input, manifest } = installation;
   // A part that was already joined counts as fetched.
-  const joined = new Set(
-    (manifest.concat ?? []).filter(({ as }) => existsSync(containedPath(input, as))).flatMap((c) => c.parts),
-  );
-  const files = source.files.filter((file) => !joined.has(file.as ?? file.path));
+  const files = withoutJoined(source.files, manifest.concat ?? [], input);
   if (files.length === 0 && source.files.length > 0) return [];
   // Loaded on demand: the npm client is large, and a worker that pulls nothing never needs it.
-  const { fetchSource } = await import('../source/fetch-source.js');
-  return fetchSource({
-    source: { ...source, files },
-    into: input,
-    downloads: downloadsFolder(home),
-    mayLink: manifest.converter.kind !== 'none',
+  const { fetchWithMirrors } = await import('../source/mirrors.js');
+  return fetchWithMirrors({
+    ...requestOf(installation, { ...source, files }),
+    note: (text) => installation.reporter.note(`${manifest.id}: ${text}`),
+  });
+}
+
+function requestOf(installation: Installation, source: ManifestSource): SourceRequest {
+  return {
+    source,
+    into: installation.input,
+    downloads: downloadsFolder(installation.home),
+    mayLink: installation.manifest.converter.kind !== 'none',
     settings: installation.sources ?? {},
     openWriter: installation.openWriter ?? openDiskWriter,
-    onProgress: report,
-    signal,
-  });
+    onProgress: installation.report,
+    signal: installation.signal,
+  };
 }
 
 /** Joins and converts; returns the content of `installed.json`. */
@@ -195,17 +200,8 @@ async function makeOutput(installation: Installation): Promise<string> {
 }
 
 async function joinParts({ manifest, input, report, signal }: Installation): Promise<void> {
-  for (const { parts, as } of manifest.concat ?? []) {
-    const target = containedPath(input, as);
-    if (existsSync(target)) continue;
-    const paths = parts.map((part) => containedPath(input, part));
-    const sizes = await Promise.all(paths.map(async (path) => (await stat(path)).size));
-    const total = sizes.reduce((sum, size) => sum + size, 0);
-    const onBytes = (done: number) => report(as, 'convert', done, total);
-    await concatenateFiles({ parts: paths, target: `${target}.part`, onBytes, signal });
-    await rename(`${target}.part`, target);
-    for (const path of paths) await rm(path, { force: true });
-  }
+  const onBytes = (file: string, done: number, total: number) => report(file, 'convert', done, total);
+  await joinFiles({ concat: manifest.concat ?? [], folder: input, onBytes, signal });
 }
 
 async function writeRecords({ manifest, output, report, signal }: Installation, converter: string): Promise<void> {

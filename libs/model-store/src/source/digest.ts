@@ -54,3 +54,8 @@ export class ContentCheck {
     }
   }
 }
+
+/** The SRI form of a hash in hex. */
+export function sriOf(algorithm: 'sha256', hex: string): string {
+  return `${algorithm}-${Buffer.from(hex, 'hex').toString('base64')}`;
+}

@@ -3,6 +3,7 @@ import { bundledManifestFolder } from '#model-registry/manifest';
 import { fetchHubSource } from './hub.source.js';
 import { fetchLocalSource } from './local.source.js';
 import { fetchNpmSource } from './npm.source.js';
+import { fetchPypiSource } from './pypi.source.js';
 import { fetchWebSource } from './https.source.js';
 import type { SourceFetcher } from './source-request.js';
 import { parseSourceUri } from './source-uri.js';
@@ -13,6 +14,8 @@ export const fetchSource: SourceFetcher = (request) => {
   switch (uri.kind) {
     case 'npm':
       return fetchNpmSource(uri, request);
+    case 'pypi':
+      return fetchPypiSource(uri, request);
     case 'hf':
       return fetchHubSource(uri, request);
     case 'file':

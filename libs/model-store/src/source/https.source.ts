@@ -21,6 +21,7 @@ export async function fetchWebSource(base: URL, request: SourceRequest): Promise
       target: containedPath(request.into, file.as ?? file.path),
       name: file.path,
       expected: { bytes: file.bytes, sha256: file.sha256, integrity: isFolder ? undefined : request.source.integrity },
+      attempts: request.attempts,
       maxBytes: request.settings.maxFileBytes ?? defaultMaxFileBytes,
       openWriter: request.openWriter,
       onProgress: (stage, done, total) => request.onProgress(file.path, stage, done, total),

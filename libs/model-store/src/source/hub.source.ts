@@ -72,6 +72,7 @@ async function downloadHubFile(hub: HubRepository, file: ManifestFile, request: 
     target: containedPath(request.into, file.as ?? file.path),
     name: `${hub.repository}/${file.path}`,
     expected: { bytes: file.bytes, sha256: file.sha256 },
+    attempts: request.attempts,
     maxBytes: settings.maxFileBytes ?? defaultMaxFileBytes,
     openWriter: request.openWriter,
     onProgress: (stage, done, total) => request.onProgress(file.path, stage, done, total),

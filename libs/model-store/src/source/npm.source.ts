@@ -57,6 +57,7 @@ async function downloadTarball(pack: NpmPackage, target: string, request: Source
     name,
     // The manifest's pin takes precedence; the registry's hash is for manifests without one.
     expected: { integrity: request.source.integrity ?? located.integrity },
+    attempts: request.attempts,
     maxBytes: request.settings.maxFileBytes ?? defaultMaxFileBytes,
     openWriter: request.openWriter,
     onProgress: (stage, done, total) => request.onProgress(name, stage, done, total),

@@ -10,7 +10,7 @@ const hubCommit = /^hf:[^@]+@[0-9a-f]{40}$/;
 function isPinned({ uri, integrity, files }: ManifestSource): boolean {
   if (files.length > 0 && files.every(({ sha256 }) => sha256 !== undefined)) return true;
   if (uri.startsWith('hf:')) return hubCommit.test(uri);
-  return integrity !== undefined && (uri.startsWith('npm:') || (/^https?:/.test(uri) && !uri.endsWith('/')));
+  return integrity !== undefined && (/^(npm|pypi):/.test(uri) || (/^https?:/.test(uri) && !uri.endsWith('/')));
 }
 
 /** Returns the uris of sources whose content nothing pins: what they hold today may be replaced tomorrow. */

@@ -66,6 +66,11 @@ export async function downloadResumable(request: DownloadRequest): Promise<void>
   }
 }
 
+/** Deletes what an unfinished download of `target` left. */
+export async function discardPart(target: string): Promise<void> {
+  await new PartialFile(target).remove();
+}
+
 async function downloadOnce(request: DownloadRequest, partial: PartialFile): Promise<void> {
   let check = new ContentCheck(request.expected, request.name);
   const validator = await partial.validator();

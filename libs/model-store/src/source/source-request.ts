@@ -12,6 +12,8 @@ export interface SourceRequest {
   /** The files are only read and then deleted, so that local ones may be linked instead of copied. */
   mayLink: boolean;
   settings: SourceSettings;
+  /** Attempts in a row that bring no byte; a source with mirrors has few. Default: 5. */
+  attempts?: number;
   openWriter: FileWriterFactory;
   onProgress: (file: string, stage: 'download' | 'verify', done: number, total: number | null) => void;
   signal?: AbortSignal;

@@ -6,6 +6,8 @@ export interface SourceSettings {
   hubToken?: string;
   /** Options of the npm registry client; default: the user's npm configuration. */
   npm?: Record<string, unknown>;
+  /** Package index (PEP 503 or 691) of `pypi:` sources, with user name and password if it needs them. Default: the public one. */
+  pypiIndex?: string;
   /** Refuses manifests with a source whose content nothing pins (`unpinnedSources`). Default: false. */
   pinnedOnly?: boolean;
   /** Largest single file to download if the manifest states no size. Default 64 GiB. */

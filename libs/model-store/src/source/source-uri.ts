@@ -3,18 +3,20 @@ import { PlatformError } from '#common';
 /** A parsed source uri. */
 export type SourceUri =
   | { kind: 'npm'; name: string; version: string }
+  | { kind: 'pypi'; name: string; version: string }
   | { kind: 'hf'; repository: string; revision: string }
   | { kind: 'file'; path: string }
   | { kind: 'https'; url: URL };
 
-/** Parses `npm:`, `hf:`, `file:` and `https:`. Fails with `INVALID_MANIFEST` naming the expected form. */
+/** Parses `npm:`, `pypi:`, `hf:`, `file:` and `https:`. Fails with `INVALID_MANIFEST` naming the expected form. */
 export function parseSourceUri(uri: string): SourceUri {
   const [, scheme = '', rest = ''] = /^([a-z]+):(.+)$/s.exec(uri) ?? [];
   if (scheme === 'npm') return parseNpm(rest);
+  if (scheme === 'pypi') return parsePypi(rest);
   if (scheme === 'hf') return parseHub(rest);
   if (scheme === 'file') return { kind: 'file', path: rest.replace(/^\/\/(?=\/)/, '') };
   if (scheme === 'https' || scheme === 'http') return parseWeb(uri);
-  throw malformed(uri, 'npm:, hf:, file: or https:');
+  throw malformed(uri, 'npm:, pypi:, hf:, file: or https:');
 }
 
 function parseNpm(rest: string): SourceUri {
@@ -22,6 +24,12 @@ function parseNpm(rest: string): SourceUri {
   // A range or a tag would install a different version later.
   if (!name || !version) throw malformed(`npm:${rest}`, 'npm:<package>@<version>, with one exact version');
   return { kind: 'npm', name, version };
+}
+
+function parsePypi(rest: string): SourceUri {
+  const [, name, version] = /^([a-z0-9][a-z0-9._-]*)@(\d[\w.+!-]*)$/i.exec(rest) ?? [];
+  if (!name || !version) throw malformed(`pypi:${rest}`, 'pypi:<package>@<version>, with one exact version');
+  return { kind: 'pypi', name, version };
 }
 
 function parseHub(rest: string): SourceUri {

