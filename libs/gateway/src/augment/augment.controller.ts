@@ -14,7 +14,7 @@ import type { AugmentScrapeResponse, AugmentSearchResponse, AugmentTextResponse 
 import { DirectRequests } from '../pipeline/direct-requests.js';
 import { estimateTokens } from './estimate-tokens.js';
 
-const usualLimit = 10;
+const defaultLimit = 10;
 
 /** Search, pages and files without a model. */
 @Controller('augment')
@@ -33,7 +33,7 @@ export class AugmentController {
   @Billed()
   @ApiRoute(searchDocument)
   async search(
-    @WireBody(AugmentSearchRequest) { query, limit: count = usualLimit }: AugmentSearchRequest,
+    @WireBody(AugmentSearchRequest) { query, limit: count = defaultLimit }: AugmentSearchRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http): Promise<AugmentSearchResponse> => {

@@ -33,8 +33,8 @@ export function queuedMediaDocuments(
   const result = modality.toLowerCase();
   const example = { model, queue_id: '0b7fe1b6-6a3a-4dc1-9d0e-2f7dd9a8f1c0' };
   const route = (
-    [step, verb, usualSuccess]: [step: string, verb: string, usualSuccess: string],
-    { success = usualSuccess, json, content, responses, ...details }: RouteDetails,
+    [step, verb, defaultSuccess]: [step: string, verb: string, defaultSuccess: string],
+    { success = defaultSuccess, json, content, responses, ...details }: RouteDetails,
   ) => ({
     tags: [modality],
     operationId: `${step}${modality}`,

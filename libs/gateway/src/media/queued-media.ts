@@ -105,12 +105,12 @@ export class QueuedMedia {
       throw (job.endedForMs ?? 0) > this.config.storageLifetimeMs ? notFound() : failureOf(job);
     }
     if (!isOpen && (await this.artifacts.find(job.resultArtifacts[0] ?? '')) === null) throw notFound();
-    const usualMs = await known(() => this.mediaJobs.expectedDurationMs(key.modelId));
+    const defaultMs = await known(() => this.mediaJobs.expectedDurationMs(key.modelId));
     return {
       job,
       timing: {
         status: isOpen ? 'PROCESSING' : 'COMPLETED',
-        average_execution_time: usualMs ?? 0,
+        average_execution_time: defaultMs ?? 0,
         execution_duration: job.runningMs,
       },
     };

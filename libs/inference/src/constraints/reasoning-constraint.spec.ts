@@ -67,7 +67,7 @@ describe('ReasoningConstraint with a grammar', () => {
   });
 
   it('applies no grammar within the block, which must not end the text', () => {
-    const constraint = start({ newAnswer: json, bareStops: [eos, bare] });
+    const constraint = start({ newAnswer: json, rawStops: [eos, bare] });
     accept(constraint, '<think>', 'hm', '水', '"<think>"', '</');
     expect([may(constraint, eos), may(constraint, bare), may(constraint, 'hm')]).toEqual([false, false, true]);
     accept(constraint, 'think');
@@ -188,7 +188,7 @@ describe('ReasoningConstraint', () => {
     const draws = fc.infiniteStream(fc.nat());
     fc.assert(
       fc.property(draws, fc.nat({ max: 12 }), fc.boolean(), (stream, budget, startsInside) => {
-        const constraint = start({ budget, startsInside, newAnswer: json, bareStops: [eos, bare] });
+        const constraint = start({ budget, startsInside, newAnswer: json, rawStops: [eos, bare] });
         const scanner = new ReasoningScanner(format, { startsInside });
         const bytes: number[] = [];
         while (!constraint.isFinished() && bytes.length < 400) {

@@ -12,7 +12,7 @@ export interface ReasoningConstraintOptions {
   /** Makes the constraint of the answer; null: the answer is free. */
   newAnswer: (() => TokenConstraint) | null;
   /** Tokens at which the caller stops and which have no text. They do not end a text that must be complete. */
-  bareStops?: readonly number[];
+  rawStops?: readonly number[];
 }
 
 /** A delimiter that the text in front of the answer may turn out to be. */
@@ -101,8 +101,8 @@ export class ReasoningConstraint implements TokenConstraint {
     // The answer is free to be empty, or to be anything.
     if (first === null || first.endings.length > 0) return null;
     const bits = this.tokens.inside(this.matched);
-    const { bareStops = [] } = this.options;
-    return { bits: bareStops.length === 0 ? bits : without(bits, bareStops), endings: [] };
+    const { rawStops = [] } = this.options;
+    return { bits: rawStops.length === 0 ? bits : without(bits, rawStops), endings: [] };
   }
 
   private acceptAnswer(tokenId: number, bytes: Uint8Array): void {

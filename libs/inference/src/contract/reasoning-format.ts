@@ -9,4 +9,4 @@ export interface ReasoningFormat {
 }
 
 /** The format of models whose files name none. */
-export const usualReasoning: Readonly<ReasoningFormat> = { open: '<think>', close: '</think>' };
+export const defaultReasoning: Readonly<ReasoningFormat> = { open: '<think>', close: '</think>' };

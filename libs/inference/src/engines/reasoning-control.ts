@@ -52,7 +52,7 @@ export class ReasoningControl {
     if (this.tokens === null || (budget === null && newAnswer === null) || (isOff && newAnswer !== null)) {
       return newAnswer?.() ?? null;
     }
-    return new ReasoningConstraint(this.tokens, { startsInside, budget, newAnswer, bareStops: endings });
+    return new ReasoningConstraint(this.tokens, { startsInside, budget, newAnswer, rawStops: endings });
   }
 }
 

@@ -1,11 +1,11 @@
-import { type ReasoningFormat, usualReasoning } from '../contract/reasoning-format.js';
+import { type ReasoningFormat, defaultReasoning } from '../contract/reasoning-format.js';
 
 /**
  * Formats that chat templates name. Sources: the templates of Qwen3 and DeepSeek-R1, Command A Reasoning, Magistral,
  * Seed-OSS, Kimi, Apertus, and the harmony format of gpt-oss.
  */
 const knownFormats: readonly Readonly<ReasoningFormat>[] = [
-  usualReasoning,
+  defaultReasoning,
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
   { open: '[THINK]', close: '[/THINK]' },
   { open: '<seed:think>', close: '</seed:think>' },

@@ -159,11 +159,11 @@ describe('abandoned admissions', () => {
   it('are looked up again while the server may still be committing them, and then no more', async () => {
     rows.clear();
     onPause = (milliseconds) => void (milliseconds === 10_000 && rows.set('r', 1));
-    abandonedAdmissions.closeLater({ ...job, isDoubtful: true });
+    abandonedAdmissions.closeLater({ ...job, isUncertain: true });
     await expect.poll(() => closed).toEqual(['r/1']);
     expect(pauses).toEqual([5_000, 10_000]);
     onPause = () => undefined;
-    abandonedAdmissions.closeLater({ ...job, isDoubtful: true });
+    abandonedAdmissions.closeLater({ ...job, isUncertain: true });
     await expect.poll(() => pauses.slice(2)).toEqual([5_000, 10_000, 15_000, 30_000]);
   });
 

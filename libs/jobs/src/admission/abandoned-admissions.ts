@@ -13,7 +13,7 @@ export interface AbandonedAdmission {
   /** Ms from now after which the sweep has expired it. */
   deadlineMs: number;
   /** True while the server may still be committing the row: a missing row proves nothing yet. */
-  isDoubtful?: boolean;
+  isUncertain?: boolean;
   /** The client left while the job was being prepared. */
   isCancelled?: boolean;
 }
@@ -95,7 +95,7 @@ export class AbandonedAdmissions {
   private async attempt(job: Waiting): Promise<{ result: AttemptResult; error?: unknown }> {
     const { isClosed: wasClosed, isPublished: wasPublished } = job;
     // For a row that may never be written, nothing is in the queue either.
-    const mayBeQueued = wasClosed || job.isDoubtful !== true;
+    const mayBeQueued = wasClosed || job.isUncertain !== true;
     const [closing, telling] = await Promise.allSettled([
       wasClosed ? true : this.closeRow(job),
       mayBeQueued && !wasPublished ? this.stop(job) : undefined,
@@ -103,7 +103,7 @@ export class AbandonedAdmissions {
     job.isClosed = closing.status === 'fulfilled';
     // Notifications sent before the row was closed do not count: a sweep may have re-enqueued the job in between.
     job.isPublished = telling.status === 'fulfilled' && (wasPublished ? wasClosed || !job.isClosed : mayBeQueued);
-    if (closing.status === 'fulfilled' && !closing.value && job.isDoubtful === true) {
+    if (closing.status === 'fulfilled' && !closing.value && job.isUncertain === true) {
       this.recheck(job);
       return { result: 'done' };
     }

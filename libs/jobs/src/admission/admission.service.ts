@@ -88,7 +88,7 @@ export interface AdmissionDecision {
 }
 
 /** What an admission writes. */
-interface NewcomerJob {
+interface JobToAdmit {
   row: NewJob;
   media: NewMediaJob | undefined;
   admission: Admission;
@@ -103,17 +103,17 @@ const groups = { lanes: 4, max: 32, maxWaitMs: 5_000 };
  */
 export class AdmissionService {
   private readonly limit: QueueLimit;
-  private readonly group: GroupCommit<NewcomerJob, AdmittedJob>;
+  private readonly group: GroupCommit<JobToAdmit, AdmittedJob>;
   private readonly abandonedAdmissions: AbandonedAdmissions;
   /** Requests whose transaction may have committed although it failed. */
-  private readonly doubtful = new Set<string>();
+  private readonly uncertain = new Set<string>();
 
   constructor(private readonly options: AdmissionOptions) {
     const { queueLimit: limit, rateOf } = options;
     this.limit = new QueueLimit({ producer: options.transport.producer, limit, rateOf });
     this.abandonedAdmissions = options.abandonedAdmissions ?? new AbandonedAdmissions(options);
-    this.group = new GroupCommit<NewcomerJob, AdmittedJob>(
-      (newcomers) => this.admit(newcomers),
+    this.group = new GroupCommit<JobToAdmit, AdmittedJob>(
+      (jobs) => this.admit(jobs),
       ({ row }) => row.requestId,
       groups,
     );
@@ -240,11 +240,11 @@ export class AdmissionService {
     const { requestId } = request;
     try {
       const job = await this.inTime(request, written);
-      this.doubtful.delete(requestId);
+      this.uncertain.delete(requestId);
       return job;
     } catch (error) {
       // A refused retry says nothing about the attempt before it, which may have been written.
-      if (isRefusal(error) && !this.doubtful.has(requestId)) {
+      if (isRefusal(error) && !this.uncertain.has(requestId)) {
         onNothing();
         throw error;
       }
@@ -264,13 +264,13 @@ export class AdmissionService {
       () => true,
       () => false,
     );
-    const isDoubtful = this.doubtful.delete(request.requestId) && !isWritten;
-    if (isWritten || isDoubtful)
-      this.abandonedAdmissions.closeLater({ ...this.abandonedAdmission(request), isDoubtful });
+    const isUncertain = this.uncertain.delete(request.requestId) && !isWritten;
+    if (isWritten || isUncertain)
+      this.abandonedAdmissions.closeLater({ ...this.abandonedAdmission(request), isUncertain });
     else onNothing();
   }
 
-  private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): NewcomerJob {
+  private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): JobToAdmit {
     const { requestId, caller, definition, modelId, payload, bounds, stream, replyTo, quote, media, preparation } =
       request;
     const { modality, policy } = definition;
@@ -285,20 +285,20 @@ export class AdmissionService {
   }
 
   /** Writes the rows, and what the steps add to them, of all requests that are not refused. */
-  private async admit(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+  private async admit(jobs: readonly JobToAdmit[]): Promise<(AdmittedJob | PlatformError)[]> {
     try {
-      return await this.write(newcomers);
+      return await this.write(jobs);
     } catch (error) {
-      if (!isRolledBack(error)) for (const { row } of newcomers) this.doubtful.add(row.requestId);
+      if (!isRolledBack(error)) for (const { row } of jobs) this.uncertain.add(row.requestId);
       throw error;
     }
   }
 
-  private write(newcomers: readonly NewcomerJob[]): Promise<(AdmittedJob | PlatformError)[]> {
+  private write(wanted: readonly JobToAdmit[]): Promise<(AdmittedJob | PlatformError)[]> {
     const { jobs, steps = [] } = this.options;
     return jobs.transaction(async (transaction) => {
       const refusals = new Map<string, PlatformError>();
-      const left = () => newcomers.filter(({ row }) => !refusals.has(row.requestId));
+      const left = () => wanted.filter(({ row }) => !refusals.has(row.requestId));
       for (const step of steps) {
         const admissions = left().map(({ admission }) => admission);
         const decisions = admissions.length === 0 ? [] : await step.admit(transaction, admissions);
@@ -308,20 +308,17 @@ export class AdmissionService {
         }
       }
       const admitted = await this.writeRows(transaction, left());
-      return newcomers.map(({ row: { requestId } }) => refusals.get(requestId) ?? admittedOf(admitted, requestId));
+      return wanted.map(({ row: { requestId } }) => refusals.get(requestId) ?? admittedOf(admitted, requestId));
     });
   }
 
-  private async writeRows(
-    transaction: JobTransaction,
-    newcomers: readonly NewcomerJob[],
-  ): Promise<Map<string, AdmittedJob>> {
-    if (newcomers.length === 0) return new Map();
-    const rows = newcomers.map(({ row }) => row);
-    const isLast = newcomers.every(({ media }) => media === undefined);
+  private async writeRows(transaction: JobTransaction, jobs: readonly JobToAdmit[]): Promise<Map<string, AdmittedJob>> {
+    if (jobs.length === 0) return new Map();
+    const rows = jobs.map(({ row }) => row);
+    const isLast = jobs.every(({ media }) => media === undefined);
     const inserted = await this.options.jobs.insert(rows, isLast ? (transaction.last ?? transaction) : transaction);
     const admitted = new Map(inserted.map((job) => [job.requestId, job] as const));
-    for (const { row, media } of newcomers) {
+    for (const { row, media } of jobs) {
       if (media === undefined) continue;
       await MediaJobsRepository.insert(transaction, admittedOf(admitted, row.requestId), media);
     }

@@ -26,7 +26,7 @@ export interface FailAbandonedOptions extends CloseDeadOptions, Omit<JobRequeuer
 
 const lookupsAtOnce = 20;
 /** Longer than an api waits for such a response: it cancels by itself, and this covers an api that died as well. */
-const usualComebackMs = 45_000;
+const defaultComebackMs = 45_000;
 
 /**
  * Attempts after which a running job that the queue lost is not run again. A loss is no fault of the job, but a worker whose
@@ -59,7 +59,7 @@ export class FailAbandonedSweep implements Sweep {
   private readonly requeuer: JobRequeuer;
 
   constructor(private readonly options: FailAbandonedOptions) {
-    const { definitions, comebackMs = usualComebackMs, clock } = options;
+    const { definitions, comebackMs = defaultComebackMs, clock } = options;
     this.requeuer = new JobRequeuer({ ...options, producer: options.transport.producer });
     const longestLockMs = Math.max(...[...definitions.values()].map(({ policy }) => policy.lockMs));
     // A worker counts as lost after 4 s of silence; together that is about one lock, after which it may not return.

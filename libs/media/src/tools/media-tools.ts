@@ -40,7 +40,7 @@ export interface RunOptions {
   timeoutMs: number;
 }
 
-const usualName = 'ffmpeg';
+const defaultName = 'ffmpeg';
 /** How long a look is trusted: shorter while nothing was found, because an operator may be installing it. */
 const trustedMs = { found: 60_000, missing: 2_000 };
 
@@ -68,7 +68,7 @@ export class MediaTools {
   ) {}
 
   static async find(options: MediaToolsOptions = {}): Promise<MediaTools> {
-    const { ffmpeg = usualName, bundled, temporaryFolder, lostToolCode = 'SERVICE_UNAVAILABLE', warn } = options;
+    const { ffmpeg = defaultName, bundled, temporaryFolder, lostToolCode = 'SERVICE_UNAVAILABLE', warn } = options;
     const temporary = new TemporaryFolder(temporaryFolder);
     await temporary.sweep();
     const [first, sandbox] = await Promise.all([look({ ffmpeg, bundled }), options.sandbox ?? Sandbox.find()]);
@@ -151,7 +151,7 @@ async function look({ ffmpeg, bundled }: { ffmpeg: string; bundled?: MediaProgra
     found(SystemFfmpeg.find(ffmpeg)),
     bundled === null ? { engine: null, reason: 'none' } : found(BundledFfmpeg.find(bundled)),
   ]);
-  const engine = preferred({ system: system.engine, own: own.engine, isNamed: ffmpeg !== usualName });
+  const engine = preferred({ system: system.engine, own: own.engine, isNamed: ffmpeg !== defaultName });
   const missing =
     engine === null
       ? `There is no ffmpeg: ${ffmpeg} cannot be used (${system.reason}), and the bundled one does not run here ` +

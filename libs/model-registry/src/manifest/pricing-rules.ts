@@ -42,14 +42,14 @@ function videoGaps({ constraints = {}, kindMembers = {}, pricing = {} }: Shapes)
 }
 
 /** Tier of an image if neither the client nor the model names one. */
-const usualTier = '1K';
+const defaultTier = '1K';
 
 /** An image is priced by resolution and quality, else by resolution, else flat. */
 function imageGaps({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
   if (pricing.generation !== undefined) return [];
   const { resolutions = [], defaultResolution } = constraints;
   const asked = new Set([...resolutions, ...(defaultResolution === undefined ? [] : [defaultResolution])]);
-  if (asked.size === 0) asked.add(usualTier);
+  if (asked.size === 0) asked.add(defaultTier);
   const isPriced = (resolution: string): boolean => {
     if (pricing.resolutions?.[resolution]) return true;
     const grid = pricing.quality?.[resolution];

@@ -2,11 +2,11 @@ import type { SpeechMembersSchema } from './kind-members.schema.js';
 import type { ModelManifest } from './manifest.js';
 
 /** Default voice of requests, if the model has it. */
-const usualVoice = 'af_sky';
+const defaultVoice = 'af_sky';
 
 /** Returns the voice of requests that name none: null for a model without voices of its own. */
 export function defaultVoiceOf(voices: readonly string[]): string | null {
-  return voices.includes(usualVoice) ? usualVoice : (voices[0] ?? null);
+  return voices.includes(defaultVoice) ? defaultVoice : (voices[0] ?? null);
 }
 
 /**

@@ -119,7 +119,7 @@ function isProvider(name: string): name is SearchProviderName {
   return Object.hasOwn(needs, name);
 }
 
-const usualPriceUsd = 0.01;
+const defaultPriceUsd = 0.01;
 
 export function searchSettingsOf(variables: SearchVariables): SearchSettings {
   const { searchProviders, searchPrices, searchTimeoutMs: timeoutMs, searchCacheMs: cacheMs } = variables;
@@ -127,7 +127,7 @@ export function searchSettingsOf(variables: SearchVariables): SearchSettings {
   const providers = searchProviders.filter(isProvider).map((name) => ({
     name,
     secret: variables[needs[name].property] ?? '',
-    priceUsd: Number(prices.get(name) ?? usualPriceUsd),
+    priceUsd: Number(prices.get(name) ?? defaultPriceUsd),
   }));
   return { providers, timeoutMs, cacheMs };
 }

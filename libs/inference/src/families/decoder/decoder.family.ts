@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { textWarmUp } from '../../contract/text-generation.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
-import { usualReasoning } from '../../contract/reasoning-format.js';
+import { defaultReasoning } from '../../contract/reasoning-format.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
 import { isBatchInvariant } from '../../scheduler/batch-invariance.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
@@ -78,7 +78,7 @@ export async function loadTextSide(
   const config = await loadTokenizerConfig(directory);
   const source = await loadTemplateSource(directory, config);
   const named = source === null ? null : findReasoningFormat(source);
-  const reasoning = declared === 'usual' ? (named ?? usualReasoning) : (declared ?? named);
+  const reasoning = declared === 'usual' ? (named ?? defaultReasoning) : (declared ?? named);
   const { marks } = findToolStyle(source, toolStyle);
   const tokenizer = await TextTokenizer.load(directory, [...Object.values(reasoning ?? {}), ...marks], source);
   const generation = await loadGenerationConfig(directory, tokenizer);

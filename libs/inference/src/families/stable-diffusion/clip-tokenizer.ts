@@ -11,7 +11,7 @@ interface ClipTokenizerConfig {
 const startToken = '<|startoftext|>';
 const endToken = '<|endoftext|>';
 const wordPattern = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
-const usualLength = 77;
+const defaultLength = 77;
 
 /**
  * Tokenizes text for a CLIP text encoder (https://arxiv.org/abs/2103.00020). Text is lower-cased, and byte-level pairs
@@ -36,10 +36,10 @@ export class ClipTokenizer {
       return id;
     };
     const ids = { start: idOf(startToken), end: idOf(endToken), padding: idOf(paddingOf(config)) };
-    const { model_max_length: length = usualLength } = config;
+    const { model_max_length: length = defaultLength } = config;
     const file = tokenizerFile(vocabulary, merges, { id: ids.padding, content: paddingOf(config) });
     // Some configurations express "no limit" as a very large number.
-    return new ClipTokenizer(new Tokenizer(file, {}), ids, length > 1_000 ? usualLength : length);
+    return new ClipTokenizer(new Tokenizer(file, {}), ids, length > 1_000 ? defaultLength : length);
   }
 
   /** Returns exactly as many ids as the encoder takes. */

@@ -16,9 +16,9 @@ export interface AutoencoderShape {
 }
 
 const bytesPerValue = 4;
-const usualChannels = [320, 640, 1_280, 1_280];
-const usualDecoderChannels = [128, 256, 512, 512];
-const usualHeads = 8;
+const defaultChannels = [320, 640, 1_280, 1_280];
+const defaultDecoderChannels = [128, 256, 512, 512];
+const defaultHeads = 8;
 /** Scores and their softmax. */
 const scoreCopies = 2;
 /** Heads that compare the frames of a video at every latent, before the first level; fixed in diffusers. */
@@ -52,12 +52,16 @@ export function videoShape(unet: UnetShape, decoder: AutoencoderShape, latentStr
 
 /** Per latent, not per pixel. Each level has a quarter of the positions of the level above. */
 function denoiserShape(unet: UnetShape): Omit<RunShape, 'fixedBytes'> {
-  const { block_out_channels: channels = usualChannels, layers_per_block: layers = 2, down_block_types: types } = unet;
-  const heads = unet.num_attention_heads ?? unet.attention_head_dim ?? usualHeads;
+  const {
+    block_out_channels: channels = defaultChannels,
+    layers_per_block: layers = 2,
+    down_block_types: types,
+  } = unet;
+  const heads = unet.num_attention_heads ?? unet.attention_head_dim ?? defaultHeads;
   const levels = channels.map((width, level) => {
     const share = 1 / 4 ** level;
     const isAttentive = types === undefined ? level < channels.length - 1 : /attn/i.test(types[level] ?? '');
-    const headsHere = Array.isArray(heads) ? (heads[level] ?? usualHeads) : heads;
+    const headsHere = Array.isArray(heads) ? (heads[level] ?? defaultHeads) : heads;
     const next = channels[level + 1] ?? width;
     return {
       skipped: (layers + 1) * width * share,
@@ -72,7 +76,7 @@ function denoiserShape(unet: UnetShape): Omit<RunShape, 'fixedBytes'> {
 }
 
 /** Per pixel. The last level works at full size, with the channels of the level before it. */
-function decoderBytes({ block_out_channels: channels = usualDecoderChannels }: AutoencoderShape): number {
+function decoderBytes({ block_out_channels: channels = defaultDecoderChannels }: AutoencoderShape): number {
   const [first = 1, second = first] = channels;
   return mapCopies * Math.max(first, second) * bytesPerValue;
 }

@@ -11,8 +11,8 @@ import { PromptEncoder } from '../stable-diffusion/prompt-encoder.js';
 import { VideoGenerator } from './video-generator.js';
 
 /** Defaults of the reference pipeline. */
-const usualSteps = 50;
-const usualGuidance = 9;
+const defaultSteps = 50;
+const defaultGuidance = 9;
 
 /**
  * `TextToVideoSDPipeline` of the diffusers layout (ModelScope, Zeroscope and their derivatives), exported to ONNX. Its
@@ -37,8 +37,8 @@ export const loadTextToVideoFamily: EngineLoader = async (options, sink) => {
     encoder,
     unet,
     autoencoder: new Autoencoder({ decoder, encoder: null, scale: config.latentScale }),
-    steps: Number(familyOptions.steps ?? usualSteps),
-    guidance: Number(familyOptions.guidance ?? usualGuidance),
+    steps: Number(familyOptions.steps ?? defaultSteps),
+    guidance: Number(familyOptions.guidance ?? defaultGuidance),
   });
   const engine = new QueuedTaskEngine({
     handlers: {

@@ -1,5 +1,5 @@
 import { type ModelManifest, offeredFormats, type SpeechMembers } from '#model-registry/manifest';
-import { type LongAudioFormat, longAudioFormats, usualPromptCharacters } from '../contract/index.js';
+import { type LongAudioFormat, longAudioFormats, defaultPromptCharacters } from '../contract/index.js';
 
 /** Types of models that make queued audio: music and effects, and voices for long texts. */
 export const audioTypes = ['music', 'tts'] as const;
@@ -15,6 +15,6 @@ export interface LongSpeechModel {
 /** Reads what a manifest of type `tts` says about long texts. */
 export function longSpeechModel({ id, kindMembers }: ModelManifest): LongSpeechModel {
   const members = (kindMembers ?? {}) as SpeechMembers;
-  const { voices = [], prompt_character_limit: promptCharacters = usualPromptCharacters } = members;
+  const { voices = [], prompt_character_limit: promptCharacters = defaultPromptCharacters } = members;
   return { id, voices, promptCharacters, format: offeredFormats(members, longAudioFormats).defaultFormat };
 }

@@ -10,7 +10,7 @@ export interface MusicModel {
   /** Lengths that clients may choose, in whole seconds; null without a choice. */
   choice: { options: readonly number[]; min: number; max: number } | null;
   /** Default length, in whole seconds. */
-  usualSeconds: number;
+  defaultSeconds: number;
   takesInstrumental: boolean;
   format: LongAudioFormat;
 }
@@ -18,8 +18,8 @@ export interface MusicModel {
 /** Families that make music, and the longest piece of each in seconds unless the manifest sets one. */
 const longestPieces: Readonly<Record<string, number>> = { musicgen: 30 };
 
-const usualSeconds = 10;
-const usualPromptCharacters = 1_000;
+const defaultSeconds = 10;
+const defaultPromptCharacters = 1_000;
 
 /** Throws `INVALID_MODEL` for a family that makes no music. */
 export function musicModel({ id, family, familyOptions, kindMembers }: ModelManifest): MusicModel {
@@ -31,15 +31,15 @@ export function musicModel({ id, family, familyOptions, kindMembers }: ModelMani
   const min = Math.max(1, Math.ceil(members.min_duration ?? 1));
   const options = (members.duration_options ?? []).filter((seconds) => seconds >= min && seconds <= max);
   const hasChoice = options.length > 0 || members.max_duration !== undefined;
-  const wanted = Math.round(members.default_duration ?? options[0] ?? usualSeconds);
+  const wanted = Math.round(members.default_duration ?? options[0] ?? defaultSeconds);
   return {
     id,
     promptCharacters: {
       min: Math.max(1, members.min_prompt_length ?? 1),
-      max: members.prompt_character_limit ?? usualPromptCharacters,
+      max: members.prompt_character_limit ?? defaultPromptCharacters,
     },
     choice: hasChoice ? { options, min, max } : null,
-    usualSeconds: Math.max(min, Math.min(max, wanted)),
+    defaultSeconds: Math.max(min, Math.min(max, wanted)),
     takesInstrumental: members.supports_force_instrumental ?? false,
     format: offeredFormats(members, longAudioFormats).defaultFormat,
   };

@@ -26,7 +26,7 @@ export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit
 
 /** Returns the requested length or the model's default. Throws `INVALID_REQUEST`. */
 export function secondsOfMusic(given: number | string | null | undefined, model: MusicModel): number {
-  if (!isGiven(given)) return model.usualSeconds;
+  if (!isGiven(given)) return model.defaultSeconds;
   if (model.choice === null) throw fieldNotTaken('duration_seconds', model);
   const { options, min, max } = model.choice;
   const seconds = Number(given);

@@ -19,7 +19,7 @@ export const longAudioFormats = ['mp3', 'wav', 'flac'] as const;
 export type LongAudioFormat = (typeof longAudioFormats)[number];
 
 /** Default maximum length of a text, in characters, for models that do not set one. */
-export const usualPromptCharacters = 50_000;
+export const defaultPromptCharacters = 50_000;
 /** Maximum length of a text for any model, in UTF-16 code units. */
 const maxPromptUnits = 1_000_000;
 

@@ -4,7 +4,7 @@ import type { ChatCacheControl } from '../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
 
 /** How long a part marked with `cache_control` is kept without a `ttl`, in seconds. */
-const usualSeconds = 300;
+const defaultSeconds = 300;
 const longestSeconds = 86_400;
 /** `prompt_cache_retention` that asks for more than the usual. */
 const retentions: Readonly<Record<string, number>> = { extended: longestSeconds, '24h': longestSeconds };
@@ -28,7 +28,7 @@ export function cacheSecondsOf(request: ChatCompletionRequest): Pick<ChatJobPayl
 }
 
 function secondsOf({ ttl }: ChatCacheControl, place: string): number {
-  if ((ttl ?? null) === null) return usualSeconds;
+  if ((ttl ?? null) === null) return defaultSeconds;
   const [, count = '', unit = ''] = /^(\d{1,5})([smh])$/.exec(String(ttl)) ?? [];
   const seconds = Number(count) * (unitSeconds[unit] ?? 0);
   if (seconds >= 1 && seconds <= longestSeconds) return seconds;

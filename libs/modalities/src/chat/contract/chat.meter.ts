@@ -75,7 +75,7 @@ export function choiceCount({ n, prompts }: Pick<ChatJobPayload, 'n' | 'prompts'
 const tokensPerBarePrompt = 16;
 
 /** An upper bound of the tokens of a prompt without a template. */
-export function barePromptTokens({ text = '', tokenIds = [] }: ChatJobPrompt): number {
+export function rawPromptTokens({ text = '', tokenIds = [] }: ChatJobPrompt): number {
   return Buffer.byteLength(text) + tokenIds.length + tokensPerBarePrompt;
 }
 
@@ -86,7 +86,7 @@ export function boundChat(
 ): { promptTokens: number; completionTokens: number } {
   const completionTokens = choiceBound(payload, reach) * choiceCount(payload);
   if (payload.prompts !== undefined) {
-    const bounds = payload.prompts.map((prompt) => Math.min(reach.contextLength, barePromptTokens(prompt)));
+    const bounds = payload.prompts.map((prompt) => Math.min(reach.contextLength, rawPromptTokens(prompt)));
     return { promptTokens: bounds.reduce((sum, tokens) => sum + tokens, 0), completionTokens };
   }
   const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;

@@ -10,12 +10,12 @@ export interface WebUse {
 }
 
 /** USD of a search, and of a page, for every model. */
-export const usualWebUsd = 0.01;
+export const defaultWebUsd = 0.01;
 
 /** The units of a job that looked something up; undefined if it did not. */
 export function webUnitsOf({ webSearches = 0, webSearchNano, webPages = 0 }: WebUse): JobUsage['units'] {
   if (webSearches + webPages === 0) return undefined;
-  const searched = { webSearches, webSearchNano: webSearchNano ?? Number(nanosOf(usualWebUsd)) };
+  const searched = { webSearches, webSearchNano: webSearchNano ?? Number(nanosOf(defaultWebUsd)) };
   return { ...(webSearches > 0 ? searched : {}), ...(webPages > 0 ? { webPages } : {}) };
 }
 
@@ -23,7 +23,7 @@ export function webUnits({ units = {} }: Pick<JobUsage, 'units'>): BillableUnit[
   const { webSearches = 0, webSearchNano = 0, webPages = 0 } = units;
   const billed: BillableUnit[] = [
     { sku: 'web-search-request', price: priceOf(webSearchNano / 1e9), measure: 'piece', count: webSearches },
-    { sku: 'web-scrape-request', price: priceOf(usualWebUsd), measure: 'piece', count: webPages },
+    { sku: 'web-scrape-request', price: priceOf(defaultWebUsd), measure: 'piece', count: webPages },
   ];
   return billed.filter(({ count }) => count > 0);
 }

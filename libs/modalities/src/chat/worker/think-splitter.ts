@@ -1,4 +1,4 @@
-import { type ReasoningFormat, ReasoningScanner, usualReasoning } from '#inference/output';
+import { type ReasoningFormat, ReasoningScanner, defaultReasoning } from '#inference/output';
 
 /** A piece of a model's output and its channel. */
 export interface ThinkSegment {
@@ -17,7 +17,7 @@ export class ThinkSplitter {
 
   constructor({
     startsInside = false,
-    format = usualReasoning,
+    format = defaultReasoning,
   }: { startsInside?: boolean; format?: ReasoningFormat } = {}) {
     this.scanner = new ReasoningScanner(format, { startsInside });
     this.afterTag = startsInside;

@@ -8,7 +8,7 @@ import {
   readImageTier,
 } from '#model-registry/manifest';
 import { isGiven } from '#platform/http';
-import { imageUpscaling, type ImageJobPayload, type MaskKind, usualTier } from '../contract/index.js';
+import { imageUpscaling, type ImageJobPayload, type MaskKind, defaultTier } from '../contract/index.js';
 import { upscaleFactors, upscaleUnits } from '../contract/image-upscaling.js';
 import { openaiSizes } from '../contract/generate.request.js';
 import type {
@@ -18,7 +18,7 @@ import type {
   WireImage,
 } from '../contract/image.request.js';
 import { isRedrawn, latentDivisor, maxInputsOf } from './edit-payloads.js';
-import { sideOfTier, tierOfSize, usualSide } from './image-tiers.js';
+import { sideOfTier, tierOfSize, defaultSide } from './image-tiers.js';
 
 /** An edit from either route. */
 export interface EditOrder {
@@ -169,7 +169,7 @@ export function editedSize(
 
 /** Shrinks a size until its longer side fits. */
 function within({ width, height }: FrameSize, side: number): FrameSize {
-  const scale = Math.min(1, (side > 0 ? side : usualSide) / Math.max(width, height));
+  const scale = Math.min(1, (side > 0 ? side : defaultSide) / Math.max(width, height));
   const fit = (length: number): number => Math.max(1, Math.round(length * scale));
   return { width: fit(width), height: fit(height) };
 }
@@ -180,7 +180,7 @@ export function sizeOfEdit(
   { width, height }: FrameSize,
   divisor = latentDivisor,
 ): FrameSize {
-  const max = pixels ?? Math.min(width * height, usualSide ** 2);
+  const max = pixels ?? Math.min(width * height, defaultSide ** 2);
   return sizeOfPixels(shape ?? { width, height }, { pixels: max, divisor, maxSide: longestImageSide });
 }
 
@@ -210,7 +210,7 @@ function tierOf(
   { resolutions = [], defaultResolution }: Partial<InpaintConstraints>,
   redrawn: boolean,
 ): Pick<EditPlan, 'resolution' | 'pixels'> {
-  const usual = resolutions.includes(usualTier) ? usualTier : (resolutions[0] ?? usualTier);
+  const usual = resolutions.includes(defaultTier) ? defaultTier : (resolutions[0] ?? defaultTier);
   const own = defaultResolution ?? usual;
   // A model without tiers makes one size; one that fills images keeps theirs.
   const known = resolutions.length > 0 ? resolutions : [own];

@@ -3,7 +3,7 @@ import type { FrameSize } from '#media';
 import { readImageTier } from '#model-registry/manifest';
 
 /** Default side of an image in pixels: that of the tier `1K`. */
-export const usualSide = 1_024;
+export const defaultSide = 1_024;
 
 /** Pixels of the longer side of a tier. Throws `INVALID_REQUEST` for a name without a size. */
 export function sideOfTier(tier: string): number {

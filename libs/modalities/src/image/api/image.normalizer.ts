@@ -8,7 +8,7 @@ import { largestSeed } from '../contract/image.request.js';
 import { type DrawnImage, imageUpscaling, type ImageJobPayload, unitOfImage } from '../contract/index.js';
 import { upscaleFactors, upscaleUnits } from '../contract/image-upscaling.js';
 import { latentDivisor, plainPayload } from './edit-payloads.js';
-import { sideOfTier, tierOfSize, usualSide } from './image-tiers.js';
+import { sideOfTier, tierOfSize, defaultSide } from './image-tiers.js';
 import { findStyle, type StylePreset } from './style-presets.js';
 
 const defaultGuidance = 7.5;
@@ -105,13 +105,13 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Fram
     if (other !== undefined) {
       throw invalidField(`${other} cannot be sent with width or height, which say the size of the image.`, other);
     }
-    const size = { width: wire.width ?? usualSide, height: wire.height ?? usualSide };
+    const size = { width: wire.width ?? defaultSide, height: wire.height ?? defaultSide };
     for (const side of ['width', 'height'] as const) checkDivisible(side, size[side], divisor);
     return { ...size, resolution: tierOfSize(size, tiers) };
   }
   if (ratio === null && resolution === null) {
-    checkDivisible('width', usualSide, divisor);
-    return { width: usualSide, height: usualSide, resolution };
+    checkDivisible('width', defaultSide, divisor);
+    return { width: defaultSide, height: defaultSide, resolution };
   }
   const shape = (ratio === null ? null : readRatio(ratio)) ?? { width: 1, height: 1 };
   return { ...sizeOfLongSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
@@ -119,8 +119,8 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Fram
 
 /** Registered models may have a default tier without a size, which only fails if the client names it. */
 function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
-  if (resolution === null) return usualSide;
-  return isGiven(wire.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? usualSide);
+  if (resolution === null) return defaultSide;
+  return isGiven(wire.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? defaultSide);
 }
 
 /**
@@ -154,7 +154,7 @@ const otherwise = ['resolution', 'aspect_ratio'] as const;
 
 /** Sides sent with their documented default do not conflict with another choice. */
 function isUsualBesideOthers(wire: GenerateImageRequest): boolean {
-  const isUsual = (wire.width ?? usualSide) === usualSide && (wire.height ?? usualSide) === usualSide;
+  const isUsual = (wire.width ?? defaultSide) === defaultSide && (wire.height ?? defaultSide) === defaultSide;
   return isUsual && otherwise.some((name) => isGiven(wire[name]));
 }
 

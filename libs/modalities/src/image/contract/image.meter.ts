@@ -26,14 +26,14 @@ export interface ImageOptions {
 }
 
 /** Tier of an image if neither the client nor the model names one. */
-export const usualTier = '1K';
+export const defaultTier = '1K';
 
 /**
  * Returns the position of the price of one image: by quality, else by resolution, else flat. Throws
  * `SERVICE_UNAVAILABLE` when a price list has none of the three: images are free only for models without prices.
  */
 export function unitOfImage(pricing: Pricing | null, { flat, resolution, quality }: ImageOptions): string {
-  const tier = resolution ?? usualTier;
+  const tier = resolution ?? defaultTier;
   const units = [...(quality === null ? [] : [`quality.${tier}.${quality}`]), `resolutions.${tier}`, flat];
   if (pricing === null) return flat;
   const unit = units.find((path) => priceAt(pricing, path) !== null);

@@ -37,15 +37,15 @@ const kinds: Readonly<Record<string, VideoModel['kind']>> = {
 const generatorInputs = ['negative_prompt', 'seed', 'fps'];
 
 /** Defaults where the manifest says nothing. */
-const usualPromptCharacters = 2_500;
-const usualSourceSeconds = 300;
-const usualFrameRate = 24;
+const defaultPromptCharacters = 2_500;
+const defaultSourceSeconds = 300;
+const defaultFrameRate = 24;
 /** The rate that the models of the reference pipeline were trained at. */
-const usualGeneratorRate = 8;
+const defaultGeneratorRate = 8;
 /** Needed by networks of four levels over latents of an eighth. */
-const usualSizeDivisor = 64;
+const defaultSizeDivisor = 64;
 /** The size that the first of these models was trained at. */
-const usualShortSide = 256;
+const defaultShortSide = 256;
 
 /** Throws `INVALID_MODEL` for a family that makes no videos. */
 export function videoModel({ id, family, familyOptions, constraints, kindMembers }: ModelManifest): VideoModel {
@@ -55,7 +55,7 @@ export function videoModel({ id, family, familyOptions, constraints, kindMembers
     constraints as unknown as VideoConstraints;
   const members = (kindMembers ?? {}) as Partial<VideoMembers>;
   const inputs = members.supported_inputs ?? [];
-  const divisor = Number(familyOptions?.sizeDivisor ?? usualSizeDivisor);
+  const divisor = Number(familyOptions?.sizeDivisor ?? defaultSizeDivisor);
   return {
     id,
     kind,
@@ -64,11 +64,11 @@ export function videoModel({ id, family, familyOptions, constraints, kindMembers
     resolutions,
     durations,
     audioConfigurable: audio_configurable,
-    promptCharacters: prompt_character_limit ?? usualPromptCharacters,
+    promptCharacters: prompt_character_limit ?? defaultPromptCharacters,
     factors: members.upscale_factors ?? [2],
-    frameRates: members.frame_rates ?? [kind === 'generator' ? usualGeneratorRate : usualFrameRate],
-    maxSourceSeconds: members.max_source_seconds ?? usualSourceSeconds,
-    shortSide: Number(familyOptions?.shortSide ?? usualShortSide),
+    frameRates: members.frame_rates ?? [kind === 'generator' ? defaultGeneratorRate : defaultFrameRate],
+    maxSourceSeconds: members.max_source_seconds ?? defaultSourceSeconds,
+    shortSide: Number(familyOptions?.shortSide ?? defaultShortSide),
     sizeDivisor: divisor % 2 === 0 ? divisor : divisor * 2,
     privateDelivery: members.private_delivery ?? false,
     consent: (members.consent as ConsentFlow | undefined) ?? null,

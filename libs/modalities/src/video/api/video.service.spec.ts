@@ -18,7 +18,7 @@ const families = {
 
 const source = { video_url: 'https://example.org/video.mp4' };
 const price = { usd: 0.01, diem: 0.01 };
-const usualPricing = { per_second: price, upscale: { '2x': price } };
+const defaultPricing = { per_second: price, upscale: { '2x': price } };
 
 interface QuoteCircumstances {
   offline?: boolean;
@@ -118,7 +118,7 @@ async function run(
 async function quote(
   kind: keyof typeof families,
   wire: object,
-  { pricing = usualPricing, ...more }: QuoteCircumstances = {},
+  { pricing = defaultPricing, ...more }: QuoteCircumstances = {},
 ) {
   const done: string[] = [];
   const body = { model: 'm', duration: 'auto', ...wire };
