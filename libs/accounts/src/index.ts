@@ -14,4 +14,5 @@ export { expiryMoment } from './keys/expiry-moment.js';
 export { type KeyUsage, KeyUsageReader } from './keys/key-usage.js';
 export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';
 export { AllowListedStakes, StakeVerifier } from './web3/stake-verifier.js';
+export { WalletsRepository } from './web3/wallets.repository.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';
