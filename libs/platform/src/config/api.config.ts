@@ -12,6 +12,22 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
+import {
+  PayablePayments,
+  PaymentEvmAddress,
+  PaymentEvmAsset,
+  PaymentEvmAssetName,
+  PaymentEvmAssetVersion,
+  PaymentEvmNetwork,
+  PaymentMaxUsd,
+  PaymentMinUsd,
+  PaymentSolanaAddress,
+  PaymentSolanaAsset,
+  PaymentSolanaFeePayer,
+  PaymentSolanaNetwork,
+  type PaymentSettings,
+  paymentSettingsOf,
+} from './payment.variables.js';
 import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
@@ -314,6 +330,44 @@ export class ApiConfig extends LimitsConfig {
     max: 1_000,
   })
   rpcConcurrent!: number;
+
+  @PaymentEvmAddress()
+  paymentEvmAddress?: string;
+
+  @PaymentEvmNetwork()
+  paymentEvmNetwork!: string;
+
+  @PaymentEvmAsset()
+  paymentEvmAsset!: string;
+
+  @PaymentEvmAssetName()
+  paymentEvmAssetName!: string;
+
+  @PaymentEvmAssetVersion()
+  paymentEvmAssetVersion!: string;
+
+  @PaymentSolanaAddress()
+  paymentSolanaAddress?: string;
+
+  @PaymentSolanaNetwork()
+  paymentSolanaNetwork!: string;
+
+  @PaymentSolanaAsset()
+  paymentSolanaAsset!: string;
+
+  @PaymentSolanaFeePayer()
+  paymentSolanaFeePayer?: string;
+
+  @PaymentMinUsd()
+  paymentMinUsd!: number;
+
+  @PaymentMaxUsd()
+  paymentMaxUsd!: number;
+
+  @PayablePayments()
+  get payments(): PaymentSettings {
+    return paymentSettingsOf(this);
+  }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
     about: 'Public address of the api, for download links; default: the host of the request.',

@@ -1,0 +1,1 @@
+export type { Facilitator, PaymentChain } from '../facilitator/facilitator.js';
