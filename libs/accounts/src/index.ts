@@ -16,3 +16,9 @@ export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-v
 export { AllowListedStakes, StakeVerifier } from './web3/stake-verifier.js';
 export { WalletsRepository } from './web3/wallets.repository.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';
+export { ContractSignatures } from './wallets/contract-signatures.js';
+export { type ChainFamily, readWalletAddress, type WalletAddress } from './wallets/wallet-address.js';
+export { SignInVerifier } from './wallets/sign-in-verifier.js';
+export { signInHeader } from './wallets/refused-sign-in.js';
+export { signInMs, type SignInPlace } from './wallets/sign-in-rules.js';
+export { type WalletCaller, WalletCallers } from './wallets/wallet-callers.js';
