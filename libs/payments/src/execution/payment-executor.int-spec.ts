@@ -63,7 +63,7 @@ afterEach(async () => {
 });
 
 /** An api and any number of ops replicas on one chain. */
-function scene(maxWaitMs = 5_000) {
+function scene(maxWaitMs = 20_000) {
   const chain = new ChainDouble();
   const facilitator = new FacilitatorDouble(chain);
   const results: string[] = [];
@@ -166,14 +166,15 @@ describe('a top-up', () => {
     ['times-out', 1],
     ['pending', 1],
   ])('is credited once when the facilitator %s', async (behavior, settles) => {
-    const { executorOf, service, facilitator, chain } = scene(400);
+    const isKnown = behavior === 'settles' || behavior === 'answers-twice' || behavior === 'dies';
+    const { executorOf, service, facilitator, chain } = scene(isKnown ? 20_000 : 400);
     facilitator.behavior = behavior;
     const { payer, header } = paymentOf();
     const executor = executorOf();
     const first = await during([executor], service.submit(header, never));
-    const isKnown = behavior === 'settles' || behavior === 'answers-twice' || behavior === 'dies';
     expect(first.status).toBe(isKnown ? 200 : 202);
     if (!isKnown) {
+      await expect.poll(() => stateOf(payer)).toBe('pending');
       expect(bodyOf(first)).toMatchObject({ success: false, status: 'settlement_pending' });
       expect(bodyOf(first)).not.toHaveProperty('accepts');
       expect(await creditsOf(payer)).toEqual([]);

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '#common';
 import type { Logger } from '#platform/logging';
 import type { Facilitator, OnChain, PaymentChain, Settlement, Verification } from '../facilitator/facilitator.js';
 import { facilitatorUnavailable } from '../top-ups/top-up.js';
@@ -17,6 +18,7 @@ export interface PaymentExecutorOptions {
   logger: Logger;
   metrics: Pick<PaymentMetrics, 'ended' | 'unknown'>;
   limits?: Partial<ExecutionLimits>;
+  clock?: Pick<Clock, 'nowMs'>;
 }
 
 /** Times in ms. */
@@ -58,10 +60,12 @@ const minuteMs = 60_000;
  */
 export class PaymentExecutor {
   private readonly limits: ExecutionLimits;
+  private readonly clock: Pick<Clock, 'nowMs'>;
   private readonly looking = new Set<Promise<void>>();
 
   constructor(private readonly options: PaymentExecutorOptions) {
     this.limits = { ...defaults, ...options.limits };
+    this.clock = options.clock ?? systemClock;
   }
 
   /**
@@ -108,7 +112,7 @@ export class PaymentExecutor {
 
   /** Verifies and settles a payment that was not sent. */
   private async execute(topUp: ClaimedTopUp, signal: AbortSignal): Promise<void> {
-    if (topUp.validUntilMs <= Date.now()) return this.reconcile(topUp, signal);
+    if (topUp.validUntilMs <= this.clock.nowMs()) return this.reconcile(topUp, signal);
     let verification: Verification;
     try {
       verification = await this.nodeOf(topUp).facilitator.verify(
@@ -182,7 +186,7 @@ export class PaymentExecutor {
 
   /** The process that called `settle` died, and the chain knows nothing of the payment: it may never have been sent. */
   private isLostCall({ isSettling, transaction, settles, validUntilMs }: ClaimedTopUp): boolean {
-    return isSettling && transaction === null && settles < maxSettles && validUntilMs > Date.now() + this.limits.callMs;
+    return isSettling && transaction === null && settles < maxSettles && validUntilMs > this.clock.nowMs() + this.limits.callMs;
   }
 
   /** Whether a credited transfer is still on the chain. A single node that lags behind takes nothing back. */
