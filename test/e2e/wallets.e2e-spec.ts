@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nanosPerUsd } from '#common';
 import { runCommandLine } from '#test/command-line';
 import { type Platform, startPlatform } from '#test/platform';
 import { RawConnection } from '#test/raw-http';
@@ -75,7 +74,11 @@ const chat = (content = 'Hello', more: object = {}) => ({
 });
 
 async function chatAs(wallet: TestWallet, body = chat(), more: Asked = {}): Promise<Response> {
-  return await ask('/chat/completions', { body, ...more, headers: { 'sign-in-with-x': await sign(wallet), ...more.headers } });
+  return await ask('/chat/completions', {
+    body,
+    ...more,
+    headers: { 'sign-in-with-x': await sign(wallet), ...more.headers },
+  });
 }
 
 async function readAs<Body>(wallet: TestWallet, path: string): Promise<{ status: number; body: Body }> {
@@ -86,7 +89,13 @@ async function readAs<Body>(wallet: TestWallet, path: string): Promise<{ status:
 interface Transactions {
   data: {
     currentBalance: number;
-    transactions: { type: string; amount: number; balanceAfter: number; requestId: string | null; modelId: string | null }[];
+    transactions: {
+      type: string;
+      amount: number;
+      balanceAfter: number;
+      requestId: string | null;
+      modelId: string | null;
+    }[];
     pagination: { limit: number; offset: number; hasMore: boolean };
   };
 }
@@ -144,7 +153,7 @@ describe('a service with wallets', () => {
     });
     expect(requirementsOf(poor).accepts).toHaveLength(1);
 
-    await credit(wallet, '0.100002');
+    await credit(wallet, '0.10001');
     let chats = 0;
     let response = await chatAs(wallet);
     while (response.status === 200) {
@@ -155,13 +164,24 @@ describe('a service with wallets', () => {
       await platform.closedJobs();
       response = await chatAs(wallet, chat(), { replica: chats % 2 });
     }
-    expect([response.status, (await response.json()) as object]).toMatchObject([402, { reason: 'insufficient_balance' }]);
+    expect([response.status, (await response.json()) as object]).toMatchObject([
+      402,
+      { reason: 'insufficient_balance' },
+    ]);
 
     const { transactions, currentBalance, pagination } = await transactionsOf(wallet);
     const charges = transactions.filter(({ type }) => type === 'CHARGE');
     expect(charges).toHaveLength(chats);
-    expect(charges[0]).toMatchObject({ modelId: 'tiny-llama', requestId: expect.stringMatching(/^chatcmpl-/) as string });
-    expect(transactions.at(-1)).toMatchObject({ type: 'TOP_UP', amount: 0.100002, balanceAfter: 0.100002, requestId: null });
+    expect(charges[0]).toMatchObject({
+      modelId: 'tiny-llama',
+      requestId: expect.stringMatching(/^chatcmpl-/) as string,
+    });
+    expect(transactions.at(-1)).toMatchObject({
+      type: 'TOP_UP',
+      amount: 0.10001,
+      balanceAfter: 0.10001,
+      requestId: null,
+    });
     for (const [index, { amount, balanceAfter }] of transactions.entries()) {
       const before = transactions[index + 1]?.balanceAfter ?? 0;
       expect(balanceAfter).toBeCloseTo(before + amount, 9);
@@ -182,7 +202,7 @@ describe('a service with wallets', () => {
     const wallet = evmWallet();
     await chatAs(wallet);
     await credit(wallet, '5');
-    expect((await chatAs(wallet, chat('!fail'))).status).toBeGreaterThanOrEqual(500);
+    expect((await chatAs(wallet, chat('[[fail=0]]'))).status).toBeGreaterThanOrEqual(500);
     await platform.closedJobs();
     const { transactions, currentBalance } = await transactionsOf(wallet);
     expect(transactions.map(({ type }) => type)).toEqual(['REFUND', 'CHARGE', 'TOP_UP']);
@@ -259,7 +279,8 @@ describe('attacks on sign-ins', () => {
     const statusOf = async (signIn: string, replica: number) =>
       (await ask(path, { headers: { 'sign-in-with-x': signIn }, replica })).status;
     expect(await statusOf(first, 0)).toBe(200);
-    for (const replica of [0, 1]) expect([await statusOf(other, replica), await statusOf(first, replica)]).toEqual([401, 200]);
+    for (const replica of [0, 1])
+      expect([await statusOf(other, replica), await statusOf(first, replica)]).toEqual([401, 200]);
   });
 
   it('looks at no host that a request names', async () => {
@@ -284,7 +305,10 @@ describe('attacks on sign-ins', () => {
       body: { model: 'default', input: 'x' },
       headers: { 'sign-in-with-x': await sign(evmWallet(), options) },
     });
-    expect([response.status, (await response.json()) as object]).toMatchObject([401, { error: { code: 'X402_INVALID_SIGN_IN' } }]);
+    expect([response.status, (await response.json()) as object]).toMatchObject([
+      401,
+      { error: { code: 'X402_INVALID_SIGN_IN' } },
+    ]);
   });
 
   it('answers spellings of the paths of wallets with 4xx, never with an account', async () => {
@@ -299,7 +323,6 @@ describe('attacks on sign-ins', () => {
       `/api/v1//x402/balance/${address}`,
       `/api/v1/x402%2fbalance/${address}`,
       `/api/v1/x402/./balance/${address}`,
-      `/api/v1/x402/balance/${address}/`,
       `/api/v1/x402/balance/${address}\\`,
       `/api/v1/x402/balance/`,
       `/api/v1/x402/balance/%`,
@@ -308,8 +331,8 @@ describe('attacks on sign-ins', () => {
     ];
     for (const path of paths) {
       const connection = await RawConnection.open(platform.port);
-      connection.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nsign-in-with-x: ${signIn}\r\nconnection: close\r\n\r\n`);
-      const [, status] = /^HTTP\/1\.1 (\d+)/.exec(await connection.readAll()) ?? [];
+      connection.send(`GET ${path} HTTP/1.1\r\nhost: x\r\nsign-in-with-x: ${signIn}\r\nconnection: close\r\n\r\n`);
+      const [, status] = /^HTTP\/1\.1 (\d+)/.exec(await connection.untilClosed()) ?? [];
       expect([path, Number(status) >= 400 && Number(status) < 500]).toEqual([path, true]);
     }
   });
@@ -320,7 +343,7 @@ describe('money of wallets', () => {
     await platform.closedJobs();
     const line = ['ledger', 'verify', '--json'];
     const report = await runCommandLine(line, { DATABASE_URL: platform.databaseUrl, SLUICE_HOME: platform.home });
-    expect(Object.values((JSON.parse(report) as { breaks: Record<string, unknown> }).breaks).every((count) => Number(count) === 0)).toBe(true);
-    expect(nanosPerUsd).toBe(1_000_000_000n);
+    const { breaks } = JSON.parse(report) as { breaks: Record<string, unknown> };
+    expect(Object.entries(breaks).filter(([, count]) => Number(count) !== 0)).toEqual([]);
   });
 });

@@ -63,7 +63,12 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
       'BearerAuth',
     )
     .addApiKey(
-      { type: 'apiKey', in: 'header', name: 'SIGN-IN-WITH-X', description: 'The sign-in of a wallet (docs/wallets.md).' },
+      {
+        type: 'apiKey',
+        in: 'header',
+        name: 'SIGN-IN-WITH-X',
+        description: 'The sign-in of a wallet (docs/wallets.md).',
+      },
       'siwx',
     )
     .build();

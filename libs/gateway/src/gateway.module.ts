@@ -80,7 +80,9 @@ async function openPolicy(
 
 function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns {
   if (!wallets.isOn) return new WalletSignIns(null);
-  return new WalletSignIns(new WalletCallers(prisma, new SignInVerifier(wallets, new ContractSignatures(wallets.rpcUrls))));
+  return new WalletSignIns(
+    new WalletCallers(prisma, new SignInVerifier(wallets, new ContractSignatures(wallets.rpcUrls))),
+  );
 }
 
 /** The path of a request: hooks before the body is read, then guard, interceptor and filter of every route. */

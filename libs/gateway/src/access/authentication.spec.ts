@@ -205,7 +205,10 @@ describe('authentication', () => {
         return [response.statusCode, response.json<{ message?: string }>().message] as const;
       };
       expect(await ask('/api/v1/chats', {})).toEqual([401, expect.stringContaining('An API key is required')]);
-      expect(await ask('/api/v1/chats', { 'sign-in-with-x': 'good' })).toEqual([401, `${walletsAreOff} Send an API key.`]);
+      expect(await ask('/api/v1/chats', { 'sign-in-with-x': 'good' })).toEqual([
+        401,
+        `${walletsAreOff} Send an API key.`,
+      ]);
       expect(await ask('/api/v1/wallet', { 'sign-in-with-x': 'good' })).toEqual([503, walletsAreOff]);
       await plain.close();
     });

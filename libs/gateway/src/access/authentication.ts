@@ -67,7 +67,10 @@ async function walletBehind(
 }
 
 /** Returns the caller of a route for wallets alone: a key says nothing about a wallet. */
-async function callerOfWalletRoute(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
+async function callerOfWalletRoute(
+  request: FastifyRequest,
+  parts: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
   if (!parts.signIns.areOn) throw new PlatformError('SERVICE_UNAVAILABLE', walletsAreOff, null, { retry: 'never' });
   const signIn = signInOf(request);
   if (signIn !== null) return await walletBehind(signIn, request, parts);

@@ -29,7 +29,11 @@ function answers({ networks = [base, solana], rpcUrls = new Map<string, string>(
 }
 
 function request(caller: object | null, host = 'evil.example', url = '/api/v1/chat/completions'): FastifyRequest {
-  return { caller, headers: { host, 'x-forwarded-host': 'evil.example' }, routeOptions: { url } } as unknown as FastifyRequest;
+  return {
+    caller,
+    headers: { host, 'x-forwarded-host': 'evil.example' },
+    routeOptions: { url },
+  } as unknown as FastifyRequest;
 }
 
 const required = new PlatformError('PAYMENT_REQUIRED', 'Send an API key.');
@@ -63,7 +67,8 @@ describe('PaymentAnswers', () => {
   });
 
   it('names a configured origin, which the host of a request can only choose', () => {
-    const urlFor = (host: string) => (answers().answer(required, request(null, host))?.body as PaymentDiscovery).resource.url;
+    const urlFor = (host: string) =>
+      (answers().answer(required, request(null, host))?.body as PaymentDiscovery).resource.url;
     expect(urlFor('127.0.0.1:3000')).toBe('http://127.0.0.1:3000/api/v1/chat/completions');
     for (const host of ['evil.example', '', '127.0.0.1', 'api.example.org:81', 'API.EXAMPLE.ORG']) {
       expect(urlFor(host)).toBe('https://api.example.org/api/v1/chat/completions');
@@ -95,7 +100,12 @@ describe('PaymentAnswers', () => {
       minimumTopUpUsd: 5,
       supportedTokens: ['USDC'],
       supportedChains: ['base', 'solana'],
-      topUpInstructions: { receiverWallet: base.payTo, tokenAddress: base.asset, tokenDecimals: 6, network: 'eip155:8453' },
+      topUpInstructions: {
+        receiverWallet: base.payTo,
+        tokenAddress: base.asset,
+        tokenDecimals: 6,
+        network: 'eip155:8453',
+      },
     });
     expect(body.message).toContain('0.1');
   });

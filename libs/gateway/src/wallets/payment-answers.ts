@@ -84,7 +84,10 @@ export class PaymentAnswers {
 
   private challenge(origin: string, uri: string): SignInChallengeDocument {
     const nowMs = Date.now();
-    const [issuedAt, expirationTime] = [nowMs, nowMs + signInMs].map((ms) => new Date(ms).toISOString()) as [string, string];
+    const [issuedAt, expirationTime] = [nowMs, nowMs + signInMs].map((ms) => new Date(ms).toISOString()) as [
+      string,
+      string,
+    ];
     const nonce = randomBytes(16).toString('hex');
     const info = { domain: new URL(origin).host, uri, version: '1', nonce, issuedAt, expirationTime, statement };
     return { info, supportedChains: this.wallets.chains.flatMap((chainId) => this.kindsOf(chainId)) };

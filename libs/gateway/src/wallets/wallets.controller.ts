@@ -7,7 +7,11 @@ import { ApiConfig } from '#platform/config';
 import { callerOf, queryFault, queryText } from '#platform/http';
 import { minimumBalanceNano, suggestedTopUpUsd } from './payment-answers.js';
 import { BalanceDocument, TransactionsDocument } from './wallets.document.js';
-import { presentTransactions, type WalletBalanceResponse, type WalletTransactionsResponse } from './wallets.response.js';
+import {
+  presentTransactions,
+  type WalletBalanceResponse,
+  type WalletTransactionsResponse,
+} from './wallets.response.js';
 
 const defaultLimit = 50;
 const maxLimit = 100;
@@ -25,7 +29,10 @@ export class WalletsController {
 
   @Get('balance/:walletAddress')
   @BalanceDocument()
-  async balance(@Param('walletAddress') address: string, @Req() request: FastifyRequest): Promise<WalletBalanceResponse> {
+  async balance(
+    @Param('walletAddress') address: string,
+    @Req() request: FastifyRequest,
+  ): Promise<WalletBalanceResponse> {
     const { accountId, walletAddress } = ownerOf(address, request);
     const { diemNano, bundledNano, usdNano, diemAllowanceNano } = await this.ledger.balance(accountId);
     const { payments } = this.config;
@@ -65,7 +72,11 @@ function ownerOf(text: string, request: FastifyRequest): { accountId: string; wa
   }
   const { accountId, wallet } = callerOf(request);
   if (wallet === address.stored) return { accountId, walletAddress: wallet };
-  throw new PlatformError('X402_WALLET_MISMATCH', 'The wallet that signed in is not the one in the path.', 'walletAddress');
+  throw new PlatformError(
+    'X402_WALLET_MISMATCH',
+    'The wallet that signed in is not the one in the path.',
+    'walletAddress',
+  );
 }
 
 interface NumberParameter {

@@ -32,7 +32,12 @@ function WalletRoute(document: DocumentedRoute): MethodDecorator {
     Access('wallet'),
     ApiRoute(document),
     ApiSecurity('siwx'),
-    ApiHeader({ name: 'SIGN-IN-WITH-X', required: true, description: 'The sign-in of this wallet.', example: 'eyJhZGRyZXNzIjoi…' }),
+    ApiHeader({
+      name: 'SIGN-IN-WITH-X',
+      required: true,
+      description: 'The sign-in of this wallet.',
+      example: 'eyJhZGRyZXNzIjoi…',
+    }),
     ApiParam({
       name: 'walletAddress',
       required: true,

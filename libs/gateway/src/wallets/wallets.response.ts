@@ -14,7 +14,11 @@ export class WalletBalance {
   @ApiProperty({ type: 'number', example: 5 }) minimumTopUpUsd!: number;
   @ApiProperty({ type: 'number', example: 10 }) suggestedTopUpUsd!: number;
 
-  @ApiProperty({ type: 'number', required: false, description: 'DIEM left today, which are spent first; with a stake.' })
+  @ApiProperty({
+    type: 'number',
+    required: false,
+    description: 'DIEM left today, which are spent first; with a stake.',
+  })
   diemBalanceUsd?: number;
 }
 
@@ -41,7 +45,8 @@ export class WalletPagination {
 
 export class WalletTransactions {
   @ApiProperty({ type: 'string' }) walletAddress!: string;
-  @ApiProperty({ type: 'number', description: 'USD before what running requests have reserved.' }) currentBalance!: number;
+  @ApiProperty({ type: 'number', description: 'USD before what running requests have reserved.' })
+  currentBalance!: number;
   @ApiProperty({ type: () => WalletTransaction, isArray: true }) transactions!: WalletTransaction[];
   @ApiProperty({ type: () => WalletPagination }) pagination!: WalletPagination;
 }

@@ -39,7 +39,13 @@ import {
   PortVariable,
   TextVariable,
 } from './variable.js';
-import { PublicOrigins, WalletEvmRpcUrl, WalletOrigins, type WalletSettings, walletSettingsOf } from './wallet.variables.js';
+import {
+  PublicOrigins,
+  WalletEvmRpcUrl,
+  WalletOrigins,
+  type WalletSettings,
+  walletSettingsOf,
+} from './wallet.variables.js';
 
 export class ApiConfig extends LimitsConfig {
   @ApiHostVariable()

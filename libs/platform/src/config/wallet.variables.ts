@@ -44,7 +44,8 @@ export const WalletOrigins = (): PropertyDecorator =>
 
 export const WalletEvmRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_WALLET_EVM_RPC_URL', {
-    about: 'Node of the EVM chain of top-ups that is asked about signatures of contract wallets; default: none, and they are refused.',
+    about:
+      'Node of the EVM chain of top-ups that is asked about signatures of contract wallets; default: none, and they are refused.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',
