@@ -14,6 +14,7 @@ export { expiryMoment } from './keys/expiry-moment.js';
 export { type KeyUsage, KeyUsageReader } from './keys/key-usage.js';
 export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';
 export { AllowListedStakes, StakeVerifier } from './web3/stake-verifier.js';
+export { WalletsRepository } from './web3/wallets.repository.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';
 export { ContractSignatures } from './wallets/contract-signatures.js';
 export { type ChainFamily, readWalletAddress, type WalletAddress } from './wallets/wallet-address.js';

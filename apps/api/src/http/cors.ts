@@ -15,6 +15,7 @@ export const exposedHeaders = [
   'idempotent-replayed',
   'link',
   'payment-required',
+  'payment-response',
   'retry-after',
   'sunset',
   'x-balance-remaining',
