@@ -39,6 +39,13 @@ import {
   PortVariable,
   TextVariable,
 } from './variable.js';
+import {
+  PublicOrigins,
+  WalletEvmRpcUrl,
+  WalletOrigins,
+  type WalletSettings,
+  walletSettingsOf,
+} from './wallet.variables.js';
 
 export class ApiConfig extends LimitsConfig {
   @ApiHostVariable()
@@ -367,6 +374,17 @@ export class ApiConfig extends LimitsConfig {
   @PayablePayments()
   get payments(): PaymentSettings {
     return paymentSettingsOf(this);
+  }
+
+  @WalletOrigins()
+  walletOrigins!: string[];
+
+  @WalletEvmRpcUrl()
+  walletEvmRpcUrl?: string;
+
+  @PublicOrigins()
+  get wallets(): WalletSettings {
+    return walletSettingsOf(this);
   }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
