@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { encodeEventTopics, encodeFunctionResult, hashDomain, parseAbi } from 'viem/utils';
+import { domainSeparator } from 'viem';
+import { encodeEventTopics, encodeFunctionResult, parseAbi } from 'viem/utils';
 
 /** Where a test interferes with a payment. */
 export type PaymentStep = 'verify' | 'settle' | 'sent' | 'look up';
@@ -158,18 +159,8 @@ export class PaymentServer {
     const selector = data.slice(0, 10);
     if (selector === selectors.decimals) return encodeFunctionResult({ abi, functionName: 'decimals', result: 6 });
     if (selector === selectors.domain) {
-      const verifyingContract = paymentNetwork.asset;
-      return hashDomain({
-        domain: { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract },
-        types: {
-          EIP712Domain: [
-            { name: 'name', type: 'string' },
-            { name: 'version', type: 'string' },
-            { name: 'chainId', type: 'uint256' },
-            { name: 'verifyingContract', type: 'address' },
-          ],
-        },
-      });
+      const domain = { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: paymentNetwork.asset };
+      return domainSeparator({ domain });
     }
     const transfer = this.transfers.get(keyOf(`0x${data.slice(34, 74)}`, `0x${data.slice(74, 138)}`));
     return encodeFunctionResult({ abi, functionName: 'authorizationState', result: transfer?.isMined === true });
