@@ -1,12 +1,12 @@
 /*
  * The module boundaries. Imports point left only:
- *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains < gateway < modalities < apps
+ *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains, payments < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
-const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|conformance)[.]ts$)';
+const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|conformance)[.]ts$)';
 const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters';
-const upper = 'jobs|inference|web|chains';
+const upper = 'jobs|inference|web|chains|payments';
 
 /** What other libraries may import from a library. */
 const entries = [
@@ -16,12 +16,13 @@ const entries = [
   `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
   '^libs/common/src/json-schema/index[.]ts$',
   '^libs/gateway/src/(access-log|inputs|moderation|responses)/index[.]ts$',
-  '^libs/(accounts|billing|characters|model-registry|rate-limit)/src/api/index[.]ts$',
+  '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
   '^libs/queue/src/(checks|roles|signing)/index[.]ts$',
   '^libs/jobs/src/store-checks/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
+  '^libs/payments/src/execution/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
 ];
@@ -86,16 +87,16 @@ module.exports = {
     {
       name: 'layer-upper',
       severity: 'error',
-      comment: 'jobs, inference, web and chains import the layers below, but not each other.',
+      comment: 'jobs, inference, web, chains and payments import the layers below, but not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
       to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
     },
     {
       name: 'layer-gateway',
       severity: 'error',
-      comment: 'gateway knows jobs, web, chains and the libraries below them, no slice and no app.',
+      comment: 'gateway knows jobs, web, chains, payments and the libraries below them, no slice and no app.',
       from: { path: '^libs/gateway/', pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|web|chains|gateway)/`] },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|web|chains|payments|gateway)/`] },
     },
     {
       name: 'layer-modalities',
@@ -249,6 +250,21 @@ module.exports = {
       },
       to: { path: prisma, dependencyTypesNot: ['type-only'] },
     },
+    {
+      name: 'payments-executed-in-ops',
+      severity: 'error',
+      comment: 'Only ops verifies and settles payments: keys and chain packages load nowhere else.',
+      from: {
+        path: ['^apps/(api|worker|cli|local)/', '^libs/gateway/', '^libs/payments/src/(api|nest)/'],
+        pathNot: tests,
+      },
+      to: {
+        path: '^libs/payments/src/(execution|facilitator)/',
+        pathNot: '^libs/payments/src/facilitator/facilitator[.]ts$',
+        reachable: true,
+      },
+    },
+    oneOwner('x402-in-facilitators', '@x402/[^/]+', '^libs/payments/src/facilitator/'),
     oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),
     oneOwner('onnxruntime-in-runtime', 'onnxruntime-node|onnxruntime-common', '^libs/inference/src/runtime/'),
     oneOwner('sharp-in-media', 'sharp', '^libs/media/'),

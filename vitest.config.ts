@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 /*
- * Eight projects, distinguished by file name:
+ * Nine projects, distinguished by file name:
  *
  * - `unit`: `*.spec.ts`, pure: no store, no child process
  * - `integration`: `*.int-spec.ts`, a real Postgres and a real Redis, started once per run by the harness
@@ -11,6 +11,7 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
  * - `hosts`: `*.hosts-spec.ts`, the same with every process and store in its own network namespace; needs root
  * - `models`: `*.models-spec.ts`, the same with the real starter weights
  * - `nightly`: `*.nightly-spec.ts`, what takes too long for `.ci/run`, of any kind; `npm run nightly -- tests`
+ * - `chains`: `*.chains-spec.ts`, with blockchains on this machine (test/chains); `npm run test:chains`
  * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm run k8s:check`
  */
 // Without `module`, the condition of bundlers: packages resolve as in Node.
@@ -98,6 +99,19 @@ export default defineConfig({
           testTimeout: 600_000,
           hookTimeout: 900_000,
           fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'chains',
+          setupFiles,
+          include: [`${places}.chains-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          isolate: false,
+          maxWorkers: 2,
         },
       },
       { extends: true, test: { name: 'k8s', include: [`${places}.k8s-spec.ts`], testTimeout: 30_000 } },

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +18,23 @@ export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
     child.once('error', fail);
     child.once('exit', (code) => done(code ?? 1));
   });
+}
+
+/**
+ * Installs the packages of a folder with a lockfile of its own, unless that lockfile is installed already. Their install
+ * scripts do not run. Resolves to whether they are there.
+ */
+export async function installPackages(folder) {
+  const place = resolve(root, folder);
+  const lockfile = readFileSync(resolve(place, 'package-lock.json'), 'utf8');
+  const installed = resolve(place, 'node_modules/.installed-lockfile.json');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === lockfile) return true;
+  console.log(`== npm ci (${folder})`);
+  const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+  const options = ['--loglevel=error', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', place];
+  if ((await runCommand([...npm, 'ci', ...options])) !== 0) return false;
+  writeFileSync(installed, lockfile);
+  return true;
 }
 
 /** With more failing files than this the failure is not random, and a second run would only cost time. */

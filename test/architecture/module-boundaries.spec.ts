@@ -38,6 +38,8 @@ const skeleton: Record<string, string> = {
   'libs/storage/src/index.ts': "import '@aws-sdk/client-s3';\nimport '#common';\nexport const storage = 1;",
   'libs/jobs/src/index.ts':
     "import '#queue';\nimport '#storage';\nimport '#egress';\nimport '#media';\nexport const jobs = 1;",
+  'libs/payments/src/execution/index.ts': "import '../facilitator/evm.js';\nexport const execution = 1;",
+  'libs/payments/src/facilitator/evm.ts': "import '@x402/core';\nexport const evm = 1;",
   'libs/gateway/src/index.ts': "import '#jobs';\nimport '#accounts';\nexport const gateway = 1;",
   'libs/inference/src/index.ts': "import './runtime/session.js';\nexport const engine = 1;",
   'libs/inference/src/runtime/session.ts': "import 'onnxruntime-node';\nexport const session = 1;",
@@ -94,6 +96,8 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
   'host-entry-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.presenter.ts', text: "import '#platform/prisma';" },
+  'payments-executed-in-ops': { file: 'apps/api/src/settling.ts', text: "import '#payments/execution';" },
+  'x402-in-facilitators': { file: 'libs/jobs/src/payment.ts', text: "import '@x402/core';" },
   'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },
   'onnxruntime-in-runtime': { file: 'libs/inference/src/session.ts', text: "import 'onnxruntime-node';" },
   'image-loaders-in-the-decoder': {
@@ -138,6 +142,7 @@ const packages = [
     '@nestjs/common',
     '@nestjs/bullmq',
     '@aws-sdk/client-s3',
+    '@x402/core',
     'unpdf',
     'htmlparser2',
     'undici',

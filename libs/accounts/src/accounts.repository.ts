@@ -1,5 +1,5 @@
 import { isUuid } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Prisma, type PrismaService } from '#platform/prisma';
 import type {
   Account,
   AccountState,
@@ -48,6 +48,32 @@ const bootstrapLock = 72707371;
 
 const accountColumns = { id: true, name: true, tier: true, betaAccess: true, state: true, createdAt: true } as const;
 
+function lookupOf(row: LookupRow | undefined): KeyLookup | null {
+  if (row === undefined) return null;
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    kind: row.kind,
+    tier: row.tier,
+    modelPrivacy: row.model_privacy,
+    betaAccess: row.beta_access,
+    accountState: row.state,
+    active: row.active,
+    expiresInMs: row.expires_in_ms,
+  };
+}
+
+/** What is left of a payment when its account is erased. */
+const erasedTopUp = {
+  payer: null,
+  transaction: null,
+  payment: Prisma.DbNull,
+  answer: null,
+  balanceNano: null,
+  identifier: null,
+  nextLookAt: null,
+};
+
 export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
 
@@ -59,19 +85,18 @@ export class AccountsRepository {
              k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
              (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS expires_in_ms
         FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ${keyHash}`;
-    const row = rows[0];
-    if (!row) return null;
-    return {
-      id: row.id,
-      accountId: row.account_id,
-      kind: row.kind,
-      tier: row.tier,
-      modelPrivacy: row.model_privacy,
-      betaAccess: row.beta_access,
-      accountState: row.state,
-      active: row.active,
-      expiresInMs: row.expires_in_ms,
-    };
+    return lookupOf(rows[0]);
+  }
+
+  /** Returns the key of a wallet (`wallets/`), or null for one that has none yet. */
+  async findWalletKey(address: string): Promise<KeyLookup | null> {
+    // SQL: as for other keys, one statement per authentication.
+    const rows = await this.prisma.$queryRaw<LookupRow[]>`
+      SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
+             a.beta_access, a.state::text AS state, k.revoked_at IS NULL AS active, NULL::float8 AS expires_in_ms
+        FROM wallets w JOIN api_keys k ON k.id = w.api_key_id JOIN accounts a ON a.id = k.account_id
+       WHERE w.address = ${address}`;
+    return lookupOf(rows[0]);
   }
 
   /** Records the use of a key to the minute; higher precision would write a row per request. */
@@ -86,8 +111,9 @@ export class AccountsRepository {
     return this.prisma.apiKey.create({ data: key, omit: { keyHash: true } });
   }
 
+  /** Without those of wallets, which are no keys that anybody holds. */
   async listKeys(accountId?: string): Promise<ApiKeyRecord[]> {
-    const where = accountId === undefined ? {} : { accountId };
+    const where = { wallet: null, ...(accountId !== undefined && { accountId }) };
     return this.prisma.apiKey.findMany({ where, omit: { keyHash: true }, orderBy: { createdAt: 'asc' } });
   }
 
@@ -157,6 +183,12 @@ export class AccountsRepository {
     return count;
   }
 
+  /** Whether a payment to the account may still be credited. */
+  async hasOpenTopUp(accountId: string): Promise<boolean> {
+    const where = { accountId, state: { in: ['authorized' as const, 'pending' as const] } };
+    return (await this.prisma.topUp.findFirst({ where, select: { id: true } })) !== null;
+  }
+
   /**
    * Closes the account and removes what tells who owned it: names, wallets, stored responses and voices. Its rows of the
    * ledger stay. Returns the number of keys that were revoked.
@@ -170,6 +202,8 @@ export class AccountsRepository {
       this.prisma.wallet.deleteMany({ where: { accountId } }),
       this.prisma.responseState.deleteMany({ where: { accountId } }),
       this.prisma.clonedVoice.deleteMany({ where: { accountId } }),
+      // A payment stays known by the hash of its key, so that it is never credited again.
+      this.prisma.topUp.updateMany({ where: { accountId }, data: erasedTopUp }),
     ]);
     return count;
   }

@@ -31,7 +31,7 @@ const withoutHash = { keyHash: true } as const;
  */
 const maxExpiredListed = 500;
 
-/** The keys of an account as their owner sees them: deleted ones are absent. */
+/** The keys of an account as their owner sees them: deleted ones are absent, and those of wallets, which nobody holds. */
 export class ApiKeysRepository {
   constructor(private readonly prisma: PrismaService) {}
 
@@ -44,7 +44,7 @@ export class ApiKeysRepository {
       { expiresAt: last.expiresAt, id: { gte: last.id } },
     ];
     return this.prisma.apiKey.findMany({
-      where: { accountId, revokedAt: null, ...(listed && { OR: listed }) },
+      where: { accountId, revokedAt: null, wallet: null, ...(listed && { OR: listed }) },
       omit: withoutHash,
       orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
     });
@@ -61,7 +61,7 @@ export class ApiKeysRepository {
   }
 
   async find(accountId: string, id: string): Promise<ApiKeyRecord | null> {
-    return this.prisma.apiKey.findFirst({ where: { id, accountId, revokedAt: null }, omit: withoutHash });
+    return this.prisma.apiKey.findFirst({ where: { id, accountId, revokedAt: null, wallet: null }, omit: withoutHash });
   }
 
   async transaction<Result>(run: (transaction: Transaction) => Promise<Result>): Promise<Result> {
@@ -85,8 +85,9 @@ export class ApiKeysRepository {
       SELECT GREATEST(0, ceil(60 - extract(epoch FROM clock_timestamp() - COALESCE(
                (SELECT created_at FROM api_keys WHERE account_id = ${accountId}::uuid
                  ORDER BY created_at DESC OFFSET ${perMinute - 1}::int LIMIT 1), 'epoch'))))::int AS "waitSeconds",
-             (SELECT count(*) FROM api_keys WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL
-                 AND (expires_at IS NULL OR expires_at > now()))::int AS active`;
+             (SELECT count(*) FROM api_keys k WHERE account_id = ${accountId}::uuid AND revoked_at IS NULL
+                 AND (expires_at IS NULL OR expires_at > now())
+                 AND NOT EXISTS (SELECT 1 FROM wallets w WHERE w.api_key_id = k.id))::int AS active`;
     return counts;
   }
 
@@ -96,8 +97,10 @@ export class ApiKeysRepository {
     const [row] = await transaction.$queryRaw<KeyStanding[]>`
       SELECT expires_at IS NOT NULL AND expires_at <= now() AS expired,
              (SELECT count(*) FROM api_keys o WHERE o.account_id = k.account_id AND o.id <> k.id
-                 AND o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()))::int AS "othersActive"
-        FROM api_keys k WHERE k.id = ${id}::uuid AND k.account_id = ${accountId}::uuid AND k.revoked_at IS NULL`;
+                 AND o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > now())
+                 AND NOT EXISTS (SELECT 1 FROM wallets w WHERE w.api_key_id = o.id))::int AS "othersActive"
+        FROM api_keys k WHERE k.id = ${id}::uuid AND k.account_id = ${accountId}::uuid AND k.revoked_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM wallets w WHERE w.api_key_id = k.id)`;
     return row ?? null;
   }
 
@@ -112,14 +115,14 @@ export class ApiKeysRepository {
     changes: Partial<KeySettings>,
     transaction: Transaction = this.prisma,
   ): Promise<ApiKeyRecord | null> {
-    const where = { id, accountId, revokedAt: null };
+    const where = { id, accountId, revokedAt: null, wallet: null };
     const [changed] = await transaction.apiKey.updateManyAndReturn({ where, data: changes, omit: withoutHash });
     return changed ?? null;
   }
 
   /** Returns false when the account has no such key. */
   async revoke(accountId: string, id: string): Promise<boolean> {
-    const where = { id, accountId, revokedAt: null };
+    const where = { id, accountId, revokedAt: null, wallet: null };
     const { count } = await this.prisma.apiKey.updateMany({ where, data: { revokedAt: new Date() } });
     return count > 0;
   }

@@ -12,6 +12,22 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
+import {
+  PayablePayments,
+  PaymentEvmAddress,
+  PaymentEvmAsset,
+  PaymentEvmAssetName,
+  PaymentEvmAssetVersion,
+  PaymentEvmNetwork,
+  PaymentMaxUsd,
+  PaymentMinUsd,
+  PaymentSolanaAddress,
+  PaymentSolanaAsset,
+  PaymentSolanaFeePayer,
+  PaymentSolanaNetwork,
+  type PaymentSettings,
+  paymentSettingsOf,
+} from './payment.variables.js';
 import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
@@ -23,6 +39,13 @@ import {
   PortVariable,
   TextVariable,
 } from './variable.js';
+import {
+  PublicOrigins,
+  WalletEvmRpcUrl,
+  WalletOrigins,
+  type WalletSettings,
+  walletSettingsOf,
+} from './wallet.variables.js';
 
 export class ApiConfig extends LimitsConfig {
   @ApiHostVariable()
@@ -314,6 +337,55 @@ export class ApiConfig extends LimitsConfig {
     max: 1_000,
   })
   rpcConcurrent!: number;
+
+  @PaymentEvmAddress()
+  paymentEvmAddress?: string;
+
+  @PaymentEvmNetwork()
+  paymentEvmNetwork!: string;
+
+  @PaymentEvmAsset()
+  paymentEvmAsset!: string;
+
+  @PaymentEvmAssetName()
+  paymentEvmAssetName!: string;
+
+  @PaymentEvmAssetVersion()
+  paymentEvmAssetVersion!: string;
+
+  @PaymentSolanaAddress()
+  paymentSolanaAddress?: string;
+
+  @PaymentSolanaNetwork()
+  paymentSolanaNetwork!: string;
+
+  @PaymentSolanaAsset()
+  paymentSolanaAsset!: string;
+
+  @PaymentSolanaFeePayer()
+  paymentSolanaFeePayer?: string;
+
+  @PaymentMinUsd()
+  paymentMinUsd!: number;
+
+  @PaymentMaxUsd()
+  paymentMaxUsd!: number;
+
+  @PayablePayments()
+  get payments(): PaymentSettings {
+    return paymentSettingsOf(this);
+  }
+
+  @WalletOrigins()
+  walletOrigins!: string[];
+
+  @WalletEvmRpcUrl()
+  walletEvmRpcUrl?: string;
+
+  @PublicOrigins()
+  get wallets(): WalletSettings {
+    return walletSettingsOf(this);
+  }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
     about: 'Public address of the api, for download links; default: the host of the request.',

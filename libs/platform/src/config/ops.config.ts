@@ -1,4 +1,26 @@
 import { DatabaseConfig } from './base.config.js';
+import {
+  ExecutablePayments,
+  PaymentEvmAddress,
+  PaymentEvmAsset,
+  PaymentEvmAssetName,
+  PaymentEvmAssetVersion,
+  PaymentEvmConfirmations,
+  PaymentEvmFeePayerKey,
+  PaymentEvmNetwork,
+  PaymentEvmRpcUrl,
+  PaymentFacilitatorToken,
+  PaymentFacilitatorUrl,
+  PaymentSolanaAddress,
+  PaymentSolanaAsset,
+  PaymentSolanaCommitment,
+  PaymentSolanaFeePayer,
+  PaymentSolanaFeePayerKey,
+  PaymentSolanaNetwork,
+  PaymentSolanaRpcUrl,
+  type PaymentExecutionSettings,
+  paymentExecutionOf,
+} from './payment.variables.js';
 import { IntegerVariable, PortVariable, TextVariable } from './variable.js';
 
 const oneDayMs = 86_400_000;
@@ -50,4 +72,60 @@ export class OpsConfig extends DatabaseConfig {
     max: oneDayMs,
   })
   ledgerVerifyMs!: number;
+
+  @PaymentEvmAddress()
+  paymentEvmAddress?: string;
+
+  @PaymentEvmNetwork()
+  paymentEvmNetwork!: string;
+
+  @PaymentEvmAsset()
+  paymentEvmAsset!: string;
+
+  @PaymentEvmAssetName()
+  paymentEvmAssetName!: string;
+
+  @PaymentEvmAssetVersion()
+  paymentEvmAssetVersion!: string;
+
+  @PaymentSolanaAddress()
+  paymentSolanaAddress?: string;
+
+  @PaymentSolanaNetwork()
+  paymentSolanaNetwork!: string;
+
+  @PaymentSolanaAsset()
+  paymentSolanaAsset!: string;
+
+  @PaymentSolanaFeePayer()
+  paymentSolanaFeePayer?: string;
+
+  @PaymentEvmRpcUrl()
+  paymentEvmRpcUrl?: string;
+
+  @PaymentEvmFeePayerKey()
+  paymentEvmFeePayerKey?: string;
+
+  @PaymentEvmConfirmations()
+  paymentEvmConfirmations!: number;
+
+  @PaymentSolanaRpcUrl()
+  paymentSolanaRpcUrl?: string;
+
+  @PaymentSolanaFeePayerKey()
+  paymentSolanaFeePayerKey?: string;
+
+  @PaymentSolanaCommitment()
+  paymentSolanaCommitment!: 'confirmed' | 'finalized';
+
+  @PaymentFacilitatorUrl()
+  paymentFacilitatorUrl?: string;
+
+  @PaymentFacilitatorToken()
+  paymentFacilitatorToken?: string;
+
+  @ExecutablePayments()
+  get paymentExecution(): PaymentExecutionSettings {
+    return paymentExecutionOf(this);
+  }
 }
