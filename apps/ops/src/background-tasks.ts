@@ -1,4 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { StakeRefresher } from '#accounts';
 import { LedgerWatch } from '#billing';
 import { ProgressRecorder } from '#jobs';
 import { CleanupSweeps, RepairSweeps } from '#jobs/nest';
@@ -16,6 +17,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     @Inject(ProgressRecorder) private readonly progress: ProgressRecorder,
     @Inject(LedgerWatch) private readonly ledger: LedgerWatch,
     @Inject(PlacementPublisher) private readonly placements: PlacementPublisher,
+    @Inject(StakeRefresher) private readonly stakes: StakeRefresher | null,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -24,6 +26,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     this.progress.start();
     this.ledger.start();
     this.placements.start();
+    this.stakes?.start();
   }
 
   /** What is in progress ends first. */
@@ -32,6 +35,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     await Promise.all([
       ...[repair, progress, ledger, placements].map((task) => task.close()),
       cleanup.close(cleanupPatienceMs),
+      this.stakes?.close(),
     ]);
   }
 }
