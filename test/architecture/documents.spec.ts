@@ -9,7 +9,7 @@ const pages = repositoryFiles.filter((path) => path.endsWith('.md') && !path.inc
 
 describe('docs/errors.md', () => {
   const rows = new Map(
-    [...readText('docs/errors.md').matchAll(/^\| `([A-Z_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [row[1], row[2]]),
+    [...readText('docs/errors.md').matchAll(/^\| `([A-Z0-9_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [row[1], row[2]]),
   );
 
   it.each(Object.keys(errorTable) as ErrorCode[])('has a row for %s with its status', (code) => {

@@ -24,9 +24,11 @@ const asked = [
   'x-api-key',
   'x-subscription-token',
   'x-stainless-retry-count',
+  'x-402-payment',
+  'x-payment',
 ];
 /** Extensions of the OpenAPI document and of JSON Schemas. */
-const extensions = ['x-default-value', 'x-property-order'];
+const extensions = ['x-payment-info', 'x-default-value', 'x-property-order'];
 
 /** Every response header name in production code, and other names that begin with `x-`. */
 function namesInCode(): string[] {

@@ -32,6 +32,13 @@ const sqlNames = [
   'test/simulation/scenario-ledger.ts',
 ];
 
+/** Settlements of payments have an outcome, as in the protocol. */
+const settlements = [
+  'libs/payments/src/facilitator/',
+  'libs/payments/src/execution/',
+  'test/harness/payment-doubles.ts',
+];
+
 const replacements: readonly Replacement[] = [
   { word: 'house', use: 'project, codebase', except: [...englishTexts, ...sqlNames] },
   { word: 'hearsay', use: 'last known state' },
@@ -39,7 +46,7 @@ const replacements: readonly Replacement[] = [
   { word: 'mailbox', use: 'reply channel' },
   { word: 'inbox', use: 'subscriber' },
   { word: 'outbox', use: 'publisher' },
-  { word: 'outcome', use: 'result, job result', except: sqlNames },
+  { word: 'outcome', use: 'result, job result', except: [...sqlNames, ...settlements] },
   { word: 'film', use: 'video', except: ['libs/modalities/src/image/api/style-presets.ts'] },
   { word: 'picture', use: 'image', except: ['libs/modalities/src/image/api/style-presets.ts'] },
   { word: 'wish', use: 'options', except: englishTexts },

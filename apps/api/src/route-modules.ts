@@ -13,6 +13,7 @@ import { SpeechModule } from '#modalities/speech/api';
 import { TranscriptionModule } from '#modalities/transcription/api';
 import { VideoModule } from '#modalities/video/api';
 import { ModelsApiModule } from '#model-registry/api';
+import { PaymentsApiModule } from '#payments/api';
 import { RateLimitsApiModule } from '#rate-limit/api';
 
 /** Controllers of each slice. A slice without an entry does not compile. */
@@ -34,6 +35,7 @@ export const routeModules: Type<object>[] = [
   RateLimitsApiModule,
   AccountsApiModule,
   BillingApiModule,
+  PaymentsApiModule,
   GatewayModule,
   ...Object.values(sliceModules),
 ];

@@ -62,6 +62,15 @@ const storedResponsesMs = 3_600_000;
 /** Only the api searches the web. */
 const withoutSearchKeys = { SLUICE_BRAVE_SEARCH_KEY: null, SLUICE_TAVILY_KEY: null, SLUICE_SERPER_KEY: null };
 
+/** Only ops settles payments. */
+const withoutPaymentKeys = {
+  SLUICE_PAYMENT_EVM_FEE_PAYER_KEY: null,
+  SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY: null,
+  SLUICE_PAYMENT_FACILITATOR_TOKEN: null,
+  SLUICE_PAYMENT_EVM_RPC_URL: null,
+  SLUICE_PAYMENT_SOLANA_RPC_URL: null,
+};
+
 /** Returns the key that seals and signs what is in the queue. */
 export function queueKeyOf(secretKey: string): string {
   return deriveKey(secretKey, 'queue payloads').toString('hex');
@@ -83,6 +92,7 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
     api: childEnvironment(
       {
         ...trustedEnvironment,
+        ...withoutPaymentKeys,
         HOST: config.host,
         PORT: String(port),
         SLUICE_API_HEALTH_HOST: '127.0.0.1',
@@ -99,6 +109,7 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
       {
         ...sharedEnvironment,
         ...withoutSearchKeys,
+        ...withoutPaymentKeys,
         DATABASE_URL: null,
         SLUICE_SECRET_KEY: null,
         // Pulled models are served whatever the pools.

@@ -16,6 +16,7 @@ export { OnchainStakes } from './web3/onchain-stakes.js';
 export { StakeLedger, type StakeReader } from './web3/stake-reader.js';
 export { StakeRefresher } from './web3/stake-refresher.js';
 export { StakesService } from './web3/stakes.service.js';
+export { WalletsRepository } from './web3/wallets.repository.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';
 export { ContractSignatures } from './wallets/contract-signatures.js';
 export { type ChainFamily, readWalletAddress, type WalletAddress } from './wallets/wallet-address.js';

@@ -15,6 +15,7 @@ const noBreaks: VerifyReport['breaks'] = {
   wrongCharges: 0,
   wrongRetiredCharges: 0,
   wrongClosings: 0,
+  wrongTopUps: 0,
   wrongKeySpend: 0,
 };
 

@@ -101,6 +101,8 @@ export interface VerifyReport {
     wrongRetiredCharges: number;
     /** Ledger accounts whose closing entries differ from the sum of their archived entries. */
     wrongClosings: number;
+    /** Top-ups whose credits differ from what was paid, and credits of top-ups that do not exist. */
+    wrongTopUps: number;
     /**
      * Keys whose spend, in total or by day, differs from the sum of their charges, or whose reserved part differs from
      * their open reservations.

@@ -41,6 +41,11 @@ export const verifyStatement = Prisma.sql`
     SELECT e.ledger_account_id, sum(e.amount_nano) AS amount
       FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
      WHERE t.kind = 'closing' GROUP BY e.ledger_account_id
+  ), topped_up AS (
+    SELECT split_part(t.reference, ':', 2) AS id, sum(e.amount_nano) AS posted
+      FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
+      JOIN ledger_accounts a ON a.id = e.ledger_account_id AND a.account_id IS NOT NULL
+     WHERE t.reference LIKE 'x402-top-up:%' GROUP BY 1
   ), key_held AS (
     SELECT api_key_id, sum(diem) AS diem, sum(bundled + usd) AS usd FROM held GROUP BY api_key_id
   )
@@ -83,6 +88,10 @@ export const verifyStatement = Prisma.sql`
       'wrongClosings', (SELECT count(*) FROM closings c
         FULL JOIN archived_sums a ON a.ledger_account_id = c.ledger_account_id
         WHERE COALESCE(c.amount, 0) <> COALESCE(a.amount_nano, 0)),
+      -- A settled payment without its credit, a credit without its payment, or one of another amount.
+      'wrongTopUps', (SELECT count(*) FROM top_ups u FULL JOIN topped_up t ON t.id = u.id::text
+        WHERE u.id IS NULL OR u.posted_nano <> COALESCE(t.posted, 0)
+           OR (u.state = 'settled' AND u.posted_nano <> u.amount_nano)),
       'wrongKeySpend', (SELECT count(*) FROM key_spend s
         FULL JOIN key_charges c ON c.api_key_id = s.api_key_id FULL JOIN key_held h ON h.api_key_id = s.api_key_id
         LEFT JOIN key_days d ON d.api_key_id = s.api_key_id

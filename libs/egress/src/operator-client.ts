@@ -1,10 +1,13 @@
 import type { Dispatcher } from 'undici';
 
-/** A POST of JSON to a server that the operator configured. */
+/** A request for JSON to a server that the operator configured. */
 export interface OperatorRequest {
   /** May hold a user and a password, which are sent as basic authentication. */
   url: string;
-  body: Uint8Array;
+  /** Sent with POST; null: GET. */
+  body: Uint8Array | null;
+  /** Value of the header, in place of user and password of the URL. */
+  authorization?: string;
   /** For the whole exchange, in ms. */
   timeoutMs: number;
   /** Longest response, in bytes. */
@@ -98,16 +101,17 @@ export class OperatorClient {
   }
 
   private async send(
-    { url, body, maxBytes, isFresh }: OperatorRequest,
+    { url, body, maxBytes, isFresh, ...options }: OperatorRequest,
     signal: AbortSignal,
   ): Promise<OperatorResponse> {
     // Loaded on first use: most installations have no such server, and the HTTP client takes 0.1 s at each start.
     this.agents ??= openAgents();
     const { shared, fresh } = await this.agents;
     const { request } = await import('undici');
-    const { href, authorization } = splitUser(url);
+    const { href, authorization: user } = splitUser(url);
+    const authorization = options.authorization ?? user;
     const response = await request(href, {
-      method: 'POST',
+      method: body === null ? 'GET' : 'POST',
       dispatcher: isFresh === true ? fresh : shared,
       headers: {
         'user-agent': 'sluice',

@@ -14,6 +14,8 @@ export const exposedHeaders = [
   'deprecation',
   'idempotent-replayed',
   'link',
+  'payment-required',
+  'payment-response',
   'retry-after',
   'sunset',
   'x-next-cursor',

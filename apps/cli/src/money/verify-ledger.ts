@@ -14,6 +14,7 @@ const checks: Record<keyof VerifyReport['breaks'], string> = {
   wrongCharges: 'charges that differ from their reservations',
   wrongRetiredCharges: 'keys whose charges without a reservation differ from their deleted reservations',
   wrongClosings: 'ledger accounts whose closing balance differs from their archived entries',
+  wrongTopUps: 'top-ups whose credits differ from what was paid, or credits without a top-up',
   wrongKeySpend: 'keys whose spend is not the sum of their charges and reservations',
 };
 

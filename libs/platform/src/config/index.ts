@@ -8,13 +8,7 @@ export * from './limits.config.js';
 export type { MemoryBudgetSetting } from './memory-budget.js';
 export * from './nearest-names.js';
 export * from './ops.config.js';
-export type {
-  FacilitatorSettings,
-  PaymentExecutionNetwork,
-  PaymentExecutionSettings,
-  PaymentNetworkSettings,
-  PaymentSettings,
-} from './payment.variables.js';
+export type { PaymentExecutionNetwork } from './payment.variables.js';
 export { type RpcNetworkName, rpcNetworkNames, type RpcSettings, type RpcUpstreamSettings } from './rpc.variables.js';
 export { forgetPostgresVariables } from './postgres-variables.js';
 export * from './stores.config.js';

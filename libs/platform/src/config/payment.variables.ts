@@ -248,27 +248,26 @@ function problemOfTerms(variables: PaymentVariables): string | null {
 
 function problemOfExecution(variables: PaymentExecutionVariables): string | null {
   const facilitator = variables.paymentFacilitatorUrl;
-  const networks = [
+  type Setting = readonly [value: string | undefined, variable: string];
+  const networks: { payTo: Setting; rpcUrl: Setting; key: Setting }[] = [
     {
-      prefix: 'SLUICE_PAYMENT_EVM',
-      payTo: variables.paymentEvmAddress,
-      rpcUrl: variables.paymentEvmRpcUrl,
-      key: variables.paymentEvmFeePayerKey,
+      payTo: [variables.paymentEvmAddress, 'SLUICE_PAYMENT_EVM_ADDRESS'],
+      rpcUrl: [variables.paymentEvmRpcUrl, 'SLUICE_PAYMENT_EVM_RPC_URL'],
+      key: [variables.paymentEvmFeePayerKey, 'SLUICE_PAYMENT_EVM_FEE_PAYER_KEY'],
     },
     {
-      prefix: 'SLUICE_PAYMENT_SOLANA',
-      payTo: variables.paymentSolanaAddress,
-      rpcUrl: variables.paymentSolanaRpcUrl,
-      key: variables.paymentSolanaFeePayerKey,
+      payTo: [variables.paymentSolanaAddress, 'SLUICE_PAYMENT_SOLANA_ADDRESS'],
+      rpcUrl: [variables.paymentSolanaRpcUrl, 'SLUICE_PAYMENT_SOLANA_RPC_URL'],
+      key: [variables.paymentSolanaFeePayerKey, 'SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY'],
     },
   ];
-  for (const { prefix, payTo, rpcUrl, key } of networks) {
-    if (payTo === undefined) continue;
-    if (rpcUrl === undefined) {
-      return `${prefix}_ADDRESS is set without ${prefix}_RPC_URL, which tells what became of a payment.`;
+  for (const { payTo, rpcUrl, key } of networks) {
+    if (payTo[0] === undefined) continue;
+    if (rpcUrl[0] === undefined) {
+      return `${payTo[1]} is set without ${rpcUrl[1]}, which tells what became of a payment.`;
     }
-    if (key === undefined && facilitator === undefined) {
-      return `${prefix}_ADDRESS needs ${prefix}_FEE_PAYER_KEY or SLUICE_PAYMENT_FACILITATOR_URL to settle payments.`;
+    if (key[0] === undefined && facilitator === undefined) {
+      return `${payTo[1]} needs ${key[1]} or SLUICE_PAYMENT_FACILITATOR_URL, which settle payments.`;
     }
   }
   return problemOfTerms(variables);

@@ -1,0 +1,1 @@
+export { PaymentsApiModule } from './payments-api.module.js';

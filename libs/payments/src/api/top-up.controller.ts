@@ -1,0 +1,99 @@
+import { Controller, HttpCode, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { PlatformError } from '#common';
+import { ApiConfig } from '#platform/config';
+import { Access } from '#platform/http';
+import { Logger } from '#platform/logging';
+import { PaymentOffers } from '../offers.js';
+import { failureAnswer, type TopUpAnswer } from '../top-ups/top-up-answer.js';
+import { TopUpService } from '../top-ups/top-up.service.js';
+import { TopUpRoute } from './top-up.document.js';
+
+/** The header of the protocol, then its two older names. */
+const paymentHeaders = ['payment-signature', 'x-402-payment', 'x-payment'] as const;
+
+/** Codes whose response has the form of the protocol. */
+const ownCodes = new Set(['X402_INVALID_PAYMENT', 'PAYMENT_IDENTIFIER_IN_USE']);
+
+/** Payments of wallets; the route needs no key. */
+@Controller('x402/top-up')
+export class TopUpController {
+  private hasWarned = false;
+
+  constructor(
+    @Inject(TopUpService) private readonly service: Pick<TopUpService, 'submit'>,
+    @Inject(PaymentOffers) private readonly offers: PaymentOffers,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl'>,
+    @Inject(Logger) private readonly logger: Logger,
+  ) {}
+
+  @Post()
+  @HttpCode(200)
+  @Access('anonymous')
+  @TopUpRoute()
+  async topUp(@Res() reply: FastifyReply): Promise<void> {
+    this.assertConfigured();
+    const header = paymentHeaderOf(reply);
+    if (header === null) return this.require(reply);
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    const answer = await this.service.submit(header, left.signal).catch(answerOf);
+    if (answer.receipt !== null) void reply.header('PAYMENT-RESPONSE', base64Of(answer.receipt));
+    if (answer.status === 202) void reply.header('retry-after', '5');
+    await reply.status(answer.status).type('application/json; charset=utf-8').send(answer.body);
+  }
+
+  private assertConfigured(): void {
+    if (this.offers.isConfigured) return;
+    if (!this.hasWarned) {
+      const hint = 'set SLUICE_PAYMENT_EVM_ADDRESS or SLUICE_PAYMENT_SOLANA_ADDRESS (docs/wallets.md)';
+      this.logger.warn({ hint }, 'a top-up was requested, but payments are not configured');
+    }
+    this.hasWarned = true;
+    const message =
+      'Payments are not configured here. The operator has to set SLUICE_PAYMENT_EVM_ADDRESS or ' +
+      'SLUICE_PAYMENT_SOLANA_ADDRESS, and what docs/wallets.md names with them.';
+    throw new PlatformError('SERVICE_UNAVAILABLE', message, null, { retry: 'never' });
+  }
+
+  private async require(reply: FastifyReply): Promise<void> {
+    const body = {
+      x402Version: 2,
+      error: 'A payment is required: send it in the header PAYMENT-SIGNATURE.',
+      resource: {
+        url: `${this.originOf(reply)}/api/v1/x402/top-up`,
+        description:
+          `Top up the account of your wallet with ${this.offers.range} in USDC. Clients with a cap per payment must ` +
+          'allow this amount (spendControls.maxAmountPerPayment).',
+        mimeType: 'application/json',
+      },
+      accepts: this.offers.accepts,
+    };
+    await reply.status(402).header('PAYMENT-REQUIRED', base64Of(body)).send(body);
+  }
+
+  private originOf({ request }: FastifyReply): string {
+    return this.config.publicUrl ?? `${request.protocol}://${request.host}`;
+  }
+}
+
+/** Null without a payment. Several headers must say the same. */
+function paymentHeaderOf({ request }: FastifyReply): string | null {
+  const given = paymentHeaders.flatMap((name) => request.headers[name] ?? []);
+  const [first = null, ...others] = given;
+  if (others.some((other) => other !== first)) {
+    throw new PlatformError('INVALID_REQUEST', 'Send one payment: the payment headers differ.', 'PAYMENT-SIGNATURE');
+  }
+  return first;
+}
+
+/** Errors of the payment itself have the form of the protocol; others are those of every route. */
+function answerOf(error: unknown): TopUpAnswer {
+  if (!(error instanceof PlatformError) || !ownCodes.has(error.code)) throw error;
+  const details = error.param === null ? undefined : { field: error.param };
+  return failureAnswer({ error: error.code, message: error.message, ...(details && { details }) });
+}
+
+function base64Of(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64');
+}

@@ -1,0 +1,27 @@
+import type { PaymentExecutionNetwork } from '#platform/config';
+import type { JsonRpcClient } from '../json-rpc.client.js';
+import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network.js';
+import { SentTransactionsRepository } from '../sent-transactions.repository.js';
+import type { Hex } from './authorization.js';
+import { EvmChain } from './evm-chain.js';
+import { chainIdOf, keyOf } from './evm-checks.js';
+import { EvmFacilitator } from './evm-facilitator.js';
+import { EvmNode } from './evm-node.js';
+import { FeePayer } from './fee-payer.js';
+
+export function openEvmNetwork(
+  { network, asset, feePayerKey, confirmations }: PaymentExecutionNetwork,
+  rpc: JsonRpcClient,
+  { prisma, logger, settleMs, pollMs }: PaymentNetworkDependencies,
+): PaymentNetworkAccess {
+  const node = new EvmNode(rpc);
+  const chain = new EvmChain(node, asset.toLowerCase() as Hex, confirmations);
+  if (feePayerKey === null) return { facilitator: null, chain };
+  const chainId = chainIdOf(network);
+  const transactions = new SentTransactionsRepository(prisma);
+  const feePayer = new FeePayer(keyOf(feePayerKey), { network, chainId }, { node, transactions, logger });
+  return {
+    chain,
+    facilitator: new EvmFacilitator({ node, chain, feePayer, chainId, confirmations, settleMs, pollMs }),
+  };
+}
