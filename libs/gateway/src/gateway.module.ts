@@ -1,5 +1,6 @@
 import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { ContractSignatures, SignInVerifier, WalletCallers } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { BillingModule } from '#billing/nest';
 import { ChainsModule } from '#chains/nest';
@@ -12,6 +13,7 @@ import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { WatchedFile } from '#platform/files';
 import { Logger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
 import { QueueTransport } from '#queue';
 import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
@@ -44,6 +46,9 @@ import { ModelResolver } from './pipeline/model-resolver.js';
 import { RequestPipeline } from './pipeline/request-pipeline.js';
 import { StoreBudgets } from './pipeline/store-budgets.js';
 import { ResponseStore } from './responses/response-store.js';
+import { PaymentAnswers } from './wallets/payment-answers.js';
+import { WalletSignIns } from './wallets/wallet-sign-ins.js';
+import { WalletsController } from './wallets/wallets.controller.js';
 
 /** The requests in flight and what each may still wait for the stores; admission asks for the latter. */
 @Global()
@@ -73,6 +78,13 @@ async function openPolicy(
   return new ContentPolicy(file, texts, classifier);
 }
 
+function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns {
+  if (!wallets.isOn) return new WalletSignIns(null);
+  return new WalletSignIns(
+    new WalletCallers(prisma, new SignInVerifier(wallets, new ContractSignatures(wallets.rpcUrls))),
+  );
+}
+
 /** The path of a request: hooks before the body is read, then guard, interceptor and filter of every route. */
 @Module({
   imports: [
@@ -89,7 +101,7 @@ async function openPolicy(
     WebModule,
     ChainsModule,
   ],
-  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController],
+  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController, WalletsController],
   providers: [
     RouteTable,
     RequestHooks,
@@ -115,6 +127,12 @@ async function openPolicy(
       inject: [QueueTransport, ApiConfig],
       useFactory: ({ membership }: QueueTransport, { modelWaitMs: returnMs }: ApiConfig) =>
         new ModelAvailabilityWatcher(membership, { returnMs }),
+    },
+    { provide: WalletSignIns, inject: [ApiConfig, PrismaService], useFactory: signInsOf },
+    {
+      provide: PaymentAnswers,
+      inject: [ApiConfig],
+      useFactory: ({ wallets, payments }: ApiConfig) => new PaymentAnswers(wallets, payments),
     },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

@@ -7,6 +7,7 @@ import {
   Multipart,
   type MultipartLimits,
   type ResponseOfJob,
+  Wallets,
 } from '#platform/http';
 
 interface ModelRouteOptions {
@@ -18,11 +19,12 @@ interface ModelRouteOptions {
   free?: true;
 }
 
-/** A route that runs a model: billed, limited by its model and documented. */
+/** A route that runs a model: billed, limited by its model, for keys and wallets, and documented. */
 export function ModelRoute(document: DocumentedRoute, options: ModelRouteOptions = {}): MethodDecorator {
   const { multipart, responseOfJob, free } = options;
   return applyDecorators(
     ApiRoute(document),
+    Wallets(),
     ...(multipart ? [Multipart(multipart)] : []),
     LimitedByModel(),
     ...(free ? [] : [Billed(responseOfJob && { responseOfJob })]),

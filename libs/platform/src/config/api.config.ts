@@ -47,6 +47,13 @@ import {
   PortVariable,
   TextVariable,
 } from './variable.js';
+import {
+  PublicOrigins,
+  WalletEvmRpcUrl,
+  WalletOrigins,
+  type WalletSettings,
+  walletSettingsOf,
+} from './wallet.variables.js';
 
 export class ApiConfig extends LimitsConfig {
   @ApiHostVariable()
@@ -375,6 +382,17 @@ export class ApiConfig extends LimitsConfig {
   @PayablePayments()
   get payments(): PaymentSettings {
     return paymentSettingsOf(this);
+  }
+
+  @WalletOrigins()
+  walletOrigins!: string[];
+
+  @WalletEvmRpcUrl()
+  walletEvmRpcUrl?: string;
+
+  @PublicOrigins()
+  get wallets(): WalletSettings {
+    return walletSettingsOf(this);
   }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
