@@ -12,6 +12,7 @@ import { addMoneyCommands } from './money/money-commands.js';
 import { addSearchCommands } from './search/search-commands.js';
 import { addPoolCommands } from './pools/pool-commands.js';
 import { addRpcCommands } from './rpc/rpc-commands.js';
+import { addTopUpCommands } from './top-ups/top-up-commands.js';
 import { addWorkerCommands } from './workers/worker-commands.js';
 
 /** The complete command line. Each group registers its own commands. */
@@ -27,6 +28,7 @@ export function createProgram(context: CliContext): Command {
   addKeyCommands(program, context);
   addCharacterCommands(program, context);
   addMoneyCommands(program, context);
+  addTopUpCommands(program, context);
   addLimitCommands(program, context);
   addSearchCommands(program, context);
   addRpcCommands(program, context);

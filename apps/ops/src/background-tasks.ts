@@ -4,6 +4,7 @@ import { LedgerWatch } from '#billing';
 import { ProgressRecorder } from '#jobs';
 import { CleanupSweeps, RepairSweeps } from '#jobs/nest';
 import { PlacementPublisher } from '#model-registry';
+import { PaymentRunner } from '#payments/execution';
 
 /** What cleanup does not delete now the next run does: an artifact store that does not respond must not use up the time to stop. In ms. */
 const cleanupPatienceMs = 3_000;
@@ -18,6 +19,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     @Inject(LedgerWatch) private readonly ledger: LedgerWatch,
     @Inject(PlacementPublisher) private readonly placements: PlacementPublisher,
     @Inject(StakeRefresher) private readonly stakes: StakeRefresher | null,
+    @Inject(PaymentRunner) private readonly payments: PaymentRunner,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -27,13 +29,14 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     this.ledger.start();
     this.placements.start();
     this.stakes?.start();
+    this.payments.start();
   }
 
   /** What is in progress ends first. */
   async onModuleDestroy(): Promise<void> {
-    const { repair, cleanup, progress, ledger, placements } = this;
+    const { repair, cleanup, progress, ledger, placements, payments } = this;
     await Promise.all([
-      ...[repair, progress, ledger, placements].map((task) => task.close()),
+      ...[repair, progress, ledger, placements, payments].map((task) => task.close()),
       cleanup.close(cleanupPatienceMs),
       this.stakes?.close(),
     ]);

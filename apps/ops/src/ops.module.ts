@@ -5,6 +5,7 @@ import { BillingModule, JobMeter } from '#billing/nest';
 import { JobCatalog, JobResultProcessingModule, KnownQueues, RecoveryModule } from '#jobs/nest';
 import { catalog, meterJob, modalitiesOf } from '#modalities';
 import { ModelRegistryService, noOnlineModels, PlacementPublisher, PlacementRepository } from '#model-registry';
+import { PaymentRunner } from '#payments/execution';
 import { OpsConfig } from '#platform/config';
 import { logReadiness, Readiness } from '#platform/health';
 import { Logger } from '#platform/logging';
@@ -20,6 +21,7 @@ import { StorageModule } from '#storage/nest';
 import { BackgroundTasks } from './background-tasks.js';
 import { LedgerVerificationDatabase } from './ledger-verification.database.js';
 import { OpsMetrics } from './ops-metrics.js';
+import { createPaymentRunner } from './payment-execution.js';
 
 /** How long a query that does not verify the ledger may take, in ms. */
 const queryTimeoutMs = 10_000;
@@ -104,6 +106,11 @@ export class OpsModule {
               heartbeats: () => transport.membership.list(),
               logger,
             }),
+        },
+        {
+          provide: PaymentRunner,
+          inject: [OpsConfig, PrismaService, Metrics, Logger],
+          useFactory: createPaymentRunner,
         },
         {
           provide: Readiness,

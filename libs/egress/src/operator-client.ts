@@ -4,8 +4,9 @@ import type { Dispatcher } from 'undici';
 export interface OperatorRequest {
   /** May hold a user and a password, which are sent as basic authentication. */
   url: string;
-  /** Sent with POST; null: GET. */
-  body: Uint8Array | null;
+  body: Uint8Array;
+  /** Asks with GET, without a body. */
+  isGet?: boolean;
   /** Value of the header, in place of user and password of the URL. */
   authorization?: string;
   /** For the whole exchange, in ms. */
@@ -101,7 +102,7 @@ export class OperatorClient {
   }
 
   private async send(
-    { url, body, maxBytes, isFresh, ...options }: OperatorRequest,
+    { url, body, maxBytes, isFresh, isGet = false, ...options }: OperatorRequest,
     signal: AbortSignal,
   ): Promise<OperatorResponse> {
     // Loaded on first use: most installations have no such server, and the HTTP client takes 0.1 s at each start.
@@ -111,7 +112,7 @@ export class OperatorClient {
     const { href, authorization: user } = splitUser(url);
     const authorization = options.authorization ?? user;
     const response = await request(href, {
-      method: body === null ? 'GET' : 'POST',
+      method: isGet ? 'GET' : 'POST',
       dispatcher: isFresh === true ? fresh : shared,
       headers: {
         'user-agent': 'sluice',
@@ -120,7 +121,7 @@ export class OperatorClient {
         'accept-encoding': 'identity',
         ...(authorization !== null && { authorization }),
       },
-      body,
+      body: isGet ? null : body,
       signal,
     });
     // An aborted body emits an error that may have no other listener.

@@ -4,3 +4,4 @@ export { type ExecutionLimits, PaymentExecutor, type PaymentNode } from './payme
 export { PaymentMetrics } from './payment.metrics.js';
 export { PaymentRunner } from './payment-runner.js';
 export { type AccountOfWallet, type ClaimedTopUp, TopUpExecutionRepository } from './top-up-execution.repository.js';
+export { openPaymentNodes, type PaymentNodesDependencies } from './open-payment-nodes.js';

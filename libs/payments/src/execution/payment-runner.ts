@@ -10,6 +10,8 @@ export interface PaymentRunnerOptions {
   logger: Logger;
   /** Pause after a look that found no payment, in ms: clients wait. */
   everyMs?: number;
+  /** Called when the last payment is left. */
+  onClose?: () => Promise<void>;
 }
 
 const cleanEveryMs = 600_000;
@@ -33,6 +35,7 @@ export class PaymentRunner {
     this.stopped.abort();
     await this.loop;
     await this.options.executor?.idle();
+    await this.options.onClose?.();
   }
 
   private async repeat(executor: Pick<PaymentExecutor, 'begin'>): Promise<void> {

@@ -81,7 +81,8 @@ export class HttpFacilitator implements Facilitator {
     const url = `${settings.url.replace(/\/$/, '')}/${path}`;
     const { status, bytes } = await client.post({
       ...{ url, maxBytes, signal, timeoutMs: this.timeoutMs, isFresh: path === 'settle' },
-      body: body === null ? null : Buffer.from(JSON.stringify(body)),
+      isGet: body === null,
+      body: Buffer.from(JSON.stringify(body)),
       ...(settings.token !== null && { authorization: `Bearer ${settings.token}` }),
     });
     return { status, answer: parse(path, { status, bytes }) };
