@@ -47,7 +47,7 @@ describe('the client packages of the protocol', () => {
     const paid = { status: 200, settlement: { success: true } };
     expect(results).toMatchObject({
       byDefault: expect.stringContaining('spendControls'),
-      evm: { ...paid, settlement: { payer: evm.address, network: 'eip155:8453' } },
+      evm: { ...paid, settlement: { payer: evm.address.toLowerCase(), network: 'eip155:8453' } },
       evmChat: { status: 200, choices: 1, remaining: '5.000000' },
       solana: { ...paid, settlement: { payer: solana.address } },
       solanaChat: { status: 200, choices: 1, remaining: '5.000000' },

@@ -2,7 +2,8 @@
 // of two payers and the address of a Solana node; prints what they got.
 import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
-import { wrapFetchWithSIWx } from '@x402/extensions/sign-in-with-x';
+import { decodePaymentRequiredHeader } from '@x402/core/http';
+import { createSIWxPayload, encodeSIWxHeader, wrapFetchWithSIWx } from '@x402/extensions/sign-in-with-x';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { privateKeyToAccount } from 'viem/accounts';
@@ -21,13 +22,24 @@ async function pay(schemes) {
   return { status: response.status, body, settlement: header && decodePaymentResponseHeader(header) };
 }
 
-async function chat(signer) {
-  const signedIn = wrapFetchWithSIWx(fetch, signer);
-  const response = await signedIn(`${baseUrl}/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(chatBody(model)),
-  });
+const chatUrl = `${baseUrl}/chat/completions`;
+const chatRequest = (headers = {}) => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(chatBody(model)),
+});
+
+/** The wrapper of fetch signs for the network of the first offer, so it serves no wallet of another chain. */
+async function signInOnSolana(signer) {
+  const refused = await fetch(chatUrl, chatRequest());
+  const { extensions } = decodePaymentRequiredHeader(refused.headers.get('PAYMENT-REQUIRED'));
+  const { info, supportedChains } = extensions['sign-in-with-x'];
+  const chain = supportedChains.find(({ chainId }) => chainId.startsWith('solana:'));
+  return encodeSIWxHeader(await createSIWxPayload({ ...info, ...chain }, signer, chatUrl));
+}
+
+async function chat(send) {
+  const response = await send();
   const body = await response.json();
   const remaining = response.headers.get('X-Balance-Remaining');
   return { status: response.status, choices: body.choices?.length, remaining, error: body.error };
@@ -48,7 +60,7 @@ printResults({
     wrapFetchWithPayment(fetch, x402Client.fromConfig({ schemes: evmSchemes }))(topUp, { method: 'POST' }),
   ),
   evm: await pay(evmSchemes),
-  evmChat: await chat(account),
+  evmChat: await chat(() => wrapFetchWithSIWx(fetch, account)(chatUrl, chatRequest())),
   solana: await pay(svmSchemes),
-  solanaChat: await chat(keyPair),
+  solanaChat: await chat(async () => fetch(chatUrl, chatRequest({ 'SIGN-IN-WITH-X': await signInOnSolana(keyPair) }))),
 });
