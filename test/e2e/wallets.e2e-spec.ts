@@ -122,7 +122,7 @@ const requirementsOf = (response: Response) =>
   };
 
 describe('a service with wallets', () => {
-  it('loads no curve and no chain package until somebody signs in, and viem not even then', async () => {
+  it('loads no curve and no chain package until a wallet signs in, and viem not even then', async () => {
     expect((await ask('/models')).status).toBe(200);
     expect((await ask('/chat/completions', { body: chat() })).status).toBe(402);
     expect(chainModules()).toEqual([]);

@@ -9,6 +9,8 @@ import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
 import { AdmissionModule } from '#jobs/nest';
 import { MediaModule } from '#media/nest';
+import { PaymentOffers } from '#payments';
+import { PaymentsModule } from '#payments/nest';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { WatchedFile } from '#platform/files';
@@ -100,6 +102,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     DocumentsModule,
     WebModule,
     ChainsModule,
+    PaymentsModule,
   ],
   controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController, WalletsController],
   providers: [
@@ -131,8 +134,8 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     { provide: WalletSignIns, inject: [ApiConfig, PrismaService], useFactory: signInsOf },
     {
       provide: PaymentAnswers,
-      inject: [ApiConfig],
-      useFactory: ({ wallets, payments }: ApiConfig) => new PaymentAnswers(wallets, payments),
+      inject: [ApiConfig, PaymentOffers],
+      useFactory: ({ wallets }: ApiConfig, offers: PaymentOffers) => new PaymentAnswers(wallets, offers),
     },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

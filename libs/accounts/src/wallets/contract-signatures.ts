@@ -19,7 +19,7 @@ const isValidSignature = '0x1626ba7e';
 const counterfactual = '6492'.repeat(16);
 
 const timeoutMs = 5_000;
-/** Calls at once. A stranger causes them, so they must not fill the node that also serves payments. */
+/** Calls at once. Unauthenticated clients cause them, so they must not fill the node that also serves payments. */
 const mostCalls = 8;
 
 /** Asks contract wallets about signatures, through a node of their chain. Nothing of it is loaded or called before that. */

@@ -11,7 +11,8 @@ import {
 } from '#chains';
 import { formatNanos, nanosOf } from '#common';
 import { ApiConfig } from '#platform/config';
-import { Access, ApiRoute, Billed, LimitedByModel, RawJson, RawJsonBody, Wallets } from '#platform/http';
+import { Access, ApiRoute, Billed, LimitedByModel, RawJson, RawJsonBody } from '#platform/http';
+import { Wallets } from '#platform/wallets';
 import { DirectRequests } from '../pipeline/direct-requests.js';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';

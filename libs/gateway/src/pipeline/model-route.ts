@@ -7,8 +7,8 @@ import {
   Multipart,
   type MultipartLimits,
   type ResponseOfJob,
-  Wallets,
 } from '#platform/http';
+import { Wallets } from '#platform/wallets';
 
 interface ModelRouteOptions {
   /** The route takes forms. */

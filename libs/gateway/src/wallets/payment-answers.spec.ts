@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { PaymentNetworkSettings } from '#platform/config';
-import type { PaymentDiscovery, WalletPaymentRequired } from '#platform/http';
+import { PaymentOffers } from '#payments';
+import type { ApiConfig } from '#platform/config';
+import type { PaymentDiscovery, WalletPaymentRequired } from '#platform/wallets';
 import { PaymentAnswers, PoorWallet } from './payment-answers.js';
 
-const base: PaymentNetworkSettings = {
+type Network = ApiConfig['payments']['networks'][number];
+
+const base: Network = {
   kind: 'evm',
   network: 'eip155:8453',
   asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
@@ -13,7 +16,7 @@ const base: PaymentNetworkSettings = {
   extra: { name: 'USD Coin', version: '2' },
   maxTimeoutSeconds: 300,
 };
-const solana: PaymentNetworkSettings = {
+const solana: Network = {
   kind: 'solana',
   network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
   asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
@@ -25,7 +28,7 @@ const origins = ['https://api.example.org', 'http://127.0.0.1:3000'];
 const chains = ['eip155:8453', solana.network];
 
 function answers({ networks = [base, solana], rpcUrls = new Map<string, string>() } = {}): PaymentAnswers {
-  return new PaymentAnswers({ origins, chains, rpcUrls }, { networks, minUsd: 5, maxUsd: 10_000 });
+  return new PaymentAnswers({ origins, chains, rpcUrls }, new PaymentOffers({ networks, minUsd: 5, maxUsd: 10_000 }));
 }
 
 function request(caller: object | null, host = 'evil.example', url = '/api/v1/chat/completions'): FastifyRequest {

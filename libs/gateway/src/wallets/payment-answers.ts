@@ -3,13 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import { signInHeader, signInMs } from '#accounts';
 import type { BalanceBefore } from '#billing';
 import { displayNanos, type NanoUsd, PlatformError } from '#common';
-import type { PaymentNetworkSettings, PaymentSettings, WalletSettings } from '#platform/config';
-import type {
-  PaymentDiscovery,
-  PaymentOfferDocument,
-  SignInChallengeDocument,
-  WalletPaymentRequired,
-} from '#platform/http';
+import type { PaymentOffers, PaymentTerms } from '#payments';
+import type { ApiConfig } from '#platform/config';
+import type { PaymentDiscovery, SignInChallengeDocument, WalletPaymentRequired } from '#platform/wallets';
 
 /** What a wallet needs to have for a charged request. */
 export const minimumBalanceNano: NanoUsd = 100_000_000n;
@@ -51,14 +47,14 @@ export class PoorWallet extends PlatformError {
 /** The 402 answers: how to get credentials, and how to pay. Says nothing while the operator takes no payments. */
 export class PaymentAnswers {
   constructor(
-    private readonly wallets: Pick<WalletSettings, 'origins' | 'chains' | 'rpcUrls'>,
-    private readonly payments: PaymentSettings,
+    private readonly wallets: Pick<ApiConfig['wallets'], 'origins' | 'chains' | 'rpcUrls'>,
+    private readonly offers: PaymentOffers,
   ) {}
 
   /** Null while the operator takes no payments. */
   answer(error: PlatformError, request: FastifyRequest): PaymentAnswer | null {
-    const [network] = this.payments.networks;
-    if (network === undefined) return null;
+    const [first] = this.offers.offers;
+    if (first === undefined) return null;
     const origin = this.originFor(request.headers.host);
     const url = `${origin}${pathOf(request)}`;
     const challenge = this.challenge(origin, url);
@@ -67,7 +63,7 @@ export class PaymentAnswers {
     const { caller } = request;
     if (caller === null) return { headers, body: { ...requirements, authOptions: authOptions(origin) } };
     if (caller.wallet === undefined) return { headers };
-    return { headers, body: this.poorWallet(error, { network, origin, challenge }) };
+    return { headers, body: this.poorWallet(error, { terms: first.terms, origin, challenge }) };
   }
 
   /** One of the configured origins, so a client cannot make it say anything else. */
@@ -79,7 +75,7 @@ export class PaymentAnswers {
   private requirements(error: string, url: string, challenge: SignInChallengeDocument) {
     const resource = { url, description, mimeType: 'application/json' };
     const extensions = { 'sign-in-with-x': { ...challenge, schema: signInSchema } };
-    return { x402Version: 2, error, resource, accepts: offersOf(this.payments), extensions };
+    return { x402Version: 2, error, resource, accepts: this.offers.accepts, extensions };
   }
 
   private challenge(origin: string, uri: string): SignInChallengeDocument {
@@ -101,9 +97,9 @@ export class PaymentAnswers {
 
   private poorWallet(
     error: PlatformError,
-    parts: { network: PaymentNetworkSettings; origin: string; challenge: SignInChallengeDocument },
+    parts: { terms: PaymentTerms; origin: string; challenge: SignInChallengeDocument },
   ): WalletPaymentRequired {
-    const { networks, minUsd, maxUsd } = this.payments;
+    const minUsd = displayNanos(this.offers.minNano);
     const balance = error instanceof PoorWallet ? error.balance : null;
     return {
       error: 'Payment required',
@@ -113,18 +109,18 @@ export class PaymentAnswers {
       ...(balance !== null && { currentBalanceUsd: displayNanos(balance.usdNano + balance.diemNano) }),
       minimumBalanceUsd: displayNanos(minimumBalanceNano),
       description,
-      suggestedTopUpUsd: suggestedTopUpUsd(this.payments),
+      suggestedTopUpUsd: suggestedTopUpUsd(this.offers),
       minimumTopUpUsd: minUsd,
       supportedTokens: ['USDC'],
-      supportedChains: networks.map(({ network }) => chainNames[network] ?? network),
+      supportedChains: this.offers.offers.map(({ terms: { network } }) => chainNames[network] ?? network),
       topUpInstructions: {
         step1: `POST ${parts.origin}${topUpPath} without a payment: the answer lists what is accepted.`,
-        step2: `Sign a payment of ${minUsd} to ${maxUsd} USD for one of the offers.`,
+        step2: `Sign a payment of ${this.offers.range} for one of the offers.`,
         step3: 'Send the same request again with the payment in PAYMENT-SIGNATURE.',
-        receiverWallet: parts.network.payTo,
-        tokenAddress: parts.network.asset,
+        receiverWallet: parts.terms.payTo,
+        tokenAddress: parts.terms.asset,
         tokenDecimals,
-        network: parts.network.network,
+        network: parts.terms.network,
         minimumAmountUsd: minUsd,
       },
       siwxChallenge: parts.challenge,
@@ -132,15 +128,8 @@ export class PaymentAnswers {
   }
 }
 
-export function suggestedTopUpUsd({ minUsd, maxUsd }: PaymentSettings): number {
-  return Math.min(Math.max(suggestedUsd, minUsd), maxUsd);
-}
-
-function offersOf({ networks, minUsd }: PaymentSettings): PaymentOfferDocument[] {
-  const amount = String(BigInt(minUsd) * 10n ** BigInt(tokenDecimals));
-  return networks.map(({ network, asset, payTo, maxTimeoutSeconds, extra }) => ({
-    ...{ scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds, extra },
-  }));
+export function suggestedTopUpUsd({ minNano, maxNano }: Pick<PaymentOffers, 'minNano' | 'maxNano'>): number {
+  return Math.min(Math.max(suggestedUsd, displayNanos(minNano)), displayNanos(maxNano));
 }
 
 /** The route without its parameters: nothing of the request's own text, which could be long. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { readWalletAddress } from '#accounts';
 import { AccountTransactions, LedgerService } from '#billing';
 import { displayNanos, PlatformError } from '#common';
-import { ApiConfig } from '#platform/config';
+import { PaymentOffers } from '#payments';
 import { callerOf, queryFault, queryText } from '#platform/http';
 import { minimumBalanceNano, suggestedTopUpUsd } from './payment-answers.js';
 import { BalanceDocument, TransactionsDocument } from './wallets.document.js';
@@ -24,7 +24,7 @@ export class WalletsController {
   constructor(
     @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'balance'>,
     @Inject(AccountTransactions) private readonly transactions: Pick<AccountTransactions, 'page'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'payments'>,
+    @Inject(PaymentOffers) private readonly offers: PaymentOffers,
   ) {}
 
   @Get('balance/:walletAddress')
@@ -35,13 +35,12 @@ export class WalletsController {
   ): Promise<WalletBalanceResponse> {
     const { accountId, walletAddress } = ownerOf(address, request);
     const { diemNano, bundledNano, usdNano, diemAllowanceNano } = await this.ledger.balance(accountId);
-    const { payments } = this.config;
     const data = {
       walletAddress,
       balanceUsd: displayNanos(bundledNano + usdNano),
       canConsume: diemNano + bundledNano + usdNano >= minimumBalanceNano,
-      minimumTopUpUsd: payments.minUsd,
-      suggestedTopUpUsd: suggestedTopUpUsd(payments),
+      minimumTopUpUsd: displayNanos(this.offers.minNano),
+      suggestedTopUpUsd: suggestedTopUpUsd(this.offers),
       ...((diemNano > 0n || diemAllowanceNano > 0n) && { diemBalanceUsd: displayNanos(diemNano) }),
     };
     return { success: true, data };

@@ -16,4 +16,3 @@ export { type SearchProviderName, searchProviderNames, type SearchSettings } fro
 export * from './tracing.config.js';
 export * from './variable.js';
 export * from './worker.config.js';
-export type { WalletSettings } from './wallet.variables.js';

@@ -3,12 +3,6 @@ export { FileField, FileListField } from './file-field.js';
 export { fieldOfPart, FormBody, UploadedFile } from './form-body.js';
 export { isGiven } from './is-given.js';
 export { jsonContent } from './json-content.js';
-export type {
-  PaymentDiscovery,
-  PaymentOfferDocument,
-  SignInChallengeDocument,
-  WalletPaymentRequired,
-} from './payment-document.js';
 export { queryFault, queryText } from './query-fault.js';
 export { RawJsonBody } from './raw-json.js';
 export { readBody } from './read-body.js';
@@ -29,7 +23,6 @@ export {
 } from './route-access.js';
 export { ApiRoute, binaryContent, type DocumentedRoute } from './route-document.js';
 export { sseData, SseWriter, type SseWriterOptions } from './sse-writer.js';
-export { Wallets } from './wallet-route.js';
 export { WireBody } from './wire-validation.pipe.js';
 export {
   BooleanField,

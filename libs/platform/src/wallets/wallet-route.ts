@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiSecurity, getSchemaPath } from '@nestjs/swagger';
 import { PaymentDiscovery, WalletPaymentRequired } from './payment-document.js';
-import { routeSettings } from './route-access.js';
+import { routeSettings } from '../http/route-access.js';
 
 /** Metadata key of the responses of a route in the document; its decorators replace a whole response. */
 const responsesKey = 'swagger/apiResponse';
