@@ -182,6 +182,46 @@ describe('a payment on an EVM chain', () => {
     await dying.close();
   });
 
+  it('is sent again by a look-up after the node has lost it', async () => {
+    const { token, settings, access } = await setUp({ settleMs: 1_000 });
+    const payment = await pay({ token, settings });
+    await node.setAutomine(false);
+    try {
+      const pending = await facilitatorOf(access).settle(payment, never);
+      const { transaction } = pending as { transaction: string };
+      expect(await node.request('hardhat_dropTransaction', [transaction])).toBe(true);
+      expect(await access.chain.lookUp(payment, never)).toMatchObject({ state: 'unused' });
+      await node.mine();
+      expect(await access.chain.lookUp(payment, never)).toEqual({ state: 'settled', transaction });
+    } finally {
+      await node.setAutomine(true);
+    }
+  });
+
+  it('is signed again for a higher fee, with the same nonce, when the base fee has left it behind', async () => {
+    const { token, settings, access } = await setUp({ settleMs: 1_000 });
+    const payment = await pay({ token, settings });
+    await node.setAutomine(false);
+    try {
+      const before = await minedOf();
+      const first = await facilitatorOf(access).settle(payment, never);
+      // 100 gwei.
+      await node.request('hardhat_setNextBlockBaseFeePerGas', ['0x174876e800']);
+      await node.mine();
+      expect(await minedOf()).toBe(before);
+      await prisma.$executeRaw`UPDATE sent_transactions SET signed_at = now() - interval '1 minute'`;
+      const second = await facilitatorOf(access).settle(payment, never);
+      expect(second).toMatchObject({ outcome: 'pending' });
+      expect(second).not.toEqual(first);
+      await node.mine();
+      expect(await facilitatorOf(access).settle(payment, never)).toEqual({ ...second, outcome: 'settled' });
+      expect(await minedOf()).toBe(before + 1);
+      expect(await tokensOf(token, payTo)).toBe(amount);
+    } finally {
+      await node.setAutomine(true);
+    }
+  });
+
   it('waits for its confirmations', async () => {
     const { token, settings, access } = await setUp({ confirmations: 3, settleMs: 1_500 });
     const payment = await pay({ token, settings });
