@@ -51,7 +51,8 @@ describe('a client of openapi-typescript and openapi-fetch', () => {
       const messages = [{ role: 'user' as const, content: 'Hello' }];
       export async function chat(): Promise<string | null | undefined> {
         const { data, error } = await client.POST('/chat/completions', { body: { model: 'default', messages } });
-        if (error) throw new Error(error.error.message);
+        // A 402 has the body of the payment protocol, whose error is a text.
+        if (error) throw new Error(typeof error.error === 'object' ? error.error.message : error.error);
         return data?.choices?.[0]?.message.content;
       }
       export async function stream(): Promise<ReadableStream<Uint8Array> | null | undefined> {

@@ -24,6 +24,7 @@ export async function publishedDocument(): Promise<OpenAPIObject> {
     abuseFailures: 0,
     searchProviders: [],
     searchPrices: [],
+    walletOrigins: [],
   });
   const transport = { membership: { onChange: () => () => undefined }, close: () => Promise.resolve() };
   const module = await Test.createTestingModule({

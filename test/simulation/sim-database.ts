@@ -67,6 +67,7 @@ export class SimDatabase {
       $queryRaw: single.$queryRaw.bind(single),
       $executeRaw: single.$executeRaw.bind(single),
       $prepared: prepared,
+      $transaction: prepared,
     };
     return prisma as unknown as PrismaService;
   }
@@ -246,6 +247,7 @@ class Queries implements RawQueries {
 
 function statementOf(template: TemplateStringsArray | Prisma.Sql, values: unknown[]): Statement {
   if ('text' in template) return { text: template.text, values: template.values };
+  if (values.some((value) => value instanceof Prisma.Sql)) return statementOf(Prisma.sql(template, ...values), []);
   return { text: template.reduce((left, right, place) => `${left}$${place}${right}`), values };
 }
 
@@ -266,7 +268,7 @@ function iso(world: World): string {
 function summary(text: string): string {
   const known = summaries.get(text);
   if (known !== undefined) return known;
-  const verb = /\b(ledger_\w+|UPDATE jobs|INSERT INTO jobs|DELETE FROM \w+)\b/.exec(text)?.[0];
+  const verb = /\b(ledger_\w+|top_up_\w+|UPDATE \w+|INSERT INTO \w+|DELETE FROM \w+)\b/.exec(text)?.[0];
   const made = verb ?? text.replace(/\s+/g, ' ').trim().slice(0, 60);
   summaries.set(text, made);
   return made;

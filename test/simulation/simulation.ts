@@ -7,7 +7,7 @@ import { runOnServer, withDatabase } from '#test/postgres-server';
 import { Choices } from './choices.js';
 import type { PlantedBug } from './planted-bugs.js';
 import { SimDatabase } from './sim-database.js';
-import { Scenario, type ScenarioResult } from './scenario.js';
+import { Scenario, type ScenarioOptions, type ScenarioResult } from './scenario.js';
 import { simulationSchema } from './scenario-setup.js';
 
 /** Number of scenarios between two verifications of the whole ledger, and between two fresh databases. */
@@ -51,6 +51,11 @@ export interface Failure {
   choices: number[];
 }
 
+/** Builds a scenario of one kind. */
+export type ScenarioKind = (options: ScenarioOptions) => { run(): Promise<ScenarioResult> };
+
+const jobScenario: ScenarioKind = (options) => new Scenario(options);
+
 /** A server with the project's tables in a template, from which each lane of a simulation copies its own. */
 export class SimulationServer {
   private constructor(
@@ -81,8 +86,8 @@ export class SimulationServer {
     return new SimulationServer(this.url, template, plant);
   }
 
-  async openLane(): Promise<SimulationLane> {
-    return new SimulationLane(this.plant, async () => {
+  async openLane(kind: ScenarioKind = jobScenario): Promise<SimulationLane> {
+    return new SimulationLane(this.plant, kind, async () => {
       const name = newName(this.template);
       await runOnServer(this.url, `CREATE DATABASE ${name} TEMPLATE ${this.template}`);
       const { port, username: user } = new URL(this.url);
@@ -109,6 +114,7 @@ export class SimulationLane {
 
   constructor(
     private readonly plant: PlantedBug | null,
+    private readonly kind: ScenarioKind,
     private readonly openDatabase: () => Promise<LaneDatabase>,
   ) {}
 
@@ -161,12 +167,8 @@ export class SimulationLane {
     }
     this.current ??= await this.openDatabase();
     this.stories += 1;
-    return await new Scenario({
-      database: this.current.database,
-      choices,
-      scenario: this.stories,
-      plant: this.plant,
-    }).run();
+    const { database } = this.current;
+    return await this.kind({ database, choices, scenario: this.stories, plant: this.plant }).run();
   }
 
   /** Result of `ledger verify` as text. */

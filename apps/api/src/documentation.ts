@@ -27,6 +27,7 @@ const tags: Record<string, string> = {
   Video: 'Generate, interpolate and upscale videos as queued jobs.',
   Augment: 'Search the web, read pages and files, without a model.',
   'Crypto RPC': 'Call blockchain nodes of the operator.',
+  x402: 'See the balance of a wallet and what it was charged.',
   Models: 'Find models, their names, limits and prices.',
   Characters: 'Find personas that chats can take on, and what accounts think of them.',
   'API Keys': 'Manage the keys of an account and see their limits.',
@@ -60,6 +61,15 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
       // Without an explicit format the builder writes JWT.
       { type: 'http', scheme: 'bearer', bearerFormat: 'slk_…', description: 'An API key, `slk_…`.' },
       'BearerAuth',
+    )
+    .addApiKey(
+      {
+        type: 'apiKey',
+        in: 'header',
+        name: 'SIGN-IN-WITH-X',
+        description: 'The sign-in of a wallet (docs/wallets.md).',
+      },
+      'siwx',
     )
     .build();
   const described = Object.entries(tags).map(([name, text]) => ({ name, description: text }));

@@ -1,7 +1,7 @@
 export { LedgerArchiveRepository } from './archive/ledger-archive.repository.js';
 export { type ArchiveFault, type ArchiveResult, LedgerArchiver } from './archive/ledger-archiver.js';
 export { SettlementStep } from './closing.step.js';
-export { JobQuote } from './job-quote.js';
+export { type BalanceBefore, JobQuote } from './job-quote.js';
 export { LedgerWatch } from './ledger-watch.js';
 export { isConsistent, LedgerService } from './ledger.service.js';
 export type { CreditKind, VerifyReport } from './ledger.repository.js';
@@ -11,6 +11,7 @@ export { PriceList } from './price-list.js';
 export { RecentBalances } from './recent-balances.js';
 export { ReservationRefused } from './reservation-refused.js';
 export { ReservationStep } from './reservation.step.js';
+export { type AccountTransaction, AccountTransactions, type TransactionPage } from './usage/account-transactions.js';
 export { FoldKeyDaysSweep } from './usage/fold-key-days.sweep.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';

@@ -1,17 +1,22 @@
 import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { ContractSignatures, SignInVerifier, WalletCallers } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { BillingModule } from '#billing/nest';
 import { ChainsModule } from '#chains/nest';
 import { DocumentsModule } from '#documents/nest';
+import { OperatorClient } from '#egress';
 import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
 import { AdmissionModule } from '#jobs/nest';
 import { MediaModule } from '#media/nest';
+import { PaymentOffers } from '#payments';
+import { PaymentsModule } from '#payments/nest';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { WatchedFile } from '#platform/files';
 import { Logger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
 import { QueueTransport } from '#queue';
 import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
@@ -44,6 +49,9 @@ import { ModelResolver } from './pipeline/model-resolver.js';
 import { RequestPipeline } from './pipeline/request-pipeline.js';
 import { StoreBudgets } from './pipeline/store-budgets.js';
 import { ResponseStore } from './responses/response-store.js';
+import { PaymentAnswers } from './wallets/payment-answers.js';
+import { WalletSignIns } from './wallets/wallet-sign-ins.js';
+import { WalletsController } from './wallets/wallets.controller.js';
 
 /** The requests in flight and what each may still wait for the stores; admission asks for the latter. */
 @Global()
@@ -73,6 +81,12 @@ async function openPolicy(
   return new ContentPolicy(file, texts, classifier);
 }
 
+function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns {
+  if (!wallets.isOn) return new WalletSignIns(null);
+  const contracts = new ContractSignatures(wallets.rpcUrls, new OperatorClient());
+  return new WalletSignIns(new WalletCallers(prisma, new SignInVerifier(wallets, contracts)));
+}
+
 /** The path of a request: hooks before the body is read, then guard, interceptor and filter of every route. */
 @Module({
   imports: [
@@ -88,8 +102,9 @@ async function openPolicy(
     DocumentsModule,
     WebModule,
     ChainsModule,
+    PaymentsModule,
   ],
-  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController],
+  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController, WalletsController],
   providers: [
     RouteTable,
     RequestHooks,
@@ -115,6 +130,12 @@ async function openPolicy(
       inject: [QueueTransport, ApiConfig],
       useFactory: ({ membership }: QueueTransport, { modelWaitMs: returnMs }: ApiConfig) =>
         new ModelAvailabilityWatcher(membership, { returnMs }),
+    },
+    { provide: WalletSignIns, inject: [ApiConfig, PrismaService], useFactory: signInsOf },
+    {
+      provide: PaymentAnswers,
+      inject: [ApiConfig, PaymentOffers],
+      useFactory: ({ wallets }: ApiConfig, offers: PaymentOffers) => new PaymentAnswers(wallets, offers),
     },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

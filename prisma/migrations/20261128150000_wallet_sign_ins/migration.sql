@@ -18,3 +18,6 @@ CREATE TABLE "wallet_nonces" (
     CONSTRAINT "wallet_nonces_pkey" PRIMARY KEY ("wallet", "nonce")
 );
 CREATE INDEX "wallet_nonces_expires_at_idx" ON "wallet_nonces"("expires_at");
+
+-- Reservations of failed requests, which wallets see as refunds; a few of all.
+CREATE INDEX "holds_released_idx" ON "holds"("account_id", "closed_at") WHERE "state" = 'released';

@@ -18,6 +18,7 @@ export const exposedHeaders = [
   'payment-response',
   'retry-after',
   'sunset',
+  'x-balance-remaining',
   'x-next-cursor',
   'x-pagination-limit',
   'x-pagination-page',

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { encodeFunctionData, hashMessage, parseAbi, serializeErc6492Signature } from 'viem';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { OperatorClient } from '#egress';
 import { evmWallet, signInHeader, signInText } from '#test/wallet-sign-ins';
 import { ContractSignatures } from './contract-signatures.js';
 import { SignInVerifier } from './sign-in-verifier.js';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`;
-  const contracts = new ContractSignatures(new Map([['eip155:8453', url]]));
+  const contracts = new ContractSignatures(new Map([['eip155:8453', url]]), new OperatorClient());
   verifier = new SignInVerifier({ origins: [origin], chains: ['eip155:8453'] }, contracts);
 });
 
@@ -44,7 +45,7 @@ const returns = (result: string) => {
   answer = { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id: 1, result }) };
 };
 
-async function outcome(members: Record<string, unknown>): Promise<unknown> {
+async function resultOf(members: Record<string, unknown>): Promise<unknown> {
   const header = await signInHeader(wallet, { origin, nonce: 'abcdefgh12345678', members });
   return await verifier.verify(header, Date.now()).then(
     ({ wallet: address }) => address,
@@ -72,9 +73,9 @@ describe('ContractSignatures', () => {
     const factory = { address: `0x${'1'.repeat(40)}`, data: '0x1234', signature: long } as const;
     const members = { signature: serializeErc6492Signature(factory) };
     returns('0x01');
-    expect(await outcome(members)).toBe(wallet.address.toLowerCase());
+    expect(await resultOf(members)).toBe(wallet.address.toLowerCase());
     returns('0x00');
-    expect(await outcome(members)).toBe('X402_INVALID_SIGN_IN');
+    expect(await resultOf(members)).toBe('X402_INVALID_SIGN_IN');
     expect(asked.map(({ params: [call] }) => 'to' in call)).toEqual([false, false]);
   });
 
@@ -84,33 +85,35 @@ describe('ContractSignatures', () => {
     ['nothing, as an address without a contract does', '0x'],
   ])('refuses when the contract returns %s', async (_name, result) => {
     returns(result);
-    expect(await outcome({ signature: long })).toBe('X402_INVALID_SIGN_IN');
+    expect(await resultOf({ signature: long })).toBe('X402_INVALID_SIGN_IN');
   });
 
   it('refuses when the call fails in the chain', async () => {
     answer = { status: 200, body: '{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"reverted"}}' };
-    expect(await outcome({ signature: long })).toBe('X402_INVALID_SIGN_IN');
+    expect(await resultOf({ signature: long })).toBe('X402_INVALID_SIGN_IN');
   });
 
   it.each(['null', '[]', '{', '{"result":5}'])('says that it could not ask when the node answers %s', async (body) => {
     answer = { status: 200, body };
-    expect(await outcome({ signature: long })).toBe('SERVICE_UNAVAILABLE');
+    expect(await resultOf({ signature: long })).toBe('SERVICE_UNAVAILABLE');
     answer = { status: 500, body };
-    expect(await outcome({ signature: long })).toBe('SERVICE_UNAVAILABLE');
+    expect(await resultOf({ signature: long })).toBe('SERVICE_UNAVAILABLE');
   });
 
   it('asks about 65 bytes only where the sign-in says that a contract judges them', async () => {
     returns(magic);
     const { signature } = { signature: await evmWallet().sign('something') };
-    expect(await outcome({ signature })).toBe('X402_INVALID_SIGN_IN');
+    expect(await resultOf({ signature })).toBe('X402_INVALID_SIGN_IN');
     expect(asked).toEqual([]);
-    expect(await outcome({ signature, type: 'eip191', signatureScheme: 'eip1271' })).toBe(wallet.address.toLowerCase());
-    expect(await outcome({ signature, type: 'eip1271' })).toBe(wallet.address.toLowerCase());
+    expect(await resultOf({ signature, type: 'eip191', signatureScheme: 'eip1271' })).toBe(
+      wallet.address.toLowerCase(),
+    );
+    expect(await resultOf({ signature, type: 'eip1271' })).toBe(wallet.address.toLowerCase());
   });
 
   it('does not ask about the key of a plain account', async () => {
     returns(magic);
-    expect(await outcome({})).toBe(wallet.address.toLowerCase());
+    expect(await resultOf({})).toBe(wallet.address.toLowerCase());
     expect(asked).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ const origin = 'http://127.0.0.1:3000';
 const here = '192.0.2.7';
 const verifier = new SignInVerifier(
   { origins: [origin], chains: ['eip155:8453', solanaMainnet] },
-  new ContractSignatures(new Map()),
+  new ContractSignatures(new Map(), { post: () => Promise.reject(new Error('no node')) }),
 );
 
 let database: TestDatabase;
@@ -98,8 +98,8 @@ describe('WalletCallers', () => {
     for (const callers of [first, replica()]) {
       await expect(callers.authenticate(await sign('two'), here)).rejects.toEqual(usedNonce);
     }
-    const stranger = await signInHeader(solanaWallet(), { origin, nonce });
-    await expect(replica().authenticate(stranger, here)).resolves.toMatchObject({ kind: 'INFERENCE' });
+    const other = await signInHeader(solanaWallet(), { origin, nonce });
+    await expect(replica().authenticate(other, here)).resolves.toMatchObject({ kind: 'INFERENCE' });
   });
 
   it('lets one of ten messages with one nonce in', async () => {
@@ -108,8 +108,8 @@ describe('WalletCallers', () => {
       const header = await signInHeader(wallet, { origin, nonce: 'abcdefgh12345678', statement: `try ${index}` });
       return await replica().authenticate(header, here);
     });
-    const outcomes = await Promise.allSettled(attempts);
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const results = await Promise.allSettled(attempts);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
   it('ends a session with its message, also one that is cached', async () => {

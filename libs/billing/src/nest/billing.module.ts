@@ -7,6 +7,7 @@ import { MoneyMetrics } from '../money.metrics.js';
 import { PriceList } from '../price-list.js';
 import { RecentBalances } from '../recent-balances.js';
 import { ReservationStep } from '../reservation.step.js';
+import { AccountTransactions } from '../usage/account-transactions.js';
 import { KeyUsageRepository } from '../usage/key-usage.repository.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
 import { UsageHistoryService } from '../usage/usage-history.service.js';
@@ -29,6 +30,7 @@ export const JobMeter = Symbol('JobMeter');
     KeyUsageRepository,
     UsageHistoryService,
     UsageAnalyticsService,
+    AccountTransactions,
     {
       provide: SettlementStep,
       inject: [JobMeter, MoneyMetrics],
@@ -44,6 +46,7 @@ export const JobMeter = Symbol('JobMeter');
     KeyUsageRepository,
     UsageHistoryService,
     UsageAnalyticsService,
+    AccountTransactions,
     SettlementStep,
   ],
 })

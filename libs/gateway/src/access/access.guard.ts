@@ -1,5 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { signInHeader } from '#accounts';
 import { PlatformError } from '#common';
 import type { RequestCaller, RouteAccess, RouteSettings } from '#platform/http';
 import { isApiRoute } from './api-route.js';
@@ -9,6 +10,9 @@ export function assertAccess(caller: RequestCaller | null, access: RouteAccess):
   if (access === 'public' || access === 'anonymous') return;
   if (caller === null) {
     throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
+  }
+  if (access === 'wallet' && caller.wallet === undefined) {
+    throw new PlatformError('X402_INVALID_SIGN_IN', 'This needs the sign-in of a wallet.', signInHeader);
   }
   if (access === 'admin' && caller.kind !== 'ADMIN')
     throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key.');

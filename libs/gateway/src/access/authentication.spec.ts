@@ -5,6 +5,7 @@ import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import { addAuthentication } from './authentication.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { WalletSignIns, walletsAreOff } from '../wallets/wallet-sign-ins.js';
 
 const accounts = {
   authenticate: (bearer: string) =>
@@ -15,17 +16,29 @@ const accounts = {
         : Promise.reject(new PlatformError('AUTHENTICATION_FAILED', 'The API key is not valid.')),
 } as unknown as AccountsService;
 
+const signIns = {
+  areOn: true,
+  authenticate: (signIn: string) =>
+    signIn === 'good'
+      ? Promise.resolve({ accountId: 'account', apiKeyId: 'wallet key', kind: 'INFERENCE', wallet: '0xabc' })
+      : signIn === 'slow'
+        ? new Promise(() => undefined)
+        : Promise.reject(new PlatformError('X402_INVALID_SIGN_IN', 'The signature is wrong.')),
+} as unknown as Pick<WalletSignIns, 'areOn' | 'authenticate'>;
+
 let server: FastifyInstance;
 
 beforeAll(async () => {
   server = fastify();
-  addAuthentication(server, { accounts, budgets: new StoreBudgets(50) }, ({ headers }) =>
+  addAuthentication(server, { accounts, signIns, budgets: new StoreBudgets(50) }, ({ headers }) =>
     headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
   );
   server.setErrorHandler((error, _request, reply) =>
     reply.status(error instanceof PlatformError ? (errorEntry(error.code).status ?? 500) : 500).send(),
   );
   server.get('/api/v1/things', ({ caller }) => ({ caller }));
+  server.get('/api/v1/chats', { config: { wallets: true } }, ({ caller }) => ({ caller }));
+  server.get('/api/v1/wallet', { config: { access: 'wallet' } }, ({ caller }) => ({ caller }));
   server.get('/api/v1/accounts', { config: { access: 'admin' } }, () => ({}));
   server.get('/api/v1/farewell', { config: { access: 'anonymous' } }, ({ caller, keyLookupFailed }) => ({
     caller,
@@ -120,5 +133,84 @@ describe('authentication', () => {
   it('ignores paths outside the base path', async () => {
     expect(await statusOf('/health/live')).toBe(200);
     expect(await statusOf('/nowhere')).toBe(404);
+  });
+
+  describe('with wallets', () => {
+    const answerOf = async (url: string, headers: Record<string, string>) => {
+      const response = await server.inject({ url, headers });
+      return [response.statusCode, (response.body === '' ? {} : response.json<{ caller?: object }>()).caller] as const;
+    };
+    const key = { authorization: 'Bearer slk_good' };
+    const wallet = expect.objectContaining({ wallet: '0xabc' });
+
+    it.each(['SIGN-IN-WITH-X', 'X-Sign-In-With-X', 'sign-in-with-x'])('takes a sign-in in %s', async (name) => {
+      expect(await answerOf('/api/v1/chats', { [name]: 'good' })).toEqual([200, wallet]);
+      expect((await answerOf('/api/v1/chats', { [name]: 'bad' }))[0]).toBe(401);
+      expect((await answerOf('/api/v1/chats', { [name]: 'slow' }))[0]).toBe(503);
+    });
+
+    it('takes one only where the route says so', async () => {
+      expect((await answerOf('/api/v1/things', { 'sign-in-with-x': 'good' }))[0]).toBe(401);
+      expect((await answerOf('/api/v1/accounts', { 'sign-in-with-x': 'good' }))[0]).toBe(401);
+      const { caller } = (await server.inject({ url: '/api/v1/catalog', headers: { 'sign-in-with-x': 'good' } })).json<{
+        caller: object | null;
+      }>();
+      expect(caller).toBeNull();
+    });
+
+    it.each(['/api/v1/chats', '/%61pi/v1/chats', 'http://elsewhere/api/v1/chats'])(
+      'asks who sends nothing to %s for a payment',
+      async (path) => {
+        expect(await statusOf(path)).toBe(402);
+        expect(await statusOf(path, undefined, { 'sign-in-with-x': 'good' })).toBe(200);
+      },
+    );
+
+    it('takes a request with both as one of the key, also where the sign-in is wrong', async () => {
+      const keyed = expect.objectContaining({ apiKeyId: 'key' });
+      expect(await answerOf('/api/v1/chats', { ...key, 'sign-in-with-x': 'bad' })).toEqual([200, keyed]);
+      const wrongKey = { authorization: 'Bearer slk_bad', 'sign-in-with-x': 'good' };
+      expect((await answerOf('/api/v1/chats', wrongKey))[0]).toBe(401);
+    });
+
+    it('refuses two different sign-ins, and takes the same one under both names', async () => {
+      const both = (second: string) => ({ 'sign-in-with-x': 'good', 'x-sign-in-with-x': second });
+      expect((await answerOf('/api/v1/chats', both('other')))[0]).toBe(401);
+      expect(await answerOf('/api/v1/chats', both('good'))).toEqual([200, wallet]);
+    });
+
+    it('lets wallets alone into their own routes', async () => {
+      expect((await answerOf('/api/v1/wallet', key))[0]).toBe(401);
+      expect((await answerOf('/api/v1/wallet', {}))[0]).toBe(401);
+      expect(await answerOf('/api/v1/wallet', { ...key, 'sign-in-with-x': 'good' })).toEqual([200, wallet]);
+    });
+
+    it('blocks an address after failures, but not a wallet that signs in', async () => {
+      const blocked = { 'x-blocked': '1' };
+      expect(await statusOf('/api/v1/chats', undefined, { ...blocked, 'sign-in-with-x': 'bad' })).toBe(429);
+      expect(await statusOf('/api/v1/chats', undefined, { ...blocked, 'sign-in-with-x': 'good' })).toBe(200);
+    });
+
+    it('answers as before while they are off, and says so on their own routes', async () => {
+      const plain = fastify();
+      const parts = { accounts, signIns: new WalletSignIns(null), budgets: new StoreBudgets(50) };
+      addAuthentication(plain, parts);
+      plain.setErrorHandler((error: PlatformError, _request, reply) =>
+        reply.status(errorEntry(error.code).status ?? 500).send({ message: error.message }),
+      );
+      plain.get('/api/v1/chats', { config: { wallets: true } }, ({ caller }) => ({ caller }));
+      plain.get('/api/v1/wallet', { config: { access: 'wallet' } }, () => ({}));
+      const ask = async (url: string, headers: Record<string, string>) => {
+        const response = await plain.inject({ url, headers });
+        return [response.statusCode, response.json<{ message?: string }>().message] as const;
+      };
+      expect(await ask('/api/v1/chats', {})).toEqual([401, expect.stringContaining('An API key is required')]);
+      expect(await ask('/api/v1/chats', { 'sign-in-with-x': 'good' })).toEqual([
+        401,
+        `${walletsAreOff} Send an API key.`,
+      ]);
+      expect(await ask('/api/v1/wallet', { 'sign-in-with-x': 'good' })).toEqual([503, walletsAreOff]);
+      await plain.close();
+    });
   });
 });

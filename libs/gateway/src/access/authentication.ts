@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import type { AccountsService } from '#accounts';
-import type { RouteAccess, RouteSettings } from '#platform/http';
+import { type AccountsService, signInHeader } from '#accounts';
+import type { RouteSettings } from '#platform/http';
 import { assertAccess } from './access.guard.js';
 import { isApiRoute } from './api-route.js';
 import { keySuffixLength } from '../access-log/access-log.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import { signInOf, walletsAreOff, type WalletSignIns } from '../wallets/wallet-sign-ins.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,9 +26,10 @@ function bearerOf(request: FastifyRequest): string | null {
   return match[1];
 }
 
-/** Key lookup and the budget of each request for it. */
+/** Lookup of keys and of wallets, and the budget of each request for it. */
 export interface AuthDependencies {
   accounts: AccountsService;
+  signIns: Pick<WalletSignIns, 'areOn' | 'authenticate'>;
   budgets: StoreBudgets;
 }
 
@@ -42,10 +44,37 @@ async function callerBehind(
     if (accessRecord) accessRecord.keySuffix = bearer.slice(-keySuffixLength);
     return caller;
   } catch (error) {
-    if (error instanceof PlatformError) throw error;
-    // The database is unavailable, not the key invalid: a retry can succeed.
-    throw new PlatformError('SERVICE_UNAVAILABLE', 'The service cannot check keys right now.', null, { cause: error });
+    throw notChecked(error, 'keys');
   }
+}
+
+/** The database is unavailable, not the credentials invalid: a retry can succeed. */
+function notChecked(cause: unknown, what: string): PlatformError {
+  if (cause instanceof PlatformError) return cause;
+  return new PlatformError('SERVICE_UNAVAILABLE', `The service cannot check ${what} right now.`, null, { cause });
+}
+
+async function walletBehind(
+  signIn: string,
+  request: FastifyRequest,
+  { signIns, budgets }: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
+  try {
+    return await budgets.of(request.id).within(signIns.authenticate(signIn, request));
+  } catch (error) {
+    throw notChecked(error, 'sign-ins');
+  }
+}
+
+/** Returns the caller of a route for wallets alone: a key says nothing about a wallet. */
+async function callerOfWalletRoute(
+  request: FastifyRequest,
+  parts: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
+  if (!parts.signIns.areOn) throw new PlatformError('SERVICE_UNAVAILABLE', walletsAreOff, null, { retry: 'never' });
+  const signIn = signInOf(request);
+  if (signIn !== null) return await walletBehind(signIn, request, parts);
+  throw new PlatformError('X402_INVALID_SIGN_IN', `This needs the sign-in of a wallet: ${signInHeader}.`, signInHeader);
 }
 
 /**
@@ -54,9 +83,10 @@ async function callerBehind(
  */
 async function callerOfRoute(
   request: FastifyRequest,
-  access: RouteAccess,
+  { access = 'inference', wallets }: RouteSettings,
   parts: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
+  if (access === 'wallet') return await callerOfWalletRoute(request, parts);
   const bearer = bearerOf(request);
   if (bearer !== null) {
     return await callerBehind(bearer, request, parts).catch((error: unknown) => {
@@ -66,13 +96,19 @@ async function callerOfRoute(
     });
   }
   if (access === 'public') return null;
+  // A request with both is one of the key.
+  const signIn = wallets === true ? signInOf(request) : null;
+  if (signIn !== null) return await walletBehind(signIn, request, parts);
+  if (wallets === true && parts.signIns.areOn) {
+    throw new PlatformError('PAYMENT_REQUIRED', `Send an API key, or the sign-in of a wallet: ${signInHeader}.`);
+  }
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
 
 /** Returns the owner of an optional key, so that failures count for it. An invalid key counts as none. */
 async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
   try {
-    return await callerOfRoute(request, 'public', parts);
+    return await callerOfRoute(request, { access: 'public' }, parts);
   } catch {
     return null;
   }
@@ -82,7 +118,8 @@ async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): 
 export type RefuseUnauthenticated = (request: FastifyRequest) => PlatformError | null;
 
 function isUnauthenticated(error: unknown): boolean {
-  return error instanceof PlatformError && error.code.startsWith('AUTHENTICATION_FAILED');
+  if (!(error instanceof PlatformError)) return false;
+  return error.code.startsWith('AUTHENTICATION_FAILED') || error.code === 'X402_INVALID_SIGN_IN';
 }
 
 /**
@@ -98,13 +135,14 @@ export function addAuthentication(
   server.decorateRequest('keyLookupFailed', false);
   server.addHook('onRequest', async (request) => {
     if (!isApiRoute(request)) return;
-    const { access = 'inference' } = request.routeOptions.config as RouteSettings;
+    const settings = request.routeOptions.config as RouteSettings;
+    const { access = 'inference' } = settings;
     if (request.is404 || access === 'anonymous') {
       request.caller = await callerIfKnown(request, parts);
       return;
     }
     try {
-      request.caller = await callerOfRoute(request, access, parts);
+      request.caller = await callerOfRoute(request, settings, parts);
     } catch (error) {
       throw isUnauthenticated(error) ? (refuseUnauthenticated(request) ?? error) : error;
     }

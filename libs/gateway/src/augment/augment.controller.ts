@@ -4,6 +4,7 @@ import { PlatformError } from '#common';
 import { DocumentExtractor } from '#documents';
 import { ApiConfig } from '#platform/config';
 import { ApiRoute, Billed, callerOf, Multipart, WireBody } from '#platform/http';
+import { Wallets } from '#platform/wallets';
 import { PageReader, WebFault, WebSearch } from '#web';
 import type { OpenCheck } from '../moderation/classifiers.js';
 import { ContentPolicy } from '../moderation/content-policy.js';
@@ -31,6 +32,7 @@ export class AugmentController {
 
   @Post('search')
   @Billed()
+  @Wallets()
   @ApiRoute(searchDocument)
   async search(
     @WireBody(AugmentSearchRequest) { query, limit: count = usualLimit }: AugmentSearchRequest,
@@ -59,6 +61,7 @@ export class AugmentController {
 
   @Post('scrape')
   @Billed()
+  @Wallets()
   @ApiRoute(scrapeDocument)
   async scrape(
     @WireBody(AugmentScrapeRequest) { url }: AugmentScrapeRequest,
@@ -78,6 +81,7 @@ export class AugmentController {
 
   @Post('text-parser')
   @Billed()
+  @Wallets()
   @Multipart({ maxFileBytes, maxFiles: 1, only: true })
   @ApiRoute(textDocument)
   async parse(

@@ -12,6 +12,7 @@ import {
 import { formatNanos, nanosOf } from '#common';
 import { ApiConfig } from '#platform/config';
 import { Access, ApiRoute, Billed, LimitedByModel, RawJson, RawJsonBody } from '#platform/http';
+import { Wallets } from '#platform/wallets';
 import { DirectRequests } from '../pipeline/direct-requests.js';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
@@ -43,6 +44,7 @@ export class CryptoRpcController {
 
   @Post(':network')
   @Billed()
+  @Wallets()
   @LimitedByModel()
   @RawJson({ maxBytes })
   @NetworkParameter()

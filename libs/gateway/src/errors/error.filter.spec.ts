@@ -12,10 +12,13 @@ import { ErrorFilter } from './error.filter.js';
 import { RouteTable } from './route-table.js';
 
 const chatPath = '/api/v1/chat/completions';
+/** The operator takes no payments. */
+const noPayments = { answer: () => null };
 
 function caught(
   exception: unknown,
   { readableAborted = false, url = chatPath, route = chatPath as string | null } = {},
+  payments: { answer: () => null } = noPayments,
 ) {
   const routeOptions = route === null ? {} : { url: route };
   const request = { id: 'f00d', url, is404: route === null, routeOptions, raw: { readableAborted, complete: true } };
@@ -28,11 +31,12 @@ function caught(
   routes.attach(server);
   server.post(chatPath, () => 'x');
   const metrics = new Metrics('api', { processMetrics: false });
-  new ErrorFilter(routes, logger as unknown as Logger, metrics).catch(exception, {
+  new ErrorFilter(routes, payments, logger as unknown as Logger, metrics).catch(exception, {
     switchToHttp: () => http,
   } as unknown as ArgumentsHost);
   const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];
-  return { logged, status: reply.status.mock.calls[0]?.[0], body: reply.send.mock.calls[0]?.[0] };
+  const [headers] = (reply.headers.mock.calls[0] ?? []) as [object?];
+  return { logged, headers, status: reply.status.mock.calls[0]?.[0], body: reply.send.mock.calls[0]?.[0] };
 }
 
 describe('ErrorFilter', () => {
@@ -40,6 +44,21 @@ describe('ErrorFilter', () => {
     const { logged, status } = caught(new Error('a bug'));
     expect([logged.length, status]).toEqual([1, 500]);
     expect(logged[0]?.[0]).toMatchObject({ requestId: 'f00d' });
+  });
+
+  it('says how to pay with every 402, and keeps the error of the route unless there is a body for wallets', () => {
+    const poor = new PlatformError('INSUFFICIENT_BALANCE', 'No credit.');
+    const headers = { 'payment-required': 'e30=' };
+    const answered = (payments: { answer: () => object }, error: PlatformError) => caught(error, {}, payments as never);
+    expect(answered({ answer: () => ({ headers }) }, poor)).toMatchObject({
+      status: 402,
+      headers: { ...headers, 'x-should-retry': 'false' },
+      body: { error: { code: 'INSUFFICIENT_BALANCE' } },
+    });
+    expect(answered({ answer: () => ({ headers, body: { x402Version: 2 } }) }, poor).body).toEqual({ x402Version: 2 });
+    const answer = vi.fn();
+    expect(answered({ answer }, new PlatformError('UNAUTHORIZED', 'No.')).status).toBe(403);
+    expect(answer).not.toHaveBeenCalled();
   });
 
   it('logs no failure when a client disconnects while sending a body', () => {
@@ -91,6 +110,7 @@ async function refusingServer(code: ErrorCode, prepare: (request: FastifyRequest
   const server = fastify({ bodyLimit: 256 * 2 ** 20 });
   const filter = new ErrorFilter(
     new RouteTable(),
+    noPayments,
     { error: vi.fn(), warn: vi.fn(), debug: vi.fn() },
     new Metrics('api', { processMetrics: false }),
   );

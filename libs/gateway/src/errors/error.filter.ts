@@ -6,7 +6,8 @@ import { type ErrorCode, PlatformError } from '#common';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { bodyLimitBytes } from '../http/body-limits.js';
-import { errorResponse } from './error-envelope.js';
+import { PaymentAnswers } from '../wallets/payment-answers.js';
+import { type ErrorResponse, errorResponse } from './error-envelope.js';
 import { RouteTable } from './route-table.js';
 
 const frameworkMessages: Partial<Record<number, { code: ErrorCode; message: string }>> = {
@@ -23,6 +24,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   constructor(
     @Inject(RouteTable) private readonly routes: RouteTable,
+    @Inject(PaymentAnswers) private readonly payments: Pick<PaymentAnswers, 'answer'>,
     @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn' | 'debug'>,
     @Inject(Metrics) metrics: Metrics,
   ) {
@@ -40,7 +42,7 @@ export class ErrorFilter implements ExceptionFilter {
     // path.
     const url = request.routeOptions.url ?? request.url;
     const isUnknown = request.is404 && this.routes.methodsOf(request.url).length === 0;
-    const { status, headers, body } = errorResponse(error, url, { isUnknown });
+    const { status, headers, body } = this.withPayment(errorResponse(error, url, { isUnknown }), error, request);
     this.note(error, { requestId: request.id, status });
     if (reply.raw.headersSent) {
       // Part of the response is already sent; only closing the connection can signal the error.
@@ -50,6 +52,14 @@ export class ErrorFilter implements ExceptionFilter {
     void reply.status(status).headers({ ...headers, 'x-service-host-name': hostname() });
     if (lingers(error.code, request.raw, reply)) void readToEnd(request.raw).then(() => reply.send(body));
     else void reply.send(body);
+  }
+
+  /** Every 402 says how to pay. */
+  private withPayment(response: ErrorResponse, error: PlatformError, request: FastifyRequest): ErrorResponse {
+    const payment = response.status === 402 ? this.payments.answer(error, request) : null;
+    if (payment === null) return response;
+    const { status, headers, body } = response;
+    return { status, headers: { ...headers, ...payment.headers }, body: payment.body ?? body };
   }
 
   /** Logs the cause, which the response leaves out; as a warning where the client cannot fix it. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { AccountsService } from '#accounts';
-import { RecentBalances } from '#billing';
+import { LedgerService, RecentBalances } from '#billing';
 import { ApiConfig } from '#platform/config';
 import { Metrics } from '#platform/metrics';
 import { Tracing } from '#platform/tracing';
@@ -13,6 +13,8 @@ import { addResponseRecording } from '../idempotency/idempotency.interceptor.js'
 import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
 import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { addMinimumBalance } from '../wallets/minimum-balance.js';
+import { WalletSignIns } from '../wallets/wallet-sign-ins.js';
 import type { AccessLog } from '../access-log/access-log.js';
 import { addBodyLimits } from './body-limits.js';
 import { addRequestTracking } from './request-tracking.js';
@@ -31,6 +33,8 @@ export class RequestHooks {
     @Inject(AccountsService) private readonly accounts: AccountsService,
     @Inject(RateLimiter) private readonly limiter: RateLimiter,
     @Inject(RecentBalances) private readonly balances: RecentBalances,
+    @Inject(LedgerService) private readonly ledger: LedgerService,
+    @Inject(WalletSignIns) private readonly signIns: WalletSignIns,
     @Inject(Metrics) private readonly metrics: Metrics,
     @Inject(Tracing) private readonly tracing: Tracing,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount'>,
@@ -50,10 +54,11 @@ export class RequestHooks {
 
   /** Who calls, whether the limits let the request pass, and whether its response is recorded. */
   addAdmission(server: FastifyInstance): void {
-    const { accounts, limiter, balances, budgets } = this;
+    const { accounts, signIns, limiter, balances, ledger, budgets } = this;
     const { abuseCount } = this.config;
-    addAuthentication(server, { accounts, budgets }, refuseUnauthenticated(limiter));
+    addAuthentication(server, { accounts, signIns, budgets }, refuseUnauthenticated(limiter));
     addRateLimits(server, { limiter, balances, budgets, abuseCount });
+    addMinimumBalance(server, { ledger, budgets });
     addResponseRecording(server);
   }
 }

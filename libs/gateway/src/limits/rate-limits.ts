@@ -7,6 +7,7 @@ import { isApiRoute } from '../access/api-route.js';
 import type { RefuseUnauthenticated } from '../access/authentication.js';
 import { callerAddress } from '../access/caller-address.js';
 import { balanceHeaders } from '../pipeline/request-headers.js';
+import { hasSignIn } from '../wallets/wallet-sign-ins.js';
 import type { StoreBudgets } from '../pipeline/store-budgets.js';
 import type { AdmittedUse, ModelDemand } from './model-limit.js';
 
@@ -122,16 +123,20 @@ function unlessSpent(error: unknown): null {
 }
 
 /**
- * True for failures that count towards the block: not those whose key could not be checked, and those of the service itself
- * only where the operator counts all.
+ * True for failures that count towards the block: not those whose key could not be checked, not the offer of payment
+ * that clients with a wallet ask for before each request, and those of the service itself only where the operator counts
+ * all.
  */
 function countsAsFailure(
-  { caller, headers, keyLookupFailed }: FastifyRequest,
+  request: FastifyRequest,
   { statusCode }: FastifyReply,
   abuseCount: RateLimitDependencies['abuseCount'],
 ): boolean {
+  const { caller, headers, keyLookupFailed } = request;
   if (abuseCount === 'caller' && statusCode >= 500) return false;
-  const isUnknown = caller === null && headers.authorization !== undefined && statusCode === 503;
+  if (caller === null && statusCode === 402) return false;
+  const hasCredentials = headers.authorization !== undefined || hasSignIn(request);
+  const isUnknown = caller === null && hasCredentials && statusCode === 503;
   return statusCode >= 400 && !isUnknown && !keyLookupFailed;
 }
 
@@ -174,7 +179,7 @@ export function addRateLimits(
       .within(facts)
       .catch(() => [undefined, null, null] as const);
     if (decision !== null) void reply.headers(decision.headers);
-    if (balance !== null) void reply.headers(balanceHeaders({ balanceBefore: balance }));
+    if (balance !== null) void reply.headers(balanceHeaders({ balanceBefore: balance }, caller));
   };
 
   server.addHook('onSend', async (request, reply, payload) => {

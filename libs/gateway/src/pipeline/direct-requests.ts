@@ -56,7 +56,7 @@ export class DirectRequests {
     } catch (error) {
       throw disconnected.aborted ? new ClientDisconnectedError('the client disconnected') : error;
     } finally {
-      void reply.headers(balanceHeaders(quote));
+      void reply.headers(balanceHeaders(quote, request.caller));
     }
   }
 }

@@ -210,7 +210,8 @@ export class LimitedModelRequest {
     await this.steps.screen({ modality: order.definition.modality, payload: order.payload });
     const { definition, deadlineMs, affinity, responseId, preparation } = order;
     const setHeaders = (quote: JobQuote): void => {
-      if (this.model.input === null && !reply.raw.headersSent) void reply.headers(balanceHeaders(quote));
+      if (this.model.input === null && !reply.raw.headersSent)
+        void reply.headers(balanceHeaders(quote, request.caller));
     };
     const { record } = this.model;
     const prepared = (payload: Payload, quote: JobQuote) => ({

@@ -8,6 +8,7 @@ import {
   type MultipartLimits,
   type ResponseOfJob,
 } from '#platform/http';
+import { Wallets } from '#platform/wallets';
 
 interface ModelRouteOptions {
   /** The route takes forms. */
@@ -18,11 +19,12 @@ interface ModelRouteOptions {
   free?: true;
 }
 
-/** A route that runs a model: billed, limited by its model and documented. */
+/** A route that runs a model: billed, limited by its model, for keys and wallets, and documented. */
 export function ModelRoute(document: DocumentedRoute, options: ModelRouteOptions = {}): MethodDecorator {
   const { multipart, responseOfJob, free } = options;
   return applyDecorators(
     ApiRoute(document),
+    Wallets(),
     ...(multipart ? [Multipart(multipart)] : []),
     LimitedByModel(),
     ...(free ? [] : [Billed(responseOfJob && { responseOfJob })]),

@@ -1,6 +1,7 @@
 import type { JobQuote } from '#billing';
 import { formatNanos } from '#common';
 import type { ResolvedModel } from '#model-registry';
+import type { RequestCaller } from '#platform/http';
 import type { JobRun } from './job-stream.js';
 
 /** Returns the headers of an inference response that name the model. */
@@ -45,12 +46,17 @@ export const deprecationHeaders = {
   'x-service-deprecated-replacement': { description: 'The model to use instead.', schema: { type: 'string' } },
 };
 
-/** Returns the balance headers: what the caller could spend before this request. */
-export function balanceHeaders({ balanceBefore }: Pick<JobQuote, 'balanceBefore'>): Record<string, string> {
+/** Returns the balance headers: what the caller could spend before this request. Those of wallets read their own. */
+export function balanceHeaders(
+  { balanceBefore }: Pick<JobQuote, 'balanceBefore'>,
+  caller: Pick<RequestCaller, 'wallet'> | null,
+): Record<string, string> {
   if (balanceBefore === null) return {};
+  const { usdNano, diemNano } = balanceBefore;
   return {
-    'x-service-balance-usd': formatNanos(balanceBefore.usdNano),
-    'x-service-balance-diem': formatNanos(balanceBefore.diemNano),
+    'x-service-balance-usd': formatNanos(usdNano),
+    'x-service-balance-diem': formatNanos(diemNano),
+    ...(caller?.wallet !== undefined && { 'x-balance-remaining': formatNanos(usdNano) }),
   };
 }
 

@@ -8,10 +8,10 @@ import { ApiConsumes, ApiHeader, ApiResponse } from '@nestjs/swagger';
 const settingsKey = '__fastify_route_config__';
 
 /**
- * Who may call a route: anyone, any valid key, or `ADMIN` keys. Public routes still reject an invalid key. Anonymous
- * routes ignore one; a valid key only determines whose limits the request counts for.
+ * Who may call a route: anyone, any valid key, `ADMIN` keys, or wallets alone. Public routes still reject an invalid key.
+ * Anonymous routes ignore one; a valid key only determines whose limits the request counts for.
  */
-export type RouteAccess = 'public' | 'inference' | 'admin' | 'anonymous';
+export type RouteAccess = 'public' | 'inference' | 'admin' | 'wallet' | 'anonymous';
 
 /** The authenticated caller; null without a key, or with an invalid key on an anonymous route. */
 export interface RequestCaller {
@@ -24,6 +24,8 @@ export interface RequestCaller {
   modelPrivacy: 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
   /** The account may use models in closed beta. */
   betaAccess: boolean;
+  /** Address of a caller who signed in with a wallet instead of sending a key. */
+  wallet?: string;
 }
 
 declare module 'fastify' {
@@ -44,6 +46,8 @@ export type ResponseOfJob = (job: { requestId: string; queueId: string; modelId:
 /** Settings that a route declares; hooks read them before the body is read. */
 export interface RouteSettings {
   access?: RouteAccess;
+  /** A route that takes the sign-in of a wallet instead of a key; see `Wallets`. */
+  wallets?: true;
   /** A removed endpoint: its response is the same for everyone and counts towards no limit. */
   retired?: true;
   /** A POST that is charged; accepts an `Idempotency-Key` (docs/idempotency.md). */
@@ -70,7 +74,7 @@ export interface MultipartLimits {
 }
 
 /** Merges into the route settings; Nest's own decorator would replace earlier ones. */
-function routeSettings(settings: RouteSettings): MethodDecorator {
+export function routeSettings(settings: RouteSettings): MethodDecorator {
   return (target, key, descriptor) => {
     const handler = descriptor.value as object;
     const known = Reflect.getMetadata(settingsKey, handler) as RouteSettings | undefined;
