@@ -136,7 +136,7 @@ export class SolanaLedger {
       const result = isLegacy
         ? inner.simulateLegacyTransaction(transaction.bytes)
         : inner.simulateVersionedTransaction(transaction.bytes);
-      return outcomeOf(result);
+      return readResult(result);
     } finally {
       inner.setSigverify(true);
     }
@@ -164,14 +164,14 @@ export class SolanaLedger {
     const result = isLegacy
       ? inner.sendLegacyTransaction(transaction.bytes)
       : inner.sendVersionedTransaction(transaction.bytes);
-    const outcome = outcomeOf(result);
+    const executed = readResult(result);
     // A transaction that no block can contain leaves no record, as on a real chain.
-    if (typeof outcome.err === 'string') return outcome;
+    if (typeof executed.err === 'string') return executed;
     const after = { postBalances: lamportsOf(), postTokenBalances: this.tokenBalances(keys) };
-    const record = { ...transaction, ...outcome, ...before, ...after, slot: this.slot, blockTime: this.nowS() };
+    const record = { ...transaction, ...executed, ...before, ...after, slot: this.slot, blockTime: this.nowS() };
     this.records.set(transaction.signature, record);
     this.passSlot();
-    return outcome;
+    return executed;
   }
 
   release() {
@@ -224,7 +224,7 @@ function unprocessed(err) {
   return { err, logs: [], unitsConsumed: 0n, returnData: null, postAccounts: [] };
 }
 
-function outcomeOf(result) {
+function readResult(result) {
   const isFailed = result instanceof FailedTransactionMetadata;
   // Of a transaction that was sent and did not fail, the result is what the others have inside.
   const meta = typeof result.meta === 'function' ? result.meta() : result;

@@ -1,4 +1,4 @@
-// Signs a payment as its payer: a transfer whose fees somebody else pays and who signs after it. SLUICE_TEST_CLIENT:
+// Signs a payment as its payer: a transfer that its fee payer signs afterwards. SLUICE_TEST_CLIENT:
 // `{ url, secretKey, payTo, mint, feePayer, amount }`; prints the transaction in base64.
 import {
   address,
