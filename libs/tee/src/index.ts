@@ -1,0 +1,7 @@
+export {
+  addressOfPublicKey,
+  createHostIdentity,
+  type HostIdentity,
+  identityOf,
+  recoverAddress,
+} from './host-identity.js';
