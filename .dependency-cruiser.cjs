@@ -25,6 +25,7 @@ const entries = [
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
+  '^libs/tee/src/sealing/index[.]ts$',
 ];
 
 /** Data part of model-registry: libraries of the middle layer may also read manifests. */
