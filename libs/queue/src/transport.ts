@@ -5,6 +5,7 @@ import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
 import type { ResultProof } from './jobs/result-ticket.js';
 import type { ClusterMembership } from './heartbeats/heartbeat.js';
 import type { WorkerControl } from './heartbeats/worker-control.js';
+import type { HostQuestions } from './hosts/host-questions.js';
 
 /*
  * The queue as interfaces, these and those of `heartbeat.ts` and `desired-placements.ts`. Two transports implement all
@@ -67,6 +68,7 @@ export abstract class QueueTransport {
   abstract readonly progress: ProgressBus;
   abstract readonly placements: PlacementBus;
   abstract readonly workerControl: WorkerControl;
+  abstract readonly hosts: HostQuestions;
   abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
   abstract readonly failedCalls: number;
