@@ -38,6 +38,7 @@ import { parsePolicy } from './moderation/policy-file.js';
 import { PromptTexts } from './moderation/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
 import { ExpectedModels } from './pipeline/expected-models.js';
+import { HostKeys } from './pipeline/host-keys.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
 import { ModelResolver } from './pipeline/model-resolver.js';
@@ -95,6 +96,7 @@ async function openPolicy(
     RequestHooks,
     ReplayLimit,
     ModelResolver,
+    HostKeys,
     JobRunner,
     ExpectedModels,
     RequestPipeline,
@@ -123,6 +125,7 @@ async function openPolicy(
   exports: [
     RequestHooks,
     ModelResolver,
+    HostKeys,
     JobRunner,
     RequestPipeline,
     ContentPolicy,

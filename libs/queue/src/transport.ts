@@ -133,6 +133,11 @@ export interface EnqueueOptions {
    * not for jobs without a reply channel. Scope it: whatever must not share a key must not have equal ones.
    */
   routeKey?: () => string;
+  /**
+   * The process that alone can run the job. Others put it off while that process lives; if it has gone, any worker gets
+   * the job, whose handler must say why it cannot run it.
+   */
+  onlyWorkerId?: string;
   /** Whose turn it takes among the waiting jobs of its queue. Absent: it runs before all that take turns. */
   turn?: FairTurn;
 }

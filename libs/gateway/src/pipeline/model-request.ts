@@ -22,6 +22,8 @@ export interface JobOrder<Payload extends object> extends AffordablePayload<Payl
   deadlineMs?: number;
   /** Identifies requests of one conversation. */
   affinity?: () => string;
+  /** The only worker that can run it, by its process id; absent: any. */
+  onlyWorkerId?: string;
   /** The id in the response's body, if it is not the request id. */
   responseId?: string;
   /** Completes the payload after its worst case is reserved and before the queue gets it. */
@@ -208,7 +210,7 @@ export class LimitedModelRequest {
   ): Promise<JobQuote> {
     const { request, reply, disconnected } = this.model.http;
     await this.steps.screen({ modality: order.definition.modality, payload: order.payload });
-    const { definition, deadlineMs, affinity, responseId, preparation } = order;
+    const { definition, deadlineMs, affinity, onlyWorkerId, responseId, preparation } = order;
     const setHeaders = (quote: JobQuote): void => {
       if (this.model.input === null && !reply.raw.headersSent) void reply.headers(balanceHeaders(quote));
     };
@@ -236,6 +238,7 @@ export class LimitedModelRequest {
       modelId: this.model.manifest.id,
       deadlineMs,
       affinity,
+      onlyWorkerId,
       responseId,
       tokenReservation: this.use.tokenReservation,
       ...options,

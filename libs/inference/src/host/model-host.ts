@@ -6,6 +6,7 @@ import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../contract/engine.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
+import { type SealingKey, SealedRequests } from './sealed-requests.js';
 import { SubmitTurns } from './submit-turns.js';
 
 /** The child's end of the fork's channel, as provided by `process`. */
@@ -31,10 +32,16 @@ export class ModelHost {
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
   private tracing: Tracing = noTracing;
   private heartbeatTimer: NodeJS.Timeout | null = null;
+  private readonly identity: SealingKey | null = null;
   private readonly turns = new SubmitTurns({
     // Worker and family agree on the kind of request; a family fails unknown tasks.
     submit: ({ request }) => this.loaded?.engine.submit(request as never),
     cancel: (id) => this.loaded?.engine.cancel(id),
+  });
+  private readonly sealed = new SealedRequests({
+    key: () => this.sealingKey(),
+    submit: (request) => this.turns.submit({ type: 'submit', request }),
+    send: (id, event) => this.passOn([[id, event]]),
   });
 
   constructor(
@@ -55,9 +62,13 @@ export class ModelHost {
         return;
       case 'submit':
         this.beginSpan(command);
+        if ('sealing' in command.request && command.request.sealing !== undefined) {
+          return this.sealed.submit(command.request);
+        }
         return this.turns.submit(command);
       case 'cancel':
-        return this.turns.cancel(command.id);
+        if (!this.sealed.cancel(command.id)) this.turns.cancel(command.id);
+        return;
       case 'drain':
         void this.drain();
         return;
@@ -106,11 +117,17 @@ export class ModelHost {
   );
 
   /** Exits after a device failure; the worker reacts to the exit. */
-  private passOn(events: [id: string, event: EngineEvent][]): void {
+  private passOn(produced: [id: string, event: EngineEvent][]): void {
+    const events = this.sealed.translate(produced);
     if (this.tracing.enabled) for (const [id, event] of events) if (isLast(event)) this.endSpan(id, event);
     this.channel.send({ type: 'events', events });
     const exitOnDeviceLoss = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
     if (exitOnDeviceLoss) this.channel.exit(1);
+  }
+
+  /** The key that sealed requests name; null where the host has none. */
+  private sealingKey(): SealingKey | null {
+    return this.identity;
   }
 
   private beginSpan({ request, trace }: Extract<HostCommand, { type: 'submit' }>): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHostIdentity } from '../host-identity.js';
 import { FieldOpener, sealText } from './seal-text.js';
-import { contentBytes, fieldCount, isSealedContent, openContent } from './sealed-content.js';
+import { contentBytes, fieldsOf, isSealedContent, openContent } from './sealed-content.js';
 
 const identity = createHostIdentity();
 const seal = (text: string): string => sealText(text, Buffer.from(identity.publicKey, 'hex'));
@@ -16,7 +16,7 @@ describe('a content of several sealed fields', () => {
   ])('opens with its line breaks: %s', (_, lines, text, count) => {
     const content = lines.join('\n');
     expect(openContent(content, open)).toEqual({ text });
-    expect(fieldCount(content)).toBe(count);
+    expect(fieldsOf(content)).toHaveLength(count);
     expect(contentBytes(content)).toBe(Buffer.byteLength(text));
   });
 
@@ -33,7 +33,7 @@ describe('a content of several sealed fields', () => {
     'is none: case %#',
     (content) => {
       expect(isSealedContent(content)).toBe(false);
-      expect(fieldCount(content)).toBe(0);
+      expect(fieldsOf(content)).toEqual([]);
       expect(contentBytes(content)).toBe(Buffer.byteLength(content));
       expect(() => openContent(content, open)).toThrow('Encrypted field is not valid hex');
     },

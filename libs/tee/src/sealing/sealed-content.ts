@@ -24,9 +24,9 @@ export function contentBytes(content: string): number {
   return lines.reduce((sum, line) => sum + (line === '' ? 0 : textBytesOf(line)), lines.length - 1);
 }
 
-/** Number of fields that opening a content takes. */
-export function fieldCount(content: string): number {
-  return isSealedContent(content) ? content.split('\n').filter((line) => line !== '').length : 0;
+/** The sealed fields of a content; none for a content that is not sealed. */
+export function fieldsOf(content: string): string[] {
+  return isSealedContent(content) ? content.split('\n').filter((line) => line !== '') : [];
 }
 
 /** A text and the place of a mark in it, in UTF-16 units. */
