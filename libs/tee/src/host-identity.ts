@@ -42,9 +42,9 @@ export function addressOfPublicKey(publicKey: Uint8Array): string {
 export function recoverAddress(text: string, signature: string): string | null {
   const match = /^0x([0-9a-f]{128})(1b|1c|00|01)$/i.exec(signature);
   if (match === null) return null;
-  const recovery = Number.parseInt(match[2]!, 16) % 27;
+  const [, compact = '', recovery = ''] = match;
   try {
-    const point = secp256k1.Signature.fromCompact(match[1]!).addRecoveryBit(recovery);
+    const point = secp256k1.Signature.fromCompact(compact).addRecoveryBit(Number.parseInt(recovery, 16) % 27);
     return addressOfPublicKey(point.recoverPublicKey(personalMessageHash(text)).toRawBytes(false));
   } catch {
     return null;

@@ -67,6 +67,8 @@ export const errorTable = {
   IMAGE_EDIT_ERROR: { status: 500, ...server },
   UNKNOWN_ERROR: { status: 500, ...server },
   ASR_UPSTREAM_FAILED: { status: 502, ...server },
+  TEE_ATTESTATION_FAILED: { status: 502, ...server },
+  TEE_SIGNATURE_FAILED: { status: 502, ...server },
   MODEL_PULL_FAILED: { status: 502, ...server, ledger: 'none' },
   STORAGE_FULL: { status: 507, ...server, ledger: 'none' },
   REQUEST_TIMEOUT: { status: 504, ...server, ledger: 'settle-delivered' },

@@ -29,6 +29,8 @@ export interface ServedModelState {
 export interface HostTeeState {
   /** Uncompressed secp256k1 key: 130 hex characters. */
   publicKey: string;
+  /** Address of the key: `0x` and 40 hex characters. */
+  address: string;
   /** Where the evidence for the key comes from; `software`: there is none. */
   provider: string;
 }

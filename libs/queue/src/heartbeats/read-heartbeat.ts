@@ -65,7 +65,7 @@ function isServedModel(value: unknown): boolean {
 }
 
 function isTee(value: unknown): boolean {
-  return isObject(value) && isId(value['publicKey']) && isId(value['provider']);
+  return isObject(value) && [value['publicKey'], value['address'], value['provider']].every(isId);
 }
 
 function isWorker(value: unknown): boolean {
