@@ -17,13 +17,19 @@ const sliceMs = 10;
 /** Roles whose contents must be sealed. */
 const sealedRoles: readonly string[] = ['system', 'user'];
 
+interface OpeningOptions {
+  sharedSecret: SharedSecret;
+  /** Whether a field that was opened may be used. */
+  admits(field: string): boolean;
+}
+
 /**
  * Returns the request with its texts in clear. Rejects with `INVALID_REQUEST` in the documented words for a field that
  * cannot be opened. A field takes a few ms, so the batch goes on meanwhile.
  */
 export async function openSealedRequest(
   request: TextGenerationRequest,
-  sharedSecret: SharedSecret,
+  { sharedSecret, admits }: OpeningOptions,
 ): Promise<TextGenerationRequest> {
   const { prompt, stop } = request;
   if (!('messages' in prompt)) throw sealingError('not-hex');
@@ -33,6 +39,7 @@ export async function openSealedRequest(
   }
   const contents = [...messages.flatMap(({ content, reasoning_content: echo = '' }) => [content, echo]), ...stop];
   const texts = await openFields(contents, new FieldOpener(sharedSecret));
+  if (![...texts.keys()].every(admits)) throw sealingError('not-opened');
   const open = (field: string): string => texts.get(field) ?? '';
   const opened = (text: string): string => (isSealedContent(text) ? openContent(text, open).text : text);
   return {
@@ -76,7 +83,7 @@ async function openFields(contents: readonly string[], opener: FieldOpener): Pro
 
 const advice: Partial<Record<SealingProblem, string>> = {
   'not-opened':
-    ': it was changed, or sealed for a key that the model host no longer has. Fetch the attestation again, and seal for its key.',
+    ': it was changed, came from another client before, or was sealed for a key that the model host no longer has. Fetch the attestation again, and seal for its key.',
 };
 
 /** The refusal of a sealed request, in the words that clients know. */

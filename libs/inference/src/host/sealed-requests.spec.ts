@@ -77,6 +77,18 @@ describe('the input of a sealed request', () => {
     expect(engine[0]).not.toHaveProperty('sealing');
   });
 
+  it('may come again from the same client, and from no other', async () => {
+    const { sealed, engine, sent } = await submitted(requestOf(question));
+    sealed.submit(requestOf(question, { id: 'again' }));
+    const other = { ...sealing, clientPublicKey: createHostIdentity().publicKey };
+    sealed.submit(requestOf(question, { id: 'other', sealing: other }));
+    const upper = [{ role: 'user', content: messagesOf([requestOf(question)])[0]?.content.toUpperCase() ?? '' }];
+    sealed.submit(requestOf(upper, { id: 'upper', sealing: other }));
+    await expect.poll(() => engine.length + sent.length).toBe(4);
+    expect(engine.map(({ id }) => id)).toEqual(['a', 'again']);
+    expect(sent.map(([id, event]) => `${id} ${event.type}`).toSorted()).toEqual(['other failed', 'upper failed']);
+  });
+
   it('may be sealed with one key for all fields, many of them', async () => {
     const field = seal('again');
     const messages = Array.from({ length: 500 }, () => ({ role: 'user', content: field }));

@@ -4,6 +4,7 @@ import type { EngineEvent } from '../contract/engine.js';
 import type { TextGenerationRequest } from '../contract/text-generation.js';
 import { openSealedRequest, sealingError } from './sealed-input.js';
 import { SealedOutput } from './sealed-output.js';
+import { SeenFields } from './seen-fields.js';
 
 /** The key of this host, or null where it has none. */
 export interface SealingKey {
@@ -24,6 +25,7 @@ interface SealedRequestsDependencies {
  * texts are in clear in this process only.
  */
 export class SealedRequests {
+  private readonly seen = new SeenFields();
   private readonly running = new Map<string, SealedOutput>();
   /** Requests that are being opened, and whether they were cancelled meanwhile. */
   private readonly opening = new Map<string, { isCancelled: boolean }>();
@@ -77,7 +79,13 @@ export class SealedRequests {
     }
     const clientKey = readPublicKey(sealing.clientPublicKey);
     if (clientKey === null) throw sealingError('invalid-key');
-    const opened = await openSealedRequest({ ...rest, topLogprobs: null }, key.sharedSecret);
+    const opened = await openSealedRequest(
+      { ...rest, topLogprobs: null },
+      {
+        sharedSecret: key.sharedSecret,
+        admits: (field) => this.seen.admit(field, sealing.clientPublicKey),
+      },
+    );
     return { opened, output: new SealedOutput(clientKey, sealing) };
   }
 }
