@@ -44,6 +44,9 @@ import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.
 import { ModelResolver } from './pipeline/model-resolver.js';
 import { RequestPipeline } from './pipeline/request-pipeline.js';
 import { StoreBudgets } from './pipeline/store-budgets.js';
+import { ExchangeSigner } from './tee/exchange-signer.js';
+import { TeeController } from './tee/tee.controller.js';
+import { TeeHosts } from './tee/tee-hosts.js';
 import { ResponseStore } from './responses/response-store.js';
 
 /** The requests in flight and what each may still wait for the stores; admission asks for the latter. */
@@ -90,7 +93,7 @@ async function openPolicy(
     WebModule,
     ChainsModule,
   ],
-  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController],
+  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController, TeeController],
   providers: [
     RouteTable,
     RequestHooks,
@@ -107,6 +110,8 @@ async function openPolicy(
     AudioRelays,
     DownloadUrls,
     ResponseStore,
+    TeeHosts,
+    ExchangeSigner,
     {
       provide: ContentPolicy,
       inject: [ApiConfig, PromptTexts, TextClassifier, Logger],

@@ -26,6 +26,7 @@ const server = { type: 'server_error', queue: 'never', ledger: 'release' } as co
 export const errorTable = {
   INVALID_REQUEST: { status: 400, ...invalid },
   INVALID_MODEL: { status: 400, ...invalid },
+  REQUEST_ID_NOT_FOUND: { status: 400, ...invalid },
   INVALID_MANIFEST: { status: 400, ...invalid },
   TOO_MANY_TOKENS: { status: 400, ...invalid },
   INVALID_AUDIO_FORMAT: { status: 400, ...invalid },

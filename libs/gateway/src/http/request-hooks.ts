@@ -14,6 +14,9 @@ import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
 import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../pipeline/store-budgets.js';
 import type { AccessLog } from '../access-log/access-log.js';
+import { addExchangeSigning } from '../tee/exchange-signing.js';
+import { TeeHosts } from '../tee/tee-hosts.js';
+import { ExchangeSigner } from '../tee/exchange-signer.js';
 import { addBodyLimits } from './body-limits.js';
 import { addRequestTracking } from './request-tracking.js';
 import { addResponseHeaders } from './response-headers.js';
@@ -33,6 +36,8 @@ export class RequestHooks {
     @Inject(RecentBalances) private readonly balances: RecentBalances,
     @Inject(Metrics) private readonly metrics: Metrics,
     @Inject(Tracing) private readonly tracing: Tracing,
+    @Inject(TeeHosts) private readonly teeHosts: TeeHosts,
+    @Inject(ExchangeSigner) private readonly signer: ExchangeSigner,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount'>,
   ) {}
 
@@ -55,5 +60,6 @@ export class RequestHooks {
     addAuthentication(server, { accounts, budgets }, refuseUnauthenticated(limiter));
     addRateLimits(server, { limiter, balances, budgets, abuseCount });
     addResponseRecording(server);
+    addExchangeSigning(server, { hosts: this.teeHosts, signer: this.signer });
   }
 }

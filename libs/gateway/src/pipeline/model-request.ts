@@ -167,9 +167,11 @@ export class LimitedModelRequest {
     const record = this.model.record;
     const onStarted = (run: JobRun): void => {
       if (record) record.worker = run.servedBy;
+      if (jobId === request.id) request.exchangeSigning?.ranOn({ ...host, servedBy: run.servedBy });
       // Jobs that only prepare an input have ids of their own.
       if (jobId === request.id && !reply.raw.headersSent) void reply.headers(backendHeaders(run));
     };
+    const host = { modelId: this.model.manifest.id, responseId: order.responseId ?? jobId };
     const deadlineMs = order.deadlineMs ?? order.definition.policy.deadlineMs;
     const job = { requestId: jobId, modelId: this.model.manifest.id, deadlineMs, disconnected, onStarted };
     let quote!: JobQuote;

@@ -65,7 +65,7 @@ describe('the key of a model host', () => {
     const refusal = { code: 'TEE_SIGNATURE_FAILED' };
     const sign = (requestId: string, signed = text) => supervisor.ask({ type: 'sign', requestId, text: signed });
     await expect(sign('request-2')).rejects.toMatchObject(refusal);
-    await expect(sign('request-1', 'pay 100 to somebody')).rejects.toMatchObject(refusal);
+    await expect(sign('request-1', 'pay 100 to this address')).rejects.toMatchObject(refusal);
     await sign('request-1');
     await expect(sign('request-1')).rejects.toMatchObject(refusal);
   });

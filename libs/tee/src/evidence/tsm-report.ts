@@ -38,7 +38,7 @@ export class TsmReportReader implements EvidenceReader {
     await machine.writeFile(`${folder}/inblob`, reportData);
     const quote = await machine.readFile(`${folder}/outblob`);
     const certificates = provider === 'sev-snp' ? await this.certificatesOf(folder) : null;
-    // The number counts writes: after more than ours, the evidence is about the bytes of somebody else.
+    // The number counts writes: after more than ours, the evidence is about the bytes of another process.
     if (Number(await text('generation')) !== before + 1) throw new EvidenceError('another process wrote to the report');
     return { quote, ...(certificates !== null && { certificates }) };
   }
