@@ -5,7 +5,8 @@
  */
 
 const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)[.]ts$)';
-const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters';
+const middle =
+  'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters|tee';
 const upper = 'jobs|inference|web|chains|payments';
 
 /** What other libraries may import from a library. */
@@ -25,6 +26,7 @@ const entries = [
   '^libs/payments/src/(checks|execution)/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
+  '^libs/tee/src/sealing/index[.]ts$',
 ];
 
 /** Data part of model-registry: libraries of the middle layer may also read manifests. */
@@ -290,6 +292,13 @@ module.exports = {
       comment: 'Parsers of documents run in the extractor, a child process with limits, and load nowhere else.',
       from: { path: '^libs/documents/src/(nest/)?index[.]ts$' },
       to: { path: package_('unpdf|htmlparser2|defuddle|linkedom|turndown'), reachable: true },
+    },
+    {
+      name: 'tee-knows-no-platform',
+      severity: 'error',
+      comment: 'Keys and formats of attestation are pure: a verifier may use them without anything of the platform.',
+      from: { path: '^libs/tee/', pathNot: tests },
+      to: { path: '^(apps|libs)/', pathNot: '^libs/tee/' },
     },
     oneOwner('aws-sdk-in-storage', '@aws-sdk|@smithy', '^libs/storage/'),
     oneOwner('undici-at-the-edges', 'undici', '^libs/(egress|model-store)/'),

@@ -21,6 +21,8 @@ const notForScripts = [
 const asked = [
   'x-no-compression',
   'x-service-tee-client-pub-key',
+  'x-service-tee-model-pub-key',
+  'x-service-tee-signing-algo',
   'x-api-key',
   'x-subscription-token',
   'x-stainless-retry-count',

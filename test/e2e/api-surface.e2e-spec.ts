@@ -194,9 +194,9 @@ describe('operations', () => {
 });
 
 describe('an encrypted request', () => {
-  it('is rejected by a model that cannot decrypt it', async () => {
+  it('is refused with keys that are none', async () => {
     const { status, body } = await chat('04ab', { 'x-service-tee-client-pub-key': '04' });
     expect(status).toBe(400);
-    expect(body.toString()).toContain('end-to-end encryption');
+    expect(body.toString()).toContain('Invalid public key');
   });
 });

@@ -91,6 +91,12 @@ export async function writeFinishedRequests(
     [batch, account, count],
   );
   await client.query(
+    `INSERT INTO exchange_signatures (request_id, response_id, account_id, model_id, text, expires_at)
+     SELECT $1::text || '-' || n, $1::text || '-' || n, $2::uuid, 'm', 'm:0:0', now() - interval '1 day'
+       FROM generate_series(1, $3::int, 4) AS n`,
+    [batch, account, count],
+  );
+  await client.query(
     `INSERT INTO download_links (artifact_id, expires_at)
      SELECT $1::text || '-' || n, now() - interval '1 day' FROM generate_series(20, $2::int, 20) AS n`,
     [batch, count],

@@ -28,6 +28,7 @@ const tags: Record<string, string> = {
   Augment: 'Search the web, read pages and files, without a model.',
   'Crypto RPC': 'Call blockchain nodes of the operator.',
   x402: 'See the balance of a wallet and what it was charged.',
+  TEE: 'Check who answers: evidence of trusted hardware, and signatures of responses.',
   Models: 'Find models, their names, limits and prices.',
   Characters: 'Find personas that chats can take on, and what accounts think of them.',
   'API Keys': 'Manage the keys of an account and see their limits.',

@@ -89,10 +89,10 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
 }
 
 function workerSettings(config: WorkerConfig) {
-  const { home, models, pools, pickupTimeoutMs, providers, threads, slots } = config;
+  const { home, models, pools, pickupTimeoutMs, providers, threads, slots, tee } = config;
   return {
     ...{ home, models, pools, pickupTimeoutMs },
-    settings: { providers, threads, slots },
+    settings: { providers, threads, slots, ...(tee !== 'off' && { tee }) },
     silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
     residencyMs: config.minResidencyMs,
     machine: new LocalMachineMemory({ settings: config.memoryBudget, providers, graphics: new NvidiaGraphicsMemory() }),

@@ -204,6 +204,7 @@ export class ServedModel {
       ended: this.timings.ended,
       provider: report?.provider ?? '',
       ...(this.fallback !== null && { providerNote: this.fallback.note }),
+      ...this.teeState(),
     };
   }
 
@@ -219,6 +220,13 @@ export class ServedModel {
     await Promise.all([...this.consumers.values()].map((consumer) => consumer.close(graceMs)));
     await this.supervisor.drain(afterAbortMs);
     this.options.onChange();
+  }
+
+  /** The key of the host that runs now: that of one that died is gone. */
+  private teeState(): Pick<ServedModelState, 'tee'> {
+    const { report, state } = this.supervisor;
+    const tee = report?.tee ?? null;
+    return state !== 'ready' || tee === null || 'failure' in tee ? {} : { tee };
   }
 
   private publishedState(): ServedModelState['state'] {
@@ -256,7 +264,7 @@ export class ServedModel {
     this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
-    const { provider, providerNote, slots, spareSlots, loadMs } = report;
+    const { provider, providerNote, slots, spareSlots, loadMs, tee } = report;
     const why = providerNote === null ? '' : ` (${providerNote})`;
     const fields = { model: this.id, pid, provider, providerNote, slots, loadMs: Math.round(loadMs) };
     this.options.logger.info(
@@ -264,6 +272,10 @@ export class ServedModel {
       `${this.id} runs on ${provider}${why}, ${slots} slots, loaded in ${fields.loadMs} ms`,
     );
     for (const { reason } of this.refusedAdapters) this.options.logger.warn({ model: this.id }, reason);
+    if (tee !== null && 'failure' in tee) {
+      const message = `${this.id} has no attestation: ${tee.failure}`;
+      this.options.logger.warn({ model: this.id }, message);
+    }
     if (this.consumers.size === 0 && !this.closing) this.opening ??= this.openConsumers({ slots, spareSlots });
   }
 

@@ -19,6 +19,7 @@ import { type MachineMemory, LocalMachineMemory } from './residency/machine-memo
 import { ModelResidency } from './residency/model-residency.js';
 import { WantedModels } from './residency/wanted-models.js';
 import { workerHeartbeat } from './residency/worker-heartbeat.js';
+import { answerHostQuestion } from './host-answers.js';
 import { type HostSilence, ServedModel } from './served-model.js';
 import { type StartupView, StartupModels } from './startup-models.js';
 
@@ -76,6 +77,7 @@ export class Worker {
   private stopping = false;
   private drained = false;
   private ignoreCommands: () => void = () => undefined;
+  private ignoreQuestions: () => void = () => undefined;
   private missing: readonly ModelWithoutReplica[] = [];
   /** Version of the placements that the last scan has used; null: no scan has ended. */
   private plannedVersion: number | null = null;
@@ -164,6 +166,10 @@ export class Worker {
       ...workerHeartbeat(this, this.options),
     }));
     this.ignoreCommands = this.options.transport.workerControl.subscribe((command) => this.obey(command));
+    if (this.options.settings.tee !== undefined) {
+      const { hosts } = this.options.transport;
+      this.ignoreQuestions = await hosts.answer((question) => answerHostQuestion(this.models, question));
+    }
     this.desired.start();
     this.memoryGuard.start();
     await this.scan();
@@ -177,6 +183,7 @@ export class Worker {
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     this.ignoreCommands();
+    this.ignoreQuestions();
     this.memoryGuard.stop();
     this.desired.stop();
     if (this.scanTimer !== null) clearTimeout(this.scanTimer);

@@ -43,11 +43,15 @@ import { parsePolicy } from './moderation/policy-file.js';
 import { PromptTexts } from './moderation/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
 import { ExpectedModels } from './pipeline/expected-models.js';
+import { HostKeys } from './pipeline/host-keys.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
 import { ModelResolver } from './pipeline/model-resolver.js';
 import { RequestPipeline } from './pipeline/request-pipeline.js';
 import { StoreBudgets } from './pipeline/store-budgets.js';
+import { ExchangeSigner } from './tee/exchange-signer.js';
+import { TeeController } from './tee/tee.controller.js';
+import { TeeHosts } from './tee/tee-hosts.js';
 import { ResponseStore } from './responses/response-store.js';
 import { PaymentAnswers } from './wallets/payment-answers.js';
 import { WalletSignIns } from './wallets/wallet-sign-ins.js';
@@ -104,12 +108,20 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     ChainsModule,
     PaymentsModule,
   ],
-  controllers: [DownloadController, ModerationController, AugmentController, CryptoRpcController, WalletsController],
+  controllers: [
+    DownloadController,
+    ModerationController,
+    AugmentController,
+    CryptoRpcController,
+    WalletsController,
+    TeeController,
+  ],
   providers: [
     RouteTable,
     RequestHooks,
     ReplayLimit,
     ModelResolver,
+    HostKeys,
     JobRunner,
     ExpectedModels,
     RequestPipeline,
@@ -120,6 +132,8 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     AudioRelays,
     DownloadUrls,
     ResponseStore,
+    TeeHosts,
+    ExchangeSigner,
     {
       provide: ContentPolicy,
       inject: [ApiConfig, PromptTexts, TextClassifier, Logger],
@@ -144,6 +158,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
   exports: [
     RequestHooks,
     ModelResolver,
+    HostKeys,
     JobRunner,
     RequestPipeline,
     ContentPolicy,

@@ -28,5 +28,6 @@ export { FailAbandonedSweep } from './recovery/fail-abandoned.sweep.js';
 export { RequeueLostSweep } from './recovery/requeue-lost.sweep.js';
 export { ResultBacklog } from './recovery/result-backlog.js';
 export type { Sweep } from './recovery/sweep.js';
+export { type ExchangeSignature, ExchangeSignaturesRepository } from './signatures/exchange-signatures.repository.js';
 export { ResponseStates } from './response-states/response-states.js';
 export { ResultTickets } from './tickets/result-tickets.js';

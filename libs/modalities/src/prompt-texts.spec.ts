@@ -23,6 +23,7 @@ describe('the texts of a job', () => {
         ['negative_prompt', 'b'],
       ],
     ],
+    ['chat', { messages: [], sealing: {} }, [['messages', null]]],
     ['speech', { text: 'a' }, [['input', 'a']]],
     ['transcription', { prompt: 'a' }, [['prompt', 'a']]],
     ['transcription', { prompt: null }, []],

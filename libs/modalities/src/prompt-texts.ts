@@ -10,7 +10,7 @@ import type { VideoJobPayload } from '#modalities/video/contract';
 /** A text of a request that a model gets, and the field that it comes from. */
 export interface PromptText {
   param: string;
-  /** Null for token ids. */
+  /** Null for token ids and for sealed texts. */
   text: string | null;
 }
 
@@ -20,7 +20,8 @@ const named = (param: string, ...texts: (string | null | undefined)[]): PromptTe
 /** Every text of a payload that a client may have written, by slice. */
 export const promptTextsOf = {
   audio: ({ text }: AudioJobPayload) => named('prompt', text),
-  chat: ({ messages, tools = [], prompts = [] }: ChatJobPayload) => [
+  chat: ({ messages, tools = [], prompts = [], sealing }: ChatJobPayload) => [
+    ...(sealing === undefined ? [] : [{ param: 'messages', text: null }]),
     ...prompts.map(({ param, text, tokenIds }) => ({ param, text: tokenIds === undefined ? (text ?? '') : null })),
     ...named('messages', ...messages.flatMap(({ content, reasoningContent }) => [content, reasoningContent])),
     ...named('messages', ...messages.flatMap(({ toolCalls = [] }) => toolCalls.map((call) => call.arguments))),

@@ -6,6 +6,7 @@ import { describeJobs } from './conformance/jobs.conformance.js';
 import { describeReplies } from './conformance/replies.conformance.js';
 import { describeOutages } from './conformance/outages.conformance.js';
 import { describeJobResults } from './conformance/job-results.conformance.js';
+import { describeHostQuestions } from './conformance/host-questions.conformance.js';
 import { describeHandBack } from './conformance/hand-back.conformance.js';
 import { describePlacements } from './conformance/placements.conformance.js';
 import { describeMembership } from './conformance/membership.conformance.js';
@@ -39,6 +40,7 @@ const allTopics = [
   describeCancelling,
   describeReplies,
   describeMembership,
+  describeHostQuestions,
   describeProgress,
   describePlacements,
   describeJobResults,

@@ -5,6 +5,7 @@ import type { JobDefinition, JobEnvelope } from './jobs/job-definition.js';
 import type { ResultProof } from './jobs/result-ticket.js';
 import type { ClusterMembership } from './heartbeats/heartbeat.js';
 import type { WorkerControl } from './heartbeats/worker-control.js';
+import type { HostQuestions } from './hosts/host-questions.js';
 
 /*
  * The queue as interfaces, these and those of `heartbeat.ts` and `desired-placements.ts`. Two transports implement all
@@ -67,6 +68,7 @@ export abstract class QueueTransport {
   abstract readonly progress: ProgressBus;
   abstract readonly placements: PlacementBus;
   abstract readonly workerControl: WorkerControl;
+  abstract readonly hosts: HostQuestions;
   abstract readonly results: JobResultQueue;
   /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
   abstract readonly failedCalls: number;
@@ -131,6 +133,11 @@ export interface EnqueueOptions {
    * not for jobs without a reply channel. Scope it: whatever must not share a key must not have equal ones.
    */
   routeKey?: () => string;
+  /**
+   * The process that alone can run the job. Others put it off while that process lives; if it has gone, any worker gets
+   * the job, whose handler must say why it cannot run it.
+   */
+  onlyWorkerId?: string;
   /** Whose turn it takes among the waiting jobs of its queue. Absent: it runs before all that take turns. */
   turn?: FairTurn;
 }

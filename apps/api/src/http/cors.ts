@@ -60,6 +60,7 @@ export const exposedHeaders = [
   'x-service-request-timestamp-ms',
   'x-service-rpc-cost-usd',
   'x-service-rpc-credits',
+  'x-service-tee-warning',
   'x-service-timestamp',
   'x-service-version',
   'x-should-retry',

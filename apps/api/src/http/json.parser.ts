@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
+import '#platform/exchange';
 import { fingerprintBody } from '#platform/idempotency';
 import type { RouteSettings } from '#platform/http';
 import { JsonParser } from '#platform/json';
@@ -52,6 +53,7 @@ export function addJsonParser(server: FastifyInstance, bodies: BodyReader): void
       if (request.method === 'DELETE' && body.length === 0) return undefined;
       refuseUnreadable(request);
       fingerprintBody(request, body);
+      request.exchangeSigning?.takeBody(body);
       if ((request.routeOptions.config as RouteSettings).rawJson !== undefined) return body;
       return await json.parse(body, request.caller?.apiKeyId ?? request.ip);
     });

@@ -26,6 +26,7 @@ const server = { type: 'server_error', queue: 'never', ledger: 'release' } as co
 export const errorTable = {
   INVALID_REQUEST: { status: 400, ...invalid },
   INVALID_MODEL: { status: 400, ...invalid },
+  REQUEST_ID_NOT_FOUND: { status: 400, ...invalid },
   INVALID_MANIFEST: { status: 400, ...invalid },
   X402_INVALID_PAYMENT: { status: 400, ...invalid },
   PAYMENT_VERIFICATION_FAILED: { status: 400, ...invalid },
@@ -75,6 +76,8 @@ export const errorTable = {
   UNKNOWN_ERROR: { status: 500, ...server },
   ASR_UPSTREAM_FAILED: { status: 502, ...server },
   PAYMENT_FACILITATOR_FAILED: { status: 502, ...server, ledger: 'none' },
+  TEE_ATTESTATION_FAILED: { status: 502, ...server },
+  TEE_SIGNATURE_FAILED: { status: 502, ...server },
   MODEL_PULL_FAILED: { status: 502, ...server, ledger: 'none' },
   STORAGE_FULL: { status: 507, ...server, ledger: 'none' },
   REQUEST_TIMEOUT: { status: 504, ...server, ledger: 'settle-delivered' },

@@ -16,6 +16,9 @@ import { StoreBudgets } from '../pipeline/store-budgets.js';
 import { addMinimumBalance } from '../wallets/minimum-balance.js';
 import { WalletSignIns } from '../wallets/wallet-sign-ins.js';
 import type { AccessLog } from '../access-log/access-log.js';
+import { addExchangeSigning } from '../tee/exchange-signing.js';
+import { TeeHosts } from '../tee/tee-hosts.js';
+import { ExchangeSigner } from '../tee/exchange-signer.js';
 import { addBodyLimits } from './body-limits.js';
 import { addRequestTracking } from './request-tracking.js';
 import { addResponseHeaders } from './response-headers.js';
@@ -37,6 +40,8 @@ export class RequestHooks {
     @Inject(WalletSignIns) private readonly signIns: WalletSignIns,
     @Inject(Metrics) private readonly metrics: Metrics,
     @Inject(Tracing) private readonly tracing: Tracing,
+    @Inject(TeeHosts) private readonly teeHosts: TeeHosts,
+    @Inject(ExchangeSigner) private readonly signer: ExchangeSigner,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount'>,
   ) {}
 
@@ -60,5 +65,6 @@ export class RequestHooks {
     addRateLimits(server, { limiter, balances, budgets, abuseCount });
     addMinimumBalance(server, { ledger, budgets });
     addResponseRecording(server);
+    addExchangeSigning(server, { hosts: this.teeHosts, signer: this.signer });
   }
 }

@@ -40,7 +40,7 @@ export class ContentPolicy {
 
   /**
    * Checks the texts of a job before its admission. Rejects with `CONTENT_POLICY_VIOLATION` naming the field of the
-   * first text that is not allowed, with `INVALID_REQUEST` for token ids, which would pass unread, and with
+   * first text that is not allowed, with `INVALID_REQUEST` for token ids and encrypted texts, which would pass unread, and with
    * `MODEL_OFFLINE` while no worker serves the policy's model.
    */
   async screen({ modality, payload }: ScreenedJob, open: OpenCheck): Promise<void> {
@@ -52,7 +52,7 @@ export class ContentPolicy {
     const { terms, classifier } = await this.rules();
     const unread = texts.find(({ text }) => text === null);
     if (unread !== undefined) {
-      const message = `${unread.param} must be text: the content policy cannot read token ids.`;
+      const message = `${unread.param} must be plain text: the content policy cannot read token ids and encrypted texts.`;
       throw new PlatformError('INVALID_REQUEST', message, unread.param);
     }
     const found = texts.find(({ text }) => terms !== null && terms.find(text ?? '') !== null);

@@ -22,6 +22,8 @@ export interface JobOrder<Payload extends object> extends AffordablePayload<Payl
   deadlineMs?: number;
   /** Identifies requests of one conversation. */
   affinity?: () => string;
+  /** The only worker that can run it, by its process id; absent: any. */
+  onlyWorkerId?: string;
   /** The id in the response's body, if it is not the request id. */
   responseId?: string;
   /** Completes the payload after its worst case is reserved and before the queue gets it. */
@@ -165,9 +167,11 @@ export class LimitedModelRequest {
     const record = this.model.record;
     const onStarted = (run: JobRun): void => {
       if (record) record.worker = run.servedBy;
+      if (jobId === request.id) request.exchangeSigning?.ranOn({ ...host, servedBy: run.servedBy });
       // Jobs that only prepare an input have ids of their own.
       if (jobId === request.id && !reply.raw.headersSent) void reply.headers(backendHeaders(run));
     };
+    const host = { modelId: this.model.manifest.id, responseId: order.responseId ?? jobId };
     const deadlineMs = order.deadlineMs ?? order.definition.policy.deadlineMs;
     const job = { requestId: jobId, modelId: this.model.manifest.id, deadlineMs, disconnected, onStarted };
     let quote!: JobQuote;
@@ -208,7 +212,7 @@ export class LimitedModelRequest {
   ): Promise<JobQuote> {
     const { request, reply, disconnected } = this.model.http;
     await this.steps.screen({ modality: order.definition.modality, payload: order.payload });
-    const { definition, deadlineMs, affinity, responseId, preparation } = order;
+    const { definition, deadlineMs, affinity, onlyWorkerId, responseId, preparation } = order;
     const setHeaders = (quote: JobQuote): void => {
       if (this.model.input === null && !reply.raw.headersSent)
         void reply.headers(balanceHeaders(quote, request.caller));
@@ -237,6 +241,7 @@ export class LimitedModelRequest {
       modelId: this.model.manifest.id,
       deadlineMs,
       affinity,
+      onlyWorkerId,
       responseId,
       tokenReservation: this.use.tokenReservation,
       ...options,

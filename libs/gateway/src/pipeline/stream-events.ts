@@ -29,20 +29,20 @@ export async function streamEvents<Event extends ReplyEvent>(
 ): Promise<void> {
   const writer = new SseWriter(reply, options);
   const framed = (chunks: string[]): string => frameChunks(chunks, presenter);
-  const send = async (frames: string): Promise<void> => {
-    if (frames === '') return;
-    // The connection of a client that reads nothing was closed; it counts as disconnected.
-    if ((await writer.write(frames)) !== 'written') throw new ClientDisconnectedError();
+  // The connection of a client that reads nothing was closed; it counts as disconnected.
+  const require = (result: Awaited<ReturnType<SseWriter['write']>>): void => {
+    if (result !== 'written') throw new ClientDisconnectedError();
   };
   const record = reply.request.accessRecord;
   writer.startKeepAlive();
   try {
     const usage = await job.follow(async (event) => {
       const frames = framed(presenter.present(event));
-      await send(frames);
-      if (frames !== '') record?.noteContent();
+      if (frames === '') return;
+      require(await writer.write(frames));
+      record?.noteContent();
     });
-    await send(framed(await presenter.finish(usage)) + sseData('[DONE]'));
+    require(await writer.writeLast(framed(await presenter.finish(usage)) + sseData('[DONE]')));
     writer.end();
   } catch (error) {
     const { started } = writer;

@@ -1,4 +1,5 @@
 import type { RunShape } from '#platform/memory';
+import type { TeeChoice } from '#tee';
 import type { Engine, EngineSink } from './engine.js';
 import type { ReasoningFormat } from './reasoning-format.js';
 import type { TaskRequest } from './task.js';
@@ -35,6 +36,8 @@ export interface HostLoadOptions {
   contextLength: number;
   /** Maximum of cached tokens over all slots. */
   cacheTokens: number;
+  /** Where evidence for the key of the host comes from; absent: it makes no key. */
+  tee?: TeeChoice;
 }
 
 /** An installed adapter. */

@@ -81,6 +81,16 @@ export type BarePrompt = (
   param?: string;
 };
 
+/** How the texts of a request are sealed (`#tee/sealing`). Keys are uncompressed ones of secp256k1: 130 hex characters. */
+export interface RequestSealing {
+  /** Everything that the model writes is sealed for it. */
+  clientPublicKey: string;
+  /** The messages are sealed for it; a host with another key refuses the request. */
+  hostPublicKey: string;
+  /** Leaves reasoning out instead of sealing it. */
+  stripThinking: boolean;
+}
+
 export interface TextGenerationRequest {
   id: string;
   /** A conversation for the model's chat template, or text to continue. */
@@ -122,6 +132,11 @@ export interface TextGenerationRequest {
   constraint?: OutputConstraint;
   /** Functions that the model may call; only with a conversation. A call keeps to the schema of its arguments. */
   tools?: ToolUse;
+  /**
+   * The contents of system and user messages are sealed, others and stop strings may be. The host opens them, and sends
+   * `sealed-delta` instead of `text-delta`. Absent: nothing is sealed. Engines never see it.
+   */
+  sealing?: RequestSealing;
 }
 
 /** One sampled token with its natural-log probability under the unmodified distribution, of the allowed tokens if constrained. */
@@ -162,6 +177,18 @@ export interface TextDelta {
   pieces?: DeltaPiece[];
 }
 
+/** New text of a choice, sealed by its host. */
+export interface SealedDelta {
+  type: 'sealed-delta';
+  index: number;
+  channel: 'content' | 'reasoning';
+  /** One sealed field; empty for tokens that have no text. */
+  field: string;
+  tokens: number;
+  /** Those of `tokens` that are reasoning. */
+  reasoningTokens: number;
+}
+
 /** Piece of a joined delta: number of characters, tokens and log-probabilities. */
 export type DeltaPiece = [characters: number, tokens: number, logprobs: number];
 
@@ -182,6 +209,7 @@ export type TextGenerationEvent =
     }
   | PromptScores
   | TextDelta
+  | SealedDelta
   | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
   /** Last event of a completed or cancelled request; usage counts the generated tokens. */
   | { type: 'finished'; cancelled: boolean; usage: TokenUsage }

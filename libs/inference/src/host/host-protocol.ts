@@ -2,6 +2,7 @@ import type { WireError } from '#common';
 import type { RunShape } from '#platform/memory';
 import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
 import type { AnyEngineStats, EngineEvent, EngineRequest } from '../contract/engine.js';
+import type { HostInquiry, HostTeeReport } from './host-tee.js';
 
 /*
  * Messages between a worker and a model host over the fork's channel (structured clone). One host serves one model.
@@ -13,6 +14,7 @@ export type HostCommand =
   /** `trace`: W3C `traceparent` of the job, if it is traced. */
   | { type: 'submit'; request: EngineRequest; trace?: string }
   | { type: 'cancel'; id: string }
+  | { type: 'ask'; id: number; inquiry: HostInquiry }
   | { type: 'drain' };
 
 export type HostMessage =
@@ -35,9 +37,13 @@ export type HostMessage =
       run?: RunShape;
       /** As in `LoadedEngine`. */
       batchInvariant?: boolean;
+      /** Absent: it was not to make a key. */
+      tee?: HostTeeReport;
     }
   | { type: 'load-failed'; error: WireError; detail: string }
   | { type: 'events'; events: [id: string, event: EngineEvent][] }
   /** Sent every second, also while idle. A host silent for too long is killed (`host-silence.ts`). */
   | { type: 'beat'; stats: AnyEngineStats; residentBytes: number; loopLagMs: number }
+  /** To the `ask` with this id. */
+  | { type: 'answer'; id: number; answer?: object; error?: WireError }
   | { type: 'drained' };

@@ -5,8 +5,10 @@ import type { TaskRequest } from '../contract/task.js';
 import type { TextGenerationRequest } from '../contract/text-generation.js';
 import type { HostLauncher, HostProcess } from './host-process.js';
 import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
+import { HostInquiries } from './host-inquiries.js';
 import type { HostMessage } from './host-protocol.js';
 import type { HostRun } from './host-run.js';
+import type { HostInquiry, HostTeeReport } from './host-tee.js';
 import { HostWatchdog } from './host-watchdog.js';
 import { type ProcessActivity, readProcessActivity } from './process-activity.js';
 import { TaskRun } from './task-run.js';
@@ -82,6 +84,8 @@ export interface HostReport {
   adapters: LoadedAdapters;
   /** Whether a text is the same alone and in any batch; null for engines without batches of texts. */
   batchInvariant: boolean | null;
+  /** Null: it was not to make a key. That of a host is gone with it. */
+  tee: HostTeeReport | null;
 }
 
 export interface HostStateChange {
@@ -113,6 +117,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private currentState: HostState = 'loading';
   private host: HostProcess | null = null;
   private readonly watchdog: HostWatchdog;
+  private readonly inquiries = new HostInquiries();
   private runCount = 0;
   private failures = 0;
   private loadFailures = 0;
@@ -194,6 +199,12 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       this.handleHostExit(`could not be started: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     }
+  }
+
+  /** Asks the host that runs now. Rejects with its error, or with `MODEL_OFFLINE` when it is not there or ends. */
+  ask(inquiry: HostInquiry): Promise<object> {
+    const { currentState: state } = this;
+    return this.inquiries.ask(state === 'ready' || state === 'draining' ? this.host : null, inquiry);
   }
 
   async run(request: TextGenerationRequest, options: RunOptions): Promise<RunResult> {
@@ -290,6 +301,8 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
         return this.becameReady(message);
       case 'beat':
         return this.receivedHeartbeat(message);
+      case 'answer':
+        return this.inquiries.accept(message);
       case 'load-failed':
         return this.replace(`load failed: ${message.detail}`);
       case 'hello':
@@ -300,10 +313,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
 
   private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
     const { provider, providerNote, slots, spareSlots = 0, loadMs } = message;
-    const { run = null, adapters = noAdapters, batchInvariant = null } = message;
+    const { run = null, adapters = noAdapters, batchInvariant = null, tee = null } = message;
     this.readyAtMs = performance.now();
     this.oneAtATime = message.oneAtATime;
-    const load = { provider, providerNote, slots, spareSlots, loadMs, run, adapters, batchInvariant };
+    const load = { provider, providerNote, slots, spareSlots, loadMs, run, adapters, batchInvariant, tee };
     this.lastReport = { ...load, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
     this.loadFailures = 0;
@@ -338,6 +351,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
   private handleHostExit(reason: string, { isAnswered = false, wasSilent = false }: Partial<Circumstances> = {}): void {
     this.host = null;
     this.watchdog.stop();
+    this.inquiries.hostEnded();
     if (this.currentState === 'draining' || this.currentState === 'gone') {
       for (const run of this.runs.values()) run.fail(new PlatformError('DEVICE_LOST', 'The model stopped. Try again.'));
       this.enter('gone', null);

@@ -7,6 +7,7 @@ export {
   HostSupervisor,
   type HostTimings,
 } from './host-supervisor.js';
+export type { HostInquiry, HostTeeReport } from './host-tee.js';
 export { hostLoadOptions, type HostSettings } from './load-options.js';
 export { serveModelHost } from './model-host.js';
 export type { TaskOptions, TaskResult, TaskRunner } from './task-runner.js';

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { ModelManifest } from '#model-registry/manifest';
+import type { TeeChoice } from '#tee';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 
 /** Maximum threads: more do not speed up a small model. */
@@ -18,6 +19,8 @@ export interface HostSettings {
   threads?: number;
   /** Overrides the manifests. */
   slots?: number;
+  /** As in `HostLoadOptions`. */
+  tee?: TeeChoice;
 }
 
 /** An installed model, and adapters of it that are served with it. */
@@ -51,6 +54,7 @@ export function hostLoadOptions(
     spareSlots: slots > 1 ? Math.ceil(slots / slotsPerSpareSlot) : 0,
     contextLength,
     cacheTokens: manifest.cacheTokens ?? slots * contextLength,
+    ...(settings.tee !== undefined && { tee: settings.tee }),
   };
 }
 

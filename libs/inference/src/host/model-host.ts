@@ -6,6 +6,8 @@ import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../contract/engine.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
+import { HostTee, type HostTeeReport } from './host-tee.js';
+import { SealedRequests } from './sealed-requests.js';
 import { SubmitTurns } from './submit-turns.js';
 
 /** The child's end of the fork's channel, as provided by `process`. */
@@ -30,11 +32,17 @@ export class ModelHost {
   private warmedUp: ((event: EngineEvent) => void) | null = null;
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
   private tracing: Tracing = noTracing;
+  private tee: HostTee | null = null;
   private heartbeatTimer: NodeJS.Timeout | null = null;
   private readonly turns = new SubmitTurns({
     // Worker and family agree on the kind of request; a family fails unknown tasks.
     submit: ({ request }) => this.loaded?.engine.submit(request as never),
     cancel: (id) => this.loaded?.engine.cancel(id),
+  });
+  private readonly sealed = new SealedRequests({
+    key: () => this.tee?.identity ?? null,
+    submit: (request) => this.turns.submit({ type: 'submit', request }),
+    send: (id, event) => this.passOn([[id, event]]),
   });
 
   constructor(
@@ -55,9 +63,16 @@ export class ModelHost {
         return;
       case 'submit':
         this.beginSpan(command);
+        if ('sealing' in command.request && command.request.sealing !== undefined) {
+          return this.sealed.submit(command.request);
+        }
         return this.turns.submit(command);
       case 'cancel':
-        return this.turns.cancel(command.id);
+        if (!this.sealed.cancel(command.id)) this.turns.cancel(command.id);
+        return;
+      case 'ask':
+        void this.answer(command);
+        return;
       case 'drain':
         void this.drain();
         return;
@@ -71,6 +86,7 @@ export class ModelHost {
       const loaded = await this.loadEngine(options, this.deliver);
       this.loaded = loaded;
       await this.warmUp(loaded);
+      const tee = await this.openTee(options);
       this.startBeating(loaded);
       const { engine, provider, providerNote, slots, spareSlots, run, adapters, batchInvariant } = loaded;
       const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
@@ -80,11 +96,32 @@ export class ModelHost {
         ...(run !== undefined && { run }),
         ...(adapters !== undefined && { adapters }),
         ...(batchInvariant !== undefined && { batchInvariant }),
+        ...(tee !== null && { tee }),
       };
       this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...more });
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
       this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });
+    }
+  }
+
+  /** A model without evidence runs like any other, and its worker says that it has none. */
+  private async openTee({ tee: choice }: HostLoadOptions): Promise<HostTeeReport | null> {
+    if (choice === undefined) return null;
+    try {
+      this.tee = await HostTee.open(choice);
+      return this.tee.report;
+    } catch (error) {
+      return { failure: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  private async answer({ id, inquiry }: Extract<HostCommand, { type: 'ask' }>): Promise<void> {
+    try {
+      if (this.tee === null) throw new PlatformError('TEE_ATTESTATION_FAILED', 'The host of the model has no key.');
+      this.channel.send({ type: 'answer', id, answer: await this.tee.answer(inquiry) });
+    } catch (error) {
+      this.channel.send({ type: 'answer', id, error: PlatformError.from(error).toWire() });
     }
   }
 
@@ -106,8 +143,9 @@ export class ModelHost {
   );
 
   /** Exits after a device failure; the worker reacts to the exit. */
-  private passOn(events: [id: string, event: EngineEvent][]): void {
-    if (this.tracing.enabled) for (const [id, event] of events) if (isLast(event)) this.endSpan(id, event);
+  private passOn(produced: [id: string, event: EngineEvent][]): void {
+    const events = this.sealed.translate(produced);
+    for (const [id, event] of events) if (isLast(event)) this.ended(id, event);
     this.channel.send({ type: 'events', events });
     const exitOnDeviceLoss = events.some(([, event]) => event.type === 'failed' && event.error.code === 'DEVICE_LOST');
     if (exitOnDeviceLoss) this.channel.exit(1);
@@ -117,6 +155,11 @@ export class ModelHost {
     if (trace === undefined) return;
     const name = 'task' in request ? request.task : 'generate';
     this.tracing.begin(request.id, { name, kind: 'internal', parent: trace });
+  }
+
+  private ended(id: string, event: EngineEvent): void {
+    if (this.tracing.enabled) this.endSpan(id, event);
+    this.tee?.noteEnd(id);
   }
 
   private endSpan(id: string, event: EngineEvent): void {

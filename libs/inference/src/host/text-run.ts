@@ -56,7 +56,8 @@ export class TextRun extends HostRun<RunResult> {
       this.usage.cachedTokens = event.cachedTokens;
     } else {
       this.sentText = true;
-      if (event.type === 'text-delta') this.usage.completionTokens += event.tokens;
+      if (event.type === 'text-delta' || event.type === 'sealed-delta') this.usage.completionTokens += event.tokens;
+      if (event.type === 'sealed-delta') this.usage.reasoningTokens += event.reasoningTokens;
     }
     return true;
   }

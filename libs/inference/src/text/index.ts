@@ -1,4 +1,5 @@
 export * from './chat-template.js';
+export * from './choice-channels.js';
 export * from './control-tokens.js';
 export * from './detokenizer.js';
 export * from './generation-config.js';
@@ -11,3 +12,4 @@ export * from './reasoning-scanner.js';
 export * from './sentence-tokenizer.js';
 export * from './stop-matcher.js';
 export * from './text-tokenizer.js';
+export * from './think-splitter.js';

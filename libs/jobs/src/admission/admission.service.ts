@@ -41,6 +41,8 @@ export interface OpenRequest {
    * capacity. Called only when there is a choice.
    */
   affinity?: () => string;
+  /** The only worker that can run it, by its process id; absent: any. */
+  onlyWorkerId?: string;
   /** The id in the response's body, if it is not the request id. */
   responseId?: string;
   /** Work between the admission and the queue. `payload` then only stands for what it returns. */
@@ -326,7 +328,7 @@ export class AdmissionService {
   }
 
   private async enqueue(request: OpenRequest, job: AdmittedJob & PreparedJob): Promise<void> {
-    const { definition, bounds, replyTo, stream, affinity } = request;
+    const { definition, bounds, replyTo, stream, affinity, onlyWorkerId } = request;
     const { requestId, modality, modelId, deadlineAtMs, payload } = job;
     const trace = this.options.traceOf?.(requestId);
     const envelope = {
@@ -343,7 +345,7 @@ export class AdmissionService {
     };
     const routeKey = affinity === undefined ? undefined : () => routeKeyOf(affinity());
     const turn = this.options.turns?.turnOf(request.caller);
-    await this.options.transport.producer.enqueue(definition, envelope, { routeKey, turn });
+    await this.options.transport.producer.enqueue(definition, envelope, { routeKey, turn, onlyWorkerId });
   }
 }
 

@@ -8,6 +8,7 @@ import { DownloadLinksRepository } from '../media/downloads/download-links.repos
 import { MediaJobsRepository } from '../media/media-jobs.repository.js';
 import { ResultTickets } from '../tickets/result-tickets.js';
 import { ResponseStatesRepository } from '../response-states/response-states.repository.js';
+import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.repository.js';
 
 /** The rows of jobs, of their media, of idempotency keys and of stored responses, the cipher of payloads, and tickets. */
 @Module({
@@ -17,6 +18,7 @@ import { ResponseStatesRepository } from '../response-states/response-states.rep
     IdempotencyRepository,
     DownloadLinksRepository,
     ResponseStatesRepository,
+    ExchangeSignaturesRepository,
     {
       provide: PayloadCipher,
       inject: [DatabaseConfig],
@@ -39,6 +41,7 @@ import { ResponseStatesRepository } from '../response-states/response-states.rep
     IdempotencyRepository,
     DownloadLinksRepository,
     ResponseStatesRepository,
+    ExchangeSignaturesRepository,
     AccountTurns,
     PayloadCipher,
     ResultTickets,

@@ -31,6 +31,8 @@ import { SweepRunner } from '../recovery/sweep-runner.js';
 import { DeleteExpiredResponsesSweep } from '../response-states/delete-expired-responses.sweep.js';
 import { ResultTickets } from '../tickets/result-tickets.js';
 import { ResponseStatesRepository } from '../response-states/response-states.repository.js';
+import { DeleteExpiredSignaturesSweep } from '../signatures/delete-expired-signatures.sweep.js';
+import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.repository.js';
 import { JobCatalog, JobResultProcessingModule } from './job-result-processing.module.js';
 import { JobsModule } from './jobs.module.js';
 
@@ -101,6 +103,7 @@ class SweepMetrics {
         JobsRepository,
         IdempotencyRepository,
         ResponseStatesRepository,
+        ExchangeSignaturesRepository,
         DownloadLinksRepository,
         LimitStore,
         PrismaService,
@@ -153,6 +156,7 @@ function cleanupSweepsOf(
   jobs: JobsRepository,
   idempotency: IdempotencyRepository,
   responses: ResponseStatesRepository,
+  signatures: ExchangeSignaturesRepository,
   links: DownloadLinksRepository,
   limits: LimitStore,
   prisma: PrismaService,
@@ -163,6 +167,7 @@ function cleanupSweepsOf(
   const sweeps: Sweep[] = [
     new DeleteStoredResponsesSweep(idempotency),
     new DeleteExpiredResponsesSweep(responses),
+    new DeleteExpiredSignaturesSweep(signatures),
     new DeleteExpiredLinksSweep(links),
     ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
     new FoldKeyDaysSweep(new KeyUsageRepository(prisma)),

@@ -12,6 +12,8 @@ import { DeleteExpiredLinksSweep } from '../media/downloads/delete-expired-links
 import { DownloadLinksRepository } from '../media/downloads/download-links.repository.js';
 import { DeleteExpiredResponsesSweep } from '../response-states/delete-expired-responses.sweep.js';
 import { ResponseStatesRepository } from '../response-states/response-states.repository.js';
+import { DeleteExpiredSignaturesSweep } from '../signatures/delete-expired-signatures.sweep.js';
+import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.repository.js';
 import { DeleteClosedJobsSweep } from './delete-closed-jobs.sweep.js';
 
 /** The ledger grows until it is archived (docs/billing.md). */
@@ -25,6 +27,7 @@ async function sweep(prisma: PrismaService): Promise<void> {
       new DeleteClosedJobsSweep(new JobsRepository(prisma), { days: 90, storageLifetimeMs: 86_400_000 }),
       new DeleteStoredResponsesSweep(new IdempotencyRepository(prisma)),
       new DeleteExpiredResponsesSweep(new ResponseStatesRepository(prisma)),
+      new DeleteExpiredSignaturesSweep(new ExchangeSignaturesRepository(prisma)),
       new DeleteExpiredLinksSweep(new DownloadLinksRepository(prisma)),
       new FoldKeyDaysSweep(new KeyUsageRepository(prisma)),
     ];

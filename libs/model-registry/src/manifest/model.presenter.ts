@@ -16,6 +16,8 @@ export interface ModelMembership {
   canSearch?: boolean;
   /** True if the manifest's provider of x searches is configured. Default: false. */
   canSearchX?: boolean;
+  /** True if every worker that serves the model has evidence of trusted hardware. Default: false. */
+  isAttested?: boolean;
 }
 
 export type PresentedModel = ReturnType<typeof presentModel>;
@@ -35,6 +37,7 @@ export function presentModel(manifest: ModelManifest, membership: ModelMembershi
 
 function presentSpec(manifest: ModelManifest, membership: ModelMembership) {
   const { offline, traits, hearsByAdapter = false, canSearch = false, canSearchX = false, maxPixels } = membership;
+  const { isAttested = false } = membership;
   return {
     name: manifest.name,
     description: manifest.description,
@@ -47,6 +50,7 @@ function presentSpec(manifest: ModelManifest, membership: ModelMembership) {
       ...(hearsByAdapter ? { supportsAudioInput: true } : {}),
       ...(canSearch && usesWeb(manifest) ? { supportsWebSearch: true } : {}),
       ...(canSearchX && manifest.type === 'text' ? { supportsXSearch: true } : {}),
+      ...(isAttested ? { supportsTeeAttestation: true } : {}),
     },
     ...defined({
       availableContextTokens: manifest.contextLength,

@@ -95,7 +95,11 @@ describe('ModelRegistryService', () => {
   it('sees changes of another process once its cache expires', async () => {
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
-    const reader = new ModelRegistryService(prisma, { isOnline: () => true, runMemory: () => null }, { clock });
+    const reader = new ModelRegistryService(
+      prisma,
+      { isOnline: () => true, runMemory: () => null, isAttested: () => false },
+      { clock },
+    );
     expect(await reader.list('all')).toEqual([]);
     await registry.upsert([exampleManifest()]);
     expect(await reader.list('all')).toEqual([]);
@@ -106,14 +110,22 @@ describe('ModelRegistryService', () => {
   it('continues with cached content while the database is unavailable, and fails without a cache', async () => {
     await registry.upsert([exampleManifest()]);
     const unavailable = new PrismaService({ url: 'postgresql://nobody@127.0.0.1:9/none' });
-    const uncached = new ModelRegistryService(unavailable, { isOnline: () => true, runMemory: () => null });
+    const uncached = new ModelRegistryService(unavailable, {
+      isOnline: () => true,
+      runMemory: () => null,
+      isAttested: () => false,
+    });
     await expect(uncached.list('all')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
 
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
     const other = await createMigratedDatabase();
     const shortLived = new PrismaService({ url: other.url });
-    const reader = new ModelRegistryService(shortLived, { isOnline: () => true, runMemory: () => null }, { clock });
+    const reader = new ModelRegistryService(
+      shortLived,
+      { isOnline: () => true, runMemory: () => null, isAttested: () => false },
+      { clock },
+    );
     await reader.upsert([exampleManifest()]);
     expect(await reader.list('all')).toHaveLength(1);
     await other.drop();

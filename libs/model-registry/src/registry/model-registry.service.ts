@@ -143,6 +143,7 @@ export class ModelRegistryService {
       hearsByAdapter: hearsByAdapter(snapshot, manifest),
       canSearch: this.web?.canSearch ?? false,
       canSearchX: this.web?.hasProvider(manifest.xSearchProvider ?? '') ?? false,
+      isAttested: this.online.isAttested(manifest.id),
       maxPixels: run === null ? null : maxRunPixels(run),
     });
   }

@@ -5,11 +5,13 @@ export abstract class OnlineModels {
   abstract isOnline(modelId: string): boolean;
   /** What one run of a model may take on every worker that serves it; null where no size is too large. */
   abstract runMemory(modelId: string): RunMemory | null;
+  /** Whether every worker that serves it now has evidence of trusted hardware for the key of its host. */
+  abstract isAttested(modelId: string): boolean;
 }
 
 /** The part of a heartbeat with the served models; `Heartbeat` of #queue implements it. */
 export interface ServingProcess {
-  models: readonly { modelId: string; state: string; run?: RunMemory }[];
+  models: readonly { modelId: string; state: string; run?: RunMemory; tee?: { provider: string } }[];
 }
 
 /** A model is online if a process with a recent heartbeat reports it as ready. */
@@ -23,6 +25,13 @@ export class MembershipOnlineModels implements OnlineModels {
     );
   }
 
+  /** Any worker may take the job, so all must have evidence. Keys of `software` have none. */
+  isAttested(modelId: string): boolean {
+    const replicas = this.list().flatMap(({ models }) => models.filter((model) => model.modelId === modelId));
+    const ready = replicas.filter(({ state }) => state === 'ready');
+    return ready.length > 0 && ready.every(({ tee }) => tee !== undefined && tee.provider !== 'software');
+  }
+
   /** Any worker may take the job, so the one with the least memory decides. */
   runMemory(modelId: string): RunMemory | null {
     const replicas = this.list().flatMap(({ models }) => models.filter((model) => model.modelId === modelId));
@@ -32,4 +41,4 @@ export class MembershipOnlineModels implements OnlineModels {
 }
 
 /** For tools without a bus: no model is known to be online. */
-export const noOnlineModels: OnlineModels = { isOnline: () => false, runMemory: () => null };
+export const noOnlineModels: OnlineModels = { isOnline: () => false, runMemory: () => null, isAttested: () => false };

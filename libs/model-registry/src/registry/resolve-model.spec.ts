@@ -29,7 +29,7 @@ function snapshotOf({
   const rows = models.map((manifest) => ({ manifest, disabled: disabled.includes(manifest.id) }));
   return new RegistrySnapshot(
     { models: rows, names },
-    { isOnline: (id) => online.includes(id), runMemory: () => null },
+    { isOnline: (id) => online.includes(id), runMemory: () => null, isAttested: () => false },
     nowMs,
     new CompatibleNames(compatible),
   );

@@ -412,6 +412,15 @@ export class ApiConfig extends LimitsConfig {
   })
   storedResponsesMs!: number;
 
+  @IntegerVariable('SLUICE_TEE_SIGNATURES_MS', {
+    about:
+      'Time that signatures of model hosts are kept for `GET /tee/signature`, in ms; they hold hashes and no content.',
+    default: 86_400_000,
+    min: 60_000,
+    max: 2_592_000_000,
+  })
+  teeSignaturesMs!: number;
+
   @StakeRpcUrl()
   stakeRpcUrl?: string;
 

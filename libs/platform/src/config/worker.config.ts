@@ -8,7 +8,7 @@ import {
 import { QueueConfig } from './base.config.js';
 import { type MemoryBudgetSetting, parseMemoryBudget } from './memory-budget.js';
 import { FfmpegVariable, ProvidersVariable } from './shared.variables.js';
-import { IntegerVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
+import { ChoiceVariable, IntegerVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
 
 const oneDayMs = 86_400_000;
 
@@ -140,6 +140,15 @@ export class WorkerConfig extends QueueConfig {
     max: 1_024,
   })
   slots?: number;
+
+  @ChoiceVariable('SLUICE_TEE', {
+    about:
+      'Where evidence for the keys of model hosts comes from (docs/tee.md): `tdx`, `sev-snp`, whichever the machine has ' +
+      '(`auto`), or `software`, which proves nothing. `off`: hosts make no keys.',
+    default: 'off',
+    choices: ['off', 'auto', 'tdx', 'sev-snp', 'software'],
+  })
+  tee!: 'off' | 'auto' | 'tdx' | 'sev-snp' | 'software';
 
   @FfmpegVariable()
   ffmpeg!: string;

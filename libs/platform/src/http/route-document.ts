@@ -48,6 +48,8 @@ export interface DocumentedRoute {
   envelope?: 'openai' | 'standard';
   /** The route needs no key. */
   isPublic?: true;
+  /** Descriptions of optional request headers, by name. */
+  requestHeaders?: Record<string, string>;
   /** Its JSON is compressed for clients that take that. */
   compressed?: true;
 }
@@ -72,6 +74,9 @@ export function ApiRoute(route: DocumentedRoute): MethodDecorator {
     ...(route.compressed
       ? [ApiHeader({ name: 'Accept-Encoding', required: false, description: acceptEncoding(responses) })]
       : []),
+    ...Object.entries(route.requestHeaders ?? {}).map(([name, about]) =>
+      ApiHeader({ name, required: false, description: about }),
+    ),
     ...(body ? [ApiBody({ type: body, required: true, examples })] : []),
     ...(produces.length > 0 ? [ApiProduces(...produces)] : []),
     ...Object.entries(responses).map(([status, response]) =>

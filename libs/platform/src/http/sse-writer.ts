@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import type { ExchangeSigning } from '../exchange/index.js';
 import type { ResponseEnding, ResponseRecording } from '../idempotency/index.js';
 
 export interface SseWriterOptions {
@@ -22,6 +23,7 @@ export type SseWriteResult = 'written' | 'gone' | 'stalled';
 export class SseWriter {
   private readonly raw: ServerResponse;
   private readonly recording: ResponseRecording | null;
+  private readonly signing: ExchangeSigning | null;
   private keepAlive: NodeJS.Timeout | undefined;
 
   constructor(
@@ -30,6 +32,7 @@ export class SseWriter {
   ) {
     this.raw = reply.raw;
     this.recording = reply.request.responseRecording;
+    this.signing = reply.request.exchangeSigning ?? null;
   }
 
   /** True once the status line was sent; errors are then sent as frames. */
@@ -57,6 +60,13 @@ export class SseWriter {
     return await this.drained();
   }
 
+  /** Writes the last frames of a complete response. Where it is signed, that happens first: whoever has read them finds the signature. */
+  async writeLast(frames: string): Promise<SseWriteResult> {
+    this.stopKeepAlive();
+    if (this.signing !== null && this.writable) await this.signing.complete(frames);
+    return await this.write(frames);
+  }
+
   /** Ends the response, complete or after an error frame; no effect after the client disconnected. */
   end(ending: ResponseEnding = 'whole'): void {
     this.stopKeepAlive();
@@ -72,6 +82,7 @@ export class SseWriter {
   private send(frames: string): boolean {
     if (!this.started) this.start();
     this.recording?.add(frames);
+    this.signing?.add(frames);
     return this.raw.write(frames);
   }
 

@@ -26,6 +26,11 @@ export class AffinityRouter {
     return chooseWorker(routeKey(), candidates);
   }
 
+  /** Whether several workers serve the queue of a job. */
+  hasChoice(envelope: JobEnvelope): boolean {
+    return this.candidates(envelope).length > 1;
+  }
+
   /** As `choose`, for a job that may take a spare slot of a worker without room; null: no worker has one. */
   chooseSpare(envelope: JobEnvelope, routeKey: () => string): string | null {
     const candidates = this.candidates(envelope).filter(({ spareSlots }) => spareSlots > 0);

@@ -42,6 +42,11 @@ export class StickyAssigner {
     return 'workerId' in choice ? choice.workerId : null;
   }
 
+  /** Whether several workers could take a job. */
+  hasChoice(envelope: JobEnvelope): boolean {
+    return this.parts.router.hasChoice(envelope);
+  }
+
   /** The worker whose spare slot a job that goes first is to take, or null. */
   spareWorkerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
     const { modality, modelId, replyTo } = envelope;

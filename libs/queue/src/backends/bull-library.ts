@@ -8,6 +8,7 @@ import type * as BullMQ from 'bullmq';
 export const {
   assertSchemaCompatibility,
   createRedisBackend,
+  DelayedError,
   LATEST_SCHEMA_VERSION,
   PostgresConnection,
   PostgresQueueBackend,

@@ -10,6 +10,7 @@ import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-ch
 import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
 import { BusWorkerControl } from '../heartbeats/worker-control.js';
+import { BusHostQuestions } from '../hosts/host-questions.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
 import { BusKeys } from '../bus/bus-keys.js';
 import { LimitedBus } from '../bus/limited-bus.js';
@@ -38,6 +39,7 @@ export class BullTransport implements QueueTransport {
   readonly progress: BusProgress;
   readonly placements: BusPlacements;
   readonly workerControl: BusWorkerControl;
+  readonly hosts: BusHostQuestions;
   readonly results: BullResultQueue;
   private readonly queues: BullQueues;
   private readonly claims: ClaimBus;
@@ -72,6 +74,7 @@ export class BullTransport implements QueueTransport {
     this.progress = new BusProgress(limited, clock, this.keys);
     this.placements = new BusPlacements(this.bus, clock);
     this.workerControl = new BusWorkerControl(this.bus);
+    this.hosts = new BusHostQuestions(this.bus, this.replies, this.membership);
     this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
   }
 

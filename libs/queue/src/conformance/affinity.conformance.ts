@@ -102,6 +102,16 @@ export function describeAffinity(world: () => World): void {
       return envelope;
     }
 
+    /** Enqueues a job that one worker alone can run. */
+    async function enqueueFor(api: QueueTransport, onlyWorkerId: string) {
+      const envelope = envelopeFor(api, {});
+      const replyStream = api.replies.open(envelope);
+      const close = () => replyStream.close();
+      readings.set(envelope.requestId, readAll(replyStream).then(close, close));
+      await api.producer.enqueue(echoJob(), envelope, { onlyWorkerId });
+      return envelope;
+    }
+
     const readings = new Map<string, Promise<void>>();
 
     /** Ended, read to its end, and out of the queue. */
@@ -143,6 +153,33 @@ export function describeAffinity(world: () => World): void {
       );
       expect(log.endsOf('claimed')).toHaveLength(40);
       expect(new Set(log.decisions)).toEqual(new Set(['sticky']));
+    });
+
+    it('run on the worker alone that they name, and wait for it while it has no room', async () => {
+      const { api, log } = await openApi(100);
+      const release = deferred<JobReport>();
+      await openWorker('worker-1', log);
+      await openWorker('worker-2', log, { policy: { concurrency: 1 }, handler: () => release.promise });
+      await seesWorkers(api, 2);
+      const first = await enqueueFor(api, 'worker-2');
+      await until(() => log.runs.length === 1);
+      const others = [await enqueueFor(api, 'worker-2'), await enqueueFor(api, 'worker-2')];
+      // Its delay ends, and worker-1, which is idle, puts it off more than once.
+      await sleep(1_000);
+      expect(log.runs).toHaveLength(1);
+      release.resolve(done);
+      for (const envelope of [first, ...others]) await disconnected(api, envelope);
+      expect(log.runs.map(({ worker }) => worker)).toEqual(['worker-2', 'worker-2', 'worker-2']);
+    });
+
+    it('run on another worker when the one that they name has gone', async () => {
+      const { api, log } = await openApi(100);
+      await openWorker('worker-1', log);
+      await openWorker('worker-2', log);
+      await seesWorkers(api, 2);
+      const envelope = await enqueueFor(api, 'worker-3');
+      await disconnected(api, envelope);
+      expect(log.runs).toHaveLength(1);
     });
 
     it('prefer no worker where only one serves the model, or no reply stream waits', async () => {

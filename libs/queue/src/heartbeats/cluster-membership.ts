@@ -161,6 +161,11 @@ export class BusMembership implements ClusterMembership {
     return [...this.processes.values()].some(({ heartbeat }) => heartbeat.replyAddress === replyAddress);
   }
 
+  /** True while a process is known and not gone. */
+  isAlive(processId: string): boolean {
+    return [...this.processes.values()].some(({ heartbeat }) => heartbeat.processId === processId);
+  }
+
   async close(): Promise<void> {
     for (const stop of this.stops.splice(0)) stop();
     this.listeners.clear();

@@ -21,6 +21,18 @@ export interface ServedModelState {
   memory?: Readonly<Record<string, number>>;
   /** Memory of a run, and what is available for it. Absent: it does not depend on the request, or is not known yet. */
   run?: RunMemory;
+  /** The key of the host that runs it now. Absent: the host has none. */
+  tee?: HostTeeState;
+}
+
+/** The key of a model host, as long as its process runs. Adapters have that of their base. */
+export interface HostTeeState {
+  /** Uncompressed secp256k1 key: 130 hex characters. */
+  publicKey: string;
+  /** Address of the key: `0x` and 40 hex characters. */
+  address: string;
+  /** Where the evidence for the key comes from; `software`: there is none. */
+  provider: string;
 }
 
 /** A model that a worker should serve and does not, with the reason. */

@@ -46,6 +46,7 @@ function isServedModel(value: unknown): boolean {
     providerNote = '',
     memory = {},
     run,
+    tee,
   } = value;
   return (
     isText(modelId) &&
@@ -58,8 +59,13 @@ function isServedModel(value: unknown): boolean {
     isText(provider) &&
     isText(providerNote) &&
     isNumbers(memory) &&
-    (run === undefined || isNumbers(run))
+    (run === undefined || isNumbers(run)) &&
+    (tee === undefined || isTee(tee))
   );
+}
+
+function isTee(value: unknown): boolean {
+  return isObject(value) && [value['publicKey'], value['address'], value['provider']].every(isId);
 }
 
 function isWorker(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import { type Clock, PlatformError } from '#common';
 import type { ClaimBus } from '../affinity/claim-bus.js';
 import { StickyJobs } from '../affinity/sticky-jobs.js';
-import { UnrecoverableError, WaitingError } from '../backends/bull-library.js';
+import { DelayedError, UnrecoverableError, WaitingError } from '../backends/bull-library.js';
 import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
 import type { BusCancels } from '../replies/cancel-bus.js';
 import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
@@ -19,6 +19,9 @@ import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, Progres
 
 /** How long aborted jobs may take to report their result when the worker stops, in ms. */
 const finalReportMs = 5_000;
+
+/** How long a job of another worker is put off, in ms: that worker had no room, or did not hear of it. */
+const putOffMs = 250;
 
 /** What a consumer needs of its transport. */
 export interface ConsumerDependencies {
@@ -196,6 +199,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     const { results, clock } = this.parts;
     const requestId = job.id ?? job.data.requestId;
     this.pickups += 1;
+    if (this.isForAnother(job.data)) return await this.putOff(job, token);
     if (job.attemptsStarted <= 1 && job.attemptsMade === 0 && job.stalledCounter === 0) {
       this.options.onPickup?.(Math.max(0, clock.nowMs() - job.timestamp));
       const { preferredWorkerId, mayUseSpareSlot } = job.data;
@@ -215,6 +219,20 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     } finally {
       if (this.running.get(requestId)?.delivery === delivery) this.running.delete(requestId);
     }
+  }
+
+  /** A job that has ended meanwhile needs nobody in particular. */
+  private isForAnother({ requestId, onlyWorkerId, cancelled, deadlineAtMs, replyTo }: JobEnvelope): boolean {
+    const { membership, cancels, clock } = this.parts;
+    if (onlyWorkerId === undefined || onlyWorkerId === membership.ownId || !membership.isAlive(onlyWorkerId))
+      return false;
+    if (cancelled === true || cancels.wasCancelled(requestId) || clock.nowMs() >= deadlineAtMs) return false;
+    return replyTo === null || !membership.isGone(replyTo);
+  }
+
+  private async putOff(job: BullJob<JobEnvelope>, token: string): Promise<never> {
+    await job.moveToDelayed(Date.now() + putOffMs, token);
+    throw new DelayedError();
   }
 
   /** The next worker takes it first. If the store does not respond, the job returns when its lock expires. */

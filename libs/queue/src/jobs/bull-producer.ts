@@ -38,10 +38,11 @@ export class BullProducer implements JobProducer {
   async enqueue(
     definition: JobDefinition<object, object>,
     envelope: JobEnvelope,
-    { routeKey, turn }: EnqueueOptions = {},
+    { routeKey, turn, onlyWorkerId }: EnqueueOptions = {},
   ): Promise<void> {
     const place = await this.placeOf(envelope, turn);
     const options = jobOptions(definition, envelope, place);
+    if (onlyWorkerId !== undefined) return await this.addOnlyFor(onlyWorkerId, { ...envelope, onlyWorkerId }, options);
     const workerId = (routeKey && this.assigner?.workerFor(envelope, routeKey)) ?? null;
     if (workerId !== null) return await this.addFor(workerId, { ...envelope, preferredWorkerId: workerId }, options);
     const key = routeKey ?? (() => envelope.requestId);
@@ -55,6 +56,12 @@ export class BullProducer implements JobProducer {
   private async addFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     await this.add(envelope, { ...options, delay: this.assigner?.stickyMs });
     this.assigner?.assigned(envelope, workerId);
+  }
+
+  /** A single worker needs no claim: it takes the job in its turn. */
+  private async addOnlyFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
+    if (this.assigner?.hasChoice(envelope) !== true) return await this.add(envelope, options);
+    await this.addFor(workerId, { ...envelope, preferredWorkerId: workerId }, options);
   }
 
   private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {

@@ -24,6 +24,12 @@ describe('affinityOf', () => {
     expect(affinityOf(turns(long, 'Why is the sky blue?', 'Because.', 'And the sea?'))?.()).toBe(first);
   });
 
+  it('is none for sealed texts, which it must not hash', () => {
+    const sealing = { clientPublicKey: '', hostPublicKey: '' };
+    expect(affinityOf({ ...turns(long, 'Why?'), sealing })).toBeUndefined();
+    expect(affinityOf({ ...chat([], 'key'), sealing })).toBeUndefined();
+  });
+
   it('differs where the system message or the first question does', () => {
     const first = affinityOf(turns(long, 'Why is the sky blue?'))?.();
     expect(affinityOf(turns(long, 'Why is the sea blue?'))?.()).not.toBe(first);

@@ -11,7 +11,9 @@ const maxCharacters = 4_096;
  * first user message; within the scope of its cached prefixes. Undefined for prompts that are not worth routing.
  */
 export function affinityOf(payload: ChatJobPayload): (() => string) | undefined {
-  const { messages, prompts, promptCacheKey, cacheScope = '' } = payload;
+  const { messages, prompts, promptCacheKey, cacheScope = '', sealing } = payload;
+  // Its key says where it goes, and nothing of its texts may be hashed.
+  if (sealing !== undefined) return undefined;
   if (promptCacheKey !== undefined && promptCacheKey !== '') return () => `${cacheScope} key ${promptCacheKey}`;
   const [text = ''] = prompts?.map((prompt) => prompt.text ?? '') ?? [];
   if (text.length >= shortestPrompt) return () => `${cacheScope} text ${text.slice(0, maxCharacters)}`;

@@ -21,7 +21,10 @@ export class ChatController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pipeline.handle(reply, async (http) => {
-      const { chat, job } = await this.chats.start(http, wire, { responseId: chatId(reply.request.id) });
+      const { chat, job } = await this.chats.start(http, wire, {
+        responseId: chatId(reply.request.id),
+        mayBeSealed: true,
+      });
       const head = chatHead(reply.request.id, chat, job.quote);
       if (wire.stream === true) {
         const includeUsage = wire.stream_options?.include_usage === true;

@@ -17,6 +17,12 @@ export const chatDocument: DocumentedRoute = {
   summary: 'Complete a conversation',
   description: 'The next message of a conversation, whole or as server-sent events ending with `[DONE]`.',
   body: ChatCompletionRequest,
+  requestHeaders: {
+    'X-Service-TEE-Client-Pub-Key':
+      'Key of the client for an encrypted chat: uncompressed secp256k1, 130 hex characters. See docs/e2ee.md.',
+    'X-Service-TEE-Model-Pub-Key': 'Key of the model host that the messages are encrypted for, in the same form.',
+    'X-Service-TEE-Signing-Algo': '`ecdsa`, the default.',
+  },
   examples: {
     plain: { summary: 'One completion', value: { model: 'default', messages } },
     stream: {

@@ -5,6 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
 import { ruleNamesOf, validateWire } from '#platform/validation';
+import { createHostIdentity } from '#tee';
+import { sealText } from '#tee/sealing';
 import { ChatJobPayload } from '../contract/chat.job.js';
 import { ChatCompletionRequest, ChatTextOptions } from '../contract/chat.request.js';
 import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
@@ -572,5 +574,26 @@ describe('any request', () => {
       { numRuns: 500 },
     );
     expect(accepted).toBeGreaterThan(0);
+  });
+});
+
+describe('a sealed conversation', () => {
+  const { publicKey } = createHostIdentity();
+  const sealing = { clientPublicKey: publicKey, hostPublicKey: publicKey };
+  const seal = (text: string): string => sealText(text, Buffer.from(publicKey, 'hex'));
+
+  it('stays as it came, without prompts of the platform', () => {
+    const content = seal('Hello');
+    const { payload, parameters } = normalize({ stream: true, messages: [{ role: 'user', content }] }, { sealing });
+    expect(payload).toMatchObject({ messages: [{ role: 'user', content }], sealing });
+    expect(payload).not.toHaveProperty('platformCharacters');
+    expect(parameters.include_service_system_prompt).toBe(false);
+  });
+
+  it('is as long as what it opens to', () => {
+    const longest = 256 * model.contextLength;
+    const messages = (bytes: number) => ({ messages: [{ role: 'user', content: seal('x'.repeat(bytes)) }] });
+    expect(normalize(messages(longest), { sealing }).payload.sealing).toEqual(sealing);
+    expect(refusalOf(messages(longest + 1), { sealing }).code).toBe('TOO_MANY_TOKENS');
   });
 });

@@ -2,7 +2,12 @@ import { contextOverflow } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
 import { ruleNamesOf } from '#platform/validation';
-import { type ChatJobMessage, type ChatJobPayload, SamplingOptions } from '../contract/chat.job.js';
+import {
+  type ChatJobMessage,
+  type ChatJobPayload,
+  type ChatJobSealing,
+  SamplingOptions,
+} from '../contract/chat.job.js';
 import type { ChatMessage } from '../contract/chat.message.js';
 import { promptBytes } from '../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../contract/chat.request.js';
@@ -30,6 +35,8 @@ export interface ChatModel extends ChatModelLimits {
   characterPrompt?: string;
   /** Default sampling options, which `GET /models` also lists. */
   constraints: TextConstraints | null;
+  /** Keys of an end-to-end encrypted request, which gets no prompt of the platform. Absent: it is in clear. */
+  sealing?: ChatJobSealing;
   /** Pairs of the model suffix, `name=value`. */
   suffix: Record<string, string>;
   /** Tokens of reasoning by effort; an effort that is not listed has no bound. Absent: the defaults. */
@@ -96,9 +103,12 @@ export function maxPromptBytes(contextLength: number): number {
   return contextLength * longestTokenBytes;
 }
 
-function checkLength({ messages = [], prompts = [], ...tools }: Partial<ChatJobPayload>, contextLength: number): void {
+function checkLength(
+  { messages = [], prompts = [], sealing, ...tools }: Partial<ChatJobPayload>,
+  contextLength: number,
+): void {
   const counted = `more than ${contextLength}`;
-  if (promptBytes({ ...tools, messages }) > maxPromptBytes(contextLength))
+  if (promptBytes({ ...tools, messages, sealing }) > maxPromptBytes(contextLength))
     throw contextOverflow(contextLength, { counted });
   for (const { text = '', tokenIds = [], param } of prompts) {
     const isTooLong = Buffer.byteLength(text) > maxPromptBytes(contextLength) || tokenIds.length > contextLength;
@@ -204,12 +214,15 @@ export function normalizeChat(
   model: ChatModel,
   bare: BarePrompts = {},
 ): NormalizedChat {
-  const parameters = withServerTools(effectiveParameters(model.suffix, request.service_parameters), request);
+  const named = withServerTools(effectiveParameters(model.suffix, request.service_parameters), request);
+  const { sealing } = model;
+  const parameters = sealing === undefined ? named : { ...named, include_service_system_prompt: false };
   checkSupport(request, parameters, model);
   const systemPrompt = platformPrompt(model, parameters);
   const messages = bare.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
   const tools = toolsOf(request);
-  if (model.truncates !== true) checkLength({ ...tools, messages, prompts: bare.prompts }, model.contextLength);
+  if (model.truncates !== true)
+    checkLength({ ...tools, messages, prompts: bare.prompts, sealing }, model.contextLength);
   const format = formatOf(request);
   const payload: ChatJobPayload = {
     messages,
@@ -228,6 +241,7 @@ export function normalizeChat(
     ...(systemPrompt === null || bare.prompts !== undefined ? {} : { platformCharacters: systemPrompt.length }),
     ...(format === undefined ? {} : { format }),
     ...(model.truncates === true ? { truncates: true } : {}),
+    ...(sealing === undefined ? {} : { sealing }),
     ...tools,
   };
   const warnings = checkSchemas(payload);

@@ -57,6 +57,45 @@ describe('ChatChunkPresenter', () => {
     expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
   });
 
+  describe('of a sealed response', () => {
+    const sealed = { ...head, n: 1, isSealed: true };
+    const field = `04${'ab'.repeat(100)}`;
+
+    it('has no text but sealed fields, white space included', () => {
+      const presenter = new ChatChunkPresenter(sealed, true);
+      const chunks = chunksOf(
+        presenter,
+        { type: 'prompt-ready', promptTokens: 5, cachedTokens: 2 },
+        text(0, field, 'reasoning'),
+        text(0, ''),
+        text(0, field),
+        { type: 'choice-finished', index: 0, finishReason: 'stop' },
+      );
+      const last = presenter.finish(usage).map((json) => JSON.parse(json) as Chunk);
+      expect(chunks.map(({ choices: [choice] }) => choice?.delta)).toEqual([
+        { role: 'assistant' },
+        { reasoning_content: field },
+        { content: field },
+        {},
+      ]);
+      expect(last).toMatchObject([{ choices: [], usage: { prompt_tokens: 5 } }]);
+    });
+
+    it('ends instead of sending anything else', () => {
+      const events: ChatEvent[] = [
+        text(0, 'plain'),
+        text(0, ' \n'),
+        text(0, `${field}\n`),
+        text(0, 'plain', 'reasoning'),
+        { type: 'tool-call', index: 0, call: 0, id: 'c', name: 'f' },
+        { type: 'tool-call-delta', index: 0, call: 0, text: '{}', tokens: 1, logprobs: null },
+      ];
+      for (const event of events) {
+        expect(() => new ChatChunkPresenter(sealed, false).present(event)).toThrow('The response was not encrypted.');
+      }
+    });
+  });
+
   it('starts a choice whose text comes before the prompt is reported', () => {
     const [first] = chunksOf(new ChatChunkPresenter({ ...head, n: 1 }, false), text(0, 'A'));
     expect(first?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' });

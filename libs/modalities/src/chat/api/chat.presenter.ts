@@ -2,6 +2,7 @@ import type { JobQuote } from '#billing';
 import { type JobUsage, type NanoUsd, PlatformError, type TokenUsage } from '#common';
 import type { EventPresenter } from '#gateway';
 import type { Pricing } from '#model-registry/manifest';
+import { isSealedField } from '#tee/sealing';
 import type {
   ChatEvent,
   TextDeltaEvent,
@@ -45,6 +46,8 @@ export interface ChatCompletionHead {
   newTextCheck?: () => FinishedTextCheck;
   /** Names of the tools whose calls have an input instead of arguments. Absent: none. */
   customTools?: ReadonlySet<string>;
+  /** The client expects sealed texts. Absent: texts in clear. */
+  isSealed?: boolean;
 }
 
 /** Builds the repeated members of a completion from the admitted job. */
@@ -65,6 +68,7 @@ export function chatHead(
     warnings: chat.warnings,
     newTextCheck: () => new FinishedTextCheck(chat.payload),
     customTools: chat.customTools,
+    isSealed: chat.payload.sealing !== undefined,
   };
 }
 
@@ -272,6 +276,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
       return [...this.role(event.index), this.withNewWarnings(last)];
     }
     const role = this.role(event.index);
+    if (event.type !== 'text-delta' && this.head.isSealed === true) {
+      throw new PlatformError('INFERENCE_FAILED', 'The response was not encrypted.');
+    }
     if (event.type === 'tool-call') return [...role, this.call(event)];
     return [...role, ...(event.type === 'text-delta' ? this.delta(event) : this.callDelta(event))];
   }
@@ -287,7 +294,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
 
   private role(index: number): string[] {
     if (this.opened.has(index)) return [];
-    const role = this.choice(index, '{"role":"assistant","content":""}', 'null', null);
+    // Clients take any content that is not sealed for text in clear.
+    const opened = this.head.isSealed === true ? '{"role":"assistant"}' : '{"role":"assistant","content":""}';
+    const role = this.choice(index, opened, 'null', null);
     const first =
       this.opened.size === 0 ? withMember(this.withParameters(role), presentWarnings(this.head.warnings)) : role;
     this.opened.add(index);
@@ -318,8 +327,16 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private delta({ index, channel, text, logprobs }: TextDeltaEvent): string[] {
     const scored = this.head.withLogprobs && logprobs !== null && logprobs.length > 0;
     if (text === '' && !scored) return [];
+    if (this.head.isSealed === true) return [this.sealedDelta({ index, channel, text })];
     const delta = channel === 'content' ? { content: text } : presentReasoning(text);
     return [this.choice(index, JSON.stringify(delta), JSON.stringify(scored ? scoresOf(logprobs) : null), null)];
+  }
+
+  /** Throws `INFERENCE_FAILED` instead of sending a text in clear: no worker sends one. */
+  private sealedDelta({ index, channel, text }: Pick<TextDeltaEvent, 'index' | 'channel' | 'text'>): string {
+    if (!isSealedField(text)) throw new PlatformError('INFERENCE_FAILED', 'The response was not encrypted.');
+    const delta = channel === 'content' ? { content: text } : { reasoning_content: text };
+    return this.choice(index, JSON.stringify(delta), 'null', null);
   }
 
   private call(event: ToolCallEvent): string {

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, RequestPipeline } from '#gateway';
+import { HostKeys, type HttpExchange, RequestPipeline } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
@@ -14,7 +14,7 @@ import { ChatSources, type FoundSources } from './characters/chat-sources.js';
 import { boundChatToTokens, chatDemand } from './chat.demand.js';
 import { type BarePrompts, chatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 import { SystemPrompts } from './chat.system-prompt.js';
-import { refuseSealed } from './chat.support.js';
+import { refuseSealed, sealingOf } from './chat.sealing.js';
 import { ChatInputs } from './inputs/chat-inputs.js';
 import { InputAdapters } from './inputs/input-adapters.js';
 import { ChatWeb } from './web/chat-web.js';
@@ -31,6 +31,8 @@ interface StartOptions {
   serverToolsAreOptional?: boolean;
   /** A conversation that does not fit loses its oldest messages. Default: false. */
   truncates?: boolean;
+  /** Takes end-to-end encrypted requests; other routes refuse them. Default: false. */
+  mayBeSealed?: boolean;
   /** Called for a request that may look something up in the web, before it does. */
   observeWeb?: (started: { chat: NormalizedChat; modelId: string }) => WebObserver;
 }
@@ -47,6 +49,7 @@ export class ChatStarter {
     @Inject(ChatCharacters) private readonly characters: ChatCharacters,
     @Inject(ChatSources) private readonly sources: ChatSources,
     @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
+    @Inject(HostKeys) private readonly hosts: Pick<HostKeys, 'processOf'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}
 
@@ -56,15 +59,19 @@ export class ChatStarter {
   async start(
     http: HttpExchange,
     wire: ChatCompletionRequest,
-    { responseId, bare = {}, serverToolsAreOptional, truncates, observeWeb }: StartOptions,
+    { responseId, bare = {}, serverToolsAreOptional, truncates, mayBeSealed = false, observeWeb }: StartOptions,
   ): Promise<StartedChat & { unusableTools: UnusableTool[] }> {
     const character = await this.characters.of(wire, bare);
     const opened = await this.pipeline.open(http, { name: character?.modelName ?? wire.model, type: 'text' });
-    refuseSealed(http.request, opened.manifest);
+    if (!mayBeSealed) refuseSealed(http.request);
+    const sealing = mayBeSealed ? sealingOf(http.request, wire, { opened, hosts: this.hosts }) : null;
     const systemPrompt = await this.systemPrompts.of(opened.manifest);
     const prompts = { systemPrompt, ...character?.prompts };
     const access = this.web.accessOf(opened.manifest, bare);
-    const model = { ...chatModel(opened.resolved, prompts), web: access, serverToolsAreOptional, truncates };
+    const model = {
+      ...chatModel(opened.resolved, prompts),
+      ...{ web: access, serverToolsAreOptional, truncates, sealing: sealing?.keys },
+    };
     // Everything that costs nothing is checked before a part is read.
     const checked = normalizeChat(wire, model, bare);
     const sources = await this.sources.prepare(opened, character?.character, wire.messages);
@@ -100,6 +107,7 @@ export class ChatStarter {
         definition: chatJob,
         deadlineMs: this.config.chatDeadlineMs,
         affinity: affinityOf({ ...normalize(found.messages).payload, cacheScope }),
+        onlyWorkerId: sealing?.processId,
         responseId,
         ...affordableChat(payload, { ...model, pricing }),
         preparation: web?.preparationOf(found.messages, normalize, observer),

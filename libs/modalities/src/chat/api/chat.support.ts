@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import { builtCapabilities, type InputAdapters, type ModelManifest } from '#model-registry/manifest';
@@ -31,16 +30,6 @@ export interface ChatModelLimits {
   truncates?: boolean;
   /** Absent: the character that the request names does not exist. */
   characterPrompt?: string;
-}
-
-const clientKeyHeader = 'x-service-tee-client-pub-key';
-
-/**
- * Rejects encrypted requests. Nothing here decrypts them, so the ciphertext would be used, and charged, as the prompt.
- */
-export function refuseSealed({ headers }: FastifyRequest, { id }: ModelManifest): void {
-  if (headers[clientKeyHeader] === undefined) return;
-  throw invalidField(`The model ${id} does not support end-to-end encryption.`, clientKeyHeader, 'unsupported');
 }
 
 function unsupported(model: ChatModelLimits, what: string, param: string): PlatformError {

@@ -12,7 +12,7 @@ import { CacheScopes } from './cache-scopes.js';
 import { ChatCharacters } from './characters/chat-characters.js';
 import { chatModel, normalizeChat } from './chat.normalizer.js';
 import { SystemPrompts } from './chat.system-prompt.js';
-import { refuseSealed } from './chat.support.js';
+import { refuseSealed } from './chat.sealing.js';
 import { ChatInputs } from './inputs/chat-inputs.js';
 import { InputAdapters } from './inputs/input-adapters.js';
 import { ChatWeb } from './web/chat-web.js';
@@ -42,7 +42,7 @@ export class PromptCounter {
   async count(http: HttpExchange, request: ChatCompletionRequest): Promise<number> {
     const character = await this.characters.of(request);
     const opened = await this.pipeline.open(http, { name: character?.modelName ?? request.model, type: 'text' });
-    refuseSealed(http.request, opened.manifest);
+    refuseSealed(http.request);
     const prompts = { systemPrompt: await this.systemPrompts.of(opened.manifest), ...character?.prompts };
     const web = this.web.accessOf(opened.manifest, {});
     const model = { ...chatModel(opened.resolved, prompts), web, serverToolsAreOptional: true };

@@ -10,6 +10,7 @@ import {
   IsObject,
   IsOptional,
   IsString,
+  Matches,
   Max,
   Min,
   ValidateBy,
@@ -190,6 +191,17 @@ export class ChatJobFormat {
   @IsString() param!: string;
 }
 
+const uncompressedKey = /^04[0-9a-f]{128}$/;
+
+/** Keys of an end-to-end encrypted request: uncompressed ones of secp256k1, 130 hex characters in lower case. */
+export class ChatJobSealing {
+  /** The response is sealed for it. */
+  @Matches(uncompressedKey) clientPublicKey!: string;
+
+  /** The texts are sealed for it; only the model host that has it can open them. */
+  @Matches(uncompressedKey) hostPublicKey!: string;
+}
+
 /** A chat request as the worker sees it: no OpenAI types, no HTTP, validated again on arrival. */
 export class ChatJobPayload {
   /** Empty only beside `prompts`. */
@@ -293,6 +305,12 @@ export class ChatJobPayload {
 
   /** Whether a response may hold several calls; absent: yes. */
   @IsOptional() @IsBoolean() parallelToolCalls?: boolean;
+
+  /**
+   * The contents of system and user messages are sealed fields, others and stop strings may be; see `#tee/sealing`.
+   * Absent: texts are in clear. Optional for good.
+   */
+  @IsOptional() @ValidateNested() @Type(() => ChatJobSealing) sealing?: ChatJobSealing;
 }
 
 /** The result of a chat job; the text itself goes to the client only. */

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chargeLines, type Pricing, quoteUnits } from '#model-registry/manifest';
+import { createHostIdentity } from '#tee';
+import { sealText } from '#tee/sealing';
 import { plainChat } from '#test/plain-chat';
 import { boundChat, chatCost, chatUnits, choiceCount, clampChat, quoteChat } from './chat.meter.js';
 
@@ -54,6 +56,20 @@ describe('chatCost', () => {
 
 describe('quoteChat', () => {
   const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
+
+  it('bounds the tokens of a sealed text by the bytes that it opens to', () => {
+    const large = { ...tariff, contextLength: 100_000 };
+    const tokensOf = (content: string, changes: Parameters<typeof plainChat>[0] = {}) =>
+      quoteChat(plainChat({ messages: [{ role: 'user', content }], ...changes }), large).promptTokens;
+    const { publicKey } = createHostIdentity();
+    const sealing = { clientPublicKey: publicKey, hostPublicKey: publicKey };
+    for (const text of ['', 'Hello', 'Grüße 👋', 'x'.repeat(5_000)]) {
+      const field = sealText(text, Buffer.from(publicKey, 'hex'));
+      expect(tokensOf(field, { sealing })).toBe(tokensOf(text));
+      expect(tokensOf(`${field}\n\n${field}`, { sealing })).toBe(tokensOf(`${text}\n\n${text}`));
+      expect(tokensOf(text, { sealing })).toBe(tokensOf(text));
+    }
+  });
 
   it('counts tools and their calls', () => {
     const large = { ...tariff, contextLength: 100_000 };

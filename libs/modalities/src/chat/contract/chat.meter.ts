@@ -1,4 +1,5 @@
 import { displayNanos, type JobUsage, type NanoUsd } from '#common';
+import { contentBytes } from '#tee/sealing';
 import { type BillableUnit, type Price, type Pricing, quoteUnits } from '#model-registry/manifest';
 import type { ChatJobPayload, ChatJobPrompt } from './chat.job.js';
 import { callBytes, toolBytes } from './chat.tool-meter.js';
@@ -42,16 +43,21 @@ export interface ChatQuote {
 const templateTokensPerMessage = 64;
 const templateTokensPerPrompt = 512;
 
-/** A token is at least one byte, so the bytes of the messages and tools, as templates write them, bound their tokens. */
+/**
+ * A token is at least one byte, so the bytes of the messages and tools, as templates write them, bound their tokens. The
+ * length of a sealed field says exactly how many it holds.
+ */
 export function promptBytes({
   messages,
   tools = [],
   toolChoice,
-}: Pick<ChatJobPayload, 'messages' | 'tools' | 'toolChoice'>): number {
+  sealing,
+}: Pick<ChatJobPayload, 'messages' | 'tools' | 'toolChoice' | 'sealing'>): number {
+  const bytesOf = sealing === undefined ? Buffer.byteLength : contentBytes;
   const inMessages = messages.reduce(
     (bytes, { content, name, reasoningContent, toolCalls = [], toolCallId }) =>
       bytes +
-      [content, name, reasoningContent].reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0) +
+      [content, name, reasoningContent].reduce((sum, text) => sum + bytesOf(text ?? ''), 0) +
       callBytes(toolCalls, toolCallId),
     0,
   );

@@ -68,7 +68,7 @@ export class ChatServiceParameters {
 
   @BooleanField({
     default: true,
-    description: 'Accepted without effect: no model runs on trusted hardware.',
+    description: 'False takes a request with encryption headers as one in clear. See docs/e2ee.md.',
   })
   enable_e2ee?: boolean;
 

@@ -302,6 +302,23 @@ describe('ChatProcessor', () => {
     expect(events.some(({ type }) => type === 'job-started')).toBe(false);
   });
 
+  it('passes on what the host of a sealed request sealed, with its counts, and drops any text in clear', async () => {
+    const sealing = { clientPublicKey: 'c', hostPublicKey: 'h' };
+    const field = (channel: 'content' | 'reasoning', reasoningTokens: number): RunEvent => ({
+      ...{ type: 'sealed-delta', index: 0, channel, field: `04-${channel}`, tokens: 2, reasoningTokens },
+    });
+    const runner = new ScriptedRunner([[delta('in clear')], [field('reasoning', 2), field('content', 0)], [finished]]);
+    const { events, report } = await process(runner, { sealing, stripThinking: true });
+    expect(runner.request?.sealing).toEqual({ ...sealing, stripThinking: true });
+    expect(events).toEqual([
+      { type: 'text-delta', index: 0, channel: 'reasoning', text: '04-reasoning', tokens: 2, logprobs: null },
+      { type: 'text-delta', index: 0, channel: 'content', text: '04-content', tokens: 2, logprobs: null },
+      finished,
+    ]);
+    // Counted by the host, in its result.
+    expect(report.usage).toMatchObject({ reasoningTokens: 0 });
+  });
+
   it('reports a cancelled job with what it generated', async () => {
     const { report } = await process(new ScriptedRunner([[delta('a')]], { cancelled: true }));
     expect(report).toMatchObject({ cancelled: true, usage: { completionTokens: 1, promptTokens: 4 } });

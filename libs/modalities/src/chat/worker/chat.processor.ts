@@ -5,7 +5,7 @@ import type {
   TextGenerationRequest,
   TextGenerationRunner,
 } from '#inference/host';
-import type { ReasoningFormat, ToolStyleName, ToolUse } from '#inference/output';
+import { ChoiceChannels, type ReasoningFormat, type ToolStyleName, type ToolUse } from '#inference/output';
 import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import {
   type ChatEvent,
@@ -15,7 +15,6 @@ import {
   webUnitsOf,
 } from '../contract/index.js';
 import type { ChatImageReader } from './chat-image.reader.js';
-import { ChoiceChannels } from './choice-channels.js';
 import { continuePrompts } from './continue-prompts.js';
 import { MergedEvents } from './merged-events.js';
 import { ToolChannel } from './tool-channel.js';
@@ -57,7 +56,7 @@ export class ChatProcessor {
     });
     send(merged.take());
     return {
-      usage: { ...usage, reasoningTokens: stream.reasoningTokens, units: webUnitsOf(payload) },
+      usage: { ...usage, reasoningTokens: stream.reasoningTokens ?? usage.reasoningTokens, units: webUnitsOf(payload) },
       cancelled,
       executionMs: Math.round(performance.now() - startedAt),
     };
@@ -78,7 +77,9 @@ class ChatEventStream {
     this.toolUse = toolUseOf(payload);
   }
 
-  get reasoningTokens(): number {
+  /** Null for a sealed request: only the host can tell reasoning from the rest. */
+  get reasoningTokens(): number | null {
+    if (this.payload.sealing !== undefined) return null;
     return [...this.choices.values()].reduce((sum, choice) => sum + choice.reasoningTokens, 0);
   }
 
@@ -94,7 +95,13 @@ class ChatEventStream {
       // Only prompts without a conversation are scored.
       case 'prompt-scores':
         return [];
+      case 'sealed-delta': {
+        const { index, channel, field: text, tokens } = event;
+        return [{ type: 'text-delta', index, channel, text, tokens, logprobs: null }];
+      }
       case 'text-delta':
+        // The host of a sealed request sends no text in clear.
+        if (this.payload.sealing !== undefined) return [];
         return this.withCalls(event.index, this.choice(event.index).push(event));
       case 'choice-finished': {
         const isCut = event.finishReason === 'length';
@@ -162,6 +169,7 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     truncates: payload.truncates,
     constraint: constraintOf(payload),
     tools: toolUseOf(payload),
+    ...(payload.sealing && { sealing: { ...payload.sealing, stripThinking: payload.stripThinking } }),
   };
 }
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DeltaPiece } from '#inference/host';
-import type { TextDeltaEvent } from '../contract/index.js';
-import { ChoiceChannels, type EngineDelta } from './choice-channels.js';
+import type { DeltaPiece } from '../contract/text-generation.js';
+import { type ChannelDelta, ChoiceChannels, type EngineDelta } from './choice-channels.js';
 
 /** One token with its score. */
 function scored(text: string): EngineDelta {
@@ -22,7 +21,7 @@ function join(deltas: readonly EngineDelta[]): EngineDelta {
 function answerOf(groups: readonly EngineDelta[], options: { startsInside: boolean; stripThinking: boolean }) {
   const channels = new ChoiceChannels(0, options);
   const events = [...groups.flatMap((delta) => channels.push(delta)), ...channels.finish()];
-  const of = (channel: TextDeltaEvent['channel']) => {
+  const of = (channel: ChannelDelta['channel']) => {
     const own = events.filter((event) => event.channel === channel);
     return {
       text: own.map(({ text }) => text).join(''),

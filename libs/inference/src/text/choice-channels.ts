@@ -1,15 +1,13 @@
-import type { DeltaPiece } from '#inference/host';
-import type { ReasoningFormat } from '#inference/output';
-import type { TextDeltaEvent, TokenLogprob } from '../contract/index.js';
+import type { ReasoningFormat } from '../contract/reasoning-format.js';
+import type { DeltaPiece, GeneratedTokenLogprob, TextDelta } from '../contract/text-generation.js';
 import { type ThinkSegment, ThinkSplitter } from './think-splitter.js';
 
 /** Text of one choice as the engine delivers it. */
-export interface EngineDelta {
-  text: string;
-  tokens: number;
-  logprobs: TokenLogprob[] | null;
-  /** The deltas joined into this one; absent: it is a single piece. */
-  pieces?: readonly DeltaPiece[];
+export type EngineDelta = Pick<TextDelta, 'text' | 'tokens' | 'logprobs' | 'pieces'>;
+
+/** Text of one choice on its channel. Never splits a character; may cover several tokens, or none. */
+export interface ChannelDelta extends Omit<TextDelta, 'pieces'> {
+  channel: 'content' | 'reasoning';
 }
 
 /**
@@ -20,7 +18,7 @@ export class ChoiceChannels {
   reasoningTokens = 0;
   private readonly splitter: ThinkSplitter;
   private waitingTokens = 0;
-  private waitingLogprobs: TokenLogprob[] = [];
+  private waitingLogprobs: GeneratedTokenLogprob[] = [];
 
   constructor(
     private readonly index: number,
@@ -29,12 +27,12 @@ export class ChoiceChannels {
     this.splitter = new ThinkSplitter(options);
   }
 
-  push(delta: EngineDelta): TextDeltaEvent[] {
+  push(delta: EngineDelta): ChannelDelta[] {
     if (delta.pieces === undefined) return this.pushPiece(delta);
     return joined(takenApart(delta, delta.pieces).flatMap((piece) => this.pushPiece(piece)));
   }
 
-  private pushPiece({ text, tokens, logprobs }: EngineDelta): TextDeltaEvent[] {
+  private pushPiece({ text, tokens, logprobs }: EngineDelta): ChannelDelta[] {
     const wasInside = this.splitter.isInside;
     this.waitingTokens += tokens;
     if (logprobs !== null) this.waitingLogprobs.push(...logprobs);
@@ -46,7 +44,7 @@ export class ChoiceChannels {
   }
 
   /** Returns the remainder when the choice has ended; `isCut`: at the token limit. */
-  finish(isCut = false): TextDeltaEvent[] {
+  finish(isCut = false): ChannelDelta[] {
     const segments = this.splitter.flush(isCut);
     const { isInside } = this.splitter;
     if (segments.length === 0 && this.waitingTokens === 0) return [];
@@ -56,13 +54,13 @@ export class ChoiceChannels {
   private settle(
     segments: ThinkSegment[],
     { reasoning, withLogprobs }: { reasoning: boolean; withLogprobs: boolean },
-  ): TextDeltaEvent[] {
+  ): ChannelDelta[] {
     if (reasoning) this.reasoningTokens += this.waitingTokens;
     const shown = segments.filter(({ channel }) => channel === 'content' || !this.options.stripThinking);
     const hidden = reasoning && this.options.stripThinking;
     // Tokens without text at the end of a response still carry their count and log-probabilities.
     if (shown.length === 0 && !hidden) shown.push({ channel: reasoning ? 'reasoning' : 'content', text: '' });
-    const events = shown.map<TextDeltaEvent>(({ channel, text }, place) => ({
+    const events = shown.map<ChannelDelta>(({ channel, text }, place) => ({
       type: 'text-delta',
       index: this.index,
       channel,
@@ -91,8 +89,8 @@ function takenApart({ text, logprobs }: EngineDelta, pieces: readonly DeltaPiece
 }
 
 /** Joins neighbours of one channel into one event: they arrived in one message and leave in one. */
-function joined(events: readonly TextDeltaEvent[]): TextDeltaEvent[] {
-  const result: TextDeltaEvent[] = [];
+function joined(events: readonly ChannelDelta[]): ChannelDelta[] {
+  const result: ChannelDelta[] = [];
   for (const event of events) {
     const last = result.at(-1);
     if (last === undefined || last.channel !== event.channel) {

@@ -1,4 +1,5 @@
-import { type ReasoningFormat, ReasoningScanner, defaultReasoning } from '#inference/output';
+import { type ReasoningFormat, defaultReasoning } from '../contract/reasoning-format.js';
+import { ReasoningScanner } from './reasoning-scanner.js';
 
 /** A piece of a model's output and its channel. */
 export interface ThinkSegment {

@@ -1,0 +1,67 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { PlatformError } from '#common';
+import { type ExchangeSignature, ExchangeSignaturesRepository } from '#jobs';
+import { ApiConfig } from '#platform/config';
+import { Logger } from '#platform/logging';
+import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { type TeeHost, TeeHosts } from './tee-hosts.js';
+
+/** How long a host may take to sign, in ms: it only waits for a turn of its event loop. */
+const signWithinMs = 1_500;
+
+/** A finished exchange, and the host that answered it. */
+export interface FinishedExchange extends Pick<ExchangeSignature, 'requestId' | 'responseId' | 'text'> {
+  accountId: string;
+  host: TeeHost;
+}
+
+/** Has exchanges signed by the hosts that answered them, and keeps what they signed. */
+@Injectable()
+export class ExchangeSigner {
+  constructor(
+    @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'ask'>,
+    @Inject(ExchangeSignaturesRepository)
+    private readonly signatures: Pick<ExchangeSignaturesRepository, 'add' | 'find'>,
+    @Inject(StoreBudgets) private readonly budgets: Pick<StoreBudgets, 'of'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'teeSignaturesMs'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+  ) {}
+
+  /** Never rejects. An exchange that the host did not sign is stored as such: its signature will never come. */
+  async sign({ accountId, host, ...exchange }: FinishedExchange): Promise<void> {
+    const { requestId, text } = exchange;
+    try {
+      const signed = await this.askHost(host, { type: 'sign', requestId, text });
+      const row = { ...exchange, modelId: host.modelId, ...signed };
+      await this.signatures.add(accountId, row, this.config.teeSignaturesMs);
+    } catch (error) {
+      this.logger.warn({ requestId, error }, 'the signature of a response could not be stored');
+    }
+  }
+
+  /** Null for one that is unknown, expired or of another account. Rejects with `SERVICE_UNAVAILABLE`. */
+  async find(
+    accountId: string,
+    { id, requestId }: { id: string; requestId: string },
+  ): Promise<ExchangeSignature | null> {
+    try {
+      return await this.budgets.of(requestId).within(this.signatures.find(accountId, id));
+    } catch (error) {
+      if (error instanceof PlatformError) throw error;
+      const message = 'The service cannot reach its signatures right now.';
+      throw new PlatformError('SERVICE_UNAVAILABLE', message, null, { cause: error });
+    }
+  }
+
+  private async askHost(host: TeeHost, question: object): Promise<Pick<ExchangeSignature, 'signature' | 'address'>> {
+    const nothing = { signature: null, address: null };
+    try {
+      const answer = (await this.hosts.ask(host, question, signWithinMs)) as { signature?: unknown; address?: unknown };
+      const { signature, address } = answer;
+      return typeof signature === 'string' && typeof address === 'string' ? { signature, address } : nothing;
+    } catch (error) {
+      this.logger.warn({ model: host.modelId, error }, 'a model host did not sign a response');
+      return nothing;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { type Heartbeat, type HostQuestion, QueueTransport, type ServedModelState } from '#queue';
+
+type HostAddress = Pick<HostQuestion, 'processId' | 'modelId'>;
+
+/** A model host with a key. */
+export type TeeHost = HostAddress & NonNullable<ServedModelState['tee']>;
+
+/** The model hosts that have keys now, as their workers publish them. */
+@Injectable()
+export class TeeHosts implements OnApplicationShutdown {
+  private hosts: readonly TeeHost[] = [];
+  private readonly stop: () => void;
+
+  constructor(@Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'membership' | 'hosts'>) {
+    this.stop = transport.membership.onChange((heartbeats) => (this.hosts = hostsOf(heartbeats)));
+  }
+
+  /** False: no host has a key, and nothing needs to be signed. */
+  get isInUse(): boolean {
+    return this.hosts.length > 0;
+  }
+
+  /** Hosts of a model, those with evidence of hardware first. */
+  of(modelId: string): TeeHost[] {
+    const found = this.hosts.filter((host) => host.modelId === modelId);
+    return found.toSorted((one, other) => rank(one) - rank(other));
+  }
+
+  /** The host of a model in a process; null if it has no key. */
+  find({ processId, modelId }: HostAddress): TeeHost | null {
+    return this.hosts.find((host) => host.processId === processId && host.modelId === modelId) ?? null;
+  }
+
+  /** Rejects with the error of the host, or with `SERVICE_UNAVAILABLE`. */
+  async ask({ processId, modelId }: HostAddress, question: object, timeoutMs: number): Promise<object> {
+    return await this.transport.hosts.ask({ processId, modelId, question }, timeoutMs);
+  }
+
+  onApplicationShutdown(): void {
+    this.stop();
+  }
+}
+
+function hostsOf(heartbeats: readonly Heartbeat[]): TeeHost[] {
+  return heartbeats.flatMap(({ processId, models }) =>
+    models.flatMap(({ modelId, state, tee }) =>
+      tee === undefined || state !== 'ready' ? [] : [{ processId, modelId, ...tee }],
+    ),
+  );
+}
+
+function rank({ provider }: TeeHost): number {
+  return provider === 'software' ? 1 : 0;
+}

@@ -1,0 +1,1 @@
+export type { ExchangeSigning, SignedRun } from './exchange-signing.js';

@@ -1,0 +1,176 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { attestHost } from '../host-attestation.js';
+import { createHostIdentity } from '../host-identity.js';
+import { parseTdxQuote } from '../quotes/tdx-quote.js';
+import { reportDataOf } from '../report-data.js';
+import { EvidenceError } from './evidence.js';
+import type { Machine } from './machine.js';
+import { openEvidence } from './open-evidence.js';
+
+const file = new URL('../__fixtures__/quote-up-to-date.json', import.meta.url);
+const realQuote = Buffer.from((JSON.parse(readFileSync(file, 'utf8')) as { quote: string }).quote, 'base64');
+
+/** The layout of a quote with other report data: its signature does not hold, which no reader of evidence looks at. */
+function quoteAbout(reportData: Uint8Array): Uint8Array {
+  const bytes = Uint8Array.from(realQuote);
+  bytes.set(reportData, 48 + 520);
+  return bytes;
+}
+
+function sevReportAbout(reportData: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(1_184);
+  bytes[0] = 2;
+  bytes.set(reportData, 0x50);
+  return bytes;
+}
+
+function missing(path: string): never {
+  throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' });
+}
+
+/** A double of a machine: no hardware, no configfs, no agent, no driver. */
+const bareMachine: Machine = {
+  readFile: async (path) => missing(path),
+  writeFile: async (path) => missing(path),
+  makeFolder: async (path) => missing(path),
+  removeFolder: async (path) => missing(path),
+  post: async ({ socket }) => missing(socket),
+  run: async (program) => missing(program),
+};
+
+/** A double of the kernel's configfs: a folder that fills itself, and counts writes. */
+class ConfigfsDouble implements Machine {
+  readonly folders = new Map<string, { inblob: Uint8Array; generation: number }>();
+  readonly post = bareMachine.post;
+  readonly run = bareMachine.run;
+
+  constructor(
+    private readonly provider: string,
+    private readonly outblob: (inblob: Uint8Array) => Uint8Array,
+    private readonly otherWrites = 0,
+  ) {}
+
+  async makeFolder(path: string): Promise<void> {
+    this.folders.set(path, { inblob: new Uint8Array(), generation: 0 });
+  }
+
+  async removeFolder(path: string): Promise<void> {
+    this.folders.delete(path);
+  }
+
+  async writeFile(path: string, bytes: Uint8Array): Promise<void> {
+    const { report, name } = this.find(path);
+    if (name !== 'inblob') missing(path);
+    report.inblob = bytes;
+    report.generation += 1 + this.otherWrites;
+  }
+
+  async readFile(path: string): Promise<Uint8Array> {
+    const { report, name } = this.find(path);
+    if (name === 'provider') return Buffer.from(`${this.provider}\n`);
+    if (name === 'generation') return Buffer.from(`${report.generation}\n`);
+    if (name === 'outblob') return this.outblob(report.inblob);
+    if (name === 'auxblob') return Buffer.from('certificates');
+    return missing(path);
+  }
+
+  private find(path: string) {
+    const report = this.folders.get(path.slice(0, path.lastIndexOf('/'))) ?? missing(path);
+    return { report, name: path.slice(path.lastIndexOf('/') + 1) };
+  }
+}
+
+const reportData = Uint8Array.from({ length: 64 }, (_, index) => index);
+
+describe('the evidence of a machine', () => {
+  it('is what the kernel returns for the bytes that were written, and leaves no folder', async () => {
+    const tdx = new ConfigfsDouble('tdx_guest', quoteAbout);
+    const reader = (await openEvidence('auto', tdx))!;
+    expect(reader.provider).toBe('tdx');
+    expect((await reader.read(reportData)).quote).toEqual(quoteAbout(reportData));
+    expect(tdx.folders.size).toBe(0);
+    const sev = (await openEvidence('sev-snp', new ConfigfsDouble('sev_guest', sevReportAbout)))!;
+    const { quote, certificates } = await sev.read(reportData);
+    expect(quote).toEqual(sevReportAbout(reportData));
+    expect(Buffer.from(certificates!).toString()).toBe('certificates');
+  });
+
+  it('comes from the agent of dstack where there is no configfs', async () => {
+    const machine: Machine = {
+      ...bareMachine,
+      post: async ({ socket, path, body }) => {
+        expect([socket, path]).toEqual(['/var/run/dstack.sock', '/GetQuote']);
+        const asked = Buffer.from((body as { report_data: string }).report_data, 'hex');
+        return { quote: Buffer.from(quoteAbout(asked)).toString('hex'), event_log: '[]' };
+      },
+    };
+    const reader = (await openEvidence('tdx', machine))!;
+    const { quote, eventLog } = await reader.read(reportData);
+    expect(Buffer.from(quote).equals(quoteAbout(reportData))).toBe(true);
+    expect(eventLog).toBe('[]');
+  });
+
+  it.each([
+    ['nothing is there', bareMachine],
+    ['the machine is of another kind', new ConfigfsDouble('other_guest', quoteAbout)],
+    ['another process wrote to the report', new ConfigfsDouble('tdx_guest', quoteAbout, 1)],
+    ['the quote is about other bytes', new ConfigfsDouble('tdx_guest', () => quoteAbout(new Uint8Array(64).fill(3)))],
+    ['what came is no quote', new ConfigfsDouble('tdx_guest', () => Buffer.from('quote'))],
+    ['the agent answers nonsense', { ...bareMachine, post: async () => ({ quote: 'zz' }) }],
+    ['the agent answers nothing', { ...bareMachine, post: async () => null }],
+  ] satisfies [string, Machine][])('is refused, and nothing stands in for it, when %s', async (_, machine) => {
+    for (const choice of ['auto', 'tdx', 'sev-snp'] as const) {
+      await expect(openEvidence(choice, machine)).rejects.toThrow(EvidenceError);
+    }
+  });
+
+  it('does not exist for software, whatever the machine has', async () => {
+    expect(await openEvidence('software', new ConfigfsDouble('tdx_guest', quoteAbout))).toBeNull();
+  });
+});
+
+describe('the attestation of a host', () => {
+  const identity = createHostIdentity();
+
+  it.each([
+    [16, 'sha256'],
+    [32, 'raw'],
+  ] as const)('binds its address and a nonce of %i bytes', async (length, method) => {
+    const nonce = new Uint8Array(length).fill(5);
+    const machine = new ConfigfsDouble('tdx_guest', quoteAbout);
+    const reader = await openEvidence('tdx', machine);
+    const attestation = await attestHost({ identity, reader }, nonce, machine);
+    expect(attestation).toMatchObject({ provider: 'tdx', nonceMethod: method, address: identity.address });
+    const quote = parseTdxQuote(Buffer.from(attestation.quote!, 'base64'))!;
+    expect(Buffer.from(quote.reportData).equals(reportDataOf(identity.address, nonce))).toBe(true);
+    expect(Buffer.from(quote.reportData.subarray(0, 20)).toString('hex')).toBe(identity.address.slice(2));
+    expect(attestation.gpus).toBeUndefined();
+  });
+
+  it('has neither a quote nor a certificate in software', async () => {
+    expect(Object.keys(await attestHost({ identity, reader: null }, new Uint8Array(32))).toSorted()).toEqual([
+      'address',
+      'nonceMethod',
+      'provider',
+      'publicKey',
+    ]);
+  });
+
+  it.each([
+    ['evidence for the nonce', (nonce: string) => ({ nonce, evidence: 'AA==', certificate: 'BB==' }), true],
+    ['evidence for another nonce', () => ({ nonce: 'ff', evidence: 'AA==' }), false],
+    ['no evidence', () => null, false],
+  ])('holds of the GPUs what the tool of the driver prints: %s', async (_, evidenceFor, isKept) => {
+    const kernel = new ConfigfsDouble('tdx_guest', quoteAbout);
+    const machine: Machine = Object.assign(Object.create(kernel) as Machine, {
+      run: async (program: string, parameters: readonly string[]) => {
+        expect(program).toBe('nvattest');
+        return JSON.stringify({ result_code: 0, evidences: [evidenceFor(parameters.at(-1)!)] });
+      },
+    });
+    const reader = await openEvidence('tdx', kernel);
+    const { gpus } = await attestHost({ identity, reader }, new Uint8Array(32).fill(1), machine);
+    expect(gpus?.length).toBe(isKept ? 1 : undefined);
+  });
+});

@@ -1,0 +1,52 @@
+import { parseSevReport } from '../quotes/sev-report.js';
+import { parseTdxQuote } from '../quotes/tdx-quote.js';
+import { DstackReader } from './dstack-socket.js';
+import { type Evidence, EvidenceError, type EvidenceReader } from './evidence.js';
+import { localMachine, type Machine } from './machine.js';
+import { TsmReportReader } from './tsm-report.js';
+
+/** `auto`: whatever trusted hardware the machine has. */
+export type TeeChoice = 'auto' | 'tdx' | 'sev-snp' | 'software';
+
+/**
+ * Finds a reader that works, which it proves by reading evidence once. Null for `software`. Rejects with an
+ * `EvidenceError` that says why each reader failed: nothing falls back to `software`.
+ */
+export async function openEvidence(choice: TeeChoice, machine: Machine = localMachine): Promise<EvidenceReader | null> {
+  if (choice === 'software') return null;
+  const reasons: string[] = [];
+  for (const reader of readersOf(choice, machine)) {
+    try {
+      await reader.read(new Uint8Array(64));
+      return reader;
+    } catch (error) {
+      reasons.push((error as Error).message);
+    }
+  }
+  throw new EvidenceError(reasons.join('; '));
+}
+
+function readersOf(choice: Exclude<TeeChoice, 'software'>, machine: Machine): EvidenceReader[] {
+  const tdx = [new TsmReportReader(machine, 'tdx'), new DstackReader(machine)];
+  const sev = [new TsmReportReader(machine, 'sev-snp')];
+  const chosen = { auto: [...tdx, ...sev], tdx, 'sev-snp': sev }[choice];
+  return chosen.map((reader) => new CheckedReader(reader));
+}
+
+/** Passes on evidence only if it is about the bytes that were given. */
+class CheckedReader implements EvidenceReader {
+  constructor(private readonly reader: EvidenceReader) {}
+
+  get provider(): EvidenceReader['provider'] {
+    return this.reader.provider;
+  }
+
+  async read(reportData: Uint8Array): Promise<Evidence> {
+    const evidence = await this.reader.read(reportData);
+    const parse = this.provider === 'tdx' ? parseTdxQuote : parseSevReport;
+    const found = parse(evidence.quote)?.reportData;
+    if (found === undefined) throw new EvidenceError(`what was returned is no ${this.provider} evidence`);
+    if (!Buffer.from(found).equals(reportData)) throw new EvidenceError('the evidence is about other bytes');
+    return evidence;
+  }
+}
