@@ -71,7 +71,7 @@ export class RpcProxy {
   async call(network: RpcNetwork, request: RpcRequest, signal: AbortSignal): Promise<RpcResult> {
     this.requireUpstream(network);
     const nodes = this.networks.get(network.name) as NetworkUpstreams;
-    const { upstream, answers } = await nodes.ask(request, AbortSignal.any([signal, this.closing.signal]));
+    const { upstream, answers } = await nodes.ask(request, signal);
     const { bytes, failed } = composeAnswers(request, answers, (text) => upstream.redact(text));
     const credits = request.calls.reduce(
       (sum, { method }, index) => sum + (failed[index] === true ? errorCredits : creditsOf(network, method)),

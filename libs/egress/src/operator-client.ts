@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { Dispatcher, request as UndiciRequest } from 'undici';
 
 /** A POST of JSON to a server that the operator configured. */
 export interface OperatorRequest {
@@ -74,27 +74,36 @@ function faultOf(code: string): OperatorFault {
  * URL of a caller may come here. Redirects are not followed: they would carry the key and the request elsewhere.
  */
 export class OperatorClient {
-  private agents: Promise<{ shared: Dispatcher; fresh: Dispatcher }> | null = null;
+  private client: Promise<OpenClient> | null = null;
+  private readonly targets = new Map<string, Target>();
 
   /** Rejects with `OperatorClientError`, or with the signal's reason. */
   async post(request: OperatorRequest): Promise<OperatorResponse> {
     const { signal, timeoutMs } = request;
-    const deadline = AbortSignal.timeout(timeoutMs);
+    signal.throwIfAborted();
+    // One controller and one timer: composed signals take as long as all the rest.
+    const ending = new AbortController();
+    let isLate = false;
+    const leave = (): void => ending.abort(signal.reason);
+    const timer = setTimeout(() => ((isLate = true), ending.abort()), timeoutMs);
+    signal.addEventListener('abort', leave, { once: true });
     try {
-      return await this.send(request, AbortSignal.any([signal, deadline]));
+      return await this.send(request, ending.signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof OperatorClientError) throw error;
-      if (deadline.aborted)
-        throw new OperatorClientError('unknown', `no response in ${timeoutMs} ms`, { cause: error });
+      if (isLate) throw new OperatorClientError('unknown', `no response in ${timeoutMs} ms`, { cause: error });
       const code = codeOf(error);
       throw new OperatorClientError(faultOf(code), code, { cause: error });
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', leave);
     }
   }
 
   async close(): Promise<void> {
-    const agents = await this.agents?.catch(() => null);
-    await Promise.all([agents?.shared.destroy(), agents?.fresh.destroy()]);
+    const client = await this.client?.catch(() => null);
+    await Promise.all([client?.shared.destroy(), client?.fresh.destroy()]);
   }
 
   private async send(
@@ -102,23 +111,11 @@ export class OperatorClient {
     signal: AbortSignal,
   ): Promise<OperatorResponse> {
     // Loaded on first use: most installations have no such server, and the HTTP client takes 0.1 s at each start.
-    this.agents ??= openAgents();
-    const { shared, fresh } = await this.agents;
-    const { request } = await import('undici');
-    const { href, authorization } = splitUser(url);
-    const response = await request(href, {
-      method: 'POST',
-      dispatcher: isFresh === true ? fresh : shared,
-      headers: {
-        'user-agent': 'sluice',
-        'content-type': 'application/json',
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        ...(authorization !== null && { authorization }),
-      },
-      body,
-      signal,
-    });
+    this.client ??= openClient();
+    const { request, shared, fresh } = await this.client;
+    const { href, headers } = this.targetOf(url);
+    const dispatcher = isFresh === true ? fresh : shared;
+    const response = await request(href, { method: 'POST', dispatcher, headers, body, signal });
     // An aborted body emits an error that may have no other listener.
     response.body.on('error', () => undefined);
     const parts: Buffer[] = [];
@@ -131,14 +128,45 @@ export class OperatorClient {
       }
       parts.push(part);
     }
-    return { status: response.statusCode, bytes: Buffer.concat(parts, length) };
+    return { status: response.statusCode, bytes: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts) };
+  }
+
+  /** URLs are those of the operator's settings, so there are few. */
+  private targetOf(url: string): Target {
+    const known = this.targets.get(url);
+    if (known !== undefined) return known;
+    const { href, authorization } = splitUser(url);
+    const headers = { ...plainHeaders, ...(authorization !== null && { authorization }) };
+    const target = { href, headers };
+    this.targets.set(url, target);
+    return target;
   }
 }
 
-async function openAgents(): Promise<{ shared: Dispatcher; fresh: Dispatcher }> {
-  const { Agent } = await import('undici');
+const plainHeaders = {
+  'user-agent': 'sluice',
+  'content-type': 'application/json',
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+};
+
+/** Where a URL of the operator leads. */
+interface Target {
+  href: string;
+  headers: Record<string, string>;
+}
+
+interface OpenClient {
+  request: typeof UndiciRequest;
+  shared: Dispatcher;
+  fresh: Dispatcher;
+}
+
+async function openClient(): Promise<OpenClient> {
+  const { Agent, request } = await import('undici');
   const connect = { timeout: connectTimeoutMs };
   return {
+    request,
     shared: new Agent({ connect, connections: 64, keepAliveTimeout: keepAliveMs }),
     fresh: new Agent({ connect, connections: 64, pipelining: 0 }),
   };
