@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { Controller, Get, Inject, Param, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import {
@@ -63,9 +65,10 @@ export class CryptoRpcController {
       const network = this.proxy.resolve(name);
       const request = readCalls(body, network);
       this.proxy.requireUpstream(network);
-      const { bytes, credits } = await this.run(http, network, request);
-      void reply.type('application/json; charset=utf-8').headers(this.costHeaders(credits));
-      return bytes;
+      const result = await this.run(http, network, request);
+      if (result.rest !== null) return undefined;
+      this.describe(http, result);
+      return result.bytes;
     });
   }
 
@@ -92,7 +95,7 @@ export class CryptoRpcController {
     const prices = { credit: Number(this.config.rpcCreditPriceUsd) };
     const service = { id: serviceOf(network), prices, maxUnits };
     return await this.requests.run(http, service, async (signal) => {
-      const result = await this.proxy.call(network, request, signal);
+      const result = await this.proxy.call(network, request, { signal });
       used = result.credits;
       return { result, answeredBy: 'credit', units: result.credits };
     });
@@ -108,8 +111,11 @@ export class CryptoRpcController {
     void http.reply.headers(balanceHeaders(ticket.quote));
     if (record) record.reservedNano = nanosOf(Number(this.config.rpcCreditPriceUsd)) * BigInt(credits);
     try {
-      const call = (signal: AbortSignal) => this.proxy.call(network, request, signal);
-      const result = await withinDeadline(disconnected, maxCallMs, call);
+      const result = await withinDeadline(disconnected, maxCallMs, async (signal) => {
+        const called = await this.proxy.call(network, request, { signal, streams: true });
+        if (called.rest !== null) await this.stream(http, called, called.rest);
+        return called;
+      });
       disconnected.throwIfAborted();
       ticket.settle(result.credits);
       const usage = { ...noTokens, units: { credit: result.credits } };
@@ -126,6 +132,24 @@ export class CryptoRpcController {
   private async takeTicket(demand: BlockDemand): Promise<BlockTicket> {
     // A ticket that comes too late for its request costs nothing.
     return await this.budgets.of(demand.requestId).within(this.blocks.take(demand), (late) => late.settle(0));
+  }
+
+  /** Sends a long answer while it arrives. Rejects if it does not arrive whole: its status line is gone by then. */
+  private async stream(http: HttpExchange, result: RpcResult, rest: NonNullable<RpcResult['rest']>): Promise<void> {
+    const { request, reply } = http;
+    this.describe(http, result);
+    // A compressor would hold back what is here.
+    request.headers['x-no-compression'] = 'true';
+    try {
+      void reply.send(Readable.from(rest.parts, { objectMode: false }));
+      await finished(reply.raw);
+    } finally {
+      rest.cancel();
+    }
+  }
+
+  private describe({ reply }: HttpExchange, { credits }: RpcResult): void {
+    void reply.type('application/json; charset=utf-8').headers(this.costHeaders(credits));
   }
 
   private costHeaders(credits: number): Record<string, string> {
