@@ -25,12 +25,13 @@ const node = (index: number): RpcNode => nodes[index] as RpcNode;
 
 type Given = Partial<RpcUpstreamSettings> & { url: string };
 
-function open(upstreams: Given[] = nodes.map(({ url }) => ({ url })), timeoutMs = 2_000): void {
+function open(upstreams: Given[] = nodes.map(({ url }) => ({ url })), timeoutMs = 2_000, hedgeMs = 0): void {
   const note = (level: string) => (entry: object, message?: string) =>
     void logged.push({ level, text: `${message} ${JSON.stringify(entry)}` });
   proxy = new RpcProxy({
     settings: {
       timeoutMs,
+      hedgeMs,
       upstreams: upstreams.map((given) => ({ network: 'ethereum-mainnet', isArchive: false, ...given })),
     },
     logger: { warn: note('warn'), error: note('error') } as unknown as ConstructorParameters<
@@ -203,6 +204,55 @@ describe('the proxy', () => {
       message: expect.stringContaining('16 MB'),
     });
     expect(node(1).bodies).toEqual([]);
+  });
+
+  describe('that hedges reads', () => {
+    const openHedged = (): void => open(undefined, 2_000, 50);
+
+    it('takes the answer of the second node when the first is slow, and leaves the first', async () => {
+      openHedged();
+      await proxy.checkAll();
+      node(0).habit = 'hang';
+      const startedMs = performance.now();
+      expect(await ask([read])).toEqual({ text: `[${gasPrice.text}]`, credits: 20 });
+      expect(performance.now() - startedMs).toBeLessThan(1_500);
+      expect(nodes.map(({ bodies }) => bodies)).toEqual([[JSON.stringify([read])], [JSON.stringify([read])]]);
+      expect(logged).toEqual([]);
+    });
+
+    it('asks one node while it is fast', async () => {
+      openHedged();
+      await proxy.checkAll();
+      expect(await ask(read)).toEqual(gasPrice);
+      expect(nodes.map(({ bodies }) => bodies.length)).toEqual([1, 0]);
+    });
+
+    it('never hedges what changes the chain', async () => {
+      open(undefined, 300, 20);
+      await proxy.checkAll();
+      node(0).habit = 'hang';
+      await expect(ask([read, { ...send, id: 8 }])).rejects.toMatchObject({ retry: 'never' });
+      expect(node(1).bodies).toEqual([]);
+    });
+
+    it('waits for the first node when the second fails', async () => {
+      openHedged();
+      await proxy.checkAll();
+      node(0).pause = 10;
+      node(1).status = 503;
+      setTimeout(() => node(0).resume(), 200);
+      expect(await ask(read)).toEqual(gasPrice);
+    });
+
+    it('ends both with the caller', async () => {
+      openHedged();
+      await proxy.checkAll();
+      node(0).habit = node(1).habit = 'hang';
+      const caller = new AbortController();
+      const asked = ask(read, caller.signal);
+      setTimeout(() => caller.abort(new Error('gone')), 150);
+      await expect(asked).rejects.toThrow('gone');
+    });
   });
 
   describe('with a long answer', () => {

@@ -7,6 +7,7 @@ import { JsonFault } from '../json/json-cursor.js';
 import type { RpcRequest } from '../json/read-calls.js';
 import type { RpcNetwork } from '../networks.js';
 import { isLagging } from './block-lag.js';
+import { hedge, type RacingAttempt } from './hedge.js';
 import type { NodeObserver } from './node-metrics.js';
 import type { Upstream } from './upstream.js';
 
@@ -17,6 +18,8 @@ export interface NetworkUpstreamsOptions {
   logger: Pick<Logger, 'warn' | 'error'>;
   /** Null: nothing is counted. */
   observer: NodeObserver | null;
+  /** A read that takes longer is asked of the next node, too, in ms; 0: never. */
+  hedgeMs: number;
 }
 
 /** The answers of one node. */
@@ -65,10 +68,10 @@ export class NetworkUpstreams {
   /** Rejects with `SERVICE_UNAVAILABLE`, with `INVALID_REQUEST` for an answer that is too large, or with the signal's reason. */
   async ask(request: RpcRequest, options: AskOptions): Promise<NodeAnswers> {
     const { signal } = options;
-    const candidates = await this.candidates(signal);
+    const candidates = (await this.candidates(signal)).slice(0, maxAttempts);
     let refused: NodeAnswers | null = null;
-    for (const upstream of candidates.slice(0, maxAttempts)) {
-      const attempt = await this.attempt(upstream, request, options);
+    while (candidates.length > 0) {
+      const attempt = await this.attemptNext(candidates, request, options);
       if (attempt === null) continue;
       if (attempt.isFinal) return await this.askArchive(attempt, request, options);
       refused ??= attempt;
@@ -124,6 +127,26 @@ export class NetworkUpstreams {
       this.tell(upstream, 'warn', error instanceof Error ? error.message : 'it failed');
       throw error;
     }
+  }
+
+  /** Asks the first of the candidates and, if it is slow, the second at the same time; removes those it asks. */
+  private async attemptNext(
+    candidates: Upstream[],
+    request: RpcRequest,
+    options: AskOptions,
+  ): Promise<Attempt | null> {
+    const first = candidates.shift() as Upstream;
+    const { hedgeMs } = this.options;
+    // What changes the chain is never asked of two nodes.
+    if (hedgeMs === 0 || request.sends || candidates.length === 0) return await this.attempt(first, request, options);
+    const start = (upstream: Upstream): RacingAttempt<Attempt> => {
+      const ending = new AbortController();
+      const signal = AbortSignal.any([options.signal, ending.signal]);
+      return { ending, attempt: this.attempt(upstream, request, { ...options, signal }) };
+    };
+    const isFinal = (attempt: Attempt): boolean => attempt.isFinal;
+    const drop = (attempt: Attempt): void => attempt.stream?.rest.cancel();
+    return await hedge([first, candidates], { start, isFinal, drop, hedgeMs });
   }
 
   /** Returns null if another node may be asked. */

@@ -12,7 +12,7 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
-import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
+import { ReachableChains, RpcHedge, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
 import {
@@ -285,6 +285,9 @@ export class ApiConfig extends LimitsConfig {
 
   @RpcTimeout()
   rpcTimeoutMs!: number;
+
+  @RpcHedge()
+  rpcHedgeMs!: number;
 
   @ReachableChains()
   get rpc(): RpcSettings {
