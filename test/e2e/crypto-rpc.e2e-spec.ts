@@ -25,7 +25,7 @@ afterAll(async () => {
   await Promise.all(nodes?.map((node) => node.close()) ?? []);
 });
 beforeEach(() => {
-  for (const node of nodes) [node.habit, node.status, node.body] = ['orderly', 200, null];
+  for (const node of nodes) [node.habit, node.status, node.body, node.pause] = ['orderly', 200, null, null];
 });
 
 const call = (changes: object = {}) => ({ jsonrpc: '2.0', id: 7, method: 'eth_gasPrice', params: [], ...changes });
@@ -50,6 +50,15 @@ async function jobOf(response: Response): Promise<unknown> {
     [response.headers.get('cf-ray')],
   );
   return row;
+}
+
+/** What all requests have cost, once their blocks are charged. */
+async function spentNano(): Promise<bigint> {
+  await platform.closedJobs();
+  const [row] = await platform.query<{ spent: string }>(
+    `SELECT COALESCE(sum(charged_nano), 0)::text AS spent FROM holds`,
+  );
+  return BigInt(row?.spent ?? 0);
 }
 
 const free = { state: 'failed', charged_nano: '0' };
@@ -132,7 +141,8 @@ describe('crypto RPC', () => {
     const read = await post(call());
     const text = await read.text();
     expect([read.status, text.includes('127.0.0.1'), text.includes('secret')]).toEqual([503, false, false]);
-    expect([await jobOf(sent), await jobOf(read)]).toMatchObject([free, free]);
+    // The second request had its credits from the block of the first, or from one of its own.
+    expect([await jobOf(sent), (await jobOf(read)) ?? free]).toMatchObject([free, free]);
     expect(platform.log()).not.toContain('node-secret-key');
   });
 
@@ -166,6 +176,40 @@ describe('crypto RPC', () => {
       headers: { authorization: `Bearer ${platform.inferenceKey}` },
     });
     expect(socket.status).toBe(405);
+  });
+
+  it('passes a long answer on while it arrives, and charges it when it is whole', async () => {
+    const long = 'x'.repeat(400_000);
+    nodes[0].answers.set('eth_getLogs', `"${long}"`);
+    nodes[0].pause = 300_000;
+    const before = await spentNano();
+    const headers = { 'accept-encoding': 'gzip, br' };
+    const response = await post(call({ method: 'eth_getLogs' }), { headers });
+    const reader = response.body?.getReader();
+    const first = await reader?.read();
+    expect(Buffer.from(first?.value ?? []).toString('utf8', 0, 40)).toBe('{"jsonrpc":"2.0","id":7,"result":"xxxxxx');
+    expect([response.status, response.headers.get('x-service-rpc-credits')]).toEqual([200, '20']);
+    nodes[0].resume();
+    let length = first?.value?.length ?? 0;
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read())
+      length += next.value.length;
+    expect(length).toBe('{"jsonrpc":"2.0","id":7,"result":""}'.length + long.length);
+    nodes[0].pause = null;
+    expect(await spentNano()).toBe(before + 14_000n);
+  });
+
+  it('charges nothing for a long answer whose node dies in the middle of it', async () => {
+    nodes[0].answers.set('eth_getLogs', `"${'x'.repeat(400_000)}"`);
+    const before = await spentNano();
+    nodes[0].pause = 300_000;
+    const response = await post(call({ method: 'eth_getLogs' }));
+    expect(response.status).toBe(200);
+    const read = response.text();
+    nodes[0].cut();
+    await expect(read).rejects.toThrow();
+    nodes[0].pause = null;
+    expect(await spentNano()).toBe(before);
+    expect((await post(call())).status).toBe(200);
   });
 
   it('serves a client that others wrote', async () => {

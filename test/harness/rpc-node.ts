@@ -24,6 +24,9 @@ export class RpcNode {
   habit: 'orderly' | 'reverse' | 'drop' | 'drop-once' | 'hang' = 'orderly';
   /** Result, as JSON text, by method; `error:` in front makes it an error. */
   readonly answers = new Map<string, Answer>([['eth_gasPrice', '"0x3b9aca00"']]);
+  /** Bytes of a response after which the node pauses, until `resume` or `cut`; null: it does not. */
+  pause: number | null = null;
+  private paused: { response: ServerResponse; rest: string } | null = null;
   /** The whole body of every response; null: made from `answers`. */
   body: string | null = null;
 
@@ -52,6 +55,18 @@ export class RpcNode {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
+  /** Sends the rest of the response that is paused, or ends it without. */
+  resume(withRest = true): void {
+    this.paused?.response.end(withRest ? this.paused.rest : '');
+    this.paused = null;
+  }
+
+  /** Closes the connection of the response that is paused. */
+  cut(): void {
+    this.paused?.response.destroy();
+    this.paused = null;
+  }
+
   private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts: Buffer[] = [];
     for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
@@ -66,7 +81,10 @@ export class RpcNode {
     }
     if (this.habit === 'hang' && !isCheck) return;
     response.writeHead(this.status, { 'content-type': 'application/json' });
-    response.end(isCheck ? this.answerOf(parsed) : (this.body ?? this.answerTo(parsed)));
+    const answer = isCheck ? this.answerOf(parsed) : (this.body ?? this.answerTo(parsed));
+    if (isCheck || this.pause === null || answer.length <= this.pause) return void response.end(answer);
+    response.write(answer.slice(0, this.pause));
+    this.paused = { response, rest: answer.slice(this.pause) };
   }
 
   private answerTo(calls: NodeCall | NodeCall[]): string {

@@ -25,12 +25,13 @@ const node = (index: number): RpcNode => nodes[index] as RpcNode;
 
 type Given = Partial<RpcUpstreamSettings> & { url: string };
 
-function open(upstreams: Given[] = nodes.map(({ url }) => ({ url })), timeoutMs = 2_000): void {
+function open(upstreams: Given[] = nodes.map(({ url }) => ({ url })), timeoutMs = 2_000, hedgeMs = 0): void {
   const note = (level: string) => (entry: object, message?: string) =>
     void logged.push({ level, text: `${message} ${JSON.stringify(entry)}` });
   proxy = new RpcProxy({
     settings: {
       timeoutMs,
+      hedgeMs,
       upstreams: upstreams.map((given) => ({ network: 'ethereum-mainnet', isArchive: false, ...given })),
     },
     logger: { warn: note('warn'), error: note('error') } as unknown as ConstructorParameters<
@@ -42,7 +43,7 @@ function open(upstreams: Given[] = nodes.map(({ url }) => ({ url })), timeoutMs 
 async function ask(body: unknown, signal = never): Promise<{ text: string; credits: number }> {
   const network = proxy.resolve('ethereum-mainnet');
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const { bytes, credits } = await proxy.call(network, readCalls(Buffer.from(text), network), signal);
+  const { bytes, credits } = await proxy.call(network, readCalls(Buffer.from(text), network), { signal });
   return { text: bytes.toString(), credits };
 }
 
@@ -205,6 +206,131 @@ describe('the proxy', () => {
     expect(node(1).bodies).toEqual([]);
   });
 
+  describe('that hedges reads', () => {
+    const openHedged = (): void => open(undefined, 2_000, 50);
+
+    it('takes the answer of the second node when the first is slow, and leaves the first', async () => {
+      openHedged();
+      await proxy.checkAll();
+      node(0).habit = 'hang';
+      const startedMs = performance.now();
+      expect(await ask([read])).toEqual({ text: `[${gasPrice.text}]`, credits: 20 });
+      expect(performance.now() - startedMs).toBeLessThan(1_500);
+      expect(nodes.map(({ bodies }) => bodies)).toEqual([[JSON.stringify([read])], [JSON.stringify([read])]]);
+      expect(logged).toEqual([]);
+    });
+
+    it('asks one node while it is fast', async () => {
+      openHedged();
+      await proxy.checkAll();
+      expect(await ask(read)).toEqual(gasPrice);
+      expect(nodes.map(({ bodies }) => bodies.length)).toEqual([1, 0]);
+    });
+
+    it('never hedges what changes the chain', async () => {
+      open(undefined, 300, 20);
+      await proxy.checkAll();
+      node(0).habit = 'hang';
+      await expect(ask([read, { ...send, id: 8 }])).rejects.toMatchObject({ retry: 'never' });
+      expect(node(1).bodies).toEqual([]);
+    });
+
+    it('waits for the first node when the second fails', async () => {
+      openHedged();
+      await proxy.checkAll();
+      node(0).pause = 10;
+      node(1).status = 503;
+      setTimeout(() => node(0).resume(), 200);
+      expect(await ask(read)).toEqual(gasPrice);
+    });
+
+    it('ends both with the caller', async () => {
+      openHedged();
+      await proxy.checkAll();
+      node(0).habit = node(1).habit = 'hang';
+      const caller = new AbortController();
+      const asked = ask(read, caller.signal);
+      setTimeout(() => caller.abort(new Error('gone')), 150);
+      await expect(asked).rejects.toThrow('gone');
+    });
+  });
+
+  describe('with a long answer', () => {
+    const logs = { ...read, method: 'eth_getLogs' };
+    const long = 'x'.repeat(300_000);
+
+    async function stream(body: object): Promise<{ parts: AsyncIterable<Buffer>; credits: number } | null> {
+      const network = proxy.resolve('ethereum-mainnet');
+      const request = readCalls(Buffer.from(JSON.stringify(body)), network);
+      const { rest, credits } = await proxy.call(network, request, { signal: never, streams: true });
+      return rest === null ? null : { parts: rest.parts, credits };
+    }
+    async function textOf(parts: AsyncIterable<Buffer> | undefined): Promise<string> {
+      const read: Buffer[] = [];
+      for await (const part of parts ?? []) read.push(part);
+      return Buffer.concat(read).toString();
+    }
+
+    it('passes it on before the node has ended it', async () => {
+      open();
+      node(0).answers.set('eth_getLogs', `"${long}"`);
+      node(0).pause = 200_000;
+      const answer = await stream(logs);
+      expect(answer?.credits).toBe(20);
+      const parts = answer?.parts[Symbol.asyncIterator]();
+      const first = (await parts?.next()) as IteratorResult<Buffer>;
+      expect(first.value.toString('utf8', 0, 40)).toBe('{"jsonrpc":"2.0","id":7,"result":"xxxxxx');
+      node(0).resume();
+      const rest = await textOf({ [Symbol.asyncIterator]: () => parts as AsyncIterator<Buffer> });
+      expect(first.value.length + rest.length).toBe('{"jsonrpc":"2.0","id":7,"result":""}'.length + long.length);
+    });
+
+    it.each([
+      ['behind the result', `{"jsonrpc":"2.0","result":["${long}"],"id":18446744073709552000}`],
+      ['in front', `{"id":18446744073709552000, "result":["${long}"]}\n`],
+      ['nowhere', `{"jsonrpc":"2.0","result":["${long}"]}`],
+    ])('gives it the id of the call where the id is %s', async (_name, body) => {
+      open();
+      node(0).body = body;
+      const network = proxy.resolve('ethereum-mainnet');
+      const bytes = Buffer.from('{"id":18446744073709551615,"method":"eth_getLogs"}');
+      const { rest } = await proxy.call(network, readCalls(bytes, network), { signal: never, streams: true });
+      const text = await textOf(rest?.parts);
+      expect(text.match(/"id":\d+/g)).toEqual(['"id":18446744073709551615']);
+      expect(JSON.parse(text)).toMatchObject({ result: [long] });
+    });
+
+    it('reads errors, batches and sends whole', async () => {
+      open();
+      node(0).answers.set('eth_getLogs', `error:{"code":-32000,"message":"${long}"}`);
+      node(0).answers.set('eth_sendRawTransaction', `"${long}"`);
+      expect(await stream(logs)).toBeNull();
+      expect(await stream(send)).toBeNull();
+      node(0).answers.set('eth_getLogs', `"${long}"`);
+      expect(await stream([logs])).toBeNull();
+    });
+
+    it.each([
+      ['dies', () => node(0).cut()],
+      ['ends it early', () => node(0).resume(false)],
+    ])('fails when the node %s in the middle of it', async (_name, end) => {
+      open();
+      node(0).answers.set('eth_getLogs', `"${long}"`);
+      node(0).pause = 200_000;
+      const answer = await stream(logs);
+      const read = textOf(answer?.parts);
+      end();
+      await expect(read).rejects.toThrow();
+    });
+
+    it('cuts it behind 16 MB', async () => {
+      open();
+      node(0).answers.set('eth_getLogs', `"${'x'.repeat(17 * 1024 * 1024)}"`);
+      const answer = await stream(logs);
+      await expect(textOf(answer?.parts)).rejects.toMatchObject({ fault: 'too-large' });
+    });
+  });
+
   it('leaves with its caller', async () => {
     open();
     await ask(read);
@@ -236,11 +362,9 @@ describe('the chain of a node', () => {
     node(0).answers.set(method, '1');
     open([{ network: name, url: node(0).url }]);
     const network = proxy.resolve(name);
-    const { bytes } = await proxy.call(
-      network,
-      readCalls(Buffer.from(JSON.stringify({ id: 9, method })), network),
-      never,
-    );
+    const { bytes } = await proxy.call(network, readCalls(Buffer.from(JSON.stringify({ id: 9, method })), network), {
+      signal: never,
+    });
     expect(JSON.parse(bytes.toString())).toEqual({ jsonrpc: '2.0', id: 9, result: 1 });
   });
 });

@@ -1,8 +1,9 @@
 import { PlatformError } from '#common';
-import { OperatorClient } from '#egress';
+import { OperatorClient, type ResponseRest } from '#egress';
 import type { RpcSettings } from '#platform/config';
 import type { Logger } from '#platform/logging';
 import type { Metrics } from '#platform/metrics';
+import { passAnswer } from './json/answer-stream.js';
 import { composeAnswers } from './json/read-answers.js';
 import type { RpcRequest } from './json/read-calls.js';
 import { creditsOf, errorCredits } from './methods.js';
@@ -12,8 +13,11 @@ import { nodeMetrics } from './upstreams/node-metrics.js';
 import { Upstream } from './upstreams/upstream.js';
 
 export interface RpcResult {
-  /** The body for the caller. */
+  /** The body for the caller; empty where it is in `rest`. */
   bytes: Buffer;
+  /** The body, while the node sends it; null: it is in `bytes`. */
+  rest: ResponseRest | null;
+  /** Of the whole answer; one that is cut costs nothing. */
   credits: number;
 }
 
@@ -22,12 +26,12 @@ export interface RpcProxyOptions {
   logger: Pick<Logger, 'warn' | 'error'>;
   /** Default: nothing is counted. */
   metrics?: Metrics;
-  client?: Pick<OperatorClient, 'post' | 'close'>;
+  client?: Pick<OperatorClient, 'post' | 'open' | 'close'>;
 }
 
 /** Passes calls to the operator's nodes, and their answers back as bytes. Nothing is cached, split or rewritten. */
 export class RpcProxy {
-  private readonly client: Pick<OperatorClient, 'post' | 'close'>;
+  private readonly client: Pick<OperatorClient, 'post' | 'open' | 'close'>;
   private readonly networks = new Map<string, NetworkUpstreams>();
   private readonly closing = new AbortController();
   private readonly told = new Set<string>();
@@ -40,7 +44,7 @@ export class RpcProxy {
       const own = settings.upstreams.filter(({ network: name }) => name === network.name);
       const upstreams = own.map((upstream, index) => this.upstreamOf(network, upstream, index + 1));
       if (upstreams.length > 0)
-        this.networks.set(network.name, new NetworkUpstreams({ network, upstreams, logger, observer }));
+        this.networks.set(network.name, new NetworkUpstreams({ network, upstreams, logger, observer, hedgeMs: settings.hedgeMs }));
     }
   }
 
@@ -67,17 +71,30 @@ export class RpcProxy {
     throw new PlatformError('SERVICE_UNAVAILABLE', `${name} is not available here.`, null, { retry: 'never' });
   }
 
-  /** Rejects as `requireUpstream` and `NetworkUpstreams.ask` do. */
-  async call(network: RpcNetwork, request: RpcRequest, signal: AbortSignal): Promise<RpcResult> {
+  /**
+   * `streams`: a long answer to a single read may be passed on while it arrives. Rejects as `requireUpstream` and
+   * `NetworkUpstreams.ask` do.
+   */
+  async call(
+    network: RpcNetwork,
+    request: RpcRequest,
+    { signal, streams = false }: { signal: AbortSignal; streams?: boolean },
+  ): Promise<RpcResult> {
     this.requireUpstream(network);
     const nodes = this.networks.get(network.name) as NetworkUpstreams;
-    const { upstream, answers } = await nodes.ask(request, AbortSignal.any([signal, this.closing.signal]));
+    const { upstream, answers, stream } = await nodes.ask(request, { signal, streams });
+    const [call] = request.calls;
+    if (stream !== null && call !== undefined) {
+      const parts = passAnswer(stream.start, stream.rest.parts, call.id);
+      const rest = { parts, cancel: () => stream.rest.cancel() };
+      return { bytes: noBytes, rest, credits: creditsOf(network, call.method) };
+    }
     const { bytes, failed } = composeAnswers(request, answers, (text) => upstream.redact(text));
     const credits = request.calls.reduce(
       (sum, { method }, index) => sum + (failed[index] === true ? errorCredits : creditsOf(network, method)),
       0,
     );
-    return { bytes, credits };
+    return { bytes, rest: null, credits };
   }
 
   /** Tells the operator, in the log, of nodes of another chain and of those that do not answer. Never rejects. */
@@ -100,6 +117,8 @@ export class RpcProxy {
     });
   }
 }
+
+const noBytes = Buffer.alloc(0);
 
 /** The most credits that a request may cost. */
 export function maxCreditsOf(network: RpcNetwork, { calls }: RpcRequest): number {

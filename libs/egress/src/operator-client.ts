@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { Dispatcher, request as UndiciRequest } from 'undici';
 
 /** A request for JSON to a server that the operator configured. */
 export interface OperatorRequest {
@@ -21,6 +21,21 @@ export interface OperatorRequest {
 export interface OperatorResponse {
   status: number;
   bytes: Buffer;
+}
+
+/** A response of which the beginning has arrived. */
+export interface OperatorStream {
+  status: number;
+  head: Buffer;
+  /** Null: nothing follows. */
+  rest: ResponseRest | null;
+}
+
+export interface ResponseRest {
+  /** As it arrives. Throws as `post` rejects; the timeout is that of each part. */
+  parts: AsyncIterable<Buffer>;
+  /** Ends the exchange; call it in any case. */
+  cancel(): void;
 }
 
 /**
@@ -78,72 +93,181 @@ function faultOf(code: string): OperatorFault {
  * URL of a caller may come here. Redirects are not followed: they would carry the key and the request elsewhere.
  */
 export class OperatorClient {
-  private agents: Promise<{ shared: Dispatcher; fresh: Dispatcher }> | null = null;
+  private client: Promise<OpenClient> | null = null;
+  private readonly targets = new Map<string, Target>();
 
   /** Rejects with `OperatorClientError`, or with the signal's reason. */
   async post(request: OperatorRequest): Promise<OperatorResponse> {
-    const { signal, timeoutMs } = request;
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const { status, head, rest } = await this.open(request, request.maxBytes);
+    if (rest === null) return { status, bytes: head };
+    rest.cancel();
+    throw tooLarge(request.maxBytes);
+  }
+
+  /**
+   * Resolves when the response has ended or has more than `headBytes`. The timeout ends there. Rejects as `post` does.
+   */
+  async open(request: OperatorRequest, headBytes: number): Promise<OperatorStream> {
+    const exchange = new Exchange(request);
     try {
-      return await this.send(request, AbortSignal.any([signal, deadline]));
+      const { statusCode: status, body } = await this.send(request, exchange.signal);
+      // An aborted body emits an error that may have no other listener.
+      body.on('error', () => undefined);
+      const parts = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+      const { bytes: head, hasEnded } = await readHead(parts, headBytes);
+      if (!hasEnded) exchange.stopTimer();
+      else exchange.end();
+      return { status, head, rest: hasEnded ? null : exchange.pass(parts, body, request.maxBytes - head.length) };
     } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof OperatorClientError) throw error;
-      if (deadline.aborted)
-        throw new OperatorClientError('unknown', `no response in ${timeoutMs} ms`, { cause: error });
-      const code = codeOf(error);
-      throw new OperatorClientError(faultOf(code), code, { cause: error });
+      exchange.end();
+      throw exchange.faultOf(error);
     }
   }
 
   async close(): Promise<void> {
-    const agents = await this.agents?.catch(() => null);
-    await Promise.all([agents?.shared.destroy(), agents?.fresh.destroy()]);
+    const client = await this.client?.catch(() => null);
+    await Promise.all([client?.shared.destroy(), client?.fresh.destroy()]);
   }
 
   private async send(
-    { url, body, maxBytes, isFresh, isGet = false, ...options }: OperatorRequest,
+    { url, body, timeoutMs, isFresh, isGet = false, authorization }: OperatorRequest,
     signal: AbortSignal,
-  ): Promise<OperatorResponse> {
+  ): Promise<Dispatcher.ResponseData> {
     // Loaded on first use: most installations have no such server, and the HTTP client takes 0.1 s at each start.
-    this.agents ??= openAgents();
-    const { shared, fresh } = await this.agents;
-    const { request } = await import('undici');
-    const { href, authorization: user } = splitUser(url);
-    const authorization = options.authorization ?? user;
-    const response = await request(href, {
+    this.client ??= openClient();
+    const { request, shared, fresh } = await this.client;
+    const { href, headers } = this.targetOf(url);
+    const dispatcher = isFresh === true ? fresh : shared;
+    return await request(href, {
       method: isGet ? 'GET' : 'POST',
-      dispatcher: isFresh === true ? fresh : shared,
-      headers: {
-        'user-agent': 'sluice',
-        'content-type': 'application/json',
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        ...(authorization !== null && { authorization }),
-      },
+      dispatcher,
+      headers: authorization === undefined ? headers : { ...headers, authorization },
       body: isGet ? null : body,
       signal,
+      bodyTimeout: timeoutMs,
     });
-    // An aborted body emits an error that may have no other listener.
-    response.body.on('error', () => undefined);
-    const parts: Buffer[] = [];
-    let length = 0;
-    for await (const part of response.body as AsyncIterable<Buffer>) {
-      length += part.length;
-      if (length > maxBytes) {
-        response.body.destroy();
-        throw new OperatorClientError('too-large', `a response of more than ${maxBytes} bytes`);
-      }
-      parts.push(part);
-    }
-    return { status: response.statusCode, bytes: Buffer.concat(parts, length) };
+  }
+
+  /** URLs are those of the operator's settings, so there are few. */
+  private targetOf(url: string): Target {
+    const known = this.targets.get(url);
+    if (known !== undefined) return known;
+    const { href, authorization } = splitUser(url);
+    const headers = { ...plainHeaders, ...(authorization !== null && { authorization }) };
+    const target = { href, headers };
+    this.targets.set(url, target);
+    return target;
   }
 }
 
-async function openAgents(): Promise<{ shared: Dispatcher; fresh: Dispatcher }> {
-  const { Agent } = await import('undici');
+/** Collects parts until they end or have more bytes than this. */
+async function readHead(parts: AsyncIterator<Buffer>, maxBytes: number): Promise<{ bytes: Buffer; hasEnded: boolean }> {
+  const read: Buffer[] = [];
+  let length = 0;
+  while (length <= maxBytes) {
+    const next = await parts.next();
+    if (next.done === true) return { bytes: joined(read), hasEnded: true };
+    read.push(next.value);
+    length += next.value.length;
+  }
+  return { bytes: joined(read), hasEnded: false };
+}
+
+function joined(parts: Buffer[]): Buffer {
+  const [first] = parts;
+  return parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
+}
+
+function tooLarge(maxBytes: number): OperatorClientError {
+  return new OperatorClientError('too-large', `a response of more than ${maxBytes} bytes`);
+}
+
+/** What ends an exchange: its caller or its timeout. One controller and one timer, because composed signals are slow. */
+class Exchange {
+  private readonly ending = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private isLate = false;
+
+  constructor(private readonly request: Pick<OperatorRequest, 'signal' | 'timeoutMs' | 'maxBytes'>) {
+    const { signal, timeoutMs } = request;
+    signal.throwIfAborted();
+    this.timer = setTimeout(() => ((this.isLate = true), this.ending.abort()), timeoutMs);
+    signal.addEventListener('abort', this.leave, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.ending.signal;
+  }
+
+  stopTimer(): void {
+    clearTimeout(this.timer);
+  }
+
+  end(): void {
+    this.stopTimer();
+    this.request.signal.removeEventListener('abort', this.leave);
+  }
+
+  /** The caller's reason, or what the operator should know. */
+  faultOf(error: unknown): unknown {
+    const { signal, timeoutMs } = this.request;
+    if (signal.aborted) return signal.reason;
+    if (error instanceof OperatorClientError) return error;
+    const cause = { cause: error };
+    if (this.isLate) return new OperatorClientError('unknown', `no response in ${timeoutMs} ms`, cause);
+    const code = codeOf(error);
+    return new OperatorClientError(faultOf(code), code, cause);
+  }
+
+  /** Passes parts on while they arrive. Canceling closes the connection. */
+  pass(parts: AsyncIterator<Buffer>, body: { destroy(): unknown }, leftBytes: number): ResponseRest {
+    const cancel = (): void => {
+      this.end();
+      body.destroy();
+    };
+    return { parts: this.partsOf(parts, leftBytes), cancel };
+  }
+
+  private async *partsOf(parts: AsyncIterator<Buffer>, leftBytes: number): AsyncGenerator<Buffer, void> {
+    let left = leftBytes;
+    try {
+      for (let next = await parts.next(); next.done !== true; next = await parts.next()) {
+        left -= next.value.length;
+        if (left < 0) throw tooLarge(this.request.maxBytes);
+        yield next.value;
+      }
+    } catch (error) {
+      throw this.faultOf(error);
+    }
+  }
+
+  private readonly leave = (): void => this.ending.abort(this.request.signal.reason);
+}
+
+const plainHeaders = {
+  'user-agent': 'sluice',
+  'content-type': 'application/json',
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+};
+
+/** Where a URL of the operator leads. */
+interface Target {
+  href: string;
+  headers: Record<string, string>;
+}
+
+interface OpenClient {
+  request: typeof UndiciRequest;
+  shared: Dispatcher;
+  fresh: Dispatcher;
+}
+
+async function openClient(): Promise<OpenClient> {
+  const { Agent, request } = await import('undici');
   const connect = { timeout: connectTimeoutMs };
   return {
+    request,
     shared: new Agent({ connect, connections: 64, keepAliveTimeout: keepAliveMs }),
     fresh: new Agent({ connect, connections: 64, pipelining: 0 }),
   };

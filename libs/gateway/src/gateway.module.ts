@@ -25,6 +25,7 @@ import { AugmentController } from './augment/augment.controller.js';
 import { DirectRequests } from './pipeline/direct-requests.js';
 import { AccessGuard } from './access/access.guard.js';
 import { CryptoRpcController } from './crypto-rpc/crypto-rpc.controller.js';
+import { CreditBlocks } from './crypto-rpc/credit-blocks.js';
 import { RpcLimits } from './crypto-rpc/rpc-limits.js';
 import { ErrorFilter } from './errors/error.filter.js';
 import { RouteTable } from './errors/route-table.js';
@@ -127,6 +128,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     RequestPipeline,
     DirectRequests,
     RpcLimits,
+    CreditBlocks,
     QueuedMedia,
     MediaArtifacts,
     AudioRelays,

@@ -3,7 +3,8 @@ export { AdmissionService, type OpenRequest } from './admission/admission.servic
 export type { JobPreparation } from './admission/job-preparation.js';
 export { PayloadCipher } from './admission/payload-cipher.js';
 export { RequestBudgets } from './admission/request-budgets.js';
-export { type Delivered, DirectJobs } from './direct/direct-jobs.js';
+export { directJob } from './direct/direct-job.js';
+export { type Delivered, DirectJobs, DirectReservation } from './direct/direct-jobs.js';
 export { type KeyedRequest } from './idempotency/idempotency.repository.js';
 export { IdempotencyService, type KeyOpening } from './idempotency/idempotency.service.js';
 export { type ClaimEnding, KeyClaim } from './idempotency/key-claim.js';

@@ -72,30 +72,26 @@ describe('the turns of an account', () => {
     let running = 0;
     let most = 0;
     const run = async (index: number): Promise<void> => {
-      const turn = { accountId, requestId: `${accountId}-${index}`, limit: 2 };
-      const leave = await replicas[index % 2 === 0 ? 0 : 1].lock(turn, never);
+      const leave = await replicas[index % 2 === 0 ? 0 : 1].lock({ accountId, limit: 2 }, never);
       running += 1;
       most = Math.max(most, running);
       await new Promise((resolve) => setTimeout(resolve, 20));
       running -= 1;
-      await leave();
+      leave();
     };
     await Promise.all(Array.from({ length: 8 }, (_, index) => run(index)));
     expect(most).toBe(2);
   });
 
   it('are refused after a while, and end with their client', async () => {
-    const accountId = randomUUID();
-    const turn = (requestId: string) => ({ accountId, requestId, limit: 1 });
-    const leave = await replicas[0].lock(turn('a'), never);
+    const turn = { accountId: randomUUID(), limit: 1 };
+    const leave = await replicas[0].lock(turn, never);
     const client = new AbortController();
-    const gone = replicas[1].lock(turn('b'), client.signal);
+    const gone = replicas[1].lock(turn, client.signal);
     client.abort(new Error('gone'));
-    await expect(gone).rejects.toThrow();
-    await expect(replicas[1].lock(turn('c'), never)).rejects.toMatchObject({ code: 'CONCURRENCY_LIMIT_EXCEEDED' });
-    await leave();
-    await (
-      await replicas[1].lock(turn('d'), never)
-    )();
+    await expect(gone).rejects.toThrow('gone');
+    await expect(replicas[1].lock(turn, never)).rejects.toMatchObject({ code: 'CONCURRENCY_LIMIT_EXCEEDED' });
+    leave();
+    (await replicas[1].lock(turn, never))();
   }, 20_000);
 });

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '#common';
 import { type RefusalReason, secondsOf } from './refusal.js';
 import type { LimitStore } from './store/limit-store.js';
 import { dayWindow } from './store/limit-window.js';
+import { TurnPool } from './turn-pool.js';
 import { creditLock, creditWindow } from './window-keys.js';
 
 export interface CreditLimiterOptions {
@@ -27,19 +27,19 @@ export interface CreditDecision {
   settle(credits: number): Promise<void>;
 }
 
-/** Time after which a lock whose replica died ends, in ms; more than a request takes. */
-const lockMs = 90_000;
 /** How long a request waits for its turn, in ms. */
 const maxWaitMs = 5_000;
-/** Pauses between two attempts, in ms: short ones at first, because the last request may be about to end. */
-const firstPauseMs = 3;
-const maxPauseMs = 50;
+/** Requests of an account that wait for their turn in one replica at most. */
+const maxWaiting = 100;
 
 /**
  * Limits of requests that are counted in credits: how many an account uses in 24 hours, and how many of its requests run
  * at once. Both hold over all replicas.
  */
 export class CreditLimiter {
+  /** Turns that this replica holds or waits for, by account. */
+  private readonly turns = new Map<string, TurnPool>();
+
   constructor(private readonly options: CreditLimiterOptions) {}
 
   /** Takes the most that a request may use. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
@@ -47,10 +47,13 @@ export class CreditLimiter {
     accountId,
     credits,
     limit,
+    isTrial = false,
   }: {
     accountId: string;
     credits: number;
     limit: number;
+    /** A refusal is not counted. */
+    isTrial?: boolean;
   }): Promise<CreditDecision> {
     const { store, enabled, onRefused } = this.options;
     const unused = { refusal: null, settle: () => Promise.resolve() };
@@ -68,7 +71,7 @@ export class CreditLimiter {
       await store.correct([key], slot, used - credits).catch(() => undefined);
     };
     if (granted) return { refusal: null, settle };
-    onRefused('user_credits');
+    if (!isTrial) onRefused('user_credits');
     const { waitMs = dayWindow.lengthMs, tokens = limit } = states[0] ?? {};
     const remaining = Math.max(0, limit - tokens);
     const reached = { limit, remaining, resetSeconds: Math.ceil((nowMs + waitMs) / 1_000) };
@@ -80,23 +83,40 @@ export class CreditLimiter {
    * Rejects with `CONCURRENCY_LIMIT_EXCEEDED`, with `SERVICE_UNAVAILABLE` when the store is unavailable, and with the
    * signal's reason.
    */
-  async lock(
-    { accountId, requestId, limit }: { accountId: string; requestId: string; limit: number },
-    signal: AbortSignal,
-  ): Promise<() => Promise<void>> {
-    const { store, enabled, onRefused } = this.options;
-    if (!enabled) return () => Promise.resolve();
-    const lease = { leaseId: `credits-${requestId}`, keys: [creditLock({ accountId })] };
-    const startMs = performance.now();
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
-      const { granted } = await store.open({ ...lease, limits: [limit], lifetimeMs: lockMs });
-      // If the store does not respond, the lease expires.
-      if (granted) return () => store.release(lease).catch(() => undefined);
-      if (performance.now() - startMs > maxWaitMs) break;
-      await sleep(pauseMs, undefined, { signal });
+  async lock({ accountId, limit }: { accountId: string; limit: number }, signal: AbortSignal): Promise<() => void> {
+    if (!this.options.enabled) return () => undefined;
+    const turns = this.turnsOf(accountId);
+    if (turns.waiting >= maxWaiting) throw this.refuseTurn(limit);
+    const wait = new AbortController();
+    const timer = setTimeout(() => wait.abort(this.refuseTurn(limit)), maxWaitMs);
+    const leave = (): void => wait.abort(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await turns.enter(limit, wait.signal);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', leave);
     }
-    onRefused('user_concurrent');
-    throw tooManyAtOnce(limit);
+  }
+
+  /** Gives back the turns that no request uses. */
+  async close(): Promise<void> {
+    await Promise.all([...this.turns.values()].map((turns) => turns.close()));
+  }
+
+  private turnsOf(accountId: string): TurnPool {
+    const known = this.turns.get(accountId);
+    if (known !== undefined) return known;
+    const onEmpty = (): void => void this.turns.delete(accountId);
+    const turns = new TurnPool({ store: this.options.store, key: creditLock({ accountId }), onEmpty });
+    this.turns.set(accountId, turns);
+    return turns;
+  }
+
+  private refuseTurn(limit: number): PlatformError {
+    this.options.onRefused('user_concurrent');
+    return tooManyAtOnce(limit);
   }
 }
 

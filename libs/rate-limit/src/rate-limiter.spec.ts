@@ -5,7 +5,7 @@ import type { LimitOverride } from './limits/limit-override.js';
 import { type LoggedRefusal, RefusalLog } from './log/refusal-log.js';
 import { RateLimiter } from './rate-limiter.js';
 import type { LimitStore, TakeAnswer, TakeDemand, WindowState } from './store/limit-store.js';
-import { windowOf } from './store/limit-window.js';
+import { advanceMs, windowOf } from './store/limit-window.js';
 import { TokenCorrector } from './token-reservation.js';
 
 const none = { requests: null, tokens: null };
@@ -186,6 +186,45 @@ describe('RateLimiter', () => {
     });
     expect([reservation, refused]).toEqual([null, ['api_key_requests']]);
     expect(await written()).toMatchObject([{ type: 'RPM', modelId: 'm' }]);
+  });
+
+  it('takes requests ahead in one step, from a window that is longer by the time in which they may be used', async () => {
+    const { limiter, demands, corrections } = setUp();
+    const rpc = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
+    const ahead = await limiter.admitAhead(caller, rpc, { requests: 8, isTrial: true });
+    expect(demands).toMatchObject([
+      {
+        windows: [{ key: 'advance:a:crypto-rpc', requests: null, tokens: 100 }],
+        tokens: 8,
+        window: { lengthMs: 60_000 + advanceMs, slotMs: 500 },
+      },
+    ]);
+    expect([ahead.requests, ahead.headers(5)['x-ratelimit-remaining-requests']]).toEqual([8, '97']);
+    await ahead.settle(3);
+    expect(corrections).toEqual([[['advance:a:crypto-rpc'], slot, -5]]);
+  });
+
+  it('logs the refusal of requests ahead only if nothing smaller is asked for', async () => {
+    const { limiter, told, refused, written } = setUp();
+    told.states = [{ tokens: 100, lacking: 'tokens', waitMs: 20_000 }];
+    const rpc = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
+    const trial = await limiter.admitAhead(caller, rpc, { requests: 8, isTrial: true });
+    expect([trial.requests, trial.decision.refusal?.code, await written()]).toEqual([0, 'RATE_LIMIT_EXCEEDED', []]);
+    const last = await limiter.admitAhead(caller, rpc, { requests: 1, isTrial: false });
+    expect(last.decision.refusal?.message).toContain('100 requests per minute. Try again in 20 s');
+    expect(last.decision.headers).toMatchObject({
+      'x-ratelimit-limit-requests': '100',
+      'x-ratelimit-remaining-requests': '0',
+    });
+    expect([refused, await written()]).toMatchObject([['user_requests'], [{ type: 'RPM', modelId: 'crypto-rpc' }]]);
+  });
+
+  it('takes one request at a time where the key has a limit, whose window counts all kinds of requests', async () => {
+    const override = { accountId: null, apiKeyId: 'k', target: '*', requests: 50, tokens: null } as LimitOverride;
+    const { limiter, demands } = setUp({ overrides: [override] });
+    const rpc = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
+    expect((await limiter.admitAhead(caller, rpc, { requests: 8, isTrial: true })).requests).toBe(1);
+    expect(demands[0]?.windows.map(({ key }) => key)).toEqual(['model:a:crypto-rpc', 'key:k']);
   });
 
   it('refunds what a request reserved that never became a job', async () => {

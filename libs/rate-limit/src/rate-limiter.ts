@@ -1,4 +1,4 @@
-import type { PlatformError } from '#common';
+import { PlatformError } from '#common';
 import { type Block, type FailureGuard, guardOfAddress, guardOfKey } from './failure-guard.js';
 import { blockHeaders, limitHeaders, type LimitScope, type MeasuredWindow } from './limit-headers.js';
 import type { LimitConfig } from './limits/limit-config.js';
@@ -7,9 +7,9 @@ import type { LimitClass, Limits, LimitTier } from './limits/limit-table.js';
 import type { RefusalLog } from './log/refusal-log.js';
 import { type RefusalReason, refusedByWindow } from './refusal.js';
 import type { LimitStore, TakeAnswer, WindowState } from './store/limit-store.js';
-import { msUntilSlotLeaves, minuteWindow } from './store/limit-window.js';
+import { advanceWindowShape, msUntilSlotLeaves, minuteWindow } from './store/limit-window.js';
 import { type TokenCorrector, TokenReservation } from './token-reservation.js';
-import { accountWindow, installationWindow, keyWindow, modelWindow } from './window-keys.js';
+import { accountWindow, advanceWindow, installationWindow, keyWindow, modelWindow } from './window-keys.js';
 
 /** The requester, as far as limits are concerned. */
 export interface LimitedCaller {
@@ -38,6 +38,17 @@ export interface LimitDecision {
   tokens: number;
   /** Null where no tokens are counted. */
   reservation: TokenReservation | null;
+}
+
+/** Requests that a replica took from the minute of an account before they came. */
+export interface RequestsInAdvance {
+  decision: LimitDecision;
+  /** How many it has; 0 after a refusal. They may be used for `advanceMs` from before the call. */
+  requests: number;
+  /** `x-ratelimit-*` while `unused` of them are left. */
+  headers(unused: number): Record<string, string>;
+  /** Gives back all but those that were used; never rejects. */
+  settle(used: number): Promise<void>;
 }
 
 export interface RateLimiterOptions {
@@ -81,6 +92,22 @@ export class RateLimiter {
     const page = await this.options.limitConfig.page();
     const own: Window = { scope: 'user', key: modelWindow(caller, use), limits: page.ofModel(caller, use) };
     return await this.admit(caller, use, windowsOf(page, caller, own));
+  }
+
+  /**
+   * Takes several requests to a model in one step. Where a key or the installation has limits, whose windows count
+   * requests of all kinds, it takes one. `isTrial`: a refusal is not logged. Rejects as above.
+   */
+  async admitAhead(
+    caller: LimitedCaller,
+    use: ModelUse,
+    { requests, isTrial }: { requests: number; isTrial: boolean },
+  ): Promise<RequestsInAdvance> {
+    if (!this.options.enabled) return admittedAhead({ ...unlimited, tokens: 0 }, requests);
+    const page = await this.options.limitConfig.page();
+    const own: Window = { scope: 'user', key: advanceWindow(caller, use), limits: page.ofModel(caller, use) };
+    if (windowsOf(page, caller, own).length > 1) return admittedAhead(await this.admitModel(caller, use), 1);
+    return await this.takeAhead(caller, use, { own, requests, isTrial });
   }
 
   /** For all other requests of a key. Rejects as above. */
@@ -147,6 +174,37 @@ export class RateLimiter {
       tokens,
       reservation: use === null ? null : this.reserve(caller, use, { windows, tokens, slot: answer.slot }),
     };
+  }
+
+  private async takeAhead(
+    caller: LimitedCaller,
+    use: ModelUse,
+    { own: { scope, key, limits }, requests, isTrial }: { own: Window; requests: number; isTrial: boolean },
+  ): Promise<RequestsInAdvance> {
+    const { store, guard } = this.options;
+    const guardKey = guardOfKey(caller.apiKeyId);
+    const windows = [{ key, requests: null, tokens: limits.requests }];
+    const answer = await store.take({ guard: guardKey, windows, tokens: requests, window: advanceWindowShape });
+    if (answer.blockedMs > 0) {
+      const decision = this.turnAway(limits, guard.learn(guardKey, answer));
+      return admittedAhead(decision, 0);
+    }
+    const state = requestsOf(stateAfter(answer, 0, requests));
+    const measured = [{ scope, limits, state }];
+    if (!answer.granted) {
+      const decision = isTrial ? notAhead : this.refuse(caller, use, { measured, answer, tokens: 0 });
+      return admittedAhead(decision, 0);
+    }
+    const headers = (unused: number): Record<string, string> => {
+      const left = { ...state, requests: state.requests - unused };
+      return limitHeaders([{ scope, limits, state: left }], answer.nowMs, null);
+    };
+    const decision: LimitDecision = { headers: headers(0), refusal: null, tokens: 0, reservation: null };
+    const settle = async (used: number): Promise<void> => {
+      // A count that cannot be corrected is too high until its slot leaves.
+      if (used < requests) await store.correct([key], answer.slot, used - requests).catch(() => undefined);
+    };
+    return { decision, requests, headers, settle };
   }
 
   private reserve(
@@ -224,6 +282,34 @@ export class RateLimiter {
       reservation: null,
     };
   }
+}
+
+/** Several requests did not fit. */
+const notAhead: LimitDecision = {
+  ...unlimited,
+  refusal: new PlatformError('RATE_LIMIT_EXCEEDED', 'So many requests do not fit.'),
+};
+
+function admittedAhead(decision: LimitDecision, requests: number): RequestsInAdvance {
+  return {
+    decision,
+    requests: decision.refusal === null ? requests : 0,
+    headers: () => decision.headers,
+    settle: () => Promise.resolve(),
+  };
+}
+
+/** The state of a window that counts requests as tokens. */
+function requestsOf(state: WindowState): WindowState {
+  const lacking = state.lacking === null ? null : 'requests';
+  return {
+    ...state,
+    requests: state.tokens,
+    tokens: 0,
+    requestsResetMs: state.tokensResetMs,
+    tokensResetMs: 0,
+    lacking,
+  };
 }
 
 /** In one order everywhere, as the store requires. Keys and installations without a limit cost nothing. */

@@ -20,6 +20,10 @@ export const installationWindow = 'all';
 /** Names of windows of a day begin so: a store keeps them for longer. */
 export const dayPrefix = 'day:';
 
+/** Requests of an account that replicas have taken in advance; they are counted as tokens, which a window takes many of at once. */
+export const advanceWindow = ({ accountId }: { accountId: string }, { modelId }: { modelId: string }): string =>
+  `advance:${accountId}:${modelId}`;
+
 /** Requests of an account that run and cost credits. */
 export const creditLock = ({ accountId }: { accountId: string }): string => `credits:${accountId}`;
 

@@ -1,11 +1,13 @@
 import { PlatformError } from '#common';
-import { OperatorClientError } from '#egress';
+import { OperatorClientError, type OperatorResponse, type OperatorStream, type ResponseRest } from '#egress';
 import type { Logger } from '#platform/logging';
+import { type AnswerStart, readStart } from '../json/answer-stream.js';
 import { errorTexts, readAnswers, type RpcAnswers } from '../json/read-answers.js';
 import { JsonFault } from '../json/json-cursor.js';
 import type { RpcRequest } from '../json/read-calls.js';
 import type { RpcNetwork } from '../networks.js';
 import { isLagging } from './block-lag.js';
+import { hedge, type RacingAttempt } from './hedge.js';
 import type { NodeObserver } from './node-metrics.js';
 import type { Upstream } from './upstream.js';
 
@@ -16,12 +18,23 @@ export interface NetworkUpstreamsOptions {
   logger: Pick<Logger, 'warn' | 'error'>;
   /** Null: nothing is counted. */
   observer: NodeObserver | null;
+  /** A read that takes longer is asked of the next node, too, in ms; 0: never. */
+  hedgeMs: number;
 }
 
 /** The answers of one node. */
 export interface NodeAnswers {
   upstream: Upstream;
   answers: RpcAnswers;
+  /** A successful answer that still arrives; then there are no `answers`. */
+  stream: { start: AnswerStart; rest: ResponseRest } | null;
+}
+
+/** How a request is asked. */
+export interface AskOptions {
+  signal: AbortSignal;
+  /** A long answer may be passed on while it arrives. */
+  streams?: boolean;
 }
 
 /** How an exchange with one node ended. */
@@ -32,6 +45,9 @@ interface Attempt extends NodeAnswers {
 
 /** Nodes asked for one request at most: their timeouts together are shorter than the deadline of the job. */
 const maxAttempts = 3;
+
+/** Answers that are longer than this are passed on while they arrive, in bytes. */
+const headBytes = 64 * 1024;
 
 /** Texts of errors of nodes that do not have the state of old blocks. */
 const prunedState = /missing trie node|state (?:is not available|already discarded)|historical state/i;
@@ -50,13 +66,14 @@ export class NetworkUpstreams {
   }
 
   /** Rejects with `SERVICE_UNAVAILABLE`, with `INVALID_REQUEST` for an answer that is too large, or with the signal's reason. */
-  async ask(request: RpcRequest, signal: AbortSignal): Promise<NodeAnswers> {
-    const candidates = await this.candidates(signal);
+  async ask(request: RpcRequest, options: AskOptions): Promise<NodeAnswers> {
+    const { signal } = options;
+    const candidates = (await this.candidates(signal)).slice(0, maxAttempts);
     let refused: NodeAnswers | null = null;
-    for (const upstream of candidates.slice(0, maxAttempts)) {
-      const attempt = await this.attempt(upstream, request, signal);
+    while (candidates.length > 0) {
+      const attempt = await this.attemptNext(candidates, request, options);
       if (attempt === null) continue;
-      if (attempt.isFinal) return await this.askArchive(attempt, request, signal);
+      if (attempt.isFinal) return await this.askArchive(attempt, request, options);
       refused ??= attempt;
     }
     // What a node says of a request is worth more than that none answered.
@@ -112,12 +129,33 @@ export class NetworkUpstreams {
     }
   }
 
+  /** Asks the first of the candidates and, if it is slow, the second at the same time; removes those it asks. */
+  private async attemptNext(
+    candidates: Upstream[],
+    request: RpcRequest,
+    options: AskOptions,
+  ): Promise<Attempt | null> {
+    const first = candidates.shift() as Upstream;
+    const { hedgeMs } = this.options;
+    // What changes the chain is never asked of two nodes.
+    if (hedgeMs === 0 || request.sends || candidates.length === 0) return await this.attempt(first, request, options);
+    const start = (upstream: Upstream): RacingAttempt<Attempt> => {
+      const ending = new AbortController();
+      const signal = AbortSignal.any([options.signal, ending.signal]);
+      return { ending, attempt: this.attempt(upstream, request, { ...options, signal }) };
+    };
+    const isFinal = (attempt: Attempt): boolean => attempt.isFinal;
+    const drop = (attempt: Attempt): void => attempt.stream?.rest.cancel();
+    return await hedge([first, candidates], { start, isFinal, drop, hedgeMs });
+  }
+
   /** Returns null if another node may be asked. */
-  private async attempt(upstream: Upstream, request: RpcRequest, signal: AbortSignal): Promise<Attempt | null> {
+  private async attempt(upstream: Upstream, request: RpcRequest, options: AskOptions): Promise<Attempt | null> {
+    const { signal } = options;
     const startedAtMs = performance.now();
     let exchanged: Attempt | null = null;
     try {
-      exchanged = await this.exchange(upstream, request, signal);
+      exchanged = await this.exchange(upstream, request, options);
       return exchanged;
     } finally {
       const result = exchanged?.isFinal === true ? 'answered' : 'failed';
@@ -127,20 +165,23 @@ export class NetworkUpstreams {
     }
   }
 
-  private async exchange(
-    upstream: Upstream,
-    { bytes, sends }: RpcRequest,
-    signal: AbortSignal,
-  ): Promise<Attempt | null> {
+  private async exchange(upstream: Upstream, request: RpcRequest, options: AskOptions): Promise<Attempt | null> {
+    const { sends } = request;
+    const { signal } = options;
     try {
-      const response = await upstream.ask(bytes, { signal, isFresh: sends });
+      const response = await this.receive(upstream, request, options);
+      if ('start' in response) {
+        this.succeeded(upstream);
+        return { upstream, answers: noAnswers, stream: response, isFinal: true };
+      }
       const { status } = response;
       const answers = status === 401 || status === 403 ? null : answersIn(response.bytes);
       const isRefused = status === 401 || status === 403 || status === 429;
       if (answers === null || isRefused || status >= 500) this.failed(upstream, `status ${status}`);
       else this.succeeded(upstream);
       // A node that answers a send with an error of its own may have passed it on.
-      if (answers !== null) return { upstream, answers, isFinal: !isRefused && (status < 500 || sends) };
+      const isFinal = !isRefused && (status < 500 || sends);
+      if (answers !== null) return { upstream, answers, stream: null, isFinal };
       if (sends && !isRefused) throw unknownResult();
       return null;
     } catch (error) {
@@ -153,13 +194,40 @@ export class NetworkUpstreams {
     }
   }
 
+  /** The answer, or the beginning of one that is long and succeeds. */
+  private async receive(
+    upstream: Upstream,
+    { bytes, sends, isBatch, calls: [call] }: RpcRequest,
+    { signal, streams = false }: AskOptions,
+  ): Promise<OperatorResponse | { start: AnswerStart; rest: ResponseRest }> {
+    const options = { signal, isFresh: sends };
+    if (!streams || sends || isBatch || call === undefined) return await upstream.ask(bytes, options);
+    const opened = await upstream.open(bytes, headBytes, options);
+    const { status, head, rest } = opened;
+    if (rest === null) return { status, bytes: head };
+    const start = status === 200 ? readStart(head, call) : null;
+    if (start === null) return await collect(opened);
+    return { start, rest: { ...rest, parts: this.watch(upstream, rest.parts) } };
+  }
+
+  /** An answer that is cut is a failure of its node. */
+  private async *watch(upstream: Upstream, parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    try {
+      yield* parts;
+    } catch (error) {
+      if (error instanceof OperatorClientError) this.failed(upstream, error.message);
+      throw error;
+    }
+  }
+
   /** Asks a node with old states for what another one no longer has, once. */
-  private async askArchive(first: NodeAnswers, request: RpcRequest, signal: AbortSignal): Promise<NodeAnswers> {
+  private async askArchive(first: NodeAnswers, request: RpcRequest, options: AskOptions): Promise<NodeAnswers> {
+    const { signal } = options;
     if (request.sends || !errorTexts(first.answers).some((text) => prunedState.test(text))) return first;
     const isOther = (upstream: Upstream): boolean =>
       upstream !== first.upstream && upstream.isArchive && upstream.isKnown && upstream.problem === null;
     const archive = this.options.upstreams.find(isOther);
-    const second = archive === undefined ? null : await this.attempt(archive, request, signal).catch(() => null);
+    const second = archive === undefined ? null : await this.attempt(archive, request, options).catch(() => null);
     signal.throwIfAborted();
     return second?.isFinal === true ? second : first;
   }
@@ -180,6 +248,19 @@ export class NetworkUpstreams {
     this.told.set(upstream, reason);
     this.options.logger[level]({ upstream: upstream.label, reason }, 'an RPC node cannot be used');
   }
+}
+
+const noAnswers: RpcAnswers = { bytes: Buffer.alloc(0), isBatch: false, answers: [] };
+
+/** Collects a response that cannot be passed on while it arrives. */
+async function collect({ status, head, rest }: OperatorStream): Promise<OperatorResponse> {
+  const parts = [head];
+  try {
+    if (rest !== null) for await (const part of rest.parts) parts.push(part);
+  } finally {
+    rest?.cancel();
+  }
+  return { status, bytes: Buffer.concat(parts) };
 }
 
 function answersIn(bytes: Buffer): RpcAnswers | null {

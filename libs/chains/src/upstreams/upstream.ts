@@ -1,5 +1,11 @@
 import { type Clock, systemClock } from '#common';
-import { type OperatorClient, OperatorClientError, type OperatorResponse } from '#egress';
+import {
+  type OperatorClient,
+  OperatorClientError,
+  type OperatorRequest,
+  type OperatorResponse,
+  type OperatorStream,
+} from '#egress';
 import type { RpcUpstreamSettings } from '#platform/config';
 import { within } from '#platform/turns';
 import type { RpcNetwork } from '../networks.js';
@@ -13,7 +19,7 @@ export interface UpstreamOptions {
   settings: RpcUpstreamSettings;
   /** Among those of its network, from 1. */
   position: number;
-  client: Pick<OperatorClient, 'post'>;
+  client: Pick<OperatorClient, 'post' | 'open'>;
   timeoutMs: number;
   clock?: Pick<Clock, 'monotonicMs'>;
 }
@@ -28,6 +34,11 @@ const openMs = 15_000;
 const freshMs = 30_000;
 /** A wrong chain is looked at again after this time, in ms: the operator may have corrected the node. */
 const wrongMs = 60_000;
+
+interface AskOptions {
+  signal: AbortSignal;
+  isFresh?: boolean;
+}
 
 /** A node of the operator: what is known of it, and how to ask it. */
 export class Upstream {
@@ -93,17 +104,28 @@ export class Upstream {
   }
 
   /** Rejects with `OperatorClientError` or the signal's reason. Counts failures. `isFresh`: never asks twice. */
-  async ask(
-    body: Uint8Array,
-    { signal, isFresh = false }: { signal: AbortSignal; isFresh?: boolean },
-  ): Promise<OperatorResponse> {
-    const { client, timeoutMs, settings } = this.options;
-    const request = { url: settings.url, body, timeoutMs, maxBytes: maxAnswerBytes, signal };
+  async ask(body: Uint8Array, { signal, isFresh = false }: AskOptions): Promise<OperatorResponse> {
+    const { client } = this.options;
+    return await this.exchange(isFresh, (fresh) => client.post(this.requestOf(body, signal, fresh)));
+  }
+
+  /** As `ask`; resolves when the answer has ended, or its first bytes are here. */
+  async open(body: Uint8Array, headBytes: number, { signal, isFresh = false }: AskOptions): Promise<OperatorStream> {
+    const { client } = this.options;
+    return await this.exchange(isFresh, (fresh) => client.open(this.requestOf(body, signal, fresh), headBytes));
+  }
+
+  private requestOf(body: Uint8Array, signal: AbortSignal, isFresh: boolean): OperatorRequest {
+    const { timeoutMs, settings } = this.options;
+    return { url: settings.url, body, timeoutMs, maxBytes: maxAnswerBytes, signal, isFresh };
+  }
+
+  private async exchange<Response>(isFresh: boolean, send: (isFresh: boolean) => Promise<Response>): Promise<Response> {
     try {
-      return await client.post({ ...request, isFresh }).catch((error: unknown) => {
+      return await send(isFresh).catch((error: unknown) => {
         // The node may have closed the idle connection just now. What changes the chain has a connection of its own.
         const isLost = error instanceof OperatorClientError && error.fault === 'lost';
-        if (isLost && !isFresh) return client.post({ ...request, isFresh: true });
+        if (isLost && !isFresh) return send(true);
         throw error;
       });
     } catch (error) {

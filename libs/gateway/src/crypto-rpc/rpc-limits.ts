@@ -1,74 +1,103 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ApiConfig } from '#platform/config';
-import { callerOf } from '#platform/http';
+import { callerOf, type RequestCaller } from '#platform/http';
 import { CreditLimiter, type LimitDecision, RateLimiter, type ReachedLimit } from '#rate-limit';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
 
-/** A request that the limits let pass. */
-export interface AdmittedCalls {
-  /** Credits that it has used in the end. */
-  used: number;
+/** What is taken from the limits: for one request, or for those that will come. */
+export interface LimitUse {
+  requests: number;
+  credits: number;
+}
+
+export interface LimitDemand extends LimitUse {
+  /** A refusal counts and logs nothing: something smaller is asked for next. */
+  isTrial: boolean;
+}
+
+/** Requests and credits that the limits gave. */
+export interface TakenLimits {
+  /** How many requests; at most those that were asked for. */
+  requests: number;
+  /** The decision for one of its requests, while `unused` others are left. */
+  decision(unused: number): LimitDecision;
+  /** Gives back what was not used; never rejects. */
+  settle(used: LimitUse): Promise<void>;
+}
+
+/** A limit that is reached: what to respond. */
+export class LimitRefusal extends Error {
+  override readonly name = 'LimitRefusal';
+
+  constructor(
+    readonly error: PlatformError,
+    readonly headers: Record<string, string>,
+    readonly decision: LimitDecision | null,
+  ) {
+    super(error.message, { cause: error });
+  }
 }
 
 /** Name of these requests in the windows of the limits. */
-const service = 'crypto-rpc';
+const use = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
 
 /** Limits of calls of blockchain nodes: requests per minute, requests at once, and credits in 24 hours. */
 @Injectable()
 export class RpcLimits {
   constructor(
-    @Inject(RateLimiter) private readonly limiter: Pick<RateLimiter, 'admitModel'>,
+    @Inject(RateLimiter) private readonly limiter: Pick<RateLimiter, 'admitAhead'>,
     @Inject(CreditLimiter) private readonly credits: Pick<CreditLimiter, 'take' | 'lock'>,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcDailyCredits' | 'rpcConcurrent'>,
   ) {}
 
-  /**
-   * Takes the most that a request may use, and its turn. When the exchange ends, what was not used is given back, and
-   * then the turn, so that the next request finds the credits as they are. Rejects with `RATE_LIMIT_EXCEEDED` or
-   * `CONCURRENCY_LIMIT_EXCEEDED`, and then tells the limit in `X-RateLimit-*`.
-   */
-  async admit(http: HttpExchange, maxCredits: number): Promise<AdmittedCalls> {
-    await this.admitMinute(http);
-    const leave = await this.takeTurn(http);
-    const admitted: AdmittedCalls = { used: 0 };
-    let settle = (_credits: number): Promise<void> => Promise.resolve();
-    http.onEnd(async () => {
-      await settle(admitted.used);
-      await leave();
-    });
-    const { accountId } = callerOf(http.request);
-    const limit = this.config.rpcDailyCredits;
-    const decision = await this.credits.take({ accountId, credits: maxCredits, limit });
-    if (decision.refusal !== null) {
-      void http.reply.headers(headersOf(decision.refusal.reached));
-      throw decision.refusal.error;
+  /** Takes requests of the minute and credits of the day: all or nothing. Rejects with `LimitRefusal`, or as the stores do. */
+  async take(caller: RequestCaller, { requests, credits, isTrial }: LimitDemand): Promise<TakenLimits> {
+    const { accountId } = caller;
+    const [minute, day] = await Promise.allSettled([
+      this.limiter.admitAhead(caller, use, { requests, isTrial }),
+      this.credits.take({ accountId, credits, limit: this.config.rpcDailyCredits, isTrial }),
+    ]);
+    const giveBack = async (): Promise<void> => {
+      if (day.status === 'fulfilled') await day.value.settle(0);
+      if (minute.status === 'fulfilled') await minute.value.settle(0);
+    };
+    if (minute.status === 'rejected' || day.status === 'rejected') {
+      await giveBack();
+      throw minute.status === 'rejected' ? minute.reason : (day as PromiseRejectedResult).reason;
     }
-    ({ settle } = decision);
-    return admitted;
+    const { decision, headers } = minute.value;
+    const { refusal } = day.value;
+    if (decision.refusal !== null) {
+      await giveBack();
+      throw new LimitRefusal(decision.refusal, headersOf(minuteOf(decision)), decision);
+    }
+    if (refusal !== null) {
+      // The request counts, as any that is refused later.
+      await minute.value.settle(isTrial ? 0 : 1);
+      throw new LimitRefusal(refusal.error, headersOf(refusal.reached), decision);
+    }
+    return {
+      requests: minute.value.requests,
+      decision: (unused) => ({ ...decision, headers: headers(unused) }),
+      settle: async (used) =>
+        void (await Promise.all([minute.value.settle(used.requests), day.value.settle(used.credits)])),
+    };
   }
 
-  private async takeTurn({ request, reply, disconnected }: HttpExchange): Promise<() => Promise<void>> {
+  /**
+   * Waits for the turn of a request; resolves to the function that ends it. Rejects with `LimitRefusal`, as the store
+   * does, and with the reason of the disconnection.
+   */
+  async turn({ request, disconnected }: HttpExchange): Promise<() => void> {
     const { accountId } = callerOf(request);
-    const { rpcConcurrent: atOnce } = this.config;
-    const turn = { accountId, requestId: request.id, limit: atOnce };
-    return await this.credits.lock(turn, disconnected).catch((error: unknown) => {
+    const { rpcConcurrent: limit } = this.config;
+    return await this.credits.lock({ accountId, limit }, disconnected).catch((error: unknown) => {
       const isFull = error instanceof PlatformError && error.code === 'CONCURRENCY_LIMIT_EXCEEDED';
-      if (isFull) void reply.headers(headersOf({ limit: atOnce, remaining: 0, resetSeconds: inSeconds(1) }));
-      throw error;
+      if (!isFull) throw error;
+      const reached = { limit, remaining: 0, resetSeconds: Math.ceil(Date.now() / 1_000) + 1 };
+      throw new LimitRefusal(error, headersOf(reached), null);
     });
-  }
-
-  private async admitMinute({ request, reply }: HttpExchange): Promise<void> {
-    const asked = this.limiter.admitModel(callerOf(request), { modelId: service, limitClass: 'rpc' });
-    const decision = await this.budgets.of(request.id).within(asked);
-    request.limitDecision = decision;
-    void reply.headers(decision.headers);
-    if (decision.refusal === null) return;
-    void reply.headers(headersOf(minuteOf(decision)));
-    throw decision.refusal;
   }
 }
 
@@ -76,10 +105,6 @@ export class RpcLimits {
 function minuteOf({ headers }: LimitDecision): ReachedLimit {
   const read = (name: string): number => Number(headers[`x-ratelimit-${name}-requests`] ?? 0);
   return { limit: read('limit'), remaining: read('remaining'), resetSeconds: read('reset') };
-}
-
-function inSeconds(seconds: number): number {
-  return Math.ceil(Date.now() / 1_000) + seconds;
 }
 
 function headersOf({ limit, remaining, resetSeconds }: ReachedLimit): Record<string, string> {

@@ -36,14 +36,11 @@ export class DirectRequests {
   /** Rejects as `DirectJobs.run` does. */
   async run<Result>(
     { request, reply, disconnected, record }: HttpExchange,
-    { id: modelId, prices, maxUnits = 1 }: DirectService,
+    { id: modelId, prices, maxUnits }: DirectService,
     work: (signal: AbortSignal) => Promise<DirectAnswer<Result>>,
   ): Promise<Result> {
-    const perRequest = Object.fromEntries(Object.entries(prices).map(([name, usd]) => [name, priceOf(usd)]));
-    const units = Object.fromEntries(Object.keys(prices).map((name) => [name, maxUnits]));
-    const bounds = { ...noTokens, units };
-    const price = { id: null, modelId, pricing: { per_request: perRequest } };
-    const quote = new JobQuote(dearest(prices) * BigInt(maxUnits), price, bounds);
+    const quote = quoteOf({ id: modelId, prices, maxUnits });
+    const { bounds, price } = quote;
     const order = { requestId: request.id, caller: callerOf(request), modelId, bounds, quote, disconnected };
     try {
       return await this.jobs.run(order, async (signal): Promise<Delivered<Result>> => {
@@ -59,6 +56,14 @@ export class DirectRequests {
       void reply.headers(balanceHeaders(quote, request.caller));
     }
   }
+}
+
+/** The most that a request of a service may cost, and the prices of its units. */
+export function quoteOf({ id: modelId, prices, maxUnits = 1 }: DirectService): JobQuote {
+  const perRequest = Object.fromEntries(Object.entries(prices).map(([name, usd]) => [name, priceOf(usd)]));
+  const units = Object.fromEntries(Object.keys(prices).map((name) => [name, maxUnits]));
+  const price = { id: null, modelId, pricing: { per_request: perRequest } };
+  return new JobQuote(dearest(prices) * BigInt(maxUnits), price, { ...noTokens, units });
 }
 
 function priceOf(usd: number): Price {

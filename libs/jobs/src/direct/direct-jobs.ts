@@ -43,31 +43,42 @@ export class DirectJobs {
     { disconnected, ...request }: DirectOrder,
     work: (signal: AbortSignal) => Promise<Delivered<Result>>,
   ): Promise<Result> {
-    const { deadlineMs } = directJob.policy;
-    const deadline = AbortSignal.timeout(deadlineMs);
-    const order = { ...request, definition: directJob, payload: {}, replyTo: null, stream: false, isDirect: true };
-    await this.dependencies.admission.open(order);
-    const startedMs = performance.now();
-    const ending = (): Pick<JobClosing, 'requestId' | 'attempt' | 'executionMs'> => ({
-      requestId: request.requestId,
-      attempt: 1,
-      executionMs: Math.round(performance.now() - startedMs),
-    });
+    const deadline = AbortSignal.timeout(directJob.policy.deadlineMs);
+    const reservation = await this.reserve(request);
     let delivered: Delivered<Result>;
     try {
       delivered = await work(AbortSignal.any([disconnected, deadline]));
       disconnected.throwIfAborted();
     } catch (error) {
       const failure = deadline.aborted && !disconnected.aborted ? tooLate(error) : error;
-      await this.release(ending(), disconnected.aborted ? 'JOB_CANCELLED' : PlatformError.from(failure).code);
+      await reservation.release(disconnected.aborted ? 'JOB_CANCELLED' : PlatformError.from(failure).code);
       throw failure;
     }
-    await this.charge({ ...ending(), ...succeeded, usage: { ...noTokens, units: delivered.units } });
+    await reservation.charge(delivered.units, maxAttempts);
     return delivered.result;
   }
 
-  private async charge(closing: JobClosing): Promise<void> {
+  /** Writes the open row of work that is charged or released before the deadline of direct jobs. Rejects as admission does. */
+  async reserve(request: Omit<DirectOrder, 'disconnected'>): Promise<DirectReservation> {
+    const order = { ...request, definition: directJob, payload: {}, replyTo: null, stream: false, isDirect: true };
+    await this.dependencies.admission.open(order);
+    return new DirectReservation(request.requestId, this.dependencies);
+  }
+}
+
+/** What is reserved for work of this replica. It ends once, charged or released; if it does not, the sweeps release it. */
+export class DirectReservation {
+  private readonly startedMs = performance.now();
+
+  constructor(
+    private readonly requestId: string,
+    private readonly dependencies: Pick<DirectJobsDependencies, 'closer' | 'logger' | 'retryMs'>,
+  ) {}
+
+  /** Rejects with `REQUEST_TIMEOUT` if a sweep was first, and with `SERVICE_UNAVAILABLE` if no attempt was written. */
+  async charge(units: Readonly<Record<string, number>>, attempts: number): Promise<void> {
     const { closer, retryMs = 200 } = this.dependencies;
+    const closing: JobClosing = { ...this.ending(), ...succeeded, usage: { ...noTokens, units } };
     for (let attempt = 1; ; attempt += 1) {
       try {
         const closed = await closer.close(closing);
@@ -76,24 +87,24 @@ export class DirectJobs {
         return;
       } catch (error) {
         if (error instanceof PlatformError) throw error;
-        if (attempt === maxAttempts) throw unavailable(error);
+        if (attempt >= attempts) throw unavailable(error);
         await sleep(retryMs);
       }
     }
   }
 
-  /** The sweeps release what cannot be released now. */
-  private async release(
-    ending: Pick<JobClosing, 'requestId' | 'attempt' | 'executionMs'>,
-    errorCode: ErrorCode,
-  ): Promise<void> {
+  /** Never rejects: the sweeps release what cannot be released now. */
+  async release(errorCode: ErrorCode): Promise<void> {
     const state = errorCode === 'JOB_CANCELLED' ? 'cancelled' : 'failed';
     try {
-      await this.dependencies.closer.close({ ...ending, state, errorCode, usage: null });
+      await this.dependencies.closer.close({ ...this.ending(), state, errorCode, usage: null });
     } catch (error) {
-      const { requestId } = ending;
-      this.dependencies.logger.warn({ requestId, error }, 'a direct job could not be closed');
+      this.dependencies.logger.warn({ requestId: this.requestId, error }, 'a direct job could not be closed');
     }
+  }
+
+  private ending(): Pick<JobClosing, 'requestId' | 'attempt' | 'executionMs'> {
+    return { requestId: this.requestId, attempt: 1, executionMs: Math.round(performance.now() - this.startedMs) };
   }
 }
 

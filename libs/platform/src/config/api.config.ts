@@ -28,7 +28,7 @@ import {
   type PaymentSettings,
   paymentSettingsOf,
 } from './payment.variables.js';
-import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
+import { ReachableChains, RpcHedge, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import {
   StakeContractAddress,
@@ -316,6 +316,9 @@ export class ApiConfig extends LimitsConfig {
 
   @RpcTimeout()
   rpcTimeoutMs!: number;
+
+  @RpcHedge()
+  rpcHedgeMs!: number;
 
   @ReachableChains()
   get rpc(): RpcSettings {

@@ -74,6 +74,7 @@ describe('parseConfig', () => {
     const good = 'base-mainnet=https://a.example/v2/key=?k=1,2';
     expect(parseConfig(ApiConfig, { ...complete, SLUICE_RPC_UPSTREAMS: `${good}\n ${good}#archive` }).rpc).toEqual({
       timeoutMs: 15_000,
+      hedgeMs: 0,
       upstreams: [false, true].map((isArchive) => {
         return { network: 'base-mainnet', url: 'https://a.example/v2/key=?k=1,2', isArchive };
       }),
@@ -87,6 +88,7 @@ describe('parseConfig', () => {
       expect(problems(bad)).not.toContain('hidden');
     }
     expect(parseConfig(ApiConfig, complete).rpc.upstreams).toEqual([]);
+    expect(parseConfig(ApiConfig, { ...complete, SLUICE_RPC_HEDGE_MS: '250' }).rpc.hedgeMs).toBe(250);
   });
 
   it('reports errors of child processes once, except for variables that the parent sets', () => {

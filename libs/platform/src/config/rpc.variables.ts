@@ -51,12 +51,15 @@ export interface RpcUpstreamSettings {
 export interface RpcSettings {
   upstreams: RpcUpstreamSettings[];
   timeoutMs: number;
+  /** A read that takes longer is asked of the next node, too, in ms; 0: never. */
+  hedgeMs: number;
 }
 
 /** Properties that the decorators below set. */
 export interface RpcVariables {
   rpcUpstreams?: string;
   rpcTimeoutMs: number;
+  rpcHedgeMs?: number;
 }
 
 export const RpcUpstreams = (): PropertyDecorator =>
@@ -75,6 +78,16 @@ export const RpcTimeout = (): PropertyDecorator =>
     about: 'Time a node may take for a request of `POST /crypto/rpc/{network}`, in ms; then a read asks the next one.',
     default: 15_000,
     min: 100,
+    max: 20_000,
+  });
+
+export const RpcHedge = (): PropertyDecorator =>
+  IntegerVariable('SLUICE_RPC_HEDGE_MS', {
+    about:
+      'Time after which a read of `POST /crypto/rpc/{network}` is asked of a second node, too, in ms; the first answer ' +
+      'counts. 0: never.',
+    default: 0,
+    min: 0,
     max: 20_000,
   });
 
@@ -120,5 +133,5 @@ export function rpcSettingsOf(variables: RpcVariables): RpcSettings {
     const [url = '', mark] = entry.slice(network.length + 1).split('#', 2);
     return [{ network, url, isArchive: mark === 'archive' }];
   });
-  return { upstreams, timeoutMs: variables.rpcTimeoutMs };
+  return { upstreams, timeoutMs: variables.rpcTimeoutMs, hedgeMs: variables.rpcHedgeMs ?? 0 };
 }

@@ -85,11 +85,13 @@ export class RateLimitModule implements OnApplicationShutdown {
   constructor(
     @Inject(RefusalLog) private readonly log: RefusalLog,
     @Inject(OpenRequests) private readonly open: OpenRequests,
+    @Inject(CreditLimiter) private readonly credits: CreditLimiter,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.log.flush();
     await this.open.close();
+    await this.credits.close();
   }
 }
 

@@ -12,6 +12,12 @@ export interface LimitWindow {
 /** A minute in slots, of which 99.2 % is usable. */
 export const minuteWindow: LimitWindow = { lengthMs: 60_000, slotMs: 500 };
 
+/** How long requests that were taken in advance may be used, in ms. */
+export const advanceMs = 1_000;
+
+/** A minute for requests that were taken up to `advanceMs` before they came: longer by this time, so that no minute exceeds the limit. */
+export const advanceWindowShape: LimitWindow = { lengthMs: 60_000 + advanceMs, slotMs: 500 };
+
 /** A day in slots of 24 minutes. */
 export const dayWindow: LimitWindow = { lengthMs: 86_400_000, slotMs: 1_440_000 };
 
