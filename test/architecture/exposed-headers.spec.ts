@@ -26,6 +26,7 @@ const asked = [
   'x-stainless-retry-count',
   'x-402-payment',
   'x-payment',
+  'x-sign-in-with-x',
 ];
 /** Extensions of the OpenAPI document and of JSON Schemas. */
 const extensions = ['x-payment-info', 'x-default-value', 'x-property-order'];

@@ -5,6 +5,7 @@ import { AccountsModule } from '#accounts/nest';
 import { BillingModule } from '#billing/nest';
 import { ChainsModule } from '#chains/nest';
 import { DocumentsModule } from '#documents/nest';
+import { OperatorClient } from '#egress';
 import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
 import { AdmissionModule } from '#jobs/nest';
@@ -82,9 +83,8 @@ async function openPolicy(
 
 function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns {
   if (!wallets.isOn) return new WalletSignIns(null);
-  return new WalletSignIns(
-    new WalletCallers(prisma, new SignInVerifier(wallets, new ContractSignatures(wallets.rpcUrls))),
-  );
+  const contracts = new ContractSignatures(wallets.rpcUrls, new OperatorClient());
+  return new WalletSignIns(new WalletCallers(prisma, new SignInVerifier(wallets, contracts)));
 }
 
 /** The path of a request: hooks before the body is read, then guard, interceptor and filter of every route. */

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { encodeFunctionData, hashMessage, parseAbi, serializeErc6492Signature } from 'viem';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { OperatorClient } from '#egress';
 import { evmWallet, signInHeader, signInText } from '#test/wallet-sign-ins';
 import { ContractSignatures } from './contract-signatures.js';
 import { SignInVerifier } from './sign-in-verifier.js';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`;
-  const contracts = new ContractSignatures(new Map([['eip155:8453', url]]));
+  const contracts = new ContractSignatures(new Map([['eip155:8453', url]]), new OperatorClient());
   verifier = new SignInVerifier({ origins: [origin], chains: ['eip155:8453'] }, contracts);
 });
 

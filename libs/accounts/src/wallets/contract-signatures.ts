@@ -19,15 +19,31 @@ const isValidSignature = '0x1626ba7e';
 const counterfactual = '6492'.repeat(16);
 
 const timeoutMs = 5_000;
+/** What both kinds of calls return is one word. */
+const maxBytes = 65_536;
 /** Calls at once. Unauthenticated clients cause them, so they must not fill the node that also serves payments. */
 const mostCalls = 8;
+
+/** Sends a request to a node of the operator. */
+export interface NodeClient {
+  post(request: {
+    url: string;
+    body: Uint8Array;
+    timeoutMs: number;
+    maxBytes: number;
+    signal: AbortSignal;
+  }): Promise<{ status: number; bytes: Uint8Array }>;
+}
 
 /** Asks contract wallets about signatures, through a node of their chain. Nothing of it is loaded or called before that. */
 export class ContractSignatures {
   private calls = 0;
 
   /** `rpcUrls`: by chain (CAIP-2). */
-  constructor(private readonly rpcUrls: ReadonlyMap<string, string>) {}
+  constructor(
+    private readonly rpcUrls: ReadonlyMap<string, string>,
+    private readonly client: NodeClient,
+  ) {}
 
   /**
    * Rejects with `X402_INVALID_SIGN_IN` where no node of the chain is configured, and with `SERVICE_UNAVAILABLE` when it
@@ -45,11 +61,23 @@ export class ContractSignatures {
     this.calls += 1;
     try {
       return asked.signature.endsWith(counterfactual)
-        ? isOne(await callNode(rpcUrl, await universalCall(asked)))
-        : returnsMagic(await callNode(rpcUrl, { to: asked.address, data: plainCall(asked) }));
+        ? isOne(await this.call(rpcUrl, await universalCall(asked)))
+        : returnsMagic(await this.call(rpcUrl, { to: asked.address, data: plainCall(asked) }));
     } finally {
       this.calls -= 1;
     }
+  }
+
+  private async call(url: string, call: { to?: string; data: string }): Promise<string | null> {
+    const request = { jsonrpc: '2.0', id: 1, method: 'eth_call', params: [call, 'latest'] };
+    const body = Buffer.from(JSON.stringify(request));
+    const signal = new AbortController().signal;
+    const sent = this.client.post({ url, body, timeoutMs, maxBytes, signal });
+    const { status, bytes } = await sent.catch((cause: unknown) => {
+      throw unavailable(cause);
+    });
+    if (status !== 200) throw unavailable();
+    return readResult(bytes);
   }
 }
 
@@ -72,14 +100,10 @@ async function universalCall({ address, digest, signature }: ContractSignature):
 }
 
 /** Null: the call failed in the chain, which a contract does for a bad signature, as does an address without one. */
-async function callNode(rpcUrl: string, call: { to?: string; data: string }): Promise<string | null> {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params: [call, 'latest'] });
-  const headers = { 'content-type': 'application/json' };
+function readResult(bytes: Uint8Array): string | null {
   let answer: unknown;
   try {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const response = await fetch(rpcUrl, { method: 'POST', headers, body, signal, redirect: 'error' });
-    answer = response.ok ? await response.json() : null;
+    answer = JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch (cause) {
     throw unavailable(cause);
   }

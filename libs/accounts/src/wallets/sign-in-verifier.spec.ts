@@ -16,7 +16,10 @@ import { SignInVerifier } from './sign-in-verifier.js';
 
 const origin = 'http://127.0.0.1:3000';
 const place = { origins: [origin, 'https://api.example.org'], chains: ['eip155:8453', solanaMainnet] };
-const verifier = new SignInVerifier(place, new ContractSignatures(new Map()));
+const verifier = new SignInVerifier(
+  place,
+  new ContractSignatures(new Map(), { post: () => Promise.reject(new Error('no node')) }),
+);
 const verify = (header: string, nowMs = Date.now()) => verifier.verify(header, nowMs);
 
 const wallets: [string, TestWallet][] = [

@@ -13,7 +13,7 @@ const origin = 'http://127.0.0.1:3000';
 const here = '192.0.2.7';
 const verifier = new SignInVerifier(
   { origins: [origin], chains: ['eip155:8453', solanaMainnet] },
-  new ContractSignatures(new Map()),
+  new ContractSignatures(new Map(), { post: () => Promise.reject(new Error('no node')) }),
 );
 
 let database: TestDatabase;
