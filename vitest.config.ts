@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 /*
- * Nine projects, distinguished by file name:
+ * Ten projects, distinguished by file name:
  *
  * - `unit`: `*.spec.ts`, pure: no store, no child process
  * - `integration`: `*.int-spec.ts`, a real Postgres and a real Redis, started once per run by the harness
@@ -12,6 +12,7 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
  * - `models`: `*.models-spec.ts`, the same with the real starter weights
  * - `nightly`: `*.nightly-spec.ts`, what takes too long for `.ci/run`, of any kind; `npm run nightly -- tests`
  * - `chains`: `*.chains-spec.ts`, with blockchains on this machine (test/chains); `npm run test:chains`
+ * - `wallet-clients`: `*.clients-spec.ts`, with payment clients of others on those chains; `npm run test:wallet-clients`
  * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm run k8s:check`
  */
 // Without `module`, the condition of bundlers: packages resolve as in Node.
@@ -112,6 +113,18 @@ export default defineConfig({
           hookTimeout: 180_000,
           isolate: false,
           maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'wallet-clients',
+          setupFiles,
+          include: [`${places}.clients-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
         },
       },
       { extends: true, test: { name: 'k8s', include: [`${places}.k8s-spec.ts`], testTimeout: 30_000 } },

@@ -33,6 +33,9 @@ const steps = [
   { name: 'peak-memory', command: ['npm', 'run', 'bench:peak-memory'] },
   { name: 'soak', command: ['npm', 'run', 'bench:soak'] },
   { name: 'pictogram-training', command: script('train-pictogram.mjs') },
+  { name: 'chains', command: script('test.mjs', 'chains') },
+  { name: 'wallet-clients', command: script('test.mjs', 'wallet-clients') },
+  { name: 'demo-wallets', command: script('demo-wallets.mjs') },
   { name: 'clients', command: script('test-clients.mjs', '--runs', '20') },
 ];
 

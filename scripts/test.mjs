@@ -3,7 +3,8 @@
 // test:faults [-- --quick] [f07 …]`: fault tests; a name runs only that fault. `npm run test:hosts`: every process and
 // store in a network namespace of its own; needs root and is not part of `.ci/run`. `npm run test:models`: tests on the
 // real starter weights, which SLUICE_TEST_HOME keeps between runs. `npm test -- nightly`: what is too long for `.ci/run`.
-// `npm run test:chains`: tests on blockchains of this machine; installs the packages of test/chains/programs.
+// `npm run test:chains`: tests on blockchains of this machine; installs the packages of test/chains/programs. `npm run
+// test:wallet-clients`: payment clients of others on them; installs those of test/clients/wallets, too.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -13,7 +14,7 @@ import { installPackages, root, runCommand, runSteps, testReporters, tool } from
 
 const node = process.execPath;
 const usual = ['unit', 'integration', 'e2e'];
-const all = [...usual, 'models', 'faults', 'hosts', 'nightly', 'chains'];
+const all = [...usual, 'models', 'faults', 'hosts', 'nightly', 'chains', 'wallet-clients'];
 
 const about = `npm test [-- project …]\nnpm run test:faults [-- --quick] [f07 …]\n
 Builds what is missing, then runs tests. Projects: ${all.join(', ')}; default: ${usual.join(', ')}.
@@ -53,7 +54,14 @@ if (!hasRedis) {
   console.log('redis-server is not on the PATH: the Redis suites are skipped, those on Postgres run.');
 }
 
-if (projects.includes('chains') && !(await installPackages('test/chains/programs'))) process.exit(1);
+/** Folders with packages of their own, by the project that needs them. */
+const packageFolders = {
+  chains: ['test/chains/programs'],
+  'wallet-clients': ['test/chains/programs', 'test/clients/wallets'],
+};
+for (const folder of projects.flatMap((project) => packageFolders[project] ?? [])) {
+  if (!(await installPackages(folder))) process.exit(1);
+}
 
 // docs/decisions/second-run.md
 const hasSecondRun = process.env.SLUICE_TEST_SECOND_RUN === 'true';

@@ -39,6 +39,13 @@ export class EvmContract {
     return new EvmContract(node, receipt.contractAddress as Hex, abi);
   }
 
+  /** Puts the code of this contract at an address; its storage stays behind. */
+  async copyTo(address: Hex): Promise<EvmContract> {
+    const code = await this.node.request('eth_getCode', [this.address, 'latest']);
+    await this.node.request('hardhat_setCode', [address, code]);
+    return new EvmContract(this.node, address, this.abi);
+  }
+
   /** Calls a function that changes nothing. */
   async read<Result>(functionName: string, args: readonly unknown[] = []): Promise<Result> {
     const data = encodeFunctionData({ abi: this.abi, functionName, args });
@@ -72,12 +79,21 @@ export interface TokenOptions {
   version?: string;
   /** `FeeToken` moves less than was signed, `HollowToken` nothing. */
   kind?: 'PaymentToken' | 'FeeToken' | 'HollowToken';
+  /** Where to put it, such as `baseToken`; default: anywhere. */
+  address?: Hex;
 }
+
+/** Address of the payment token on Base, which clients know. */
+export const baseToken = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 
 /** Deploys a payment token (EIP-3009, six decimals). */
 export async function deployToken(node: EvmNode, options: TokenOptions = {}): Promise<EvmContract> {
-  const { name = tokenDomain.name, version = tokenDomain.version, kind = 'PaymentToken' } = options;
-  return await EvmContract.deploy(node, kind, [name, version]);
+  const { name = tokenDomain.name, version = tokenDomain.version, kind = 'PaymentToken', address } = options;
+  const token = await EvmContract.deploy(node, kind, [name, version]);
+  if (address === undefined) return token;
+  const copy = await token.copyTo(address);
+  await copy.write('initialize', [name, version]);
+  return copy;
 }
 
 /** Creates tokens of an address out of nothing; in base units. */

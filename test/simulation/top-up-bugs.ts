@@ -64,6 +64,8 @@ export const topUpBugs: readonly TopUpBug[] = [
   },
   {
     name: 'a reversed credit is not recorded',
-    functions: [{ name: 'top_up_reverse', find: 'posted_nano = posted_nano - taken', replace: 'posted_nano = posted_nano' }],
+    functions: [
+      { name: 'top_up_reverse', find: 'posted_nano = posted_nano - taken', replace: 'posted_nano = posted_nano' },
+    ],
   },
 ];

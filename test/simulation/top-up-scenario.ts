@@ -11,7 +11,16 @@ import { SimProcess, type StepFault, World } from './world.js';
 const network = 'eip155:8453';
 const payTo = `0x${'b'.repeat(40)}`;
 const offers = new PaymentOffers({
-  networks: [{ kind: 'evm', network, asset: `0x${'a'.repeat(40)}`, payTo, extra: { name: 'x', version: '1' }, maxTimeoutSeconds: 300 }],
+  networks: [
+    {
+      kind: 'evm',
+      network,
+      asset: `0x${'a'.repeat(40)}`,
+      payTo,
+      extra: { name: 'x', version: '1' },
+      maxTimeoutSeconds: 300,
+    },
+  ],
   minUsd: 5,
   maxUsd: 10_000,
 });
@@ -122,7 +131,8 @@ export class TopUpScenario {
     }
     if (this.ops.every(({ process }) => process.isDead)) events.push({ weight: 6, run: () => this.addOps() });
     if (chain.unmined.length > 0) events.push({ weight: 2, run: () => (world.note('a block'), chain.mine()) });
-    if (chain.mined.length > 0) events.push({ weight: 0.4, run: () => (world.note('a block is lost'), chain.reorganize()) });
+    if (chain.mined.length > 0)
+      events.push({ weight: 0.4, run: () => (world.note('a block is lost'), chain.reorganize()) });
     // Once a request has shown it, anybody may send an authorization.
     for (const nonce of this.answers.keys()) {
       events.push({ weight: 0.3, run: () => (world.note('another sender'), void chain.send(nonce, true)) });
@@ -196,7 +206,10 @@ export class TopUpScenario {
       [this.accountId],
     );
     // A request may have been lost before its row was written.
-    const paid = await this.count('true', nonces.filter((nonce) => chain.isPaid(nonce)));
+    const paid = await this.count(
+      'true',
+      nonces.filter((nonce) => chain.isPaid(nonce)),
+    );
     const due = valueNano * BigInt(paid);
     if (BigInt(balance?.usd ?? 0) !== due) world.problem(`the account has ${balance?.usd}, and should have ${due}`);
   }

@@ -1,8 +1,8 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
-import { KeyUsageReader } from '#accounts';
+import { KeyUsageReader, StakeLedger } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
-import { KeyUsageRepository } from '#billing';
+import { LedgerService, KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
 import { GatewayModule, TextRewriter } from '#gateway';
 import { ImageDescriber, InputTranscriber, TextEmbedder } from '#gateway/inputs';
@@ -63,6 +63,7 @@ const queryTimeoutMs = 10_000;
     { provide: TextClassifier, useClass: EmbeddedTextClassifier },
     { provide: ImageClassifier, useClass: InputImageClassifier },
     { provide: KeyUsageReader, useExisting: KeyUsageRepository },
+    { provide: StakeLedger, useExisting: LedgerService },
     { provide: LimitFacts, useClass: AccountLimitFacts },
     { provide: TextRewriter, useClass: ChatTextRewriter },
     { provide: ImageDescriber, useExisting: InputImageDescriber },
@@ -87,6 +88,7 @@ const queryTimeoutMs = 10_000;
     TextClassifier,
     ImageClassifier,
     KeyUsageReader,
+    StakeLedger,
     LimitFacts,
     TextRewriter,
     ImageDescriber,

@@ -1,4 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { StakeRefresher } from '#accounts';
 import { LedgerWatch } from '#billing';
 import { ProgressRecorder } from '#jobs';
 import { CleanupSweeps, RepairSweeps } from '#jobs/nest';
@@ -17,6 +18,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     @Inject(ProgressRecorder) private readonly progress: ProgressRecorder,
     @Inject(LedgerWatch) private readonly ledger: LedgerWatch,
     @Inject(PlacementPublisher) private readonly placements: PlacementPublisher,
+    @Inject(StakeRefresher) private readonly stakes: StakeRefresher | null,
     @Inject(PaymentRunner) private readonly payments: PaymentRunner,
   ) {}
 
@@ -26,6 +28,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     this.progress.start();
     this.ledger.start();
     this.placements.start();
+    this.stakes?.start();
     this.payments.start();
   }
 
@@ -35,6 +38,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     await Promise.all([
       ...[repair, progress, ledger, placements, payments].map((task) => task.close()),
       cleanup.close(cleanupPatienceMs),
+      this.stakes?.close(),
     ]);
   }
 }

@@ -1,4 +1,5 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { OnchainStakes, StakeRefresher, StakesService } from '#accounts';
 import { LedgerService, LedgerWatch } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
 import { JobCatalog, JobResultProcessingModule, KnownQueues, RecoveryModule } from '#jobs/nest';
@@ -91,6 +92,11 @@ export class OpsModule {
           useFactory: ledgerWatchOf,
         },
         {
+          provide: StakeRefresher,
+          inject: [OpsConfig, PrismaService, LedgerService, Logger],
+          useFactory: stakeRefresherOf,
+        },
+        {
           provide: PlacementPublisher,
           inject: [PlacementRepository, QueueTransport, Logger],
           useFactory: (repository: PlacementRepository, transport: QueueTransport, logger: Logger) =>
@@ -131,6 +137,19 @@ function ledgerWatchOf(
     logger,
     verifyEveryMs,
   });
+}
+
+/** Null without a chain of stakes. */
+function stakeRefresherOf(
+  { stakeSettings: settings, stakeRefreshMs: refreshMs }: OpsConfig,
+  prisma: PrismaService,
+  ledger: LedgerService,
+  logger: Logger,
+): StakeRefresher | null {
+  if (settings === null) return null;
+  const reader = new OnchainStakes(settings);
+  const stakes = new StakesService({ prisma, ledger, terms: settings, reader, allowList: [] });
+  return new StakeRefresher({ prisma, stakes, reader, logger, refreshMs });
 }
 
 function createReadiness(

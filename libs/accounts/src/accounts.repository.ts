@@ -1,5 +1,5 @@
 import { isUuid } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Prisma, type PrismaService } from '#platform/prisma';
 import type {
   Account,
   AccountState,
@@ -62,6 +62,17 @@ function lookupOf(row: LookupRow | undefined): KeyLookup | null {
     expiresInMs: row.expires_in_ms,
   };
 }
+
+/** What is left of a payment when its account is erased. */
+const erasedTopUp = {
+  payer: null,
+  transaction: null,
+  payment: Prisma.DbNull,
+  answer: null,
+  balanceNano: null,
+  identifier: null,
+  nextLookAt: null,
+};
 
 export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
@@ -172,6 +183,12 @@ export class AccountsRepository {
     return count;
   }
 
+  /** Whether a payment to the account may still be credited. */
+  async hasOpenTopUp(accountId: string): Promise<boolean> {
+    const where = { accountId, state: { in: ['authorized' as const, 'pending' as const] } };
+    return (await this.prisma.topUp.findFirst({ where, select: { id: true } })) !== null;
+  }
+
   /**
    * Closes the account and removes what tells who owned it: names, wallets, stored responses and voices. Its rows of the
    * ledger stay. Returns the number of keys that were revoked.
@@ -185,6 +202,8 @@ export class AccountsRepository {
       this.prisma.wallet.deleteMany({ where: { accountId } }),
       this.prisma.responseState.deleteMany({ where: { accountId } }),
       this.prisma.clonedVoice.deleteMany({ where: { accountId } }),
+      // A payment stays known by the hash of its key, so that it is never credited again.
+      this.prisma.topUp.updateMany({ where: { accountId }, data: erasedTopUp }),
     ]);
     return count;
   }

@@ -167,10 +167,14 @@ export class AccountsService {
 
   /**
    * Closes an account, also a closed one, and replaces its name by a pseudonym. Its ledger stays, because money is not
-   * forgotten. Returns how many keys were revoked.
+   * forgotten. Returns how many keys were revoked. Rejects with `INVALID_REQUEST` while a payment may still be credited.
    */
   async deleteAccount(id: string): Promise<{ revokedKeys: number; name: string }> {
     await this.findAccount(id);
+    if (await this.repository.hasOpenTopUp(id)) {
+      const message = `A top-up of account ${id} has not ended: sluice top-ups list ${id}. Delete the account afterwards.`;
+      throw new PlatformError('INVALID_REQUEST', message);
+    }
     const name = `deleted-${id.slice(0, 8)}`;
     const revokedKeys = await this.repository.eraseAccount(id, name);
     this.forgetKeys();

@@ -12,8 +12,10 @@ export {
 export { ApiKeysService } from './keys/api-keys.service.js';
 export { expiryMoment } from './keys/expiry-moment.js';
 export { type KeyUsage, KeyUsageReader } from './keys/key-usage.js';
-export { OnchainStakeVerifier, type StakeContract } from './web3/onchain-stake-verifier.js';
-export { AllowListedStakes, StakeVerifier } from './web3/stake-verifier.js';
+export { OnchainStakes } from './web3/onchain-stakes.js';
+export { StakeLedger, type StakeReader } from './web3/stake-reader.js';
+export { StakeRefresher } from './web3/stake-refresher.js';
+export { StakesService } from './web3/stakes.service.js';
 export { WalletsRepository } from './web3/wallets.repository.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';
 export { ContractSignatures } from './wallets/contract-signatures.js';

@@ -1,23 +1,30 @@
 import { Module } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
+import { PrismaService } from '#platform/prisma';
 import { AccountsService } from '../accounts.service.js';
 import { ApiKeysService } from '../keys/api-keys.service.js';
-import { OnchainStakeVerifier } from '../web3/onchain-stake-verifier.js';
-import { AllowListedStakes, StakeVerifier } from '../web3/stake-verifier.js';
+import { OnchainStakes } from '../web3/onchain-stakes.js';
+import { StakeLedger } from '../web3/stake-reader.js';
+import { StakesService } from '../web3/stakes.service.js';
 import { Web3KeysService } from '../web3/web3-keys.service.js';
 
-/** Accounts and their keys. The process provides a `KeyUsageReader`. */
+/** Accounts and their keys. The process provides a `KeyUsageReader` and a `StakeLedger`. */
 @Module({
   providers: [
     AccountsService,
     ApiKeysService,
     Web3KeysService,
-    { provide: StakeVerifier, inject: [ApiConfig], useFactory: stakesOf },
+    { provide: StakesService, inject: [PrismaService, StakeLedger, ApiConfig], useFactory: stakesOf },
   ],
   exports: [AccountsService, ApiKeysService, Web3KeysService],
 })
 export class AccountsModule {}
 
-function stakesOf({ stakeAllowList, stakeContract }: ApiConfig): StakeVerifier {
-  return new AllowListedStakes(stakeAllowList, stakeContract === null ? null : new OnchainStakeVerifier(stakeContract));
+function stakesOf(
+  prisma: PrismaService,
+  ledger: StakeLedger,
+  { stakeAllowList: allowList, stakeSettings }: ApiConfig,
+): StakesService {
+  const reader = stakeSettings === null ? null : new OnchainStakes(stakeSettings);
+  return new StakesService({ prisma, ledger, allowList, terms: stakeSettings, reader });
 }

@@ -1,32 +1,46 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { LedgerService } from '#billing';
 import { type Clock, PlatformError } from '#common';
+import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { AccountsService } from '../accounts.service.js';
 import { defaultKeySettings } from '../api-key.js';
 import { ApiKeysService } from '../keys/api-keys.service.js';
-import type { StakeVerifier } from './stake-verifier.js';
+import { WalletKeysRepository } from '../wallets/wallet-keys.repository.js';
+import type { StakeLedger, StakeReader } from './stake-reader.js';
+import { StakeRefresher } from './stake-refresher.js';
+import { StakesService } from './stakes.service.js';
 import { type Web3KeyRequest, Web3KeysService } from './web3-keys.service.js';
 
-/** Stands in for the chain: the test sets the stakes. */
-class StakesInMemory implements StakeVerifier {
-  readonly stakers = new Set<string>();
+/** In place of the chain: the test sets the stakes. */
+class StakesInMemory implements StakeReader {
+  readonly stakes = new Map<string, bigint>();
   away = false;
+  reads = 0;
 
-  hasStake(address: string): Promise<boolean> {
-    return this.away ? Promise.reject(new Error('no route to host')) : Promise.resolve(this.stakers.has(address));
+  stakeOf(address: string): Promise<bigint> {
+    this.reads += 1;
+    return this.away ? Promise.reject(new Error('no route to host')) : Promise.resolve(this.stakes.get(address) ?? 0n);
   }
 }
 
+const oneToken = 10n ** 18n;
+const diem = 10n ** 9n;
+
+const logger = createLogger('test', { level: 'silent' });
 const secretKey = 'ab'.repeat(32);
 const wallet = privateKeyToAccount(generatePrivateKey());
 const address = wallet.address.toLowerCase();
+const listed = privateKeyToAccount(generatePrivateKey());
 
 let database: TestDatabase;
 let prisma: PrismaService;
 let accounts: AccountsService;
-let stakes: StakesInMemory;
+let chain: StakesInMemory;
+let stakes: StakesService;
+let refresher: StakeRefresher;
 let nowMs: number;
 let web3Keys: Web3KeysService;
 
@@ -45,8 +59,12 @@ afterAll(async () => {
 
 beforeEach(() => {
   nowMs = Date.now();
-  stakes = new StakesInMemory();
-  stakes.stakers.add(address);
+  chain = new StakesInMemory();
+  chain.stakes.set(address, 3n * oneToken);
+  const terms = { decimals: 18, diemNanoPerToken: diem };
+  const ledger: StakeLedger = new LedgerService(prisma);
+  stakes = new StakesService({ prisma, ledger, allowList: [listed.address], terms, reader: chain });
+  refresher = new StakeRefresher({ prisma, stakes, reader: chain, logger, refreshMs: 600_000 });
   const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
   const keys = new ApiKeysService(prisma, usage, accounts);
   web3Keys = new Web3KeysService(prisma, keys, stakes, { secretKeys: [secretKey] }, clock);
@@ -111,21 +129,151 @@ describe('a key for a wallet', () => {
   it('is refused when the token has expired, without querying the chain', async () => {
     const request = await signedRequest();
     nowMs += 15 * 60_000;
-    stakes.away = true;
+    chain.away = true;
     expect((await refusalOf(request)).message).toMatch(/has expired/);
   });
 
   it('is refused without a stake, and when the chain does not respond; the token stays valid', async () => {
-    const request = await signedRequest();
-    stakes.stakers.clear();
+    const newcomer = privateKeyToAccount(generatePrivateKey());
+    const request = await signedRequest(newcomer);
+    chain.stakes.clear();
     expect((await refusalOf(request)).message).toMatch(/has no stake/);
-    stakes.away = true;
+    chain.away = true;
     const error = await refusalOf(request);
     expect(error.message).toMatch(/chain did not answer/);
     expect(error.message).not.toMatch(/route/);
-    stakes.away = false;
-    stakes.stakers.add(address);
+    chain.away = false;
+    chain.stakes.set(newcomer.address.toLowerCase(), 1n);
     await web3Keys.create(request);
+  });
+});
+
+/** A wallet with a stake and a key; ops has not read the stake. */
+async function stakedWallet(
+  units = 3n * oneToken,
+): Promise<{ signer: typeof wallet; owner: string; accountId: string }> {
+  const signer = privateKeyToAccount(generatePrivateKey());
+  const owner = signer.address.toLowerCase();
+  chain.stakes.set(owner, units);
+  const { record } = await web3Keys.create(await signedRequest(signer));
+  return { signer, owner, accountId: record.accountId };
+}
+
+async function allowanceOf(accountId: string): Promise<bigint> {
+  return (await new LedgerService(prisma).balance(accountId)).diemAllowanceNano;
+}
+
+/** Lets the stakes that were read be as old as this, and due. */
+async function age(ms: number): Promise<void> {
+  await prisma.$executeRaw`
+    UPDATE wallets SET stake_read_at = stake_read_at - ${ms}::float8 * interval '1 ms', stake_due_at = now()`;
+}
+
+describe('the stake of a wallet', () => {
+  it('gives an allowance with its first key, in the account that the wallet also signs in to', async () => {
+    const { owner, accountId } = await stakedWallet();
+    expect(await allowanceOf(accountId)).toBe(3n * diem);
+    const keys = new WalletKeysRepository(prisma);
+    await keys.ensureKey(owner);
+    expect(await keys.accountOf(owner)).toBe(accountId);
+  });
+
+  it('gives a wallet that only signs in its allowance, once ops has read it', async () => {
+    const owner = privateKeyToAccount(generatePrivateKey()).address.toLowerCase();
+    chain.stakes.set(owner, oneToken / 2n);
+    const keys = new WalletKeysRepository(prisma);
+    await keys.ensureKey(owner);
+    await age(0);
+    expect(await refresher.refresh()).toBe(0);
+    expect(await allowanceOf((await keys.accountOf(owner)) ?? '')).toBe(diem / 2n);
+  });
+
+  it('is read once a minute for keys, and on schedule by one replica of ops', async () => {
+    const { signer, owner } = await stakedWallet();
+    expect(chain.reads).toBe(1);
+    await web3Keys.create(await signedRequest(signer));
+    expect(chain.reads).toBe(1);
+    await age(60_000);
+    await web3Keys.create(await signedRequest(signer));
+    expect(chain.reads).toBe(2);
+    await age(0);
+    const due = await prisma.wallet.count({ where: { address: { startsWith: '0x' } } });
+    await Promise.all([refresher.refresh(), refresher.refresh()]);
+    expect(chain.reads).toBe(2 + due);
+    await refresher.refresh();
+    expect(chain.reads).toBe(2 + due);
+    const [row] = await prisma.$queryRaw<{ ms: number }[]>`
+      SELECT (extract(epoch FROM stake_due_at - now()) * 1000)::float8 AS ms FROM wallets WHERE address = ${owner}`;
+    expect(row?.ms).toBeGreaterThan(590_000);
+    expect(row?.ms).toBeLessThanOrEqual(600_000);
+  });
+
+  it('ends the allowance when it is gone, keeps keys, and allows no more of them', async () => {
+    const { signer, owner, accountId } = await stakedWallet();
+    const { key } = await web3Keys.create(await signedRequest(signer));
+    chain.stakes.delete(owner);
+    await age(60_000);
+    await refresher.refresh();
+    expect(await allowanceOf(accountId)).toBe(0n);
+    expect(await accounts.authenticate(key)).toMatchObject({ accountId });
+    expect((await refusalOf(await signedRequest(signer))).message).toMatch(/has no stake/);
+    chain.stakes.set(owner, oneToken);
+    await age(0);
+    await refresher.refresh();
+    expect(await allowanceOf(accountId)).toBe(diem);
+  });
+
+  it('counts for a day while the chain does not answer, for keys too', async () => {
+    const { signer, accountId } = await stakedWallet();
+    chain.away = true;
+    await age(86_000_000);
+    expect(await refresher.refresh()).toBeGreaterThan(0);
+    expect(await allowanceOf(accountId)).toBe(3n * diem);
+    await web3Keys.create(await signedRequest(signer));
+    await age(400_001);
+    await refresher.refresh();
+    expect(await allowanceOf(accountId)).toBe(0n);
+    expect((await refusalOf(await signedRequest(signer))).message).toMatch(/chain did not answer/);
+    chain.away = false;
+    await age(0);
+    await refresher.refresh();
+    expect(await allowanceOf(accountId)).toBe(3n * diem);
+  });
+
+  it.each([
+    ['the smallest unit', 1n, 0n],
+    ['less than a tenth', oneToken / 11n, 0n],
+    ['more than there can be', 2n ** 256n - 1n, 10n ** 18n - 1n],
+  ])('of %s creates a key and gives what it is worth', async (_name, units, expected) => {
+    const { accountId } = await stakedWallet(units);
+    expect(await allowanceOf(accountId)).toBe(expected);
+  });
+
+  it('leaves the allowance of an account without one to the operator', async () => {
+    const { record } = await web3Keys.create(await signedRequest(listed));
+    await new LedgerService(prisma).setStake(record.accountId, 7n * diem);
+    await web3Keys.create(await signedRequest(listed));
+    await age(0);
+    await prisma.$executeRaw`UPDATE wallets SET stake_due_at = now()`;
+    await refresher.refresh();
+    expect(await allowanceOf(record.accountId)).toBe(7n * diem);
+  });
+
+  it('reaches the account later when the ledger does not take it now', async () => {
+    const ledger = new LedgerService(prisma);
+    const failing: StakeLedger = { setStake: () => Promise.reject(new Error('no connection')) };
+    const terms = { decimals: 18, diemNanoPerToken: diem };
+    const service = new StakesService({ prisma, ledger: failing, allowList: [], terms, reader: chain });
+    const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
+    const keys = new ApiKeysService(prisma, usage, accounts);
+    const signer = privateKeyToAccount(generatePrivateKey());
+    chain.stakes.set(signer.address.toLowerCase(), oneToken);
+    const made = await new Web3KeysService(prisma, keys, service, { secretKeys: [secretKey] }, clock).create(
+      await signedRequest(signer),
+    );
+    expect((await ledger.balance(made.record.accountId)).diemAllowanceNano).toBe(0n);
+    await refresher.refresh();
+    expect(await allowanceOf(made.record.accountId)).toBe(diem);
   });
 });
 

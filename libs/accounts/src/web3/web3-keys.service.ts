@@ -5,9 +5,9 @@ import type { Hex } from 'viem';
 import { Inject, Injectable, Optional } from '#platform/injection';
 import type { ApiKeyKind, KeySettings } from '../api-key.js';
 import { ApiKeysService, type CreatedKey } from '../keys/api-keys.service.js';
-import { StakeVerifier } from './stake-verifier.js';
+import { type ReadStake, StakesService } from './stakes.service.js';
 import { WalletsRepository } from './wallets.repository.js';
-import { issueWeb3Token, readWeb3Token } from './web3-token.js';
+import { issueWeb3Token, readWeb3Token, type Web3Token } from './web3-token.js';
 
 export interface Web3KeyRequest {
   address: string;
@@ -28,7 +28,7 @@ export class Web3KeysService {
   constructor(
     prisma: PrismaService,
     private readonly keys: ApiKeysService,
-    private readonly stakes: StakeVerifier,
+    private readonly stakes: StakesService,
     /** Replicas check each other's tokens, so the keys are the same on all of them. */
     @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() private readonly clock: Clock = systemClock,
@@ -55,26 +55,31 @@ export class Web3KeysService {
       throw refuse('signature', 'The signature is not that of this address for this token.');
     }
     const wallet = address.toLowerCase();
-    await this.requireStake(wallet);
-    return this.wallets.transaction(async (transaction) => {
+    const stake = await this.stakes.require(wallet);
+    const created = await this.createIn({ wallet, fresh, stake, kind, settings });
+    // The key exists; ops applies a stake that could not be applied now.
+    if (stake !== null) await this.stakes.applyTo(created.record.accountId).catch(() => undefined);
+    return created;
+  }
+
+  private async createIn({ wallet, fresh, stake, kind, settings }: CheckedRequest): Promise<CreatedKey> {
+    return await this.wallets.transaction(async (transaction) => {
       if (!(await this.wallets.spend(transaction, fresh))) {
         throw refuse('token', 'The token has been used; get a new one.');
       }
       const accountId = await this.wallets.accountOf(transaction, wallet);
+      await this.stakes.record(transaction, wallet, stake);
       return this.keys.createIn(transaction, accountId, kind, settings);
     });
   }
+}
 
-  private async requireStake(wallet: string): Promise<void> {
-    let staked: boolean;
-    try {
-      staked = await this.stakes.hasStake(wallet);
-    } catch (cause) {
-      const message = 'The stake of the address could not be verified: the chain did not answer. Try again later.';
-      throw new PlatformError('INVALID_REQUEST', message, 'address', { cause });
-    }
-    if (!staked) throw refuse('address', 'The address has no stake.');
-  }
+interface CheckedRequest {
+  wallet: string;
+  fresh: Web3Token;
+  stake: ReadStake;
+  kind: ApiKeyKind;
+  settings: KeySettings;
 }
 
 /** Also false for malformed signatures. */

@@ -1,6 +1,7 @@
 import pg from 'pg';
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { WalletsRepository } from '#accounts';
+import { AccountsService, WalletsRepository } from '#accounts';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
@@ -305,6 +306,8 @@ describe('a process that dies', () => {
         const member = Reflect.get(object, name) as unknown;
         if (typeof member !== 'function') return member;
         return async (...values: unknown[]) => {
+          // Renewals are no step of a payment, and end with the process.
+          if (name === 'renew') return life.calls > 0 ? (member as () => unknown).apply(object, values as []) : null;
           life.calls -= 1;
           const isLast = life.calls === 0;
           if (life.calls < 0 || (isLast && !life.after)) return new Promise(() => undefined);
@@ -383,6 +386,56 @@ describe('a payment identifier', () => {
     ]);
   });
 
+  /** A payment with a real signature, since that is what gives a response to a repeat. */
+  async function signedBy(account: PrivateKeyAccount, value: string): Promise<string> {
+    const seconds = Math.floor(Date.now() / 1_000) + 300;
+    const nonce = randomHex(32) as `0x${string}`;
+    const payload = payloadOf({ payer: account.address, nonce, value, validBefore: String(seconds) }, payTo);
+    const signature = await account.signTypedData({
+      domain: {
+        name: 'USD Coin',
+        version: '2',
+        chainId: 8453,
+        verifyingContract: offers.accepts[0]!.asset as `0x${string}`,
+      },
+      types: {
+        TransferWithAuthorization: [
+          { name: 'from', type: 'address' },
+          { name: 'to', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'validAfter', type: 'uint256' },
+          { name: 'validBefore', type: 'uint256' },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'TransferWithAuthorization',
+      message: {
+        from: account.address,
+        to: payTo,
+        value: BigInt(value),
+        validAfter: 0n,
+        validBefore: BigInt(seconds),
+        nonce,
+      },
+    });
+    const extensions = { 'payment-identifier': { info: { id: identifier } } };
+    const body = { x402Version: 2, accepted: offers.accepts[0], payload: { ...payload, signature }, extensions };
+    return Buffer.from(JSON.stringify(body)).toString('base64');
+  }
+
+  it('gives its wallet the bytes of the first response for another signature, and executes it once', async () => {
+    const { executorOf, service, chain } = scene();
+    const account = privateKeyToAccount(randomHex(32) as `0x${string}`);
+    const executor = executorOf();
+    const first = await during([executor], service.submit(await signedBy(account, '10000000'), never));
+    const second = await during([executor], service.submit(await signedBy(account, '10000000'), never));
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.body.equals(first.body)).toBe(true);
+    const other = await during([executor], service.submit(await signedBy(account, '9000000'), never));
+    expect([other.status, bodyOf(other).error]).toEqual([409, 'PAYMENT_IDENTIFIER_IN_USE']);
+    expect([await creditsOf(account.address), chain.sent]).toEqual([['10000000000'], 1]);
+  });
+
   it('gives nothing to a payment that its wallet did not sign', async () => {
     const { executorOf, service } = scene();
     const { payer, header } = paymentOf({ identifier });
@@ -390,5 +443,49 @@ describe('a payment identifier', () => {
     const forged = paymentOf({ payer, identifier });
     await expect(service.submit(forged.header, never)).rejects.toMatchObject({ code: 'X402_INVALID_PAYMENT' });
     expect(await creditsOf(payer)).toHaveLength(1);
+  });
+});
+
+describe('an erased account', () => {
+  it('keeps nothing of its payer, and its payment is not credited again', async () => {
+    const { executorOf, service } = scene();
+    const { payer, header } = paymentOf();
+    await during([executorOf()], service.submit(header, never));
+    const { rows } = await pool.query<{ account: string }>(
+      'SELECT account_id::text AS account FROM wallets WHERE address = $1',
+      [payer],
+    );
+    const accounts = new AccountsService(prisma);
+    const account = rows[0]?.account ?? '';
+    await pool.query("UPDATE top_ups SET state = 'pending' WHERE payer = $1", [payer]);
+    await expect(accounts.deleteAccount(account)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    await pool.query("UPDATE top_ups SET state = 'settled' WHERE payer = $1", [payer]);
+    await accounts.deleteAccount(account);
+    const left = await pool.query('SELECT to_jsonb(t)::text AS row FROM top_ups t WHERE account_id = $1', [account]);
+    expect(JSON.stringify(left.rows)).not.toContain(payer.slice(2));
+    const again = await during([executorOf()], service.submit(header, never));
+    expect([again.status, bodyOf(again).error]).toEqual([400, 'X402_INVALID_PAYMENT']);
+  });
+});
+
+describe('what is old', () => {
+  it('leaves: the response of a credited payment after a day, payments without a credit after 30 days', async () => {
+    const { executorOf, service, facilitator } = scene();
+    const executor = executorOf();
+    const credited = paymentOf();
+    await during([executor], service.submit(credited.header, never));
+    facilitator.verification = 'invalid';
+    const refused = paymentOf();
+    await during([executor], service.submit(refused.header, never));
+    await pool.query(
+      `UPDATE top_ups SET next_look_at = NULL, ended_at = ended_at - interval '25 hours',
+                             created_at = created_at - interval '31 days' WHERE payer = ANY ($1)`,
+      [[credited.payer, refused.payer]],
+    );
+    await execution.clean(100);
+    expect([await stateOf(credited.payer), await stateOf(refused.payer)]).toEqual(['settled', '']);
+    const again = await service.submit(credited.header, never);
+    expect([again.status, bodyOf(again).details]).toEqual([400, { reason: 'nonce_already_used' }]);
+    expect(await creditsOf(credited.payer)).toHaveLength(1);
   });
 });

@@ -26,7 +26,7 @@ export interface ExecutionLimits {
   /** Longest call of `verify` and of `lookUp`. */
   callMs: number;
   settleMs: number;
-  /** The lease is longer than all calls of a look together. */
+  /** Renewed while a payment is looked at; when its process dies, another one takes it after this time. */
   leaseMs: number;
   /** After this time and three tries, a payment that could not be verified is given up. */
   unverifiedMs: number;
@@ -41,7 +41,7 @@ export interface ExecutionLimits {
 const defaults: ExecutionLimits = {
   callMs: 10_000,
   settleMs: 25_000,
-  leaseMs: 90_000,
+  leaseMs: 15_000,
   unverifiedMs: 12_000,
   marginMs: 60_000,
   paceMs: [1_000, 5_000, 30_000],
@@ -92,6 +92,9 @@ export class PaymentExecutor {
   /** What fails here is looked at again when the lease has ended, or sooner. */
   private async look(topUp: ClaimedTopUp, signal: AbortSignal): Promise<void> {
     const { logger, topUps } = this.options;
+    const { leaseMs } = this.limits;
+    // What cannot be renewed ends, and another process goes on: every step may happen twice.
+    const renewal = setInterval(() => void topUps.renew(topUp, leaseMs).catch(() => undefined), leaseMs / 3);
     try {
       await this.step(topUp, signal);
     } catch (error) {
@@ -101,6 +104,8 @@ export class PaymentExecutor {
         'a top-up could not be advanced, it will be tried again',
       );
       await topUps.release(topUp, this.pauseOf(topUp)).catch(() => undefined);
+    } finally {
+      clearInterval(renewal);
     }
   }
 
@@ -186,7 +191,12 @@ export class PaymentExecutor {
 
   /** The process that called `settle` died, and the chain knows nothing of the payment: it may never have been sent. */
   private isLostCall({ isSettling, transaction, settles, validUntilMs }: ClaimedTopUp): boolean {
-    return isSettling && transaction === null && settles < maxSettles && validUntilMs > this.clock.nowMs() + this.limits.callMs;
+    return (
+      isSettling &&
+      transaction === null &&
+      settles < maxSettles &&
+      validUntilMs > this.clock.nowMs() + this.limits.callMs
+    );
   }
 
   /** Whether a credited transfer is still on the chain. A single node that lags behind takes nothing back. */

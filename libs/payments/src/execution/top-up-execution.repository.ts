@@ -75,6 +75,12 @@ export class TopUpExecutionRepository {
     }));
   }
 
+  async renew({ id, leaseId }: ClaimedTopUp, leaseMs: number): Promise<void> {
+    await this.prisma.$executeRaw`
+      UPDATE top_ups SET leased_until = clock_timestamp() + ${leaseMs}::float8 * interval '1 ms'
+       WHERE id = ${id}::uuid AND lease_id = ${leaseId}::uuid`;
+  }
+
   /**
    * Marks a payment as possibly sent, before it is, and gives it the account of its payer. Resolves to false when
    * another process has it.

@@ -30,6 +30,14 @@ import {
 } from './payment.variables.js';
 import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
+import {
+  StakeContractAddress,
+  StakeDecimals,
+  StakeDiem,
+  StakeRpcUrl,
+  type StakeSettings,
+  stakeSettingsOf,
+} from './stake.variables.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
 import {
   BooleanVariable,
@@ -404,23 +412,17 @@ export class ApiConfig extends LimitsConfig {
   })
   storedResponsesMs!: number;
 
-  @TextVariable('SLUICE_STAKE_RPC_URL', {
-    about:
-      'JSON-RPC endpoint of the chain on which wallets stake, for wallet-minted keys; default: no chain is queried.',
-    optional: true,
-    pattern: /^https?:\/\/.+/,
-    expected: 'an http or https URL',
-    secret: true,
-  })
+  @StakeRpcUrl()
   stakeRpcUrl?: string;
 
-  @TextVariable('SLUICE_STAKE_CONTRACT', {
-    about: 'Contract on that chain whose `balanceOf(address)` is the stake of a wallet.',
-    optional: true,
-    pattern: /^0x[0-9a-fA-F]{40}$/,
-    expected: '0x and 40 hex digits',
-  })
+  @StakeContractAddress()
   stakeContractAddress?: string;
+
+  @StakeDecimals()
+  stakeDecimals!: number;
+
+  @StakeDiem()
+  stakeDiem!: string;
 
   @TextVariable('SLUICE_STAKE_ALLOW_LIST', {
     about: 'Wallets that may mint keys without a stake.',
@@ -440,9 +442,8 @@ export class ApiConfig extends LimitsConfig {
 
   /** Where stakes are looked up; null: nowhere. Setting only one of the variables would silently reject everyone. */
   @SetTogether({ SLUICE_STAKE_RPC_URL: 'stakeRpcUrl', SLUICE_STAKE_CONTRACT: 'stakeContractAddress' })
-  get stakeContract(): { rpcUrl: string; contract: string } | null {
-    const { stakeRpcUrl: rpcUrl, stakeContractAddress: contract } = this;
-    return rpcUrl === undefined || contract === undefined ? null : { rpcUrl, contract };
+  get stakeSettings(): StakeSettings | null {
+    return stakeSettingsOf(this);
   }
 
   /** In bytes. A form of 80 MB, the largest body, fits into each. */

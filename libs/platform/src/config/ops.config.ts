@@ -21,6 +21,15 @@ import {
   type PaymentExecutionSettings,
   paymentExecutionOf,
 } from './payment.variables.js';
+import { SetTogether } from './set-together.js';
+import {
+  StakeContractAddress,
+  StakeDecimals,
+  StakeDiem,
+  StakeRpcUrl,
+  type StakeSettings,
+  stakeSettingsOf,
+} from './stake.variables.js';
 import { IntegerVariable, PortVariable, TextVariable } from './variable.js';
 
 const oneDayMs = 86_400_000;
@@ -72,6 +81,32 @@ export class OpsConfig extends DatabaseConfig {
     max: oneDayMs,
   })
   ledgerVerifyMs!: number;
+
+  @StakeRpcUrl()
+  stakeRpcUrl?: string;
+
+  @StakeContractAddress()
+  stakeContractAddress?: string;
+
+  @StakeDecimals()
+  stakeDecimals!: number;
+
+  @StakeDiem()
+  stakeDiem!: string;
+
+  @IntegerVariable('SLUICE_STAKE_REFRESH_MS', {
+    about: 'Time after which the stake of a wallet is read again, in ms; without a stake, a day.',
+    default: 600_000,
+    min: 1_000,
+    max: oneDayMs,
+  })
+  stakeRefreshMs!: number;
+
+  /** Where stakes are read again; null: nowhere. */
+  @SetTogether({ SLUICE_STAKE_RPC_URL: 'stakeRpcUrl', SLUICE_STAKE_CONTRACT: 'stakeContractAddress' })
+  get stakeSettings(): StakeSettings | null {
+    return stakeSettingsOf(this);
+  }
 
   @PaymentEvmAddress()
   paymentEvmAddress?: string;

@@ -13,7 +13,6 @@ contract PaymentToken {
     string public constant symbol = "USDC";
     uint8 public constant decimals = 6;
     uint256 public totalSupply;
-    bytes32 public immutable DOMAIN_SEPARATOR;
 
     bytes32 public constant TRANSFER_WITH_AUTHORIZATION_TYPEHASH = keccak256(
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
@@ -34,13 +33,21 @@ contract PaymentToken {
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
     constructor(string memory name_, string memory version_) {
+        initialize(name_, version_);
+    }
+
+    /// Names the token; of a copy whose code was written to an address without running its constructor.
+    function initialize(string memory name_, string memory version_) public {
         name = name_;
         version = version_;
-        DOMAIN_SEPARATOR = keccak256(
+    }
+
+    function DOMAIN_SEPARATOR() public view returns (bytes32) {
+        return keccak256(
             abi.encode(
                 keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"),
-                keccak256(bytes(name_)),
-                keccak256(bytes(version_)),
+                keccak256(bytes(name)),
+                keccak256(bytes(version)),
                 block.chainid,
                 address(this)
             )
@@ -167,7 +174,7 @@ contract PaymentToken {
     }
 
     function digestOf(bytes32 structHash) private view returns (bytes32) {
-        return keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR, structHash));
+        return keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), structHash));
     }
 
     function isSignedBy(address signer, bytes32 digest, bytes memory signature) private view returns (bool) {

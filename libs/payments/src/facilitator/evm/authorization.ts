@@ -83,3 +83,8 @@ export function checkTerms({ from, to, value }: Authorization, { terms, amount }
     );
   return null;
 }
+
+/** What has one transaction: an authorization of a token. */
+export function paymentKeyOf({ from, nonce }: Authorization, asset: string): string {
+  return `${asset.toLowerCase()} ${from} ${nonce}`;
+}

@@ -169,7 +169,7 @@ describe('a payment on an EVM chain', () => {
     const dying = new OperatorClient();
     const broken = {
       post: async (request: Parameters<OperatorClient['post']>[0]) => {
-        if (Buffer.from(request.body).includes('eth_sendRawTransaction')) throw new Error('the process died');
+        if (Buffer.from(request.body ?? '').includes('eth_sendRawTransaction')) throw new Error('the process died');
         return dying.post(request);
       },
     };
@@ -180,6 +180,46 @@ describe('a payment on an EVM chain', () => {
     expect(next).toMatchObject({ outcome: 'settled' });
     expect(await access.chain.lookUp(payment, never)).toEqual({ ...pending, outcome: undefined, state: 'settled' });
     await dying.close();
+  });
+
+  it('is sent again by a look-up after the node has lost it', async () => {
+    const { token, settings, access } = await setUp({ settleMs: 1_000 });
+    const payment = await pay({ token, settings });
+    await node.setAutomine(false);
+    try {
+      const pending = await facilitatorOf(access).settle(payment, never);
+      const { transaction } = pending as { transaction: string };
+      expect(await node.request('hardhat_dropTransaction', [transaction])).toBe(true);
+      expect(await access.chain.lookUp(payment, never)).toMatchObject({ state: 'unused' });
+      await node.mine();
+      expect(await access.chain.lookUp(payment, never)).toEqual({ state: 'settled', transaction });
+    } finally {
+      await node.setAutomine(true);
+    }
+  });
+
+  it('is signed again for a higher fee, with the same nonce, when the base fee has left it behind', async () => {
+    const { token, settings, access } = await setUp({ settleMs: 1_000 });
+    const payment = await pay({ token, settings });
+    await node.setAutomine(false);
+    try {
+      const before = await minedOf();
+      const first = await facilitatorOf(access).settle(payment, never);
+      // 100 gwei.
+      await node.request('hardhat_setNextBlockBaseFeePerGas', ['0x174876e800']);
+      await node.mine();
+      expect(await minedOf()).toBe(before);
+      await prisma.$executeRaw`UPDATE sent_transactions SET signed_at = now() - interval '1 minute'`;
+      const second = await facilitatorOf(access).settle(payment, never);
+      expect(second).toMatchObject({ outcome: 'pending' });
+      expect(second).not.toEqual(first);
+      await node.mine();
+      expect(await facilitatorOf(access).settle(payment, never)).toEqual({ ...second, outcome: 'settled' });
+      expect(await minedOf()).toBe(before + 1);
+      expect(await tokensOf(token, payTo)).toBe(amount);
+    } finally {
+      await node.setAutomine(true);
+    }
   });
 
   it('waits for its confirmations', async () => {
@@ -406,11 +446,17 @@ describe('the check of the settings', () => {
   it.each([
     ['another chain', { network: 'eip155:1' }, 'The node is one of chain 8453'],
     ['no contract', { asset: `0x${'12'.repeat(20)}` }, 'There is no contract at the asset'],
-    ['a fee payer without funds', { feePayerKey: generatePrivateKey() }, 'has no funds for gas'],
   ])('names %s', async (_name, change, message) => {
     const { settings } = await setUp();
     const { problems } = await checkPaymentNetwork({ ...settings, ...change }, { nodeClient }, never);
     expect(problems).toEqual([expect.stringContaining(message)]);
+  });
+
+  it('warns of a fee payer without funds', async () => {
+    const { settings } = await setUp();
+    const poor = { ...settings, feePayerKey: generatePrivateKey() };
+    const check = await checkPaymentNetwork(poor, { nodeClient }, never);
+    expect(check).toEqual({ problems: [], warnings: [expect.stringContaining('has no funds for gas')] });
   });
 
   it('warns of a node that gives no answer', async () => {

@@ -9,6 +9,7 @@ import {
   checkTerms,
   type Hex,
   parseAuthorization,
+  paymentKeyOf,
   type SignedAuthorization,
 } from './authorization.js';
 import { type EvmChain, withoutTransfer } from './evm-chain.js';
@@ -70,7 +71,7 @@ export class EvmFacilitator implements Facilitator {
     const { feePayer } = this.dependencies;
     const parsed = parseAuthorization(payment.payload);
     if (isRefusal(parsed)) return { outcome: 'failed', ...parsed };
-    const paymentKey = keyOf(parsed.authorization, payment.terms.asset);
+    const paymentKey = paymentKeyOf(parsed.authorization, payment.terms.asset);
     progress.sent = await feePayer.find(paymentKey);
     if (!progress.sent) {
       const checked = await this.check(payment, signal);
@@ -209,10 +210,6 @@ function settlementOf(onChain: OnChain): Settlement | null {
   if (onChain.state === 'settled') return { outcome: 'settled', transaction: onChain.transaction };
   if (onChain.state === 'unused') return null;
   return mismatch(onChain.message);
-}
-
-function keyOf({ from, nonce }: Authorization, asset: string): string {
-  return `${asset.toLowerCase()} ${from} ${nonce}`;
 }
 
 /** Both bounds are exclusive. The chain's clock decides; one that is behind must not make an expired one look valid. */

@@ -8,6 +8,7 @@ import { chainIdOf, keyOf } from './evm-checks.js';
 import { EvmFacilitator } from './evm-facilitator.js';
 import { EvmNode } from './evm-node.js';
 import { FeePayer } from './fee-payer.js';
+import { ResendingChain } from './resending-chain.js';
 
 export function openEvmNetwork(
   { network, asset, feePayerKey, confirmations }: PaymentExecutionNetwork,
@@ -21,7 +22,7 @@ export function openEvmNetwork(
   const transactions = new SentTransactionsRepository(prisma);
   const feePayer = new FeePayer(keyOf(feePayerKey), { network, chainId }, { node, transactions, logger });
   return {
-    chain,
+    chain: new ResendingChain(chain, feePayer),
     facilitator: new EvmFacilitator({ node, chain, feePayer, chainId, confirmations, settleMs, pollMs }),
   };
 }

@@ -37,6 +37,9 @@ export class SolanaFacilitator implements Facilitator {
   async verify(payment: SignedPayment, signal: AbortSignal): Promise<Verification> {
     const read = this.read(payment);
     if (isRefusal(read)) return invalid(read);
+    const { node, feePayer } = this.dependencies;
+    const signature = encodeBase58(feePayer.sign(read.transaction.message));
+    if ((await node.status(signature, signal)) !== null) return invalid(alreadySent);
     const refusal = await this.simulate(payment, read.expected.destination, signal);
     return refusal ? invalid(refusal) : { valid: true, payer: read.transfer.payer };
   }

@@ -1,8 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OnchainStakeVerifier } from './onchain-stake-verifier.js';
-import { AllowListedStakes } from './stake-verifier.js';
+import { OnchainStakes } from './onchain-stakes.js';
 
 const wallet = '0x52908400098527886e0f7030069857d2e4169ee7';
 const contract = `0x${'c0'.repeat(20)}`;
@@ -17,6 +16,8 @@ class FakeNode {
   readonly calls: Call[] = [];
   stakes = new Map<string, bigint>();
   broken = false;
+  /** As a chain on which the address is not a contract. */
+  isEmpty = false;
   private readonly server: Server;
 
   constructor() {
@@ -40,26 +41,27 @@ class FakeNode {
     const call = JSON.parse(text) as Call & { id: number };
     this.calls.push(call);
     if (this.broken) return JSON.stringify({ jsonrpc: '2.0', id: call.id, error: { code: 3, message: 'no' } });
+    if (this.isEmpty) return JSON.stringify({ jsonrpc: '2.0', id: call.id, result: '0x' });
     const stake = this.stakes.get(`0x${call.params[0].data.slice(-40)}`) ?? 0n;
     return JSON.stringify({ jsonrpc: '2.0', id: call.id, result: `0x${stake.toString(16).padStart(64, '0')}` });
   }
 }
 
 let node: FakeNode;
-let stakes: OnchainStakeVerifier;
+let stakes: OnchainStakes;
 
 beforeEach(async () => {
   node = new FakeNode();
-  stakes = new OnchainStakeVerifier({ rpcUrl: await node.open(), contract });
+  stakes = new OnchainStakes({ rpcUrl: await node.open(), contract });
 });
 
 afterEach(() => node.close());
 
-describe('OnchainStakeVerifier', () => {
-  it('asks the contract for the balance of the address, and accepts any stake', async () => {
-    expect(await stakes.hasStake(wallet)).toBe(false);
-    node.stakes.set(wallet, 1n);
-    expect(await stakes.hasStake(wallet)).toBe(true);
+describe('OnchainStakes', () => {
+  it('asks the contract for the balance of the address', async () => {
+    expect(await stakes.stakeOf(wallet)).toBe(0n);
+    node.stakes.set(wallet, 2n ** 200n);
+    expect(await stakes.stakeOf(wallet)).toBe(2n ** 200n);
     // 0x70a08231 is balanceOf(address).
     expect(node.calls[0]).toMatchObject({
       method: 'eth_call',
@@ -67,25 +69,13 @@ describe('OnchainStakeVerifier', () => {
     });
   });
 
-  it('rejects when the chain returns an error, or does not respond', async () => {
+  it('rejects when the chain returns an error, has no such contract, or does not respond', async () => {
     node.broken = true;
-    await expect(stakes.hasStake(wallet)).rejects.toThrow();
+    await expect(stakes.stakeOf(wallet)).rejects.toThrow();
+    node.broken = false;
+    node.isEmpty = true;
+    await expect(stakes.stakeOf(wallet)).rejects.toThrow();
     await node.close();
-    await expect(stakes.hasStake(wallet)).rejects.toThrow();
-  });
-});
-
-describe('AllowListedStakes', () => {
-  it("accepts the operator's addresses in any case, and asks the chain about all others", async () => {
-    const listed = new AllowListedStakes([wallet.toUpperCase().replace('0X', '0x')], stakes);
-    expect(await listed.hasStake(wallet)).toBe(true);
-    expect(node.calls).toEqual([]);
-    const other = `0x${'ab'.repeat(20)}`;
-    node.stakes.set(other, 5n);
-    expect(await listed.hasStake(other)).toBe(true);
-  });
-
-  it('finds no stake without a chain', async () => {
-    expect(await new AllowListedStakes([]).hasStake(wallet)).toBe(false);
+    await expect(stakes.stakeOf(wallet)).rejects.toThrow();
   });
 });
