@@ -467,3 +467,25 @@ describe('an erased account', () => {
     expect([again.status, bodyOf(again).error]).toEqual([400, 'X402_INVALID_PAYMENT']);
   });
 });
+
+describe('what is old', () => {
+  it('leaves: the response of a credited payment after a day, payments without a credit after 30 days', async () => {
+    const { executorOf, service, facilitator } = scene();
+    const executor = executorOf();
+    const credited = paymentOf();
+    await during([executor], service.submit(credited.header, never));
+    facilitator.verification = 'invalid';
+    const refused = paymentOf();
+    await during([executor], service.submit(refused.header, never));
+    await pool.query(
+      `UPDATE top_ups SET next_look_at = NULL, ended_at = ended_at - interval '25 hours',
+                             created_at = created_at - interval '31 days' WHERE payer = ANY ($1)`,
+      [[credited.payer, refused.payer]],
+    );
+    await execution.clean(100);
+    expect([await stateOf(credited.payer), await stateOf(refused.payer)]).toEqual(['settled', '']);
+    const again = await service.submit(credited.header, never);
+    expect([again.status, bodyOf(again).details]).toEqual([400, { reason: 'nonce_already_used' }]);
+    expect(await creditsOf(credited.payer)).toHaveLength(1);
+  });
+});
