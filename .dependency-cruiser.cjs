@@ -4,7 +4,8 @@
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
-const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)[.]ts$)';
+const tests =
+  '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)[.]ts$)';
 const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters';
 const upper = 'jobs|inference|web|chains|payments';
 
