@@ -4,7 +4,8 @@
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
-const tests = '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)[.]ts$)';
+const tests =
+  '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)[.]ts$)';
 const middle = 'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters';
 const upper = 'jobs|inference|web|chains|payments';
 
@@ -22,7 +23,7 @@ const entries = [
   '^libs/jobs/src/store-checks/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
-  '^libs/payments/src/execution/index[.]ts$',
+  '^libs/payments/src/(checks|execution)/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
 ];
@@ -253,9 +254,10 @@ module.exports = {
     {
       name: 'payments-executed-in-ops',
       severity: 'error',
-      comment: 'Only ops verifies and settles payments: keys and chain packages load nowhere else.',
+      comment:
+        'Only ops verifies and settles payments: keys and chain packages load nowhere else. The command line checks settings.',
       from: {
-        path: ['^apps/(api|worker|cli|local)/', '^libs/gateway/', '^libs/payments/src/(api|nest)/'],
+        path: ['^apps/(api|worker|local)/', '^libs/gateway/', '^libs/payments/src/(api|nest)/'],
         pathNot: tests,
       },
       to: {
@@ -263,6 +265,13 @@ module.exports = {
         pathNot: '^libs/payments/src/facilitator/facilitator[.]ts$',
         reachable: true,
       },
+    },
+    {
+      name: 'payments-checked-by-the-command-line',
+      severity: 'error',
+      comment: 'The command line checks settings of payments, and executes none.',
+      from: { path: '^apps/cli/', pathNot: tests },
+      to: { path: '^libs/payments/src/execution/' },
     },
     oneOwner('x402-in-facilitators', '@x402/[^/]+', '^libs/payments/src/facilitator/'),
     oneOwner('bullmq-in-queue', 'bullmq|@nestjs/bullmq', '^libs/queue/'),

@@ -96,6 +96,7 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'worker-side-never-reaches-prisma': { file: 'apps/worker/src/sql.ts', text: "import '#accounts';" },
   'host-entry-never-reaches-onnxruntime': { file: 'apps/worker/src/session.ts', text: "import '#inference';" },
   'queries-in-repositories': { file: 'libs/accounts/src/account.presenter.ts', text: "import '#platform/prisma';" },
+  'payments-checked-by-the-command-line': { file: 'apps/cli/src/settling.ts', text: "import '#payments/execution';" },
   'payments-executed-in-ops': { file: 'apps/api/src/settling.ts', text: "import '#payments/execution';" },
   'x402-in-facilitators': { file: 'libs/jobs/src/payment.ts', text: "import '@x402/core';" },
   'bullmq-in-queue': { file: 'libs/jobs/src/broker.ts', text: "import 'bullmq';" },

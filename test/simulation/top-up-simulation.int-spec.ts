@@ -53,6 +53,6 @@ describe('the simulation of top-ups', () => {
         expect.arrayContaining([expect.stringMatching(/./)]),
       );
     },
-    300_000,
+    600_000,
   );
 });

@@ -12,14 +12,19 @@ export function addDoctorCommand(program: Command, context: CliContext): void {
   program
     .command('doctor')
     .description(
-      'show the devices, providers and libraries of this machine and what each model would use, or examine the stores',
+      'show the devices, providers and libraries of this machine and what each model would use, examine the stores, or check the settings of payments',
     )
     .option(
       '--stores',
       'examine PostgreSQL, Redis, the media storage, clocks and keys instead; exits with 1 on a problem',
     )
+    .option('--payments', 'check the settings of payments against their chains instead; exits with 1 on a problem')
     .option('--json', 'print one JSON document to stdout')
-    .action(async ({ stores, json }: { stores?: boolean; json?: boolean }) => {
+    .action(async ({ stores, payments, json }: { stores?: boolean; payments?: boolean; json?: boolean }) => {
+      if (payments) {
+        const { doctorPayments } = await import('./payments-report.js');
+        return await doctorPayments(context, { json });
+      }
       if (!stores) return await doctor(context, { json });
       const { doctorStores } = await import('./stores-report.js');
       await doctorStores(context, { json });

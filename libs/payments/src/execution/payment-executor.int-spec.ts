@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { AccountsService, WalletsRepository } from '#accounts';
 import { createLogger } from '#platform/logging';
@@ -385,6 +386,56 @@ describe('a payment identifier', () => {
     ]);
   });
 
+  /** A payment with a real signature, since that is what gives a response to a repeat. */
+  async function signedBy(account: PrivateKeyAccount, value: string): Promise<string> {
+    const seconds = Math.floor(Date.now() / 1_000) + 300;
+    const nonce = randomHex(32) as `0x${string}`;
+    const payload = payloadOf({ payer: account.address, nonce, value, validBefore: String(seconds) }, payTo);
+    const signature = await account.signTypedData({
+      domain: {
+        name: 'USD Coin',
+        version: '2',
+        chainId: 8453,
+        verifyingContract: offers.accepts[0]!.asset as `0x${string}`,
+      },
+      types: {
+        TransferWithAuthorization: [
+          { name: 'from', type: 'address' },
+          { name: 'to', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'validAfter', type: 'uint256' },
+          { name: 'validBefore', type: 'uint256' },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'TransferWithAuthorization',
+      message: {
+        from: account.address,
+        to: payTo,
+        value: BigInt(value),
+        validAfter: 0n,
+        validBefore: BigInt(seconds),
+        nonce,
+      },
+    });
+    const extensions = { 'payment-identifier': { info: { id: identifier } } };
+    const body = { x402Version: 2, accepted: offers.accepts[0], payload: { ...payload, signature }, extensions };
+    return Buffer.from(JSON.stringify(body)).toString('base64');
+  }
+
+  it('gives its wallet the bytes of the first response for another signature, and executes it once', async () => {
+    const { executorOf, service, chain } = scene();
+    const account = privateKeyToAccount(randomHex(32) as `0x${string}`);
+    const executor = executorOf();
+    const first = await during([executor], service.submit(await signedBy(account, '10000000'), never));
+    const second = await during([executor], service.submit(await signedBy(account, '10000000'), never));
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.body.equals(first.body)).toBe(true);
+    const other = await during([executor], service.submit(await signedBy(account, '9000000'), never));
+    expect([other.status, bodyOf(other).error]).toEqual([409, 'PAYMENT_IDENTIFIER_IN_USE']);
+    expect([await creditsOf(account.address), chain.sent]).toEqual([['10000000000'], 1]);
+  });
+
   it('gives nothing to a payment that its wallet did not sign', async () => {
     const { executorOf, service } = scene();
     const { payer, header } = paymentOf({ identifier });
@@ -414,5 +465,27 @@ describe('an erased account', () => {
     expect(JSON.stringify(left.rows)).not.toContain(payer.slice(2));
     const again = await during([executorOf()], service.submit(header, never));
     expect([again.status, bodyOf(again).error]).toEqual([400, 'X402_INVALID_PAYMENT']);
+  });
+});
+
+describe('what is old', () => {
+  it('leaves: the response of a credited payment after a day, payments without a credit after 30 days', async () => {
+    const { executorOf, service, facilitator } = scene();
+    const executor = executorOf();
+    const credited = paymentOf();
+    await during([executor], service.submit(credited.header, never));
+    facilitator.verification = 'invalid';
+    const refused = paymentOf();
+    await during([executor], service.submit(refused.header, never));
+    await pool.query(
+      `UPDATE top_ups SET next_look_at = NULL, ended_at = ended_at - interval '25 hours',
+                             created_at = created_at - interval '31 days' WHERE payer = ANY ($1)`,
+      [[credited.payer, refused.payer]],
+    );
+    await execution.clean(100);
+    expect([await stateOf(credited.payer), await stateOf(refused.payer)]).toEqual(['settled', '']);
+    const again = await service.submit(credited.header, never);
+    expect([again.status, bodyOf(again).details]).toEqual([400, { reason: 'nonce_already_used' }]);
+    expect(await creditsOf(credited.payer)).toHaveLength(1);
   });
 });

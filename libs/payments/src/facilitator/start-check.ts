@@ -1,7 +1,7 @@
 /** What is wrong with the settings of a network, in sentences for the operator. */
 export interface StartCheck {
-  /** With one of these no payment can work. */
+  /** With these settings no payment can work. */
   readonly problems: readonly string[];
-  /** Payments work, but not for long. */
+  /** Something that may change while the settings stay: a node that does not answer, a fee payer without funds. */
   readonly warnings: readonly string[];
 }

@@ -31,12 +31,12 @@ export async function checkEvmNetwork(
   if (chainId !== BigInt(chainIdOf(network.network)))
     return { problems: [`The node is one of chain ${chainId}, not of ${network.network}.`], warnings };
   problems.push(...(await checkToken(network, node, signal)));
-  if (network.feePayerKey === null) return { problems, warnings };
+  if (network.feePayerKey === null || problems.length > 0) return { problems, warnings };
   const feePayer = privateKeyToAddress(keyOf(network.feePayerKey));
   const balance = await node.balance(feePayer, signal);
   const { baseFee } = await node.block('latest', signal);
   const left = balance / (transferGas * (baseFee > 0n ? baseFee : 1n));
-  if (balance === 0n) problems.push(`The fee payer ${feePayer} has no funds for gas; send it some.`);
+  if (balance === 0n) warnings.push(`The fee payer ${feePayer} has no funds for gas; send it some.`);
   else if (left < fewTransfers) warnings.push(`The fee payer ${feePayer} has gas for about ${left} payments.`);
   return { problems, warnings };
 }

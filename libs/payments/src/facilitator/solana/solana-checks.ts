@@ -30,15 +30,14 @@ export async function checkSolanaNetwork(
       problems: [`The node is one of solana:${genesis.slice(0, 32)}, not of ${network.network}.`],
       warnings: [],
     };
-  const problems = [...(await checkReceiver(network, node, signal))];
-  const warnings: string[] = [];
+  const { problems, warnings } = await checkReceiver(network, node, signal);
   const { feePayerKey, extra } = network;
   const feePayer = extra.feePayer ?? '';
-  if (feePayerKey === null) return { problems, warnings };
+  if (feePayerKey === null || problems.length > 0) return { problems, warnings };
   const problem = problemOfKey(feePayerKey, feePayer);
   if (problem !== null) return { problems: [...problems, problem], warnings };
   const left = Math.floor((await node.balance(feePayer, signal)) / lamportsPerPayment);
-  if (left === 0) problems.push(`The fee payer ${feePayer} has no SOL for fees; send it some.`);
+  if (left === 0) warnings.push(`The fee payer ${feePayer} has no SOL for fees; send it some.`);
   else if (left < fewPayments) warnings.push(`The fee payer ${feePayer} has SOL for about ${left} payments.`);
   return { problems, warnings };
 }
@@ -58,24 +57,26 @@ async function checkReceiver(
   { asset, payTo }: PaymentExecutionNetwork,
   node: SolanaNode,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<{ problems: string[]; warnings: string[] }> {
+  const problem = (text: string) => ({ problems: [text], warnings: [] });
   const mint = await node.account(asset, signal);
-  if (mint === null) return [`There is no mint at the asset ${asset}.`];
+  if (mint === null) return problem(`There is no mint at the asset ${asset}.`);
   if (mint.owner !== tokenProgram)
-    return [
+    return problem(
       `The asset ${asset} belongs to the program ${mint.owner}, whose transfers may take a fee; expected ${tokenProgram}.`,
-    ];
+    );
   const decimals = mint.data.length === mintBytes ? mint.data[decimalsOffset] : undefined;
-  if (decimals !== 6) return [`The mint ${asset} has ${decimals ?? 'no'} decimals; top-ups need six.`];
+  if (decimals !== 6) return problem(`The mint ${asset} has ${decimals ?? 'no'} decimals; top-ups need six.`);
   const destination = associatedTokenAccount({ owner: payTo, mint: asset });
   const account = await node.account(destination, signal);
   if (account === null)
-    return [
+    return problem(
       `${payTo} has no token account for ${asset}. Create ${destination} with its wallet, for example by sending it a ` +
         'little of the token; payments cannot create it.',
-    ];
+    );
   const { data } = account;
   if (data.length < accountBytes || encodeBase58(data.subarray(32, 64)) !== payTo)
-    return [`The token account ${destination} does not belong to ${payTo}.`];
-  return data[stateOffset] === frozen ? [`The token account ${destination} is frozen.`] : [];
+    return problem(`The token account ${destination} does not belong to ${payTo}.`);
+  const isFrozen = data[stateOffset] === frozen;
+  return { problems: [], warnings: isFrozen ? [`The token account ${destination} is frozen.`] : [] };
 }

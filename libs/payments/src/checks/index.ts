@@ -1,0 +1,1 @@
+export { checkPayments, type PaymentCheck } from '../facilitator/check-payments.js';
