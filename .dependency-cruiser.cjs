@@ -201,7 +201,7 @@ module.exports = {
           '^libs/[^/]+/src/(nest|api)/',
           '^libs/modalities/src/[^/]+/(api|contract)/',
           '^libs/gateway/',
-          '^libs/platform/src/(http|injection)/',
+          '^libs/platform/src/(http|injection|wallets)/',
           tests,
         ],
       },

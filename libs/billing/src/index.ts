@@ -11,7 +11,11 @@ export { PriceList } from './price-list.js';
 export { RecentBalances } from './recent-balances.js';
 export { ReservationRefused } from './reservation-refused.js';
 export { ReservationStep } from './reservation.step.js';
-export { type AccountTransaction, AccountTransactions, type TransactionPage } from './usage/account-transactions.js';
+export {
+  type AccountTransaction,
+  AccountTransactions,
+  type TransactionPage,
+} from './usage/account-transactions.service.js';
 export { FoldKeyDaysSweep } from './usage/fold-key-days.sweep.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';

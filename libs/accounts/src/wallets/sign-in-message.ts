@@ -117,7 +117,7 @@ function readStatement(lines: Lines): string | null {
 function skipResources(lines: Lines): void {
   if (lines.next !== 'Resources:') return;
   lines.take();
-  while (lines.next?.startsWith('- ') === true) lines.take();
+  while (lines.next?.startsWith('- ')) lines.take();
 }
 
 function optionalMoment(lines: Lines, name: string): number | null {

@@ -33,7 +33,16 @@ const [, solana] = wallets[1]!;
 const refusal = (message: RegExp | string) =>
   expect.objectContaining({ code: 'X402_INVALID_SIGN_IN', message: expect.stringMatching(message) as string });
 
-async function refused(wallet: TestWallet, options: Partial<SignInOptions>, message: RegExp | string, nowMs?: number) {
+async function expectAccepted(header: string): Promise<void> {
+  await expect(verify(header)).resolves.toMatchObject({ wallet: evm.address.toLowerCase() });
+}
+
+async function expectRefused(
+  wallet: TestWallet,
+  options: Partial<SignInOptions>,
+  message: RegExp | string,
+  nowMs?: number,
+) {
   const header = await signInHeader(wallet, { origin, ...options });
   await expect(verify(header, nowMs)).rejects.toEqual(refusal(message));
 }
@@ -83,13 +92,13 @@ describe('SignInVerifier', () => {
   });
 
   it.each([8453, '8453', 'eip155:8453'])('accepts the chain as %j', async (chainId) => {
-    await verify(await signInHeader(evm, { origin, members: { chainId } }));
+    await expectAccepted(await signInHeader(evm, { origin, members: { chainId } }));
   });
 
   it.each(['lower', 'upper'] as const)('accepts an address in %s case', async (letters) => {
     const digits = evm.address.slice(2);
     const address = `0x${letters === 'lower' ? digits.toLowerCase() : digits.toUpperCase()}`;
-    await verify(await signInHeader(evm, { origin, address, members: { address } }));
+    await expectAccepted(await signInHeader(evm, { origin, address, members: { address } }));
   });
 
   it('refuses an address whose checksum is wrong', async () => {
@@ -98,7 +107,7 @@ describe('SignInVerifier', () => {
     const letter = evm.address[at]!;
     const other = letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
     const address = evm.address.slice(0, at) + other + evm.address.slice(at + 1);
-    await refused(evm, { address, members: { address } }, 'EIP-55');
+    await expectRefused(evm, { address, members: { address } }, 'EIP-55');
   });
 
   it.each([
@@ -106,12 +115,12 @@ describe('SignInVerifier', () => {
     ['the domain alone', '127.0.0.1:3000'],
     ['a path with a query', `${origin}/api/v1/x402/balance/0xabc?limit=1`],
   ])('accepts %s as the URI', async (_name, uri) => {
-    await verify(await signInHeader(evm, { origin, uri }));
+    await expectAccepted(await signInHeader(evm, { origin, uri }));
   });
 
   it.each([null, undefined])('takes optional members that are %s as absent', async (value) => {
     const members = { type: value, timestamp: value, signatureScheme: value };
-    await verify(await signInHeader(evm, { origin, members }));
+    await expectAccepted(await signInHeader(evm, { origin, members }));
   });
 
   describe('with unpacked fields', () => {
@@ -141,7 +150,7 @@ describe('SignInVerifier', () => {
       const sent = { ...fields(), statement: 'Hello', requestId: null, resources: ['https://a.example'] };
       const head = `${sent.domain} wants you to sign in with your Ethereum account:\n${evm.address}\n\nHello\n\n`;
       const text = `${head}${tail(evm, sent)}\nResources:\n- https://a.example`;
-      await verify(encodeSignIn(await unpacked(evm, sent, text)));
+      await expectAccepted(encodeSignIn(await unpacked(evm, sent, text)));
     });
 
     it('refuses a line break that would make another line', async () => {
@@ -184,12 +193,12 @@ describe('SignInVerifier', () => {
       ['carriage returns', { edit: (text: string) => text.replaceAll('\n', '\r\n') }, 'control'],
       ['another address in the message', { address: solana.address }, 'another address'],
     ] as [string, Partial<SignInOptions>, RegExp | string][])('%s', async (_name, options, message) => {
-      await refused(evm, options, message);
+      await expectRefused(evm, options, message);
     });
 
     it('what becomes valid later', async () => {
       const edit = (text: string) => `${text}\nNot Before: ${new Date(Date.now() + 60_000).toISOString()}`;
-      await refused(evm, { edit }, 'begins in');
+      await expectRefused(evm, { edit }, 'begins in');
     });
 
     it.each([
@@ -236,7 +245,7 @@ describe('SignInVerifier', () => {
 
     it('a contract wallet, since no node is configured', async () => {
       const members = { signature: `0x${'12'.repeat(90)}` };
-      await refused(evm, { members }, 'no node of that chain is configured');
+      await expectRefused(evm, { members }, 'no node of that chain is configured');
     });
   });
 

@@ -7,7 +7,7 @@ import { MoneyMetrics } from '../money.metrics.js';
 import { PriceList } from '../price-list.js';
 import { RecentBalances } from '../recent-balances.js';
 import { ReservationStep } from '../reservation.step.js';
-import { AccountTransactions } from '../usage/account-transactions.js';
+import { AccountTransactions } from '../usage/account-transactions.service.js';
 import { KeyUsageRepository } from '../usage/key-usage.repository.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
 import { UsageHistoryService } from '../usage/usage-history.service.js';

@@ -7,7 +7,7 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
 import { LedgerService } from '../ledger.service.js';
-import { AccountTransactions } from './account-transactions.js';
+import { AccountTransactions } from './account-transactions.service.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -47,7 +47,11 @@ async function credit(kind: 'top_up' | 'grant' | 'revoke', amountNano: bigint, c
 }
 
 /** A request that reserves an amount, and is charged a part of it; null: it fails. */
-async function run(reservedNano: bigint, chargedNano: bigint | null, responseId: string | null = null): Promise<string> {
+async function run(
+  reservedNano: bigint,
+  chargedNano: bigint | null,
+  responseId: string | null = null,
+): Promise<string> {
   const requestId = newRequestId('TST');
   const job = { requestId, accountId: account, apiKeyId: key, modelId: 'a-model' };
   await prisma.$transaction(async (transaction) => {

@@ -40,6 +40,15 @@ function request(caller: object | null, host = 'evil.example', url = '/api/v1/ch
 }
 
 const required = new PlatformError('PAYMENT_REQUIRED', 'Send an API key.');
+/** The body of an answer, which has one. */
+function bodyOf(answer: { body?: unknown } | null): unknown {
+  expect(answer?.body).toBeDefined();
+  return answer?.body;
+}
+
+const discoveryOf = (answer: { body?: unknown } | null) => bodyOf(answer) as PaymentDiscovery;
+const walletBodyOf = (answer: { body?: unknown } | null) => bodyOf(answer) as WalletPaymentRequired;
+
 const decoded = (header: string | undefined) =>
   JSON.parse(Buffer.from(header ?? '', 'base64').toString()) as PaymentDiscovery;
 
@@ -50,7 +59,7 @@ describe('PaymentAnswers', () => {
 
   it('tells a client without credentials how to get some, in the body and in the header', () => {
     const answer = answers().answer(required, request(null));
-    const { authOptions, ...requirements } = answer?.body as PaymentDiscovery;
+    const { authOptions, ...requirements } = discoveryOf(answer);
     expect(decoded(answer?.headers['payment-required'])).toEqual(requirements);
     expect(requirements).toMatchObject({
       x402Version: 2,
@@ -70,8 +79,7 @@ describe('PaymentAnswers', () => {
   });
 
   it('names a configured origin, which the host of a request can only choose', () => {
-    const urlFor = (host: string) =>
-      (answers().answer(required, request(null, host))?.body as PaymentDiscovery).resource.url;
+    const urlFor = (host: string) => discoveryOf(answers().answer(required, request(null, host))).resource.url;
     expect(urlFor('127.0.0.1:3000')).toBe('http://127.0.0.1:3000/api/v1/chat/completions');
     for (const host of ['evil.example', '', '127.0.0.1', 'api.example.org:81', 'API.EXAMPLE.ORG']) {
       expect(urlFor(host)).toBe('https://api.example.org/api/v1/chat/completions');
@@ -80,7 +88,7 @@ describe('PaymentAnswers', () => {
 
   it('repeats nothing that a path holds', () => {
     const answer = answers().answer(required, request(null, '', '/api/v1/crypto/rpc/:network'));
-    expect((answer?.body as PaymentDiscovery).resource.url).toBe('https://api.example.org/api/v1/crypto/rpc');
+    expect(discoveryOf(answer).resource.url).toBe('https://api.example.org/api/v1/crypto/rpc');
   });
 
   it('leaves the error of a caller with a key as it is', () => {
@@ -92,7 +100,7 @@ describe('PaymentAnswers', () => {
 
   it('tells a wallet what it has, what it needs and how to pay', () => {
     const poor = new PoorWallet({ usdNano: 90_000_000n, diemNano: 1_000_000n });
-    const body = answers().answer(poor, request({ wallet: '0xabc' }))?.body as WalletPaymentRequired;
+    const body = walletBodyOf(answers().answer(poor, request({ wallet: '0xabc' })));
     expect(body).toMatchObject({
       error: 'Payment required',
       code: 'PAYMENT_REQUIRED',
@@ -115,15 +123,14 @@ describe('PaymentAnswers', () => {
 
   it('tells a wallet whose request costs more than it has the same', () => {
     const error = new PlatformError('INSUFFICIENT_BALANCE', 'This request needs up to 1 USD.');
-    const body = answers().answer(error, request({ wallet: '0xabc' }))?.body as WalletPaymentRequired;
+    const body = walletBodyOf(answers().answer(error, request({ wallet: '0xabc' })));
     expect(body).toMatchObject({ code: 'PAYMENT_REQUIRED', message: 'This request needs up to 1 USD.' });
     expect(body).not.toHaveProperty('currentBalanceUsd');
   });
 
   it('makes a new challenge each time, and offers contract signatures where they can be checked', () => {
     const challenge = (rpcUrls?: Map<string, string>) =>
-      (answers(rpcUrls && { rpcUrls }).answer(required, request({ wallet: '0xabc' }))?.body as WalletPaymentRequired)
-        .siwxChallenge;
+      walletBodyOf(answers(rpcUrls && { rpcUrls }).answer(required, request({ wallet: '0xabc' }))).siwxChallenge;
     expect(challenge().info.nonce).not.toBe(challenge().info.nonce);
     expect(challenge().info.nonce).toMatch(/^[0-9a-f]{32}$/);
     expect(challenge().supportedChains.map(({ type }) => type)).toEqual(['eip191', 'ed25519']);

@@ -1,31 +1,10 @@
 import type { NanoUsd } from '#common';
-import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
+import type { PrismaService } from '#platform/prisma';
 
 export type TransactionType = 'TOP_UP' | 'CHARGE' | 'REFUND';
 
-/** One change of the USD of an account, bundled credits included; DIEM are not in the amounts. */
-export interface AccountTransaction {
-  id: string;
-  type: TransactionType;
-  /** Negative for a charge. */
-  amountNano: NanoUsd;
-  /** After this transaction. */
-  balanceNano: NanoUsd;
-  createdAt: Date;
-  /** The id that the caller saw; null for credit. */
-  requestId: string | null;
-  modelId: string | null;
-}
-
-export interface TransactionPage {
-  /** Before what running requests have reserved. */
-  balanceNano: NanoUsd;
-  transactions: AccountTransaction[];
-  hasMore: boolean;
-}
-
-interface Row {
+/** A change of a balance beside the present balance. */
+export interface TransactionRow {
   totalNano: NanoUsd;
   /** Null in the one row of an account without transactions. */
   id: string | null;
@@ -36,35 +15,14 @@ interface Row {
   modelId: string | null;
 }
 
-/**
- * Reads what changed the balance of an account, newest first. A request that failed is two transactions: what was
- * reserved for it, and its return. They are read from reservations, since the ledger has no entries for money that did
- * not move; the others are those of the ledger.
- */
-@Injectable()
-export class AccountTransactions {
+/** Reads changes of balances, of the ledger and of reservations that were released. */
+export class AccountTransactionsRepository {
+  // SQL: each source is read along its index, no further than the page, and the balance in the same statement.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** The work grows with `offset`: each balance is counted back from the present one. */
-  async page(accountId: string, { limit, offset }: { limit: number; offset: number }): Promise<TransactionPage> {
-    const rows = await this.read(accountId, offset + limit + 1);
-    let balanceNano = rows[0]?.totalNano ?? 0n;
-    const transactions = rows.flatMap(({ totalNano: _total, id, ...row }): AccountTransaction[] => {
-      if (id === null) return [];
-      const transaction = { id, ...row, balanceNano };
-      balanceNano -= row.amountNano;
-      return [transaction];
-    });
-    return {
-      balanceNano: rows[0]?.totalNano ?? 0n,
-      transactions: transactions.slice(offset, offset + limit),
-      hasMore: transactions.length > offset + limit,
-    };
-  }
-
-  private async read(accountId: string, count: number): Promise<Row[]> {
-    // SQL: each source is read along its index, no further than the page, and the balance in the same statement.
-    return this.prisma.$queryRaw<Row[]>`
+  /** Newest first. One row without an id for an account without transactions; none for an unknown account. */
+  async newest(accountId: string, count: number): Promise<TransactionRow[]> {
+    return this.prisma.$queryRaw<TransactionRow[]>`
       WITH posted AS (
         SELECT t.id, t.kind, t.created_at, t.request_id, t.model_id, COALESCE(e.amount, 0)::bigint AS amount
           FROM ledger_transactions t CROSS JOIN LATERAL (
