@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
 import { encodeAbiParameters } from 'viem/utils';
@@ -180,6 +181,19 @@ describe('a payment on an EVM chain', () => {
     expect(next).toMatchObject({ outcome: 'settled' });
     expect(await access.chain.lookUp(payment, never)).toEqual({ ...pending, outcome: undefined, state: 'settled' });
     await dying.close();
+  });
+
+  it('is answered in time while another process holds the nonces, and settles afterwards', async () => {
+    const { token, settings, access } = await setUp({ settleMs: 1_000 });
+    const payment = await pay({ token, settings });
+    const other = new pg.Client(database.url);
+    await other.connect();
+    const lock = `fee payer ${settings.network} ${privateKeyToAddress(feePayerKey).toLowerCase()}`;
+    await other.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', [lock]);
+    expect(await facilitatorOf(access).settle(payment, never)).toEqual({ outcome: 'pending', transaction: null });
+    await other.end();
+    expect(await facilitatorOf(access).settle(payment, never)).toMatchObject({ outcome: 'settled' });
+    expect(await tokensOf(token, payTo)).toBe(amount);
   });
 
   it('is sent again by a look-up after the node has lost it', async () => {

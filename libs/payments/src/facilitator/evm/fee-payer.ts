@@ -25,6 +25,8 @@ export interface FeePayerDependencies {
 
 /** Transactions that are sent again at once. */
 const maxResent = 64;
+/** Longest time that a broadcast holds the lock, in ms; less than the database allows. */
+const broadcastMs = 12_000;
 /** A transaction that waits this long behind a risen base fee is signed again for a higher one, in ms. */
 const repriceAfterMs = 45_000;
 /** Least rise that nodes accept of a replacement, in percent. */
@@ -44,6 +46,8 @@ export class FeePayer {
   private readonly account: PrivateKeyAccount;
   /** One at a time in this process, which would otherwise use up its connections while it waits for the lock. */
   private tail: Promise<unknown> = Promise.resolve();
+  /** A broadcast that has not begun; it sends what all who wait for it have signed. */
+  private nextBroadcast: Promise<void> | null = null;
 
   constructor(
     key: Hex,
@@ -64,28 +68,40 @@ export class FeePayer {
   /** Returns the transaction of a payment, which is signed if there is none. It is not sent yet. */
   async sign(call: PaidCall, signal: AbortSignal): Promise<SentTransaction> {
     const { node } = this.dependencies;
-    return this.locked(async (rows) => {
+    const signing = this.locked(async (rows) => {
+      signal.throwIfAborted();
       const existing = await rows.find(call.paymentKey);
       if (existing) return existing;
-      const start = await node.transactionCount(this.address, 'pending', signal);
+      const [start, fees] = await Promise.all([
+        node.transactionCount(this.address, 'pending', signal),
+        this.fees(signal),
+      ]);
       const nonce = await rows.freeNonce(start);
-      const signed = await this.signed({ ...call, nonce, ...(await this.fees(signal)) });
+      const signed = await this.signed({ ...call, nonce, ...fees });
       return rows.insert({ paymentKey: call.paymentKey, nonce, ...signed });
     });
+    return untilAborted(signing, signal);
   }
 
   /** Sends what the node does not have. What it refuses is logged and sent again the next time. */
   async broadcast(signal: AbortSignal): Promise<void> {
-    const { node } = this.dependencies;
-    await this.locked(async (rows) => {
-      const mined = await node.transactionCount(this.address, 'latest', signal);
-      const pending = await node.transactionCount(this.address, 'pending', signal);
-      const waiting = await rows.from(mined, maxResent);
-      const [first, ...rest] = waiting;
-      if (first) await this.sendFirst(first, { rows, isHeld: first.nonce < pending, signal });
-      for (const row of rest) if (row.nonce >= pending) await this.send(row, signal);
-      await rows.prune(mined);
+    this.nextBroadcast ??= this.locked((rows) => {
+      this.nextBroadcast = null;
+      return this.sendWaiting(rows, AbortSignal.timeout(broadcastMs));
     });
+    await untilAborted(this.nextBroadcast, signal);
+  }
+
+  private async sendWaiting(rows: LockedTransactions, signal: AbortSignal): Promise<void> {
+    const { node } = this.dependencies;
+    const [mined, pending] = await Promise.all([
+      node.transactionCount(this.address, 'latest', signal),
+      node.transactionCount(this.address, 'pending', signal),
+    ]);
+    const [first, ...rest] = await rows.from(mined, maxResent);
+    if (first) await this.sendFirst(first, { rows, isHeld: first.nonce < pending, signal });
+    for (const row of rest) if (row.nonce >= pending) await this.send(row, signal);
+    await rows.prune(mined);
   }
 
   /** The first one holds all others up, so its fee follows the base fee. */
@@ -146,8 +162,26 @@ export class FeePayer {
   private async locked<Result>(work: (rows: LockedTransactions) => Promise<Result>): Promise<Result> {
     const account = { network: this.chain.network, feePayer: this.address };
     const turn = this.tail.then(() => this.dependencies.transactions.locked(account, work));
-    this.tail = turn.catch(() => undefined);
+    // Without the lock, a broadcast that waited for this turn never begins: the next one takes its place.
+    this.tail = turn.catch(() => {
+      this.nextBroadcast = null;
+    });
     return turn;
+  }
+}
+
+/** Rejects with the signal's reason when that comes first; the work goes on. */
+async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 
