@@ -38,7 +38,6 @@ import { parsePolicy } from './moderation/policy-file.js';
 import { PromptTexts } from './moderation/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
 import { ExpectedModels } from './pipeline/expected-models.js';
-import { HostKeys } from './pipeline/host-keys.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
 import { ModelResolver } from './pipeline/model-resolver.js';
@@ -99,7 +98,6 @@ async function openPolicy(
     RequestHooks,
     ReplayLimit,
     ModelResolver,
-    HostKeys,
     JobRunner,
     ExpectedModels,
     RequestPipeline,
@@ -130,7 +128,6 @@ async function openPolicy(
   exports: [
     RequestHooks,
     ModelResolver,
-    HostKeys,
     JobRunner,
     RequestPipeline,
     ContentPolicy,
@@ -139,6 +136,7 @@ async function openPolicy(
     AudioRelays,
     DownloadUrls,
     ResponseStore,
+    TeeHosts,
     MediaModule,
   ],
 })

@@ -28,7 +28,10 @@ function routeOf(changes: object = {}, { headers: given = headers, suffix = {} }
   const wire = validateWire(ChatCompletionRequest, structuredClone({ ...sealed, ...changes }));
   const opened = { manifest: { id: 'tiny' }, resolved: { suffix }, requireServed: () => undefined };
   const hosts = {
-    processOf: (modelId: string, key: string) => (modelId === 'tiny' && key === host.publicKey ? 'worker-1' : null),
+    of: (modelId: string) => [
+      { processId: 'worker-1', modelId, publicKey: host.publicKey, provider: 'software' },
+      { processId: 'worker-2', modelId, publicKey: createHostIdentity().publicKey, provider: 'software' },
+    ],
   };
   return sealingOf({ headers: given }, wire, { opened: opened as unknown as ModelRequest, hosts });
 }
