@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOfPublicKey, recoverAddress } from '#tee';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
+import { startSluice } from './sluice-command.js';
 import { stopConsistently } from '#test/stop-consistently';
 
 /* Two workers whose hosts have keys of software: evidence of hardware needs hardware. */
@@ -74,7 +75,7 @@ for (const transport of ['postgres', 'redis'] as const) {
         processEnv: { worker: env, 'worker-2': env },
       });
       proxy = await startPackingProxy(platform.origin);
-      await expect.poll(async () => (await get('attestation', { model })).status).toBe(200);
+      await untilAttested();
     });
     afterAll(async () => {
       proxy?.server.closeAllConnections();
@@ -87,6 +88,15 @@ for (const transport of ['postgres', 'redis'] as const) {
       const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
       const body = (await response.json()) as Record<string, unknown> & { code?: string };
       return { status: response.status, headers: response.headers, body };
+    }
+
+    /** Heartbeats of the workers may come a moment after the models are online. */
+    async function untilAttested(): Promise<void> {
+      const deadline = performance.now() + 30_000;
+      while ((await get('attestation', { model })).status !== 200) {
+        if (performance.now() > deadline) throw new Error(platform.log());
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
     }
 
     it('of software says that nothing is proven', async () => {
@@ -158,6 +168,22 @@ for (const transport of ['postgres', 'redis'] as const) {
       expect(await get('signature', { model, request_id: `${responseId}0` })).toMatchObject(refused);
       expect((await get('signature', { model: 'no-such-model', request_id: responseId })).status).toBe(404);
       expect((await get('signature', { model, request_id: responseId }, 'slk_wrong')).status).toBe(401);
+    });
+
+    it('is verified by the command, which says what is not proven', async () => {
+      const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], SLUICE_API_KEY: platform.inferenceKey };
+      const verify = (...flags: string[]) =>
+        startSluice(['tee', 'verify', platform.baseUrl, '--model', model, ...flags], env).finished;
+      const { code, stdout, stderr } = await verify();
+      expect({ code, stderr }).toEqual({ code: 1, stderr: 'sluice: 5 of 6 claims are not proven.\n' });
+      expect(stdout).toMatch(/PROVEN +That key signed your request and its response/);
+      expect(stdout).toMatch(/NOT PROVEN +Real hardware made the evidence +There is no evidence/);
+      expect(stdout).toContain(`${model}: NOT attested`);
+      const { results } = JSON.parse((await verify('--json')).stdout) as {
+        results: { claim: string; result: string }[];
+      };
+      expect(results.filter(({ result }) => result === 'proven').map(({ claim }) => claim)).toEqual(['exchange']);
+      expect(results.filter(({ result }) => result === 'false')).toEqual([]);
     });
 
     it('answers wrong queries with a 400 that names the parameter', async () => {

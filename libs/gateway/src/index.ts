@@ -29,4 +29,3 @@ export { type ModelName, RequestPipeline } from './pipeline/request-pipeline.js'
 export { StoreBudgets } from './pipeline/store-budgets.js';
 export type { EventPresenter } from './pipeline/stream-events.js';
 export { type RewriteOptions, TextRewriter } from './pipeline/text-rewriter.js';
-export { TeeHosts } from './tee/tee-hosts.js';

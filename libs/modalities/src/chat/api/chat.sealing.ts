@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { invalidField, type ModelRequest, type TeeHosts } from '#gateway';
+import { invalidField, type ModelRequest } from '#gateway';
+import type { TeeHosts } from '#gateway/tee';
 import { fieldsOf, isSealedField, readPublicKey, type SealingProblem, sealingProblems } from '#tee/sealing';
 import type { ChatJobSealing } from '../contract/chat.job.js';
 import type { ChatAssistantMessage, ChatMessage } from '../contract/chat.message.js';

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, RequestPipeline, TeeHosts } from '#gateway';
+import { type HttpExchange, RequestPipeline } from '#gateway';
+import { TeeHosts } from '#gateway/tee';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
