@@ -17,7 +17,7 @@ const entries = [
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
   `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
   '^libs/common/src/json-schema/index[.]ts$',
-  '^libs/gateway/src/(access-log|inputs|moderation|responses)/index[.]ts$',
+  '^libs/gateway/src/(access-log|inputs|moderation|responses|tee)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
   '^libs/queue/src/(checks|roles|signing)/index[.]ts$',

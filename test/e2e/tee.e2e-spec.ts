@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOfPublicKey, recoverAddress } from '#tee';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
+import { startSluice } from './sluice-command.js';
 import { stopConsistently } from '#test/stop-consistently';
 
 /* Two workers whose hosts have keys of software: evidence of hardware needs hardware. */
@@ -18,6 +19,7 @@ interface Exchange {
   sent: Buffer;
   received: Buffer;
   requestId: string;
+  isPacked: boolean;
   /** The id in the response's body. */
   responseId: string;
 }
@@ -37,7 +39,7 @@ async function send(url: string, key: string, sent: Buffer, headers: Record<stri
   const received = Buffer.concat(parts);
   const responseId = /"id":\s?"([^"]+)"/.exec(received.toString('utf8'))?.[1] ?? '';
   const requestId = String(response.headers['cf-ray'] ?? '');
-  return { status: response.statusCode ?? 0, sent, received, requestId, responseId };
+  return { status: response.statusCode ?? 0, sent, received, isPacked, requestId, responseId };
 }
 
 /** A proxy that compresses every response, streams too, as some do in front of a service. */
@@ -58,7 +60,7 @@ async function startPackingProxy(target: string): Promise<{ url: string; server:
 // Blanks, escapes and the order of members are the caller's: nothing may parse and print them again.
 const odd = (stream: boolean) =>
   Buffer.from(
-    `{ "stream":${stream},\r\n\t"messages":[{"content":"caf\\u00e9 — ${'words '.repeat(300)}[[tokens=40]]","role":"user"}], "model" : "${model}" ,"max_completion_tokens":64}`,
+    `{ "stream":${stream},\r\n\t"messages":[{"content":"caf\\u00e9 — ${'words '.repeat(10)}[[tokens=120]]","role":"user"}], "model" : "${model}" ,"max_completion_tokens":130}`,
   );
 
 for (const transport of ['postgres', 'redis'] as const) {
@@ -74,7 +76,7 @@ for (const transport of ['postgres', 'redis'] as const) {
         processEnv: { worker: env, 'worker-2': env },
       });
       proxy = await startPackingProxy(platform.origin);
-      await expect.poll(async () => (await get('attestation', { model })).status).toBe(200);
+      await untilAttested();
     });
     afterAll(async () => {
       proxy?.server.closeAllConnections();
@@ -87,6 +89,15 @@ for (const transport of ['postgres', 'redis'] as const) {
       const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
       const body = (await response.json()) as Record<string, unknown> & { code?: string };
       return { status: response.status, headers: response.headers, body };
+    }
+
+    /** Heartbeats of the workers may come a moment after the models are online. */
+    async function untilAttested(): Promise<void> {
+      const deadline = performance.now() + 30_000;
+      while ((await get('attestation', { model })).status !== 200) {
+        if (performance.now() > deadline) throw new Error(platform.log());
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
     }
 
     it('of software says that nothing is proven', async () => {
@@ -120,7 +131,7 @@ for (const transport of ['postgres', 'redis'] as const) {
     it.each(ways)('signs the bytes that the client sent and received: %s', async (_, stream, headers, isProxied) => {
       const origin = isProxied ? proxy.url : platform.origin;
       const exchange = await send(`${origin}/api/v1/chat/completions`, platform.inferenceKey, odd(stream), headers);
-      expect(exchange.status).toBe(200);
+      expect([exchange.status, exchange.isPacked]).toEqual([200, isProxied || 'accept-encoding' in headers]);
       if (stream) expect(exchange.received.toString('utf8')).toMatch(/data: \[DONE\]\n\n$/);
       for (const id of [exchange.responseId, exchange.requestId]) {
         const { status, body } = await get('signature', { model, request_id: id });
@@ -158,6 +169,22 @@ for (const transport of ['postgres', 'redis'] as const) {
       expect(await get('signature', { model, request_id: `${responseId}0` })).toMatchObject(refused);
       expect((await get('signature', { model: 'no-such-model', request_id: responseId })).status).toBe(404);
       expect((await get('signature', { model, request_id: responseId }, 'slk_wrong')).status).toBe(401);
+    });
+
+    it('is verified by the command, which says what is not proven', async () => {
+      const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], SLUICE_API_KEY: platform.inferenceKey };
+      const verify = (...flags: string[]) =>
+        startSluice(['tee', 'verify', platform.baseUrl, '--model', model, ...flags], env).finished;
+      const { code, stdout, stderr } = await verify();
+      expect({ code, stderr }).toEqual({ code: 1, stderr: 'sluice: 5 of 6 claims are not proven.\n' });
+      expect(stdout).toMatch(/PROVEN +That key signed your request and its response/);
+      expect(stdout).toMatch(/NOT PROVEN +Real hardware made the evidence +There is no evidence/);
+      expect(stdout).toContain(`${model}: NOT attested`);
+      const { results } = JSON.parse((await verify('--json')).stdout) as {
+        results: { claim: string; result: string }[];
+      };
+      expect(results.filter(({ result }) => result === 'proven').map(({ claim }) => claim)).toEqual(['exchange']);
+      expect(results.filter(({ result }) => result === 'false')).toEqual([]);
     });
 
     it('answers wrong queries with a 400 that names the parameter', async () => {

@@ -12,6 +12,7 @@ import { addMoneyCommands } from './money/money-commands.js';
 import { addSearchCommands } from './search/search-commands.js';
 import { addPoolCommands } from './pools/pool-commands.js';
 import { addRpcCommands } from './rpc/rpc-commands.js';
+import { addTeeCommands } from './tee/tee-commands.js';
 import { addTopUpCommands } from './top-ups/top-up-commands.js';
 import { addWorkerCommands } from './workers/worker-commands.js';
 
@@ -32,6 +33,7 @@ export function createProgram(context: CliContext): Command {
   addLimitCommands(program, context);
   addSearchCommands(program, context);
   addRpcCommands(program, context);
+  addTeeCommands(program, context);
   addJobCommands(program, context);
   addWorkerCommands(program, context);
   addPoolCommands(program, context);

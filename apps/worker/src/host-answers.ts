@@ -1,7 +1,9 @@
 import { PlatformError } from '#common';
 import type { HostInquiry } from '#inference/host';
-import type { HostQuestion } from '#queue';
+import type { QueueTransport } from '#queue';
 import type { ServedModel } from './served-model.js';
+
+type HostQuestion = Parameters<QueueTransport['hosts']['ask']>[0];
 
 /** Passes a question of an api on to the host of a model. Rejects with the error of the host, or `MODEL_OFFLINE`. */
 export async function answerHostQuestion(

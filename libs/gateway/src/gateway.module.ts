@@ -44,7 +44,6 @@ import { parsePolicy } from './moderation/policy-file.js';
 import { PromptTexts } from './moderation/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
 import { ExpectedModels } from './pipeline/expected-models.js';
-import { HostKeys } from './pipeline/host-keys.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
 import { ModelResolver } from './pipeline/model-resolver.js';
@@ -122,7 +121,6 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     RequestHooks,
     ReplayLimit,
     ModelResolver,
-    HostKeys,
     JobRunner,
     ExpectedModels,
     RequestPipeline,
@@ -160,7 +158,6 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
   exports: [
     RequestHooks,
     ModelResolver,
-    HostKeys,
     JobRunner,
     RequestPipeline,
     ContentPolicy,
@@ -169,6 +166,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     AudioRelays,
     DownloadUrls,
     ResponseStore,
+    TeeHosts,
     MediaModule,
   ],
 })

@@ -13,7 +13,6 @@ export { QueuedMedia } from './media/queued-media.js';
 export { admitAffordable } from './pipeline/affordable-admission.js';
 export { Drain } from './pipeline/drain.js';
 export type { HttpExchange } from './pipeline/http-exchange.js';
-export { HostKeys } from './pipeline/host-keys.js';
 export { JobRunner, type StartedJob } from './pipeline/job-runner.js';
 export { ClientDisconnectedError, JobStream } from './pipeline/job-stream.js';
 export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './pipeline/model-fields.js';

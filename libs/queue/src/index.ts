@@ -16,7 +16,6 @@ export type {
 export type { FairTurn } from './fairness/fair-order.js';
 export { refusalOf } from './jobs/delivery-checks.js';
 export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
-export type { HostQuestion } from './hosts/host-questions.js';
 export { JobResultHandler } from './jobs/job-result-handler.js';
 export { findExcess, type UsageBounds } from './jobs/usage-bounds.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type Heartbeat, type HostQuestion, QueueTransport, type ServedModelState } from '#queue';
+import { type Heartbeat, QueueTransport, type ServedModelState } from '#queue';
 
-type HostAddress = Pick<HostQuestion, 'processId' | 'modelId'>;
+type HostAddress = Omit<Parameters<QueueTransport['hosts']['ask']>[0], 'question'>;
 
 /** A model host with a key. */
 export type TeeHost = HostAddress & NonNullable<ServedModelState['tee']>;

@@ -51,6 +51,13 @@ export class CliConfig extends BaseConfig {
   })
   pypiIndex?: string;
 
+  @TextVariable('SLUICE_API_KEY', {
+    about: 'Key with which `sluice tee verify` makes a request.',
+    optional: true,
+    secret: true,
+  })
+  apiKey?: string;
+
   @TextVariable('SLUICE_POOLS', {
     about:
       'Pools whose workers have users of their own, and the models whose jobs they may read. `sluice migrate` creates or ' +

@@ -28,7 +28,10 @@ function routeOf(changes: object = {}, { headers: given = headers, suffix = {} }
   const wire = validateWire(ChatCompletionRequest, structuredClone({ ...sealed, ...changes }));
   const opened = { manifest: { id: 'tiny' }, resolved: { suffix }, requireServed: () => undefined };
   const hosts = {
-    processOf: (modelId: string, key: string) => (modelId === 'tiny' && key === host.publicKey ? 'worker-1' : null),
+    of: (modelId: string) =>
+      [host, createHostIdentity()].map(({ publicKey, address }, index) => ({
+        ...{ processId: `worker-${index + 1}`, modelId, publicKey, address, provider: 'software' },
+      })),
   };
   return sealingOf({ headers: given }, wire, { opened: opened as unknown as ModelRequest, hosts });
 }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { type HostKeys, invalidField, type ModelRequest } from '#gateway';
+import { invalidField, type ModelRequest } from '#gateway';
+import type { TeeHosts } from '#gateway/tee';
 import { fieldsOf, isSealedField, readPublicKey, type SealingProblem, sealingProblems } from '#tee/sealing';
 import type { ChatJobSealing } from '../contract/chat.job.js';
 import type { ChatAssistantMessage, ChatMessage } from '../contract/chat.message.js';
@@ -49,7 +50,7 @@ export interface SealedRoute {
 export function sealingOf(
   request: Pick<FastifyRequest, 'headers'>,
   wire: ChatCompletionRequest,
-  { opened, hosts }: { opened: ModelRequest; hosts: Pick<HostKeys, 'processOf'> },
+  { opened, hosts }: { opened: ModelRequest; hosts: Pick<TeeHosts, 'of'> },
 ): SealedRoute | null {
   if (!namesKeys(request)) return null;
   const parameters = effectiveParameters(opened.resolved.suffix, wire.service_parameters);
@@ -57,8 +58,8 @@ export function sealingOf(
   const keys = readKeys(request);
   checkSealed(wire, parameters);
   opened.requireServed();
-  const processId = hosts.processOf(opened.manifest.id, keys.hostPublicKey);
-  if (processId !== null) return { keys, processId };
+  const host = hosts.of(opened.manifest.id).find(({ publicKey }) => publicKey === keys.hostPublicKey);
+  if (host !== undefined) return { keys, processId: host.processId };
   const detail = `no host of the model ${opened.manifest.id} has this key. Fetch the attestation again, and seal for its key.`;
   throw problemAt('not-opened', hostKeyHeader, detail);
 }

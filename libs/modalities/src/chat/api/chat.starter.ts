@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { HostKeys, type HttpExchange, RequestPipeline } from '#gateway';
+import { type HttpExchange, RequestPipeline } from '#gateway';
+import { TeeHosts } from '#gateway/tee';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import type { ChatEvent } from '../contract/chat.events.js';
@@ -49,7 +50,7 @@ export class ChatStarter {
     @Inject(ChatCharacters) private readonly characters: ChatCharacters,
     @Inject(ChatSources) private readonly sources: ChatSources,
     @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
-    @Inject(HostKeys) private readonly hosts: Pick<HostKeys, 'processOf'>,
+    @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'of'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}
 

@@ -1,0 +1,1 @@
+export { TeeHosts } from './tee-hosts.js';
