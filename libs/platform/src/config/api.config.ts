@@ -12,7 +12,14 @@ import {
   SerperKey,
   TavilyKey,
 } from './search.variables.js';
-import { ReachableChains, RpcHedge, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
+import {
+  ReachableChains,
+  RpcHedge,
+  RpcTimeout,
+  type RpcSettings,
+  rpcSettingsOf,
+  RpcUpstreams,
+} from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import { ApiHostVariable, ApiPortVariable, FfmpegVariable } from './shared.variables.js';
 import {
