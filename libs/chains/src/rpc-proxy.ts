@@ -44,7 +44,10 @@ export class RpcProxy {
       const own = settings.upstreams.filter(({ network: name }) => name === network.name);
       const upstreams = own.map((upstream, index) => this.upstreamOf(network, upstream, index + 1));
       if (upstreams.length > 0)
-        this.networks.set(network.name, new NetworkUpstreams({ network, upstreams, logger, observer, hedgeMs: settings.hedgeMs }));
+        this.networks.set(
+          network.name,
+          new NetworkUpstreams({ network, upstreams, logger, observer, hedgeMs: settings.hedgeMs }),
+        );
     }
   }
 

@@ -99,7 +99,7 @@ export class TurnPool {
   /** Gives back what no request uses. */
   async close(): Promise<void> {
     clearTimeout(this.timer);
-    await Promise.all(this.idle.splice(0).map((turn) => this.giveBack(turn)));
+    await Promise.all(this.idle.splice(0).map((turn) => this.release(turn)));
   }
 
   private takeIdle(): Turn | null {
@@ -122,13 +122,13 @@ export class TurnPool {
   private pass(turn: Turn): void {
     if (performance.now() >= turn.untilMs) {
       this.resumesAtMs = performance.now() + yieldMs;
-      void this.giveBack(turn);
+      void this.release(turn);
       return;
     }
     const next = this.waiters.shift();
     if (next !== undefined) return next.resolve(this.leaveOf(turn));
     const isTight = this.held + this.others >= turn.limit;
-    if (isTight && performance.now() < this.lingersFromMs) return void this.giveBack(turn);
+    if (isTight && performance.now() < this.lingersFromMs) return void this.release(turn);
     turn.idleTimer = setTimeout(() => this.endIdle(turn, isTight), isTight ? lingerMs.taken : lingerMs.free);
     turn.idleTimer.unref();
     this.idle.push(turn);
@@ -136,14 +136,14 @@ export class TurnPool {
 
   private endIdle(turn: Turn, isTight: boolean): void {
     this.idle.splice(this.idle.indexOf(turn), 1);
-    void this.giveBack(turn);
+    void this.release(turn);
     // Some other turn was used meanwhile.
     if (!isTight || performance.now() - this.enteredAtMs < lingerMs.taken) return;
     this.lingersFromMs = performance.now() + this.atOnceMs;
     this.atOnceMs = Math.min(2 * this.atOnceMs || atOnceMs.first, atOnceMs.max);
   }
 
-  private async giveBack(turn: Turn): Promise<void> {
+  private async release(turn: Turn): Promise<void> {
     clearTimeout(turn.idleTimer);
     // If the store does not respond, the lease expires.
     await this.options.store.release(turn.lease).catch(() => undefined);

@@ -1,9 +1,9 @@
 import { keyOfId, type RpcCall } from './read-calls.js';
 
 /** Beginning of an answer: members that may come in front of its result. */
-const member = /\s*"(jsonrpc|id)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|null)\s*,/y;
-const open = /\s*\{/y;
-const result = /\s*"result"\s*:/y;
+const member = /^\s*"(jsonrpc|id)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|null)\s*,/;
+const open = /^\s*\{/;
+const result = /^\s*"result"\s*:/;
 /** The id of an answer that has it behind its result, at the very end. */
 const lastId = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|null)(\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$/;
 
@@ -24,10 +24,7 @@ export interface AnswerStart {
  */
 export function readStart(head: Buffer, { id, idKey }: Pick<RpcCall, 'id' | 'idKey'>): AnswerStart | null {
   const text = head.toString('latin1', 0, searchedBytes);
-  const match = (pattern: RegExp, from: number): RegExpExecArray | null => {
-    pattern.lastIndex = from;
-    return pattern.exec(text);
-  };
+  const match = (pattern: RegExp, from: number): RegExpExecArray | null => pattern.exec(text.slice(from));
   const opened = match(open, 0);
   if (opened === null) return null;
   let position = opened[0].length;

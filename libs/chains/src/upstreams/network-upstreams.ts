@@ -130,11 +130,7 @@ export class NetworkUpstreams {
   }
 
   /** Asks the first of the candidates and, if it is slow, the second at the same time; removes those it asks. */
-  private async attemptNext(
-    candidates: Upstream[],
-    request: RpcRequest,
-    options: AskOptions,
-  ): Promise<Attempt | null> {
+  private async attemptNext(candidates: Upstream[], request: RpcRequest, options: AskOptions): Promise<Attempt | null> {
     const first = candidates.shift() as Upstream;
     const { hedgeMs } = this.options;
     // What changes the chain is never asked of two nodes.

@@ -58,22 +58,22 @@ export class RpcLimits {
       this.limiter.admitAhead(caller, use, { requests, isTrial }),
       this.credits.take({ accountId, credits, limit: this.config.rpcDailyCredits, isTrial }),
     ]);
-    const giveBack = async (): Promise<void> => {
+    const release = async (): Promise<void> => {
       if (day.status === 'fulfilled') await day.value.settle(0);
       if (minute.status === 'fulfilled') await minute.value.settle(0);
     };
     if (minute.status === 'rejected' || day.status === 'rejected') {
-      await giveBack();
+      await release();
       throw minute.status === 'rejected' ? minute.reason : (day as PromiseRejectedResult).reason;
     }
     const { decision, headers } = minute.value;
     const { refusal } = day.value;
     if (decision.refusal !== null) {
-      await giveBack();
+      await release();
       throw new LimitRefusal(decision.refusal, headersOf(minuteOf(decision)), decision);
     }
     if (refusal !== null) {
-      // The request counts, as any that is refused later.
+      // The request counts, like each that is refused later.
       await minute.value.settle(isTrial ? 0 : 1);
       throw new LimitRefusal(refusal.error, headersOf(refusal.reached), decision);
     }

@@ -28,7 +28,14 @@ import {
   type PaymentSettings,
   paymentSettingsOf,
 } from './payment.variables.js';
-import { ReachableChains, RpcHedge, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
+import {
+  ReachableChains,
+  RpcHedge,
+  RpcTimeout,
+  type RpcSettings,
+  rpcSettingsOf,
+  RpcUpstreams,
+} from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import {
   StakeContractAddress,
