@@ -1,5 +1,6 @@
 import { isSchemaObject, modernSchema, type SchemaObject, writtenKeyword } from './schema-forms.js';
 import { examineKeywords, type KeywordFinding, withoutKeywords } from './schema-keywords.js';
+import { SchemaNegations } from './schema-negation.js';
 import { pointerStep, SchemaReferences } from './schema-references.js';
 
 /** A place of a schema and what is to be said of it. */
@@ -48,6 +49,7 @@ export function checkSchema(schema: unknown, { isStrict }: { isStrict: boolean }
 class SchemaWalk {
   readonly checked: CheckedSchema = { refusal: null, ignored: [], relaxed: [] };
   private readonly references: SchemaReferences;
+  private readonly negations: SchemaNegations;
   private readonly seen = new Set<unknown>();
   private readonly open: { pointer: string; value: unknown }[] = [];
 
@@ -56,6 +58,7 @@ class SchemaWalk {
     private readonly isStrict: boolean,
   ) {
     this.references = new SchemaReferences(schema);
+    this.negations = new SchemaNegations(this.references);
   }
 
   run(): void {
@@ -80,7 +83,7 @@ class SchemaWalk {
       pointer: `${pointer}${pointerStep(writtenKeyword(written, keyword))}`,
       reason,
     });
-    const { malformed, uncovered, ignored } = examineKeywords(schema);
+    const { malformed, uncovered, ignored } = examineKeywords(schema, this.negations);
     for (const finding of malformed) this.refuse(at(finding).pointer, finding.reason);
     if (malformed.length > 0) return;
     for (const keyword of ignored) this.checked.ignored.push(`${pointer}${pointerStep(keyword)}`);

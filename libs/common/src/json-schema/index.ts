@@ -7,11 +7,11 @@ export {
 } from './check-schema.js';
 export { isSchemaObject, modernSchema, type SchemaObject, writtenKeyword } from './schema-forms.js';
 export {
-  alternativesTo,
   examineKeywords,
   excludedBy,
   forbidsEverything,
   hasCondition,
+  ignoredKeywords,
   type KeywordFinding,
   numberFormats,
   patternedFormats,
@@ -19,5 +19,6 @@ export {
   stringFormats,
   withoutKeywords,
 } from './schema-keywords.js';
+export { type OtherMember, otherMember, SchemaNegations } from './schema-negation.js';
 export { type Resolved, pointerStep, SchemaReferences } from './schema-references.js';
 export { canonicalJson, SchemaValidator } from './schema-validator.js';

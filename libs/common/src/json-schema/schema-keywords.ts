@@ -2,6 +2,11 @@ import { isSchemaObject, type SchemaObject } from './schema-forms.js';
 
 /* What each keyword of one schema is worth to a grammar. Schemas here are in the form of `modernSchema`. */
 
+/** Tells whether what a schema does not accept can be written as schemas. */
+export interface NegationCheck {
+  of(schema: unknown): { isExact: boolean };
+}
+
 /** Something that a schema says of one of its keywords. */
 export interface KeywordFinding {
   keyword: string;
@@ -48,6 +53,7 @@ const assertions: ReadonlySet<string> = new Set([
   'allOf',
   'anyOf',
   'const',
+  'contains',
   'dependentRequired',
   'dependentSchemas',
   'else',
@@ -57,10 +63,12 @@ const assertions: ReadonlySet<string> = new Set([
   'format',
   'if',
   'items',
+  'maxContains',
   'maxItems',
   'maxLength',
   'maxProperties',
   'maximum',
+  'minContains',
   'minItems',
   'minLength',
   'minProperties',
@@ -87,12 +95,9 @@ const uncoveredAlways: readonly string[] = [
   '$recursiveAnchor',
   '$recursiveRef',
   '$vocabulary',
-  'contains',
   'dependencies',
   'disallow',
   'extends',
-  'maxContains',
-  'minContains',
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
@@ -130,7 +135,16 @@ export const patternedFormats: ReadonlySet<string> = new Set([
   'xid',
 ]);
 
-const counts = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const;
+const counts = [
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'minContains',
+  'maxContains',
+  'minProperties',
+  'maxProperties',
+] as const;
 const numbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] as const;
 const objects = ['properties', 'patternProperties', 'dependentRequired', 'dependentSchemas'] as const;
 const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
@@ -139,10 +153,12 @@ const strings = ['pattern', 'format', '$ref'] as const;
 const typeNames: ReadonlySet<unknown> = new Set(['null', 'boolean', 'number', 'integer', 'string', 'array', 'object']);
 
 const notSupported = 'this keyword is not supported';
+const notNegated = 'what it does not accept cannot be written as a schema';
 
-/** Looks at each keyword of one schema; the subschemas are not looked into. */
-export function examineKeywords(schema: SchemaObject): KeywordFindings {
-  return { malformed: [...malformedIn(schema)], uncovered: [...uncoveredIn(schema)], ignored: ignoredIn(schema) };
+/** Looks at each keyword of one schema; the subschemas are only looked into where they are put the other way round. */
+export function examineKeywords(schema: SchemaObject, negations: NegationCheck): KeywordFindings {
+  const uncovered = [...uncoveredIn(schema, negations)];
+  return { malformed: [...malformedIn(schema)], uncovered, ignored: ignoredKeywords(schema) };
 }
 
 /** The schema without the keywords of these findings. */
@@ -190,36 +206,25 @@ function* malformedIn(schema: SchemaObject): Generator<KeywordFinding> {
   if (type !== undefined && !namesTypes(type)) yield { keyword: 'type', reason: 'must name types of JSON' };
 }
 
-function* uncoveredIn(schema: SchemaObject): Generator<KeywordFinding> {
+function* uncoveredIn(schema: SchemaObject, negations: NegationCheck): Generator<KeywordFinding> {
   for (const keyword of uncoveredAlways) {
     if (schema[keyword] !== undefined) yield { keyword, reason: notSupported };
   }
-  if (schema.not !== undefined && !forbidsEverything(schema.not) && excludedBy(schema.not) === null) {
-    yield { keyword: 'not', reason: 'is only supported with {}, type, const and enum' };
+  const isCovered = (part: unknown): boolean => negations.of(part).isExact;
+  if (schema.not !== undefined && excludedBy(schema.not) === null && !isCovered(schema.not)) {
+    yield { keyword: 'not', reason: notNegated };
   }
-  if (hasCondition(schema) && alternativesTo(schema.if) === null) {
-    yield { keyword: 'if', reason: 'is only supported with properties, required, type, const and enum' };
-  }
-  if (schema.uniqueItems !== undefined && schema.uniqueItems !== false && !areItemsStrings(schema)) {
-    yield { keyword: 'uniqueItems', reason: 'is only supported for items that are strings' };
+  if (hasCondition(schema) && !isCovered(schema.if)) yield { keyword: 'if', reason: notNegated };
+  if (schema.contains !== undefined && schema.maxContains !== undefined && !isCovered(schema.contains)) {
+    yield { keyword: 'maxContains', reason: notNegated };
   }
   if (schema.nullable === true && schema.type === undefined) {
     yield { keyword: 'nullable', reason: 'needs a type beside it' };
   }
 }
 
-/** Whether the items of a list are visibly strings, which a text keeps apart, or at most one. */
-function areItemsStrings({ items, prefixItems, maxItems }: SchemaObject): boolean {
-  if (typeof maxItems === 'number' && maxItems <= 1) return true;
-  if (!isSchemaObject(items) || prefixItems !== undefined) return false;
-  if (lists.some((keyword) => items[keyword] !== undefined) || items.$ref !== undefined) return false;
-  const { type, enum: values, const: constant } = items;
-  if (type !== undefined) return type === 'string';
-  if (Array.isArray(values)) return values.every((value) => typeof value === 'string');
-  return typeof constant === 'string';
-}
-
-function ignoredIn(schema: SchemaObject): string[] {
+/** Keywords of one schema, and its format, that are unknown. */
+export function ignoredKeywords(schema: SchemaObject): string[] {
   const ignored = Object.keys(schema).filter(isUnknown);
   return isUnknownFormat(schema) ? [...ignored, 'format'] : ignored;
 }
@@ -240,67 +245,35 @@ export function forbidsEverything(not: unknown): boolean {
   return not === true || (isSchemaObject(not) && Object.keys(not).length === 0);
 }
 
-/** What `not` forbids; null where it is more than types or values. */
-export function excludedBy(not: unknown): { types: unknown[]; values: unknown[] } | null {
-  if (not === false) return { types: [], values: [] };
+/** What `not` forbids of a value by itself. */
+export interface Excluded {
+  types: unknown[];
+  values: unknown[];
+  /** Patterns of strings. */
+  patterns: string[];
+}
+
+/** Null where `not` is more than one keyword of types, values and patterns. */
+export function excludedBy(not: unknown): Excluded | null {
+  const excluded: Excluded = { types: [], values: [], patterns: [] };
+  if (not === false) return excluded;
   if (!isSchemaObject(not)) return null;
   const asserted = Object.keys(not).filter((keyword) => assertions.has(keyword) || uncoveredAlways.includes(keyword));
   const [keyword] = asserted;
   if (asserted.length !== 1 || keyword === undefined) return null;
-  if (keyword === 'const') return { types: [], values: [not.const] };
-  if (keyword === 'enum') return Array.isArray(not.enum) ? { types: [], values: not.enum as unknown[] } : null;
-  if (keyword !== 'type' || !namesTypes(not.type)) return null;
-  const types: unknown[] = [not.type].flat();
-  return types.includes('integer') && !types.includes('number') ? null : { types, values: [] };
+  if (keyword === 'const') return { ...excluded, values: [not.const] };
+  if (keyword === 'enum') return Array.isArray(not.enum) ? { ...excluded, values: not.enum as unknown[] } : null;
+  if (keyword === 'pattern' && typeof not.pattern === 'string') {
+    return { ...excluded, types: notStrings, patterns: [not.pattern] };
+  }
+  return keyword === 'type' && namesTypes(not.type) ? { ...excluded, types: [not.type].flat() } : null;
 }
 
-/** What a condition may be: alternatives to it, and members within members. */
-const maxAlternatives = 256;
-const maxConditionDepth = 8;
+const notStrings = ['null', 'boolean', 'number', 'array', 'object'];
 
 /** Whether `if` decides anything. */
 export function hasCondition({ if: condition, then, else: otherwise }: SchemaObject): boolean {
   return condition !== undefined && (then !== undefined || otherwise !== undefined);
-}
-
-/**
- * Schemas of which one at least holds exactly for the values that `schema` does not accept; null where that takes more
- * keywords than are covered.
- */
-export function alternativesTo(schema: unknown, depth = 0): SchemaObject[] | null {
-  if (typeof schema === 'boolean') return schema ? [] : [{}];
-  if (!isSchemaObject(schema) || depth > maxConditionDepth) return null;
-  const alternatives: SchemaObject[] = [];
-  for (const keyword of Object.keys(schema)) {
-    const others = alternativesToKeyword(keyword, schema[keyword], depth);
-    if (others === null || alternatives.length + others.length > maxAlternatives) return null;
-    alternatives.push(...others);
-  }
-  return alternatives;
-}
-
-function alternativesToKeyword(keyword: string, value: unknown, depth: number): SchemaObject[] | null {
-  if (keyword === 'const' || keyword === 'enum' || keyword === 'type') {
-    const not = { [keyword]: value };
-    return excludedBy(not) === null ? null : [{ not }];
-  }
-  if (keyword === 'required') {
-    if (!isStringList(value)) return null;
-    return value.map((name) => ({ type: 'object', properties: { [name]: false } }));
-  }
-  if (keyword === 'properties') return isSchemaObject(value) ? alternativesToMembers(value, depth) : null;
-  return assertions.has(keyword) || uncoveredAlways.includes(keyword) ? null : [];
-}
-
-/** A member that is there and is not as it should be. */
-function alternativesToMembers(properties: SchemaObject, depth: number): SchemaObject[] | null {
-  const alternatives: SchemaObject[] = [];
-  for (const [name, schema] of Object.entries(properties)) {
-    const others = alternativesTo(schema, depth + 1);
-    if (others === null || alternatives.length > maxAlternatives) return null;
-    for (const other of others) alternatives.push({ type: 'object', required: [name], properties: { [name]: other } });
-  }
-  return alternatives;
 }
 
 function namesTypes(type: unknown): boolean {

@@ -13,6 +13,8 @@ interface Continuation {
   readonly isNullable: boolean;
   /** The end of the innermost object that it is in and whose names are open. */
   scope: Continuation | null;
+  /** The end of the innermost item that it is in, of a list in which none comes twice. */
+  item: Continuation | null;
   clipped: Continuation | null;
 }
 
@@ -32,6 +34,7 @@ export interface State extends TextState {
   clipped: State | null;
   /** Found when first asked for. */
   names: OpenNames | null;
+  items: ReadonlySet<object> | null;
 }
 
 /**
@@ -65,7 +68,7 @@ export class Automaton implements TextAutomaton {
     const { of, samples } = grammar.arena.classes;
     this.classOf = of;
     this.samples = samples;
-    this.start = { threads: [], isComplete: false, successors: [], clipped: null, names: null };
+    this.start = { threads: [], isComplete: false, successors: [], clipped: null, names: null, items: null };
   }
 
   /** Opens the first state, which may be large: yields when its slice is over. */
@@ -104,10 +107,29 @@ export class Automaton implements TextAutomaton {
     const { arena } = this.grammar;
     const names = threads.flatMap(({ regex, rest }) => {
       const node = rest?.node;
-      if (node?.kind !== 'mark' || node.mark === 'object' || !rest?.scope) return [];
+      if (node?.kind !== 'mark' || node.mark === 'object' || node.mark === 'item' || !rest?.scope) return [];
       return [{ object: rest.scope, regex, arena, isListed: node.mark === 'listed-name' }];
     });
     return { names, hasOthers: names.length < threads.length };
+  }
+
+  get hasDistinctItems(): boolean {
+    return this.grammar.hasDistinctItems;
+  }
+
+  itemLists(state: State): ReadonlySet<object> {
+    return (state.items ??= this.listsOf(state));
+  }
+
+  private listsOf({ threads }: State): ReadonlySet<object> {
+    const lists = new Set<object>();
+    if (!this.hasDistinctItems) return lists;
+    for (const { rest } of threads) {
+      for (let item = rest?.item ?? null; item !== null; item = item.next?.item ?? null) {
+        if (item.scope !== null) lists.add(item.scope);
+      }
+    }
+    return lists;
   }
 
   openObjects(state: State): Set<object> {
@@ -240,8 +262,10 @@ export class Automaton implements TextAutomaton {
     const known = this.continuations.get(key);
     if (known !== undefined) return known;
     const isNullable = this.grammar.isNullable(node) && (next === null || next.isNullable);
-    const made: Continuation = { id: this.count(), node, next, isNullable, scope: next?.scope ?? null, clipped: null };
+    const [scope, item] = [next?.scope ?? null, next?.item ?? null];
+    const made: Continuation = { id: this.count(), node, next, isNullable, scope, item, clipped: null };
     if (node.kind === 'mark' && node.mark === 'object') made.scope = made;
+    if (node.kind === 'mark' && node.mark === 'item') made.item = made;
     this.continuations.set(key, made);
     return made;
   }
@@ -262,7 +286,7 @@ export class Automaton implements TextAutomaton {
     const known = this.states.get(key);
     if (known !== undefined) return known;
     this.count();
-    const state: State = { threads, isComplete, successors: [], clipped: null, names: null };
+    const state: State = { threads, isComplete, successors: [], clipped: null, names: null, items: null };
     this.states.set(key, state);
     return state;
   }

@@ -14,9 +14,12 @@ export type GrammarNode =
 /**
  * Matches the empty text and says what a text has come to. Behind the name of a member: `name` where any text may be one,
  * `listed-name` where a name may have few or no others to go on with. `object` ends an object whose members have such names.
- * Strings of a list in which none comes twice are such names, too, and the list such an object.
+ * Strings of a list in which none comes twice are such names, too, and the list such an object. `item` ends another item of
+ * such a list.
  */
-export type GrammarMark = NodeBase & { readonly kind: 'mark'; readonly mark: 'name' | 'listed-name' | 'object' };
+export type GrammarMark = NodeBase & { readonly kind: 'mark'; readonly mark: MarkKind };
+
+type MarkKind = 'name' | 'listed-name' | 'object' | 'item';
 
 interface NodeBase {
   readonly id: number;
@@ -126,6 +129,10 @@ export class Grammar {
 
   get hasListedNames(): boolean {
     return this.marks.has('listed-name');
+  }
+
+  get hasDistinctItems(): boolean {
+    return this.marks.has('item');
   }
 
   mark(mark: GrammarMark['mark']): GrammarMark {

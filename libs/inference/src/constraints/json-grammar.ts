@@ -102,6 +102,11 @@ export class JsonGrammar {
     return grammar.sequence(grammar.lexeme(plain), grammar.mark('listed-name'));
   }
 
+  /** Another item of such a list. */
+  distinctItem(item: GrammarNode): GrammarNode {
+    return this.grammar.sequence(item, this.grammar.mark('item'));
+  }
+
   distinctList(items: GrammarNode): GrammarNode {
     return this.enclosed('[', this.grammar.sequence(items, this.grammar.mark('object')), ']');
   }

@@ -172,12 +172,12 @@ describe('the regions of a text', () => {
   });
 
   it('name the field and the place of a schema that is not covered', async () => {
-    const schema = { type: 'object', properties: { a: { contains: {} } } };
+    const schema = { type: 'object', properties: { a: { unevaluatedItems: false } } };
     const text = sequence(literal('x'), { type: 'json-schema', schema, param: 'tools[1].function.parameters' });
     await expect(matcherOf([{ type: 'bound', branches: [{ text, next: null }] }])).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       param: 'tools[1].function.parameters',
-      message: 'The schema is not supported at #/properties/a/contains: this keyword is not supported.',
+      message: 'The schema is not supported at #/properties/a/unevaluatedItems: this keyword is not supported.',
     });
   });
 

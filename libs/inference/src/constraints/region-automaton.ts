@@ -102,6 +102,20 @@ export class RegionAutomaton implements TextAutomaton {
     return this.automata.some(({ hasListedNames }) => hasListedNames);
   }
 
+  get hasDistinctItems(): boolean {
+    return this.automata.some(({ hasDistinctItems }) => hasDistinctItems);
+  }
+
+  itemLists(at: TextState): ReadonlySet<object> {
+    const state = at as RegionState;
+    const branches = this.branchesOf(state);
+    const lists = new Set<object>();
+    for (const { branch, state: inner } of state.live) {
+      for (const list of branches[branch]?.automaton.itemLists(inner) ?? []) lists.add(list);
+    }
+    return lists;
+  }
+
   private get automata(): Automaton[] {
     const branches = this.regions.flatMap((region) => (region.type === 'bound' ? region.branches : []));
     return branches.map(({ automaton }) => automaton);

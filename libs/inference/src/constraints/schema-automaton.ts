@@ -1,5 +1,6 @@
 import { Automaton, type State } from './automaton.js';
 import { compileSchema } from './schema/schema-compiler.js';
+import { ItemReader } from './unique-items.js';
 import type { SchemaOptions } from './schema/schema-document.js';
 
 /** The automaton of a schema, compiled at once: for tests. */
@@ -11,14 +12,16 @@ export function automatonOf(schema: unknown, options: SchemaOptions = {}): Autom
   }
 }
 
-/** Whether a text belongs to the grammar, decided byte by byte. */
+/** Whether a text belongs to the grammar, decided byte by byte, and no list has an item twice that must not. */
 export function accepts(automaton: Automaton, text: string): boolean {
-  let state: State | null = automaton.start;
+  let state: State = automaton.start;
+  const items = new ItemReader(automaton);
   for (const byte of new TextEncoder().encode(text)) {
-    if (state === null) return false;
-    state = automaton.next(state, byte);
+    const next = automaton.next(state, byte);
+    if (next === null || !items.read(state, byte, next)) return false;
+    state = next;
   }
-  return state?.isComplete ?? false;
+  return state.isComplete;
 }
 
 /** Whether the instance belongs to it with its members in some order: a grammar keeps to the order of its schema. */

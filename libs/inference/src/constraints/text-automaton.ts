@@ -40,6 +40,10 @@ export interface TextAutomaton {
   /** Whether such an object may run out of them. */
   readonly hasListedNames: boolean;
   openNames(state: TextState): OpenNames;
+  /** Whether it has lists in which no item comes twice, but for those of strings, which are names. */
+  readonly hasDistinctItems: boolean;
+  /** Those of such lists in whose items the state is, or before one. */
+  itemLists(state: TextState): ReadonlySet<object>;
   /** The objects with such names that are open in the state. */
   openObjects(state: TextState): ReadonlySet<object>;
 }

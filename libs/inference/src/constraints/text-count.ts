@@ -39,3 +39,8 @@ function countBeyond(arena: RegexArena, regex: Regex, count: number): boolean {
   }
   return false;
 }
+
+/** Whether a text belongs to a language. */
+export function hasText(arena: RegexArena, regex: Regex, text: string): boolean {
+  return new TextEncoder().encode(text).reduce((at, byte) => arena.derive(at, byte), regex).nullable;
+}

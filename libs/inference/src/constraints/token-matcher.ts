@@ -5,6 +5,7 @@ import { type KnownMask, MaskWork } from './mask-work.js';
 import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
 import type { TokenTrie } from './token-trie.js';
+import { UniqueItems } from './unique-items.js';
 import { UniqueNames } from './unique-names.js';
 import { WorkTimer } from './work-timer.js';
 
@@ -106,6 +107,7 @@ export class TokenMatcher implements TokenConstraint {
   /** The same without tokens that would repeat a name. */
   private narrowed: AllowedTokens | null = null;
   private readonly names: UniqueNames | null;
+  private readonly items: UniqueItems | null;
   private accepted = 0;
   /** Time that masks took, in ms: of the state, and of all states. */
   private maskMs = 0;
@@ -120,6 +122,7 @@ export class TokenMatcher implements TokenConstraint {
   ) {
     this.state = automaton.start;
     this.names = automaton.hasOpenNames ? new UniqueNames(automaton, masks.trie) : null;
+    this.items = automaton.hasDistinctItems ? new UniqueItems(automaton, masks.trie) : null;
   }
 
   prepare(sliceMs: number): boolean {
@@ -150,10 +153,14 @@ export class TokenMatcher implements TokenConstraint {
   }
 
   private withoutRepeating(all: AllowedTokens): AllowedTokens {
-    const { names } = this;
-    if (names === null) return all;
+    const { names, items } = this;
+    if (names === null && items === null) return all;
     const timer = new WorkTimer();
-    const repeating = this.withinLimits(this.budget.maxMs, () => names.repeating(this.state, all.bits));
+    const repeating = this.withinLimits(this.budget.maxMs, () => {
+      const found = names?.repeating(this.state, all.bits) ?? new Set<number>();
+      for (const id of items?.repeating(this.state, all.bits) ?? []) found.add(id);
+      return found;
+    });
     this.spend(timer.ms);
     if (repeating.size === 0) return all;
     const bits = all.bits.slice();
@@ -182,7 +189,10 @@ export class TokenMatcher implements TokenConstraint {
 
   private next(byte: number): TextState | null {
     const next = this.automaton.next(this.state, byte);
-    if (next !== null) this.names?.read(this.state, byte, next);
+    if (next !== null) {
+      this.names?.read(this.state, byte, next);
+      this.items?.read(this.state, byte, next);
+    }
     return next;
   }
 

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import { examineKeywords } from '#common/json-schema';
+import { ignoredKeywords } from '#common/json-schema';
 import type { TextPart } from '../contract/output-region.js';
 import type { ToolDefinition } from '../contract/tool-use.js';
 import { isRecord, objectSchema } from './tool-style.js';
@@ -48,7 +48,7 @@ export function listArguments(tool: ToolDefinition): ToolArgument[] {
 
 /** Throws for what the object says as a whole. */
 function checkWhole(schema: Record<string, unknown>, param: string): void {
-  const { ignored } = examineKeywords(schema);
+  const ignored = ignoredKeywords(schema);
   for (const keyword of Object.keys(schema)) {
     if (plainKeywords.has(keyword) || annotations.has(keyword) || ignored.includes(keyword)) continue;
     throw refused(`#/${keyword}: this model writes arguments one by one and cannot keep this keyword`, param);

@@ -1,8 +1,8 @@
 import { canonicalJson } from '#common/json-schema';
-import { isSliceOver } from '../compile-deadline.js';
-import { flatten } from './flat-schema.js';
+import { checkDeadline, isSliceOver } from '../compile-deadline.js';
+import { flatten, type SchemaPart } from './flat-schema.js';
 import type { SchemaDocument, SchemaNode } from './schema-document.js';
-import { collectFacts, type JsonType, type SchemaFacts, typeOf } from './schema-facts.js';
+import { collectFacts, type JsonType, type SchemaFacts, schemasOfItem, typeOf } from './schema-facts.js';
 
 /** How deep members are looked into for one that tells two objects apart. */
 const maxDepth = 3;
@@ -11,47 +11,74 @@ const maxDepth = 3;
 interface Compared {
   facts: SchemaFacts;
   types: ReadonlySet<JsonType>;
+  /** Values that are forbidden, as canonical JSON. */
+  excluded: ReadonlySet<string>;
   /** Listed values as canonical JSON by their types; null where they are not listed. */
   values: ReadonlyMap<JsonType, ReadonlySet<string>> | null;
   /** What it says of a required member that others require too; null: nothing satisfies that. */
   members: Map<string, Compared | null>;
+  /** What it says of the first item of a list. */
+  item?: Compared | null;
 }
 
 /**
- * Whether it can be seen that no value satisfies two of the schemas. Alternatives within them are left out, which only
- * says no more often. Yields when its slice is over.
+ * The pairs of the schemas, by their positions, of which it cannot be seen that no value satisfies both; null where there
+ * are more than `most`. Alternatives within them are left out, which only finds more. Yields when its slice is over.
  */
-export function* areAllDisjoint(document: SchemaDocument, all: readonly SchemaFacts[]): Generator<void, boolean> {
+export function* findOverlaps(
+  document: SchemaDocument,
+  all: readonly SchemaFacts[],
+  most: number,
+): Generator<void, [number, number][] | null> {
   const comparison = new Comparison(document);
-  const listed: Compared[] = [];
-  const others: Compared[] = [];
-  for (const facts of all) {
-    const schema = yield* compared(facts);
-    if (schema.values === null) others.push(schema);
-    else listed.push(schema);
-  }
-  if (yield* haveEqualValues(listed)) return false;
-  for (const [index, left] of others.entries()) {
-    for (const rest of [others.slice(index + 1), listed]) {
-      for (const right of rest) if (!(yield* comparison.areDisjoint(left, right, 0))) return false;
+  const schemas: Compared[] = [];
+  for (const facts of all) schemas.push(yield* compared(facts));
+  const found = yield* findEqualValues(schemas, most);
+  for (const [index, left] of schemas.entries()) {
+    for (const [other, right] of schemas.entries()) {
+      const isListed = left.values !== null && right.values !== null;
+      if (other <= index || isListed) continue;
+      if (!(yield* comparison.areDisjoint(left, right, 0))) found.push([index, other]);
+      if (found.length > most) return null;
     }
   }
-  return true;
+  return found.length > most ? null : found;
 }
 
-/** Whether two of the lists have a value in common. One set of all values says so: pairs of lists may be millions. */
-function* haveEqualValues(lists: readonly Compared[]): Generator<void, boolean> {
-  const found = new Set<string>();
-  for (const { values } of lists) {
+/** Those of the alternatives that some value may satisfy that keeps `facts`. Yields when its slice is over. */
+export function* alternativesBeside(
+  document: SchemaDocument,
+  facts: SchemaFacts,
+  alternatives: readonly SchemaNode[],
+): Generator<void, SchemaNode[]> {
+  const comparison = new Comparison(document);
+  const base = yield* compared(facts);
+  const kept: SchemaNode[] = [];
+  for (const node of alternatives) {
+    const flat = yield* flatten(document, [{ kind: 'whole', node }]);
+    if (flat === null) continue;
+    const other = yield* compared(yield* collectFacts(document, flat.nodes));
+    if (!(yield* comparison.areDisjoint(base, other, 0))) kept.push(node);
+  }
+  return kept;
+}
+
+/** Pairs of lists with a value in common. One map of all values finds them: pairs of lists may be millions. */
+function* findEqualValues(schemas: readonly Compared[], most: number): Generator<void, [number, number][]> {
+  const positions = new Map<string, number[]>();
+  const found = new Map<string, [number, number]>();
+  for (const [index, { values }] of schemas.entries()) {
     for (const some of values?.values() ?? []) {
       for (const value of some) {
         if (isSliceOver()) yield;
-        if (found.has(value)) return true;
-        found.add(value);
+        const known = positions.get(value) ?? [];
+        for (const other of known) found.set(`${other} ${index}`, [other, index]);
+        if (found.size > most) return [...found.values()];
+        positions.set(value, [...known, index]);
       }
     }
   }
-  return false;
+  return [...found.values()];
 }
 
 class Comparison {
@@ -61,25 +88,48 @@ class Comparison {
     if (isSliceOver()) yield;
     for (const type of left.types) {
       if (!right.types.has(type)) continue;
-      const [leftValues, rightValues] = [left.values?.get(type), right.values?.get(type)];
-      if (leftValues !== undefined && rightValues !== undefined) {
-        for (const value of leftValues) {
+      const leftValues = possibleValues(left, right, type);
+      const rightValues = possibleValues(right, left, type);
+      if (leftValues?.length === 0 || rightValues?.length === 0) continue;
+      if (leftValues !== null && rightValues !== null) {
+        const known = new Set(leftValues);
+        for (const value of rightValues) {
           if (isSliceOver()) yield;
-          if (rightValues.has(value)) return false;
+          if (known.has(value)) return false;
         }
-      } else if (type === 'number') {
-        if (!isBelow(left.facts, right.facts) && !isBelow(right.facts, left.facts)) return false;
-      } else if (type !== 'object' || depth >= maxDepth) return false;
-      else if (!(yield* this.areObjectsDisjoint(left, right, depth))) return false;
+      } else if (!(yield* this.areTypesDisjoint(type, [left, right], depth))) return false;
     }
     return true;
   }
 
+  /** Of the values of one type that both may have. */
+  private *areTypesDisjoint(
+    type: JsonType,
+    [left, right]: [Compared, Compared],
+    depth: number,
+  ): Generator<void, boolean> {
+    if (type === 'null' || type === 'boolean') return false;
+    if (isOneBelow(type, left.facts, right.facts) || isOneBelow(type, right.facts, left.facts)) return true;
+    if (type === 'number')
+      return areKindsDisjoint(left.facts, right.facts) || areKindsDisjoint(right.facts, left.facts);
+    if (depth >= maxDepth) return false;
+    if (type === 'array') return yield* this.areListsDisjoint(left, right, depth);
+    return type === 'object' && (yield* this.areObjectsDisjoint(left, right, depth));
+  }
+
+  private *areListsDisjoint(left: Compared, right: Compared, depth: number): Generator<void, boolean> {
+    if (Math.max(left.facts.minItems, right.facts.minItems) === 0) return false;
+    const [leftItem, rightItem] = [yield* this.item(left), yield* this.item(right)];
+    if (leftItem === null || rightItem === null) return true;
+    return yield* this.areDisjoint(leftItem, rightItem, depth + 1);
+  }
+
   private *areObjectsDisjoint(left: Compared, right: Compared, depth: number): Generator<void, boolean> {
     if (forbidsRequired(left.facts, right.facts) || forbidsRequired(right.facts, left.facts)) return true;
-    for (const name of left.facts.required) {
+    if (lacksOther(left.facts, right.facts) || lacksOther(right.facts, left.facts)) return true;
+    for (const name of new Set([...left.facts.required, ...right.facts.required])) {
       if (isSliceOver()) yield;
-      if (!right.facts.required.has(name) || !isDeclared(left.facts, name) || !isDeclared(right.facts, name)) continue;
+      if (!isDeclared(left.facts, name) && !isDeclared(right.facts, name)) continue;
       const [leftMember, rightMember] = [yield* this.member(left, name), yield* this.member(right, name)];
       if (leftMember === null || rightMember === null) return true;
       if (yield* this.areDisjoint(leftMember, rightMember, depth + 1)) return true;
@@ -87,22 +137,43 @@ class Comparison {
     return false;
   }
 
+  /** What is said of the first item. */
+  private *item(of: Compared): Generator<void, Compared | null> {
+    if (of.item === undefined) of.item = yield* this.all(schemasOfItem(of.facts, 0));
+    return of.item;
+  }
+
   private *member(of: Compared, name: string): Generator<void, Compared | null> {
     const known = of.members.get(name);
     if (known !== undefined) return known;
-    const nodes = declared(of.facts, name);
-    const flat = yield* flatten(
-      this.document,
-      nodes.map((node) => ({ kind: 'whole', node })),
-    );
-    const found = flat && (yield* compared(yield* collectFacts(this.document, flat.nodes)));
+    const found = yield* this.all(declared(of.facts, name));
     of.members.set(name, found);
     return found;
   }
+
+  /** Null where nothing satisfies all of the schemas. */
+  private *all(nodes: readonly SchemaNode[]): Generator<void, Compared | null> {
+    const parts = nodes.map((node): SchemaPart => ({ kind: 'whole', node }));
+    const flat = yield* flatten(this.document, parts);
+    return flat && (yield* compared(yield* collectFacts(this.document, flat.nodes)));
+  }
+}
+
+/** The listed values of a type that the other schema does not exclude; null where they are not listed. */
+function possibleValues(of: Compared, other: Compared, type: JsonType): string[] | null {
+  if (of.values === null) return null;
+  const values = [...(of.values.get(type) ?? [])];
+  checkDeadline(values.length);
+  return values.filter((value) => !other.excluded.has(value));
 }
 
 function* compared(facts: SchemaFacts): Generator<void, Compared> {
-  if (facts.values === null) return { facts, types: facts.types, values: null, members: new Map() };
+  const excluded = new Set<string>();
+  for (const { value } of facts.excluded) {
+    if (isSliceOver()) yield;
+    excluded.add(canonicalJson(value));
+  }
+  if (facts.values === null) return { facts, excluded, types: facts.types, values: null, members: new Map() };
   const values = new Map<JsonType, Set<string>>();
   for (const value of facts.values) {
     if (isSliceOver()) yield;
@@ -110,12 +181,21 @@ function* compared(facts: SchemaFacts): Generator<void, Compared> {
     const known = values.get(type) ?? new Set();
     values.set(type, known.add(canonicalJson(value)));
   }
-  return { facts, types: new Set(values.keys()), values, members: new Map() };
+  return { facts, excluded, types: new Set(values.keys()), values, members: new Map() };
 }
 
-function isBelow({ upper }: SchemaFacts, { lower }: SchemaFacts): boolean {
+/** Whether each value of the type that one schema allows is smaller than those of the other one. */
+function isOneBelow(type: JsonType, small: SchemaFacts, large: SchemaFacts): boolean {
+  if (type === 'string') return small.maxLength < large.minLength;
+  if (type === 'array') return small.maxItems < large.minItems;
+  if (type === 'object') return small.maxProperties < large.minProperties;
+  const [{ upper }, { lower }] = [small, large];
   if (upper === null || lower === null) return false;
   return upper.value < lower.value || (upper.value === lower.value && (upper.isExclusive || lower.isExclusive));
+}
+
+function areKindsDisjoint({ integersOnly }: SchemaFacts, { fractionsOnly }: SchemaFacts): boolean {
+  return integersOnly && fractionsOnly;
 }
 
 /** Whether `closed` takes no member that `other` requires. */
@@ -123,6 +203,16 @@ function forbidsRequired(closed: SchemaFacts, other: SchemaFacts): boolean {
   return closed.members.some(
     ({ properties, patterns, additional }) =>
       additional?.value === false && patterns.length === 0 && [...other.required].some((name) => !properties.has(name)),
+  );
+}
+
+/** Whether `closed` takes no member that `other` wants beside those that it names. */
+function lacksOther(closed: SchemaFacts, other: SchemaFacts): boolean {
+  return closed.members.some(
+    ({ properties, patterns, additional }) =>
+      additional?.value === false &&
+      patterns.length === 0 &&
+      other.otherMembers.some(({ names }) => [...properties.keys()].every((name) => names.has(name))),
   );
 }
 

@@ -9,9 +9,18 @@ import { type SchemaFacts, schemasOfMember } from './schema-facts.js';
 
 /** A member with a name of its own. */
 interface Member {
-  /** Its quoted name, colon and value. */
-  node: GrammarNode;
+  /** Its quoted name, colon and value, by what it is one of: bits of `SchemaFacts.otherMembers`. */
+  ways: { node: GrammarNode; wanted: number }[];
   isRequired: boolean;
+}
+
+/** What may follow before any member and behind one, by how many members came, and by which of the wanted ones did. */
+type Rests = { first: GrammarNode; later: GrammarNode }[][];
+
+/** Members without a name of their own: any of them, and the wanted ones. */
+interface Tail {
+  other: GrammarNode;
+  wanted: readonly GrammarNode[];
 }
 
 /** A member whose name the schema does not list. */
@@ -23,6 +32,9 @@ interface OtherMember {
 
 /** Names that are counted: hardly a text holds more. */
 const maxNames = 10_000;
+
+/** Members that an object wants beside those with names: each set of them has a place of its own. */
+const maxWanted = 4;
 
 /** Patterns of names that one object may have: each set of them has a rule of its own. */
 const maxPatterns = 5;
@@ -38,23 +50,71 @@ export class MemberCompiler {
   *compile(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this.compiler;
     if (facts.minProperties > facts.maxProperties) return grammar.nothing;
+    if (facts.otherMembers.length > maxWanted) {
+      throw new ConstraintRefusal(`more than ${maxWanted} kinds of members are not supported`, facts.pointer);
+    }
     const patterns = this.patternsOf(facts);
     const names = new Set([...facts.members.flatMap(({ properties }) => [...properties.keys()]), ...facts.required]);
     const members: Member[] = [];
     for (const name of names) {
       if (isSliceOver(8)) yield;
       const isRequired = facts.required.has(name);
-      const value = this.compiler.valueOf(schemasOfMember(facts, name, this.matcher(name)));
-      if (value === grammar.nothing && isRequired) return grammar.nothing;
-      const key = json.name(grammar.arena.text(JSON.stringify(name)));
-      if (value !== grammar.nothing) members.push({ node: grammar.sequence(key, value), isRequired });
+      const ways = this.waysOf(facts, name);
+      if (ways.length === 0 && isRequired) return grammar.nothing;
+      if (ways.length > 0) members.push({ ways, isRequired });
     }
     const others = yield* this.otherMembers(facts, names, patterns);
     const other = grammar.anyOf(others.map(({ node }) => node));
     if (other === grammar.nothing && facts.minProperties > members.length) return grammar.nothing;
     this.checkMinimum(facts, others, members);
-    const content = yield* this.chain(facts, members, other);
+    const wanted = yield* this.wantedMembers(facts, names, patterns);
+    const content = yield* this.chain(facts, members, { other, wanted });
     return other === grammar.nothing ? json.enclosed('{', content, '}') : json.openObject(content);
+  }
+
+  /** A member with a name of its own: with any value, and with those that make it a wanted one. */
+  private waysOf(facts: SchemaFacts, name: string): Member['ways'] {
+    const { grammar, json } = this.compiler;
+    const key = json.name(grammar.arena.text(JSON.stringify(name)));
+    const schemas = schemasOfMember(facts, name, this.matcher(name));
+    let always = 0;
+    const special: { bit: number; schema: SchemaNode }[] = [];
+    for (const [index, { names, patterns, value }] of facts.otherMembers.entries()) {
+      const isNamed = names.has(name) || patterns.some((pattern) => this.matcher(name)(pattern, facts.pointer));
+      if (isNamed) continue;
+      if (Object.keys(value).length === 0) always |= 1 << index;
+      else special.push({ bit: 1 << index, schema: this.compiler.generated(facts.pointer, value) });
+    }
+    const ways = [{ wanted: always, value: this.compiler.valueOf(schemas) }];
+    for (const { bit, schema } of special) {
+      ways.push({ wanted: always | bit, value: this.compiler.valueOf([...schemas, schema]) });
+    }
+    const possible = ways.filter(({ value }) => value !== grammar.nothing);
+    return possible.map(({ wanted, value }) => ({ wanted, node: grammar.sequence(key, value) }));
+  }
+
+  /** For each wanted member the one that has no name of its own. */
+  private *wantedMembers(
+    facts: SchemaFacts,
+    names: ReadonlySet<string>,
+    patterns: ReadonlyMap<string, string>,
+  ): Generator<void, GrammarNode[]> {
+    const { grammar } = this.compiler;
+    const found: GrammarNode[] = [];
+    for (const wanted of facts.otherMembers) {
+      const nothing = this.compiler.generated('!false', { not: {} });
+      const excluded = {
+        properties: new Map([...wanted.names].map((name) => [name, nothing])),
+        patterns: wanted.patterns.map((pattern) => ({ pattern, place: facts.pointer, schema: nothing })),
+        additional: this.compiler.generated(facts.pointer, wanted.value),
+      };
+      const distinct = new Map([...patterns, ...wanted.patterns.map((pattern) => [pattern, facts.pointer] as const)]);
+      const all = new Set([...names, ...wanted.names]);
+      const members = [...facts.members, excluded];
+      const ways = yield* this.otherMembers({ ...facts, members }, all, distinct);
+      found.push(grammar.anyOf(ways.map(({ node }) => node)));
+    }
+    return found;
   }
 
   private patternsOf(facts: SchemaFacts): ReadonlyMap<string, string> {
@@ -128,32 +188,54 @@ export class MemberCompiler {
     throw new ConstraintRefusal(reason, `${pointer}/minProperties`);
   }
 
-  /** From the last member to the first: what may follow depends on whether it is the first, and on how many came. */
-  private *chain(facts: SchemaFacts, members: readonly Member[], other: GrammarNode): Generator<void, GrammarNode> {
+  /**
+   * From the last member to the first: what may follow depends on whether it is the first, on how many came, and on which
+   * of the wanted ones did.
+   */
+  private *chain(facts: SchemaFacts, members: readonly Member[], tail: Tail): Generator<void, GrammarNode> {
     const { grammar, json } = this.compiler;
     const { minProperties, maxProperties } = facts;
     // No count beyond one more than all members makes a difference, whatever number the schema has.
     const most = Math.min(maxProperties === Infinity ? minProperties : maxProperties, members.length + 1);
     const comma = grammar.lexeme(json.comma());
-    const behind = (member: GrammarNode, isFirst: boolean): GrammarNode =>
-      isFirst ? member : grammar.sequence(comma, member);
-    const counts = Array.from({ length: most + 1 }, (_, count) => count);
-    let next = counts.map((count) => ({
-      first: this.others(facts, other, { isFirst: true, count }),
-      later: this.others(facts, other, { isFirst: false, count }),
-    }));
-    for (const { node, isRequired } of [...members].reverse()) {
+    const table = (rest: (wanted: number, count: number, isFirst: boolean) => GrammarNode): Rests =>
+      Array.from({ length: 2 ** tail.wanted.length }, (_, wanted) =>
+        Array.from({ length: most + 1 }, (__, count) => ({
+          first: rest(wanted, count, true),
+          later: rest(wanted, count, false),
+        })),
+      );
+    let next = table((wanted, count, isFirst) => this.wantedThenOthers(facts, tail, { wanted, count, isFirst }));
+    for (const { ways, isRequired } of [...members].reverse()) {
       if (isSliceOver()) yield;
       const after = next;
-      const continued = (count: number, isFirst: boolean): GrammarNode => {
-        const skipped = (isFirst ? after[count]?.first : after[count]?.later) ?? grammar.nothing;
-        const rest = after[Math.min(count + 1, most)]?.later ?? grammar.nothing;
-        const taken = count >= maxProperties ? grammar.nothing : grammar.sequence(behind(node, isFirst), rest);
-        return isRequired ? taken : grammar.choice(taken, skipped);
-      };
-      next = counts.map((count) => ({ first: continued(count, true), later: continued(count, false) }));
+      next = table((wanted, count, isFirst) => {
+        const place = after[wanted]?.[count];
+        const skipped = (isFirst ? place?.first : place?.later) ?? grammar.nothing;
+        const taken = ways.map((way) => {
+          const rest = after[wanted | way.wanted]?.[Math.min(count + 1, most)]?.later ?? grammar.nothing;
+          return grammar.sequence(isFirst ? grammar.epsilon : comma, way.node, rest);
+        });
+        return grammar.choice(...(count >= maxProperties ? [] : taken), isRequired ? grammar.nothing : skipped);
+      });
     }
-    return next[0]?.first ?? grammar.nothing;
+    return next[0]?.[0]?.first ?? grammar.nothing;
+  }
+
+  /** The wanted members that did not come, one by one, and then any others. */
+  private wantedThenOthers(
+    facts: SchemaFacts,
+    { other, wanted: all }: Tail,
+    { wanted, count, isFirst }: { wanted: number; count: number; isFirst: boolean },
+  ): GrammarNode {
+    const { grammar, json } = this.compiler;
+    const missing = all.filter((_, index) => ((wanted >> index) & 1) === 0);
+    if (missing.length === 0) return this.others(facts, other, { isFirst, count });
+    if (count + missing.length > facts.maxProperties) return grammar.nothing;
+    const comma = grammar.lexeme(json.comma());
+    const members = missing.flatMap((node, index) => (isFirst && index === 0 ? [node] : [comma, node]));
+    const rest = this.others(facts, other, { isFirst: false, count: count + missing.length });
+    return grammar.inOrder([...members, rest]);
   }
 
   private others(

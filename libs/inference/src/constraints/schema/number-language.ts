@@ -11,9 +11,39 @@ const maxMultipleFraction = 15;
 const maxMultipleDigits = 40;
 
 /**
- * The numbers of a schema. Those with bounds or multiples are written without exponent. Yields when its slice is over.
+ * The numbers of a schema. Those with bounds, multiples or exceptions are written without exponent. Yields when its slice
+ * is over.
  */
 export function* numberLanguage(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
+  const numbers = yield* allowedNumbers(json, facts);
+  const { arena } = json;
+  const forbidden = facts.excluded.map(({ value }) => value).filter((value) => typeof value === 'number');
+  if (forbidden.length === 0 && !facts.fractionsOnly) return numbers;
+  const digits = arena.star(json.digit());
+  // Numbers of more digits may be read as an exception that they do not equal.
+  const short = arena.repeat(arena.or(json.digit(), arena.text('.'), arena.text('-')), 1, maxIntegerDigits);
+  const exceptions: Regex[] = [];
+  for (const value of forbidden) {
+    if (isSliceOver(8)) yield;
+    exceptions.push(textsOfNumber(json, value));
+  }
+  const fraction = arena.concat(arena.text('.'), digits, json.digit('1', '9'), digits);
+  const integer = facts.fractionsOnly ? fraction : arena.optional(arena.concat(arena.text('.'), digits));
+  const plain = arena.concat(arena.optional(arena.text('-')), digits, integer);
+  return arena.and(numbers, plain, short, arena.not(arena.or(...exceptions)));
+}
+
+/** Every text without an exponent that is this number. */
+function textsOfNumber({ arena }: JsonGrammar, value: number): Regex {
+  const text = withoutExponent(Math.abs(value));
+  const minus = arena.text('-');
+  const sign = value === 0 ? arena.optional(minus) : value < 0 ? minus : arena.epsilon;
+  const zeros = arena.star(arena.text('0'));
+  const behind = text.includes('.') ? zeros : arena.optional(arena.concat(arena.text('.'), zeros));
+  return arena.concat(sign, arena.text(text), behind);
+}
+
+function* allowedNumbers(json: JsonGrammar, facts: SchemaFacts): Generator<void, Regex> {
   const { lower, upper, multiples, integersOnly } = facts;
   if (multiples.length > 0) return yield* multiplesLanguage(json, facts);
   if (integersOnly) return integerLanguage(json, facts);

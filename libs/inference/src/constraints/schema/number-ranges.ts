@@ -187,6 +187,7 @@ function decimalOf(value: number): Decimal {
 /** All digits of an integer, of another number the shortest decimal that is it, with its exponent written out. */
 export function withoutExponent(value: number): string {
   if (Number.isInteger(value)) return BigInt(value).toString();
+  if (value < 0) return `-${withoutExponent(-value)}`;
   const text = String(value);
   const match = /^(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
   if (match === null) return text;

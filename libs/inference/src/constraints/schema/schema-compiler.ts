@@ -5,13 +5,21 @@ import { JsonGrammar } from '../json-grammar.js';
 import { compilePattern } from '../pattern.js';
 import { type CompilePlace, ConstraintRefusal, located } from '../refusal.js';
 import type { Regex } from '../regex.js';
-import { areAllDisjoint } from './disjoint-schemas.js';
-import { flatten, keyOf, type SchemaGroup, type SchemaPart } from './flat-schema.js';
+import { hasText } from '../text-count.js';
+import { alternativesBeside, findOverlaps } from './disjoint-schemas.js';
+import { type FlatSchema, flatten, keyOf, type SchemaGroup, type SchemaPart } from './flat-schema.js';
 import { ListCompiler } from './list-compiler.js';
 import { MemberCompiler } from './member-compiler.js';
 import { numberLanguage } from './number-language.js';
+import { withoutExponent } from './number-ranges.js';
 import type { SchemaContext } from './schema-context.js';
-import { keywordOf, SchemaDocument, type SchemaNode, type SchemaOptions } from './schema-document.js';
+import {
+  keywordOf,
+  SchemaDocument,
+  type SchemaNode,
+  type SchemaObject,
+  type SchemaOptions,
+} from './schema-document.js';
 import { collectFacts, type SchemaFacts, typeOf } from './schema-facts.js';
 
 /** A grammar and where its texts begin. */
@@ -51,6 +59,16 @@ export function* compileSchemaInto(
   return root;
 }
 
+/** A branch of a `oneOf`, with all that holds beside it. */
+interface Branch {
+  branch: SchemaNode;
+  parts: SchemaPart[];
+  facts: SchemaFacts;
+}
+
+/** Pairs of branches that accept the same values, beyond which the alternatives to them would be too many. */
+const maxOverlaps = 200;
+
 /** Parts of all alternatives of one schema with what holds beside them. */
 const maxCombined = 1_000_000;
 
@@ -59,6 +77,9 @@ class SchemaCompiler implements SchemaContext {
   readonly json: JsonGrammar;
   private readonly rules = new Map<string, GrammarRule>();
   private readonly patterns = new Map<string, Regex>();
+  private readonly negations = new Map<SchemaNode, SchemaNode>();
+  /** Generated alternatives, of which most do not go with what else holds. */
+  private readonly reducible = new Set<SchemaNode>();
   /** Rules without a body yet; in the order of their making. */
   private readonly open: { rule: GrammarRule; parts: readonly SchemaPart[] }[] = [];
   private combined = 0;
@@ -91,17 +112,28 @@ class SchemaCompiler implements SchemaContext {
     return this.ruleFor(kept.map((node) => ({ kind: 'whole', node })));
   }
 
+  negationOf(schema: SchemaNode): SchemaNode {
+    const known = this.negations.get(schema) ?? this.document.generated(schema.pointer, this.document.negation(schema));
+    this.negations.set(schema, known);
+    return known;
+  }
+
+  generated(pointer: string, schema: SchemaObject): SchemaNode {
+    return this.document.generated(pointer, schema);
+  }
+
   *stringsOf(schemas: readonly SchemaNode[]): Generator<void, Regex | null> {
     const parts = schemas.map((node): SchemaPart => ({ kind: 'whole', node }));
     const flat = yield* flatten(this.document, parts);
     if (flat === null) return this.grammar.arena.empty;
     if (flat.groups.length > 0) return null;
     const facts = yield* collectFacts(this.document, flat.nodes);
-    if (facts.values === null) {
+    const values = yield* this.listedValues(facts);
+    if (values === null) {
       return [...facts.types].every((type) => type === 'string') ? yield* this.stringLanguage(facts) : null;
     }
-    const strings = facts.values.filter((value) => typeof value === 'string');
-    if (strings.length < facts.values.length) return null;
+    const strings = values.filter((value) => typeof value === 'string');
+    if (strings.length < values.length) return null;
     return yield* this.json.listed(strings.map((value) => JSON.stringify(value)));
   }
 
@@ -135,23 +167,50 @@ class SchemaCompiler implements SchemaContext {
   }
 
   private *compile(parts: readonly SchemaPart[]): Generator<void, GrammarNode> {
-    const flat = yield* flatten(this.document, parts);
+    const flat = yield* this.reduced(parts);
     if (flat === null) return this.grammar.nothing;
     const [group, ...later] = flat.groups;
     if (group === undefined) return yield* this.valueWith(yield* collectFacts(this.document, flat.nodes));
     const shared: SchemaPart[] = [...flat.nodes.map((node): SchemaPart => ({ kind: 'own', node })), ...later];
     this.combine(group, shared.length);
     const branchOf = (branch: SchemaNode): SchemaPart[] => [...shared, { kind: 'whole', node: branch }];
-    if (group.keyword === 'oneOf') {
-      const listed = yield* this.listedBranches(group, branchOf);
-      if (listed !== null) return listed;
-    }
+    if (group.keyword === 'oneOf') return yield* this.exclusiveBranches(group, branchOf);
     const rules: GrammarNode[] = [];
     for (const branch of group.branches) {
       if (isSliceOver()) yield;
       rules.push(this.ruleFor(branchOf(branch)));
     }
     return this.grammar.anyOf(rules);
+  }
+
+  /**
+   * As `flatten`, without generated alternatives that do not go with the rest: where one is left, it is one of the parts.
+   * Null where nothing satisfies the parts.
+   */
+  private *reduced(parts: readonly SchemaPart[]): Generator<void, FlatSchema | null> {
+    const flat = yield* flatten(this.document, parts);
+    if (flat === null || !flat.groups.some(({ node }) => this.reducible.has(node))) return flat;
+    const facts = yield* collectFacts(this.document, flat.nodes);
+    const groups: SchemaGroup[] = [];
+    const only: SchemaNode[] = [];
+    for (const group of flat.groups) {
+      if (!this.reducible.has(group.node)) {
+        groups.push(group);
+        continue;
+      }
+      const branches = yield* alternativesBeside(this.document, facts, group.branches);
+      const [first] = branches;
+      if (first === undefined) return null;
+      if (branches.length === 1) only.push(first);
+      else groups.push({ ...group, branches });
+    }
+    groups.sort((left, right) => left.branches.length - right.branches.length);
+    if (only.length === 0) return { nodes: flat.nodes, groups };
+    return yield* this.reduced([
+      ...flat.nodes.map((node): SchemaPart => ({ kind: 'own', node })),
+      ...groups,
+      ...only.map((node): SchemaPart => ({ kind: 'whole', node })),
+    ]);
   }
 
   /** Each alternative is a list of all that holds beside it: a product of what the schema has. */
@@ -162,35 +221,86 @@ class SchemaCompiler implements SchemaContext {
     throw new ConstraintRefusal(reason, `${node.pointer}/${keyword}`);
   }
 
-  /**
-   * More than one branch of a `oneOf` must never hold; where that cannot be seen, the schema is refused. Returns the
-   * values of branches that only list some, else null.
-   */
-  private *listedBranches(
+  /** Branches of a `oneOf`, each without the values of those that may accept the same ones. */
+  private *exclusiveBranches(
     { branches, node }: SchemaGroup,
     branchOf: (branch: SchemaNode) => SchemaPart[],
-  ): Generator<void, GrammarNode | null> {
-    const all: SchemaFacts[] = [];
+  ): Generator<void, GrammarNode> {
+    const possible: Branch[] = [];
     let isListed = true;
     for (const branch of branches) {
-      const flat = yield* flatten(this.document, branchOf(branch));
+      const parts = branchOf(branch);
+      const flat = yield* flatten(this.document, parts);
       if (flat === null) continue;
       const facts = yield* collectFacts(this.document, flat.nodes);
-      all.push(facts);
+      possible.push({ branch, parts, facts });
       isListed &&= facts.values !== null && flat.groups.length === 0;
     }
-    if (!(yield* areAllDisjoint(this.document, all))) {
-      const reason = 'a value may match two branches of oneOf; use anyOf, or tell them apart';
-      this.document.leaveOut(reason, `${node.pointer}/oneOf`);
-      return null;
+    const overlaps = yield* this.overlapsOf(possible, node);
+    if (isListed && overlaps.size === 0) {
+      return this.grammar.anyOf(yield* this.listed(possible.flatMap(({ facts }) => facts.values ?? [])));
     }
-    if (!isListed) return null;
-    return this.grammar.anyOf(yield* this.listed(all.flatMap(({ values }) => values ?? [])));
+    const rules: GrammarNode[] = [];
+    for (const branch of possible) {
+      if (isSliceOver()) yield;
+      const others = overlaps.get(branch) ?? [];
+      rules.push(
+        this.ruleFor([...branch.parts, ...others.map((other): SchemaPart => ({ kind: 'whole', node: other }))]),
+      );
+    }
+    return this.grammar.anyOf(rules);
+  }
+
+  /**
+   * For each branch, what accepts none of the values that another one may accept too. Refuses branches that cannot be told
+   * apart so; leaves that out of a schema that is not strict.
+   */
+  private *overlapsOf(
+    possible: readonly Branch[],
+    { pointer }: SchemaNode,
+  ): Generator<void, ReadonlyMap<Branch, SchemaNode[]>> {
+    const found = new Map<Branch, SchemaNode[]>();
+    const pairs = yield* findOverlaps(
+      this.document,
+      possible.map(({ facts }) => facts),
+      this.document.isStrict ? maxOverlaps : 0,
+    );
+    for (const [left, right] of pairs ?? []) {
+      for (const [of, other] of [
+        [possible[left], possible[right]],
+        [possible[right], possible[left]],
+      ]) {
+        if (of === undefined || other === undefined) continue;
+        const without = yield* this.without(other.branch, of.facts);
+        if (without === null) return this.leaveOutOneOf(pointer);
+        found.set(of, [...(found.get(of) ?? []), without]);
+      }
+    }
+    return pairs === null ? this.leaveOutOneOf(pointer) : found;
+  }
+
+  private leaveOutOneOf(pointer: string): ReadonlyMap<Branch, SchemaNode[]> {
+    const reason = 'a value may match two branches of oneOf; use anyOf, or tell them apart';
+    this.document.leaveOut(reason, `${pointer}/oneOf`);
+    return new Map();
+  }
+
+  /** Accepts what `facts` say of values that `schema` does not accept; null where none of those can be told. */
+  private *without(schema: SchemaNode, facts: SchemaFacts): Generator<void, SchemaNode | null> {
+    const { alternatives, isExact } = this.document.negated(schema);
+    const kept = yield* alternativesBeside(this.document, facts, alternatives);
+    const [only] = kept;
+    if (only === undefined) return isExact ? this.document.constant(false) : null;
+    if (kept.length === 1) return only;
+    const node = this.document.generated(schema.pointer, { anyOf: kept.map(({ written }) => written) });
+    this.reducible.add(node);
+    return node;
   }
 
   private *valueWith(facts: SchemaFacts): Generator<void, GrammarNode> {
     const { grammar, json } = this;
-    if (facts.values !== null) return grammar.anyOf(yield* this.listed(facts.values));
+    const values = yield* this.listedValues(facts);
+    if (values !== null) return grammar.anyOf(yield* this.listed(values));
     this.leaveOutExcluded(facts);
     const choices: GrammarNode[] = [];
     const add = (regex: Regex): number => choices.push(grammar.lexeme(regex));
@@ -204,6 +314,25 @@ class SchemaCompiler implements SchemaContext {
     if (facts.types.has('array')) choices.push(yield* this.arrays(facts));
     if (facts.types.has('object')) choices.push(yield* this.objects(facts));
     return grammar.choice(...choices);
+  }
+
+  /** Listed values that keep the patterns and multiples beside them; null where values are not listed. */
+  private *listedValues(facts: SchemaFacts): Generator<void, unknown[] | null> {
+    const { values, patterns, multiples } = facts;
+    const { arena } = this.grammar;
+    if (values === null) return null;
+    const strings = patterns.length > 0 ? yield* this.stringLanguage({ ...facts, excluded: [] }) : null;
+    const numbers = multiples.length > 0 ? yield* this.numbers({ ...facts, excluded: [] }) : null;
+    const kept: unknown[] = [];
+    for (const value of values) {
+      if (isSliceOver(4)) yield;
+      const isKept =
+        typeof value === 'string'
+          ? strings === null || hasText(arena, strings, JSON.stringify(value))
+          : typeof value !== 'number' || numbers === null || hasText(arena, numbers, withoutExponent(value));
+      if (isKept) kept.push(value);
+    }
+    return kept;
   }
 
   private *numbers(facts: SchemaFacts): Generator<void, Regex> {
@@ -233,11 +362,11 @@ class SchemaCompiler implements SchemaContext {
     }
   }
 
-  /** Forbidden numbers, lists and objects have more than one text. */
+  /** Forbidden lists and objects have more than one text. */
   private leaveOutExcluded({ types, excluded }: SchemaFacts): void {
     for (const { value, pointer } of excluded) {
       const type = typeOf(value);
-      const isCovered = type === 'null' || type === 'boolean' || type === 'string' || !types.has(type);
+      const isCovered = (type !== 'array' && type !== 'object') || !types.has(type);
       if (!isCovered) this.document.leaveOut(`excludes values of type ${type} that are not listed`, pointer);
     }
   }
@@ -249,15 +378,16 @@ class SchemaCompiler implements SchemaContext {
     if (patterns.length === 0 && forbidden.length === 0)
       return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
     const parts: Regex[] = [];
-    for (const { pattern, pointer } of patterns) {
+    for (const { pattern, pointer, isForbidden } of patterns) {
       if (isSliceOver()) yield;
       try {
-        parts.push(this.stringPattern(pattern, pointer));
+        const found = this.stringPattern(pattern, pointer);
+        parts.push(isForbidden ? arena.not(found) : found);
       } catch (error) {
         this.document.leaveOutRefused(error);
       }
     }
-    if (parts.length === 0 || minLength > 0 || maxLength < Infinity) {
+    if (patterns.every(({ isForbidden }) => isForbidden) || minLength > 0 || maxLength < Infinity) {
       parts.push(arena.repeat(this.json.plainCharacter, minLength, maxLength));
     }
     if (forbidden.length > 0) {

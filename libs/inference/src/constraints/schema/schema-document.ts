@@ -1,6 +1,6 @@
 import {
-  alternativesTo,
   examineKeywords,
+  excludedBy,
   forbidsEverything,
   hasCondition,
   isSchemaObject,
@@ -10,6 +10,7 @@ import {
   referenceProblem,
   type SchemaNote,
   type SchemaObject,
+  SchemaNegations,
   SchemaReferences,
   withoutKeywords,
   writtenKeyword,
@@ -29,6 +30,9 @@ export interface SchemaNode {
   readonly value: SchemaObject | boolean;
 }
 
+/** Alternatives to one keyword that a schema has which is not strict: an answer counts for more there than each keyword. */
+const maxLenientAlternatives = 4;
+
 /** How a schema is read. */
 export interface SchemaOptions {
   /** Whether what the grammar cannot follow is refused; otherwise it is left out. Default: it is refused. */
@@ -37,18 +41,26 @@ export interface SchemaOptions {
 
 /** A schema as sent, with its references. Only references within the document are followed. */
 export class SchemaDocument {
-  readonly root: SchemaNode;
   /** What was left out of the grammar. */
   readonly relaxed: SchemaNote[] = [];
   readonly isStrict: boolean;
   /** By the schema as written: a document has each object once, and its pointers may be as long as all of it. */
   private readonly nodes = new Map<unknown, SchemaNode>();
   private readonly references: SchemaReferences;
+  private readonly negations: SchemaNegations;
 
-  constructor(schema: unknown, { isStrict = true }: SchemaOptions = {}) {
+  constructor(
+    private readonly schema: unknown,
+    { isStrict = true }: SchemaOptions = {},
+  ) {
     this.isStrict = isStrict;
     this.references = new SchemaReferences(schema);
-    this.root = this.at('', schema);
+    this.negations = new SchemaNegations(this.references);
+  }
+
+  /** Only behind `readAnchors`. */
+  get root(): SchemaNode {
+    return this.at('', this.schema);
   }
 
   /** Finds what `$ref` may name. Yields when its slice is over. */
@@ -95,6 +107,23 @@ export class SchemaDocument {
     return this.at(`!${value}`, value);
   }
 
+  /** What a schema does not accept: schemas of which each says so for some of its values. */
+  negated({ pointer, written }: SchemaNode): { alternatives: SchemaNode[]; isExact: boolean } {
+    const { alternatives, isExact } = this.negations.of(written);
+    return { alternatives: alternatives.map((schema) => this.at(pointer, schema)), isExact };
+  }
+
+  /** As `negated`, as one schema. */
+  negation({ written }: SchemaNode): SchemaObject {
+    const { alternatives } = this.negations.of(written);
+    return alternatives.length > 0 ? { anyOf: alternatives } : { not: {} };
+  }
+
+  /** A schema that was generated for what stands at `pointer`. */
+  generated(pointer: string, schema: SchemaObject): SchemaNode {
+    return this.at(pointer, schema);
+  }
+
   /** `true` and `false` are the same wherever they stand. */
   private at(pointer: string, written: unknown): SchemaNode {
     const known = this.nodes.get(written);
@@ -111,30 +140,50 @@ export class SchemaDocument {
   private read(pointer: string, written: SchemaObject): SchemaObject | boolean {
     if (forbidsEverything(written.not)) return false;
     const schema = modernSchema(written);
-    const { malformed, uncovered } = examineKeywords(schema);
+    const { malformed, uncovered } = examineKeywords(schema, this.negations);
     const place = (keyword: string): string => `${pointer}${pointerStep(writtenKeyword(written, keyword))}`;
     const [first] = malformed;
     if (first !== undefined) throw new ConstraintRefusal(first.reason, place(first.keyword));
     for (const { keyword, reason } of uncovered) this.leaveOut(reason, place(keyword));
-    return this.withCondition(this.withDependencies(withoutKeywords(schema, uncovered), place), place);
+    const covered = this.withDependencies(withoutKeywords(schema, uncovered), place);
+    return this.withCondition(this.withNegation(covered, place), place);
+  }
+
+  /** What must not hold in other words, unless it is of types, values or a pattern. */
+  private withNegation(schema: SchemaObject, place: (keyword: string) => string): SchemaObject {
+    if (schema.not === undefined || excludedBy(schema.not) !== null) return schema;
+    // Known by its own place before parts of it are met in the rule.
+    this.at(place('not'), schema.not);
+    const { not, ...rest } = schema;
+    const { alternatives } = this.negations.of(not);
+    if (this.isTooMuch(alternatives, place('not'))) return rest;
+    return withRules(rest, [anyOf(alternatives)]);
+  }
+
+  /** Leaves out of a schema that is not strict what multiplies with all that holds beside it. */
+  private isTooMuch({ length }: readonly SchemaObject[], pointer: string): boolean {
+    if (this.isStrict || length <= maxLenientAlternatives) return false;
+    this.leaveOut('has too many alternatives', pointer);
+    return true;
   }
 
   /** A condition in other words: it and what follows from it hold, or it does not and the rest holds. */
   private withCondition(schema: SchemaObject, place: (keyword: string) => string): SchemaObject {
     if (!hasCondition(schema)) return schema;
-    const { if: condition, then = true, else: otherwise = true, allOf } = schema;
+    const { if: condition, then = true, else: otherwise = true } = schema;
     // Known by their own places before they are met in the rule.
     for (const keyword of ['if', 'then', 'else']) {
       if (schema[keyword] !== undefined) this.at(place(keyword), schema[keyword]);
     }
-    const others = alternativesTo(condition) ?? [];
-    const rule = { anyOf: [{ allOf: [condition, then] }, ...others.map((other) => ({ allOf: [other, otherwise] }))] };
-    return { ...schema, allOf: [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), rule] };
+    const { alternatives } = this.negations.of(condition);
+    if (this.isTooMuch(alternatives, place('if'))) return schema;
+    const others = alternatives.map((other) => ({ allOf: [other, otherwise] }));
+    return withRules(schema, [{ anyOf: [{ allOf: [condition, then] }, ...others] }]);
   }
 
   /** A dependency in other words: the property is absent, or it is there and the rest holds. */
   private withDependencies(schema: SchemaObject, place: (keyword: string) => string): SchemaObject {
-    const { dependentRequired, dependentSchemas, allOf } = schema;
+    const { dependentRequired, dependentSchemas } = schema;
     const rules: SchemaObject[] = [];
     const add = (name: string, present: SchemaObject): void => {
       rules.push({ anyOf: [{ properties: { [name]: false } }, { required: [name], ...present }] });
@@ -148,9 +197,19 @@ export class SchemaDocument {
       this.at(`${place('dependentSchemas')}${pointerStep(name)}`, needed);
       add(name, { allOf: [needed] });
     }
-    if (rules.length === 0) return schema;
-    return { ...schema, allOf: [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), ...rules] };
+    return withRules(schema, rules);
   }
+}
+
+function anyOf(alternatives: readonly SchemaObject[]): SchemaObject | boolean {
+  return alternatives.length > 0 && { anyOf: alternatives };
+}
+
+/** The schema with more that must hold. */
+function withRules(schema: SchemaObject, rules: readonly unknown[]): SchemaObject {
+  if (rules.length === 0) return schema;
+  const { allOf } = schema;
+  return { ...schema, allOf: [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), ...rules] };
 }
 
 export function keywordOf(node: SchemaNode, keyword: string): unknown {

@@ -1,4 +1,4 @@
-import { canonicalJson, excludedBy } from '#common/json-schema';
+import { canonicalJson, excludedBy, type OtherMember, otherMember } from '#common/json-schema';
 import { checkDeadline, isSliceOver } from '../compile-deadline.js';
 import { ConstraintRefusal } from '../refusal.js';
 import { flatten } from './flat-schema.js';
@@ -26,12 +26,30 @@ export interface ItemFacts {
   items: SchemaNode | null;
 }
 
+/** What one schema says about how many items match another one. */
+export interface ContainedFacts {
+  schema: SchemaNode;
+  min: number;
+  max: number;
+  /** Of the keyword. */
+  pointer: string;
+}
+
+/** A pattern that is found in a string, or that is not. */
+export interface PatternFacts {
+  pattern: string;
+  pointer: string;
+  isForbidden: boolean;
+}
+
 /** All that a set of schemas says together about a value that satisfies each of them, but for their alternatives. */
 export interface SchemaFacts {
   pointer: string;
   types: Set<JsonType>;
   /** Numbers without a fraction only. */
   integersOnly: boolean;
+  /** Numbers with a fraction only. */
+  fractionsOnly: boolean;
   /** The only values; null where they are not listed. */
   values: unknown[] | null;
   /** Values that `not` forbids, with the pointers of those keywords. */
@@ -41,14 +59,17 @@ export interface SchemaFacts {
   multiples: { value: number; pointer: string }[];
   minLength: number;
   maxLength: number;
-  patterns: { pattern: string; pointer: string }[];
+  patterns: PatternFacts[];
   members: MemberFacts[];
+  /** Each wants a member beside those that it names. */
+  otherMembers: OtherMember[];
   required: Set<string>;
   minProperties: number;
   maxProperties: number;
   items: ItemFacts[];
   minItems: number;
   maxItems: number;
+  contained: ContainedFacts[];
   /** Pointer of the keyword that says that no item comes twice; null: nothing does. */
   uniqueItems: string | null;
 }
@@ -59,6 +80,7 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     pointer: nodes[0]?.pointer ?? '',
     types: new Set(jsonTypes),
     integersOnly: false,
+    fractionsOnly: false,
     values: null,
     excluded: [],
     lower: null,
@@ -68,12 +90,14 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     maxLength: Infinity,
     patterns: [],
     members: [],
+    otherMembers: [],
     required: new Set(),
     minProperties: 0,
     maxProperties: Infinity,
     items: [],
     minItems: 0,
     maxItems: Infinity,
+    contained: [],
     uniqueItems: null,
   };
   for (const node of nodes) {
@@ -131,7 +155,13 @@ function* addExcluded(facts: SchemaFacts, node: SchemaNode): Generator<void, voi
   const not = keywordOf(node, 'not');
   const excluded = not === undefined ? null : excludedBy(not);
   if (excluded === null) return;
-  for (const type of excluded.types) facts.types.delete(type as JsonType);
+  for (const type of excluded.types) {
+    if (type === 'integer') facts.fractionsOnly = true;
+    else facts.types.delete(type as JsonType);
+  }
+  for (const pattern of excluded.patterns) {
+    facts.patterns.push({ pattern, pointer: `${node.pointer}/not/pattern`, isForbidden: true });
+  }
   for (const value of excluded.values) {
     if (isSliceOver()) yield;
     facts.excluded.push({ value, pointer: `${node.pointer}/not` });
@@ -171,10 +201,11 @@ function addStrings(facts: SchemaFacts, node: SchemaNode): void {
   facts.minLength = Math.max(facts.minLength, countOf(node, 'minLength') ?? 0);
   facts.maxLength = Math.min(facts.maxLength, countOf(node, 'maxLength') ?? Infinity);
   const pattern = keywordOf(node, 'pattern');
-  if (typeof pattern === 'string') facts.patterns.push({ pattern, pointer: `${node.pointer}/pattern` });
+  if (typeof pattern === 'string')
+    facts.patterns.push({ pattern, pointer: `${node.pointer}/pattern`, isForbidden: false });
   const format = keywordOf(node, 'format');
   const known = typeof format === 'string' ? formatPattern(format) : null;
-  if (known !== null) facts.patterns.push({ pattern: known, pointer: `${node.pointer}/format` });
+  if (known !== null) facts.patterns.push({ pattern: known, pointer: `${node.pointer}/format`, isForbidden: false });
 }
 
 function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaNode): Generator<void, void> {
@@ -182,6 +213,9 @@ function* addMembers(facts: SchemaFacts, document: SchemaDocument, node: SchemaN
   facts.maxProperties = Math.min(facts.maxProperties, countOf(node, 'maxProperties') ?? Infinity);
   const required = keywordOf(node, 'required');
   if (Array.isArray(required)) for (const name of required) facts.required.add(String(name));
+  const other =
+    typeof node.value === 'boolean' ? undefined : (node.value as { [otherMember]?: OtherMember })[otherMember];
+  if (other !== undefined) facts.otherMembers.push(other);
   const hasAdditional = keywordOf(node, 'additionalProperties') !== undefined;
   const properties = new Map<string, SchemaNode>();
   for (const name of namesInOrder(node)) {
@@ -224,13 +258,21 @@ function* addNames(facts: SchemaFacts, document: SchemaDocument, node: SchemaNod
       additional: document.constant(false),
     });
   if (names === null || !names.types.has('string')) return only([], []);
-  if (names.values !== null)
-    return only(
-      names.values.filter((value) => typeof value === 'string'),
-      [],
-    );
-  for (const { pattern, pointer: place } of names.patterns) only([], [{ pattern, place, schema: anything }]);
+  if (names.values !== null) {
+    const listed = names.values.filter((value) => typeof value === 'string');
+    only(listed, []);
+  }
+  const nothing = document.constant(false);
+  for (const { pattern, pointer: place, isForbidden } of names.patterns) {
+    if (!isForbidden) only([], [{ pattern, place, schema: anything }]);
+    else
+      facts.members.push({ properties: new Map(), patterns: [{ pattern, place, schema: nothing }], additional: null });
+  }
+  const excluded = names.excluded.map(({ value }) => value).filter((value) => typeof value === 'string');
+  const forbidden = new Map(excluded.map((name) => [name, nothing]));
+  if (forbidden.size > 0) facts.members.push({ properties: forbidden, patterns: [], additional: null });
   const { minLength, maxLength } = names;
+  if (names.values !== null) return;
   if (minLength === 0 && maxLength === Infinity) return;
   const pattern = `^[^]{${minLength},${maxLength === Infinity ? '' : maxLength}}$`;
   only([], [{ pattern, place: schema.pointer, schema: anything }]);
@@ -240,6 +282,7 @@ function* addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNod
   facts.minItems = Math.max(facts.minItems, countOf(node, 'minItems') ?? 0);
   facts.maxItems = Math.min(facts.maxItems, countOf(node, 'maxItems') ?? Infinity);
   if (keywordOf(node, 'uniqueItems') === true) facts.uniqueItems ??= `${node.pointer}/uniqueItems`;
+  addContained(facts, document, node);
   const prefix = keywordOf(node, 'prefixItems');
   const hasItems = keywordOf(node, 'items') !== undefined;
   if (prefix === undefined && !hasItems) return;
@@ -251,43 +294,51 @@ function* addItems(facts: SchemaFacts, document: SchemaDocument, node: SchemaNod
   facts.items.push({ prefix: items, items: hasItems ? document.child(node, 'items') : null });
 }
 
+function addContained({ contained }: SchemaFacts, document: SchemaDocument, node: SchemaNode): void {
+  if (keywordOf(node, 'contains') === undefined) return;
+  const schema = document.child(node, 'contains');
+  const [min, max] = [countOf(node, 'minContains') ?? 1, countOf(node, 'maxContains') ?? Infinity];
+  if (min === 0 && max === Infinity) return;
+  const isKnown = contained.some((known) => known.schema === schema && known.min === min && known.max === max);
+  if (!isKnown) contained.push({ schema, min, max, pointer: `${node.pointer}/contains` });
+}
+
 function countOf(node: SchemaNode, keyword: string): number | undefined {
   const value = keywordOf(node, keyword);
   return typeof value === 'number' ? value : undefined;
 }
 
-/** Whether a listed value keeps what else is said. */
+/** Whether a listed value keeps what else is said, but for patterns and multiples. */
 function fits(facts: SchemaFacts, document: SchemaDocument, value: unknown): boolean {
   const type = typeOf(value);
   if (!facts.types.has(type)) return false;
-  if (typeof value === 'number') return fitsNumber(facts, document, value);
-  if (typeof value === 'string') return fitsString(facts, document, value);
+  if (typeof value === 'number') return fitsNumber(facts, value);
+  if (typeof value === 'string') return fitsString(facts, value);
   if (type === 'array' || type === 'object') leaveOutBesideList(facts, document, type);
   return true;
 }
 
-function fitsNumber(facts: SchemaFacts, document: SchemaDocument, value: number): boolean {
-  const { lower, upper, multiples } = facts;
-  const [multiple] = multiples;
-  if (multiple !== undefined) document.leaveOut('is not supported beside listed values', multiple.pointer);
-  if (facts.integersOnly && !Number.isInteger(value)) return false;
+function fitsNumber({ lower, upper, integersOnly, fractionsOnly }: SchemaFacts, value: number): boolean {
+  if (Number.isInteger(value) ? fractionsOnly : integersOnly) return false;
   if (lower !== null && (value < lower.value || (lower.isExclusive && value === lower.value))) return false;
   return upper === null || value < upper.value || (!upper.isExclusive && value === upper.value);
 }
 
-function fitsString(facts: SchemaFacts, document: SchemaDocument, value: string): boolean {
+function fitsString({ minLength, maxLength }: SchemaFacts, value: string): boolean {
   const length = [...value].length;
-  if (length < facts.minLength || length > facts.maxLength) return false;
-  const [pattern] = facts.patterns;
-  if (pattern !== undefined) document.leaveOut('is not supported beside listed values', pattern.pointer);
-  return true;
+  return length >= minLength && length <= maxLength;
 }
 
 function leaveOutBesideList(facts: SchemaFacts, document: SchemaDocument, type: 'array' | 'object'): void {
   const isSaid =
     type === 'array'
-      ? facts.items.length > 0 || facts.minItems > 0 || facts.maxItems < Infinity || facts.uniqueItems !== null
+      ? facts.items.length > 0 ||
+        facts.contained.length > 0 ||
+        facts.minItems > 0 ||
+        facts.maxItems < Infinity ||
+        facts.uniqueItems !== null
       : facts.members.length > 0 ||
+        facts.otherMembers.length > 0 ||
         facts.required.size > 0 ||
         facts.minProperties > 0 ||
         facts.maxProperties < Infinity;
@@ -316,4 +367,9 @@ export function schemasOfMember(
     if (schemas.length === 0 && additional !== null) schemas.push(additional);
     return schemas;
   });
+}
+
+/** The schemas of the item at `index`. */
+export function schemasOfItem({ items }: SchemaFacts, index: number): SchemaNode[] {
+  return items.flatMap(({ prefix, items: rest }) => prefix[index] ?? rest ?? []);
 }

@@ -597,3 +597,19 @@ describe('a sealed conversation', () => {
     expect(refusalOf(messages(longest + 1), { sealing }).code).toBe('TOO_MANY_TOKENS');
   });
 });
+
+describe('the versions of one request', () => {
+  it('have their schemas examined once', () => {
+    const request = validateWire(ChatCompletionRequest, hello);
+    const withTool = (parameters: object): ChatCompletionRequest => ({
+      ...request,
+      tools: [{ type: 'function', function: { name: 'f', parameters } }],
+    });
+    const checked = normalizeChat(withTool({ type: 'object', unknown: 1 }), model);
+    expect(checked.warnings).toMatchObject([{ code: 'schema_keywords_ignored' }]);
+    // Malformed, so that looking at it again would fail.
+    const other = withTool({ type: 'object', minProperties: -1 });
+    expect(() => normalizeChat(other, model)).toThrow('must be a whole number');
+    expect(normalizeChat(other, model, {}, checked).warnings).toBe(checked.warnings);
+  });
+});

@@ -207,12 +207,14 @@ export type BarePrompts = Pick<ChatJobPayload, 'prompts' | 'echo'>;
 
 /**
  * Converts the request to the job payload. Throws `INVALID_REQUEST` for what the model does not support and
- * `TOO_MANY_TOKENS` for a prompt that cannot fit.
+ * `TOO_MANY_TOKENS` for a prompt that cannot fit. `checked` is the same request with other messages: its schemas, which may
+ * be long, are examined once.
  */
 export function normalizeChat(
   request: ChatCompletionRequest,
   model: ChatModel,
   bare: BarePrompts = {},
+  checked?: Pick<NormalizedChat, 'warnings'>,
 ): NormalizedChat {
   const named = withServerTools(effectiveParameters(model.suffix, request.service_parameters), request);
   const { sealing } = model;
@@ -244,7 +246,7 @@ export function normalizeChat(
     ...(sealing === undefined ? {} : { sealing }),
     ...tools,
   };
-  const warnings = checkSchemas(payload);
+  const warnings = checked?.warnings ?? checkSchemas(payload);
   const boundsOutput = namedOutputLimit(request) !== null;
   return { payload, parameters, boundsOutput, customTools: customToolNames(request), warnings };
 }

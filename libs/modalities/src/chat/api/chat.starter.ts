@@ -78,7 +78,7 @@ export class ChatStarter {
     const sources = await this.sources.prepare(opened, character?.character, wire.messages);
     const adapted = this.adapters.plan(await this.inputs.prepare(wire.messages, opened), opened);
     const normalize = (messages: ChatMessage[]) =>
-      messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model, bare);
+      messages === wire.messages ? checked : normalizeChat({ ...wire, messages }, model, bare, checked);
     const withSources = (messages: ChatMessage[]) => sources?.bound(messages) ?? messages;
     const web = this.web.plan(normalize(withSources(wire.messages)), wire, { ...model, opened });
     /** With the longest texts that may come from the web. */

@@ -46,7 +46,7 @@ export class PromptCounter {
     const prompts = { systemPrompt: await this.systemPrompts.of(opened.manifest), ...character?.prompts };
     const web = this.web.accessOf(opened.manifest, {});
     const model = { ...chatModel(opened.resolved, prompts), web, serverToolsAreOptional: true };
-    normalizeChat(request, model);
+    const checked = normalizeChat(request, model);
     const limited = await opened.limit();
     const adapted = this.adapters.plan(await this.inputs.prepare(request.messages, opened), opened);
     const [unread] = adapted.params;
@@ -55,7 +55,7 @@ export class PromptCounter {
       throw invalidField(message, unread, 'unsupported');
     }
     const account = callerOf(http.request);
-    const { payload: chat } = normalizeChat({ ...request, messages: adapted.bounded }, model);
+    const { payload: chat } = normalizeChat({ ...request, messages: adapted.bounded }, model, {}, checked);
     const payload: ChatJobPayload = {
       ...chat,
       n: 1,
