@@ -10,7 +10,7 @@ import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-ch
 import { BullResultQueue } from '../jobs/job-result-queue.js';
 import { BusPlacements } from '../heartbeats/placement-bus.js';
 import { BusWorkerControl } from '../heartbeats/worker-control.js';
-import { BusHostQuestions } from '../hosts/host-questions.js';
+import { BusHostQuestions } from '../hosts/bus-host-questions.js';
 import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
 import { BusKeys } from '../bus/bus-keys.js';
 import { LimitedBus } from '../bus/limited-bus.js';

@@ -1,0 +1,92 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { PlatformError, type WireError } from '#common';
+import { storeCall } from '../backends/store-call.js';
+import type { BusMembership } from '../heartbeats/cluster-membership.js';
+import type { BusSender, SignedBus } from '../bus/signed-bus.js';
+import type { ReplyChannel, ReplyEvent } from '../transport.js';
+import type { HostAnswerer, HostQuestion, HostQuestions } from './host-questions.js';
+
+interface QuestionMessage extends HostQuestion {
+  readonly id: string;
+  readonly replyTo: string;
+}
+
+interface HostAnsweredEvent extends ReplyEvent {
+  type: 'host-answered';
+  answer?: object;
+  error?: WireError;
+}
+
+/** Questions over the store's bus, on a channel per worker. Only the installation may ask: a pool must not ask the hosts of another. */
+export class BusHostQuestions implements HostQuestions {
+  constructor(
+    private readonly bus: SignedBus,
+    private readonly replies: ReplyChannel,
+    private readonly membership: Pick<BusMembership, 'ownId'>,
+  ) {}
+
+  async ask({ processId, modelId, question }: HostQuestion, timeoutMs: number): Promise<object> {
+    const id = randomUUID();
+    const message: QuestionMessage = { id, replyTo: this.replies.address, processId, modelId, question };
+    const stream = this.replies.open({ requestId: id, modelId });
+    const timer = setTimeout(() => stream.fail(noAnswer()), timeoutMs);
+    try {
+      await storeCall(() => this.bus.publish(channelOf(processId), JSON.stringify(message)));
+      for await (const event of stream) return answerOf(event as HostAnsweredEvent);
+      throw noAnswer();
+    } finally {
+      clearTimeout(timer);
+      stream.close();
+    }
+  }
+
+  async answer(answerer: HostAnswerer): Promise<() => void> {
+    const { ownId } = this.membership;
+    if (ownId === null) throw new Error('a process answers questions once it has joined the cluster');
+    const channel = channelOf(ownId);
+    return await this.bus.subscribe(channel, (text, sender) => {
+      const message = this.accept(channel, text, sender);
+      if (message?.processId === ownId) void this.respond(message, answerer);
+    });
+  }
+
+  private accept(channel: string, text: string, sender: BusSender): QuestionMessage | null {
+    if (sender.models === null) return readQuestion(text);
+    this.bus.refuse(channel, sender);
+    return null;
+  }
+
+  private async respond({ id, replyTo, ...asked }: QuestionMessage, answerer: HostAnswerer): Promise<void> {
+    const writer = this.replies.writer(replyTo, { requestId: id, modelId: asked.modelId });
+    const event: HostAnsweredEvent = { type: 'host-answered' };
+    try {
+      event.answer = await answerer(asked);
+    } catch (error) {
+      event.error = PlatformError.from(error).toWire();
+    }
+    writer.send(event);
+  }
+}
+
+function answerOf({ type, answer, error }: HostAnsweredEvent): object {
+  if (type !== 'host-answered') throw noAnswer();
+  if (error !== undefined) throw PlatformError.fromWire(error);
+  return answer ?? {};
+}
+
+function noAnswer(): PlatformError {
+  return new PlatformError('SERVICE_UNAVAILABLE', 'The model did not answer in time.');
+}
+
+/** Postgres takes channels of 63 bytes at most. */
+function channelOf(processId: string): string {
+  return `host_${createHash('sha256').update(processId).digest('hex').slice(0, 16)}`;
+}
+
+/** Returns null for what no process of ours sends. */
+function readQuestion(text: string): QuestionMessage | null {
+  const value = JSON.parse(text) as Partial<Record<keyof QuestionMessage, unknown>> | null;
+  const { id, replyTo, processId, modelId, question } = value ?? {};
+  const isText = [id, replyTo, processId, modelId].every((each) => typeof each === 'string');
+  return isText && typeof question === 'object' && question !== null ? (value as QuestionMessage) : null;
+}
