@@ -37,6 +37,7 @@ const settlements = [
   'libs/payments/src/facilitator/',
   'libs/payments/src/execution/',
   'test/harness/payment-doubles.ts',
+  'test/simulation/sim-chain.ts',
 ];
 
 const replacements: readonly Replacement[] = [
