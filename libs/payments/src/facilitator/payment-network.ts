@@ -1,26 +1,8 @@
 import type { PaymentExecutionNetwork } from '#platform/config';
-import type { PrismaService } from '#platform/prisma';
 import { ChainError } from './chain-error.js';
-import type { Facilitator, PaymentChain } from './facilitator.js';
-import { JsonRpcClient, type NodeClient } from './json-rpc.client.js';
+import { JsonRpcClient } from './json-rpc.client.js';
+import type { PaymentNetworkAccess, PaymentNetworkDependencies } from './payment-network-access.js';
 import type { StartCheck } from './start-check.js';
-
-export interface PaymentNetworkDependencies {
-  readonly nodeClient: NodeClient;
-  readonly prisma: PrismaService;
-  readonly logger: { warn(fields: object, message: string): void };
-  /** How long `settle` may take, in ms; 18 s by default. */
-  readonly settleMs?: number;
-  /** Between two looks at the chain, in ms. */
-  readonly pollMs?: number;
-}
-
-/** What ops needs of one network. */
-export interface PaymentNetworkAccess {
-  /** Null: the operator has set no key, so a facilitator by URL settles. */
-  readonly facilitator: Facilitator | null;
-  readonly chain: PaymentChain;
-}
 
 /** Loads the packages of the chain, which no process without payments needs. */
 export async function openPaymentNetwork(

@@ -20,7 +20,8 @@ import {
 import { EvmNode as LocalNode } from '#test/evm-node';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import type { SignedPayment } from '../facilitator.js';
-import { checkPaymentNetwork, openPaymentNetwork, type PaymentNetworkAccess } from '../payment-network.js';
+import { checkPaymentNetwork, openPaymentNetwork } from '../payment-network.js';
+import type { PaymentNetworkAccess } from '../payment-network-access.js';
 
 const payer = privateKeyToAccount(generatePrivateKey());
 const feePayerKey = generatePrivateKey();

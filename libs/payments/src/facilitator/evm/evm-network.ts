@@ -1,6 +1,6 @@
 import type { PaymentExecutionNetwork } from '#platform/config';
 import type { JsonRpcClient } from '../json-rpc.client.js';
-import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network.js';
+import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network-access.js';
 import { SentTransactionsRepository } from '../sent-transactions.repository.js';
 import type { Hex } from './authorization.js';
 import { EvmChain } from './evm-chain.js';

@@ -6,12 +6,8 @@ import type { PaymentExecutionNetwork } from '#platform/config';
 import { encodeBase58, generateSolanaKeyPair, type SolanaKeyPair, solanaMint, SolanaVm } from '#test/solana-vm';
 import { decodeBase58 } from '../../payload/base58.js';
 import type { SignedPayment } from '../facilitator.js';
-import {
-  checkPaymentNetwork,
-  openPaymentNetwork,
-  type PaymentNetworkAccess,
-  type PaymentNetworkDependencies,
-} from '../payment-network.js';
+import { checkPaymentNetwork, openPaymentNetwork } from '../payment-network.js';
+import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network-access.js';
 import { associatedTokenAccount, tokenProgram } from './token-account.js';
 
 const amount = 5_000_000n;

@@ -1,6 +1,6 @@
 import type { PaymentExecutionNetwork } from '#platform/config';
 import type { JsonRpcClient } from '../json-rpc.client.js';
-import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network.js';
+import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network-access.js';
 import { SolanaChain } from './solana-chain.js';
 import { SolanaFacilitator } from './solana-facilitator.js';
 import { SolanaKey } from './solana-key.js';
