@@ -234,7 +234,7 @@ describe('ConstraintCompiler', () => {
     vi.spyOn(WorkTimer.prototype, 'ms', 'get').mockReturnValue(1_500);
     const compiler = compilerWith({ budgetMs: 60_000 });
     const schemaOf = (schema: unknown): OutputConstraint => ({ type: 'json-schema', schema, param: 'p' });
-    const refused = (index: number): OutputConstraint => schemaOf({ not: { const: index } });
+    const refused = (index: number): OutputConstraint => schemaOf({ not: { const: [index] } });
     const valid = schemaOf({ type: 'boolean' });
     await compiler.compile(valid, 'a');
     await expect(compiler.compile(refused(0), 'a')).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
