@@ -5,7 +5,6 @@ export { PayloadCipher } from './admission/payload-cipher.js';
 export { RequestBudgets } from './admission/request-budgets.js';
 export { directJob } from './direct/direct-job.js';
 export { type Delivered, DirectJobs, DirectReservation } from './direct/direct-jobs.js';
-export { type KeyedRequest } from './idempotency/idempotency.repository.js';
 export { IdempotencyService, type KeyOpening } from './idempotency/idempotency.service.js';
 export { type ClaimEnding, KeyClaim } from './idempotency/key-claim.js';
 export type { StoredResponse } from './idempotency/stored-response.js';

@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { EMPTY } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { ClaimEnding, IdempotencyService, KeyClaim, KeyedRequest, StoredResponse } from '#jobs';
+import type { ClaimEnding, IdempotencyService, KeyClaim, StoredResponse } from '#jobs';
 import { sseData, SseWriter } from '#platform/http';
 import { fingerprintBody } from '#platform/idempotency';
 import { parseJsonBody } from '#platform/json';
@@ -18,6 +18,8 @@ interface Ended {
 }
 
 let server: FastifyInstance;
+type KeyedRequest = Parameters<IdempotencyService['open']>[0];
+
 let asked: KeyedRequest[];
 let ended: Ended[];
 let storedResponse: { answer: StoredResponse; isCut: boolean } | null;
