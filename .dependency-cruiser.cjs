@@ -63,7 +63,10 @@ module.exports = {
       severity: 'error',
       comment:
         'Every import resolves to a file or a declared package. The bench peers and the client libraries have packages of their own.',
-      from: { path: '^(apps|libs|test|bench)/', pathNot: '^(bench/peers|test/clients/(libraries|wallets)|test/chains/programs)/' },
+      from: {
+        path: '^(apps|libs|test|bench)/',
+        pathNot: '^(bench/peers|test/clients/(libraries|wallets)|test/chains/programs)/',
+      },
       to: { couldNotResolve: true, dependencyTypesNot: ['core', 'type-only'] },
     },
     {

@@ -47,7 +47,7 @@ describe('LedgerWatch', () => {
     const { text, lines } = await watched({});
     expect(text).toContain('sluice_ledger_open_reservations{app="ops"} 2');
     expect(text).toContain('sluice_ledger_open_reservations_usd{app="ops"} 1.5');
-    expect(text.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(11);
+    expect(text.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(12);
     expect(text).toMatch(/sluice_ledger_last_verified_timestamp_seconds\{app="ops"\} 1\d{9}/);
     expect(lines).toEqual([]);
   });
