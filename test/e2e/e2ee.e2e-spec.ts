@@ -159,15 +159,16 @@ describe.each(transports)('encrypted chats, with the queue in %s', (transport) =
       const examine = (place: string, content: Buffer | string): void => {
         for (const phrase of phrases) if (content.includes(phrase)) found.push(`${phrase.split('-')[0]} in ${place}`);
       };
-      for (const name of memoryIsReadable ? others : []) {
-        const texts = await textsInMemory(platform.pid(name), phrases);
-        examine(`memory of ${name}`, texts.join('\n'));
-      }
+      // The stores first: what is in clear leaves the queue with its job, and a search of memory takes seconds.
       examine('database', await dumpStore(platform.databaseUrl));
       if (transport === 'redis') {
         examine('redis', await dumpStore(platform.redis.url));
         examine('redis snapshot', await snapshotOf(platform.redis.url));
         if (memoryIsReadable) examine('memory of redis', (await textsInMemory(platform.redis.pid, phrases)).join('\n'));
+      }
+      for (const name of memoryIsReadable ? others : []) {
+        const texts = await textsInMemory(platform.pid(name), phrases);
+        examine(`memory of ${name}`, texts.join('\n'));
       }
       examine('logs', log);
       examine('traces', collector.text);

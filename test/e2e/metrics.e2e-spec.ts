@@ -127,6 +127,6 @@ describe('the metrics of running processes', () => {
     expect(figure(ops, 'sluice_ledger_reservations_closed_total', 'result="released"')).toBe(1);
     expect(figure(ops, 'sluice_ledger_open_reservations')).toBe(0);
     expect(figure(ops, 'sluice_ledger_settled_usd_total')).toBeGreaterThan(0);
-    expect(ops.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(11);
+    expect(ops.match(/^sluice_ledger_broken_invariants\{.*\} 0$/gm)).toHaveLength(12);
   });
 });
