@@ -34,11 +34,14 @@ export function* findOverlaps(
   const schemas: Compared[] = [];
   for (const facts of all) schemas.push(yield* compared(facts));
   const found = yield* findEqualValues(schemas, most);
+  // Two listed ones are compared above: of thousands of constants, the pairs alone take too long.
   for (const [index, left] of schemas.entries()) {
+    if (left.values !== null) continue;
     for (const [other, right] of schemas.entries()) {
-      const isListed = left.values !== null && right.values !== null;
-      if (other <= index || isListed) continue;
-      if (!(yield* comparison.areDisjoint(left, right, 0))) found.push([index, other]);
+      const isCompared = right.values === null && other <= index;
+      if (isCompared) continue;
+      if (!(yield* comparison.areDisjoint(left, right, 0)))
+        found.push([Math.min(index, other), Math.max(index, other)]);
       if (found.length > most) return null;
     }
   }
