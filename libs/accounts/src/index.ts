@@ -24,3 +24,4 @@ export { SignInVerifier } from './wallets/sign-in-verifier.js';
 export { signInHeader } from './wallets/refused-sign-in.js';
 export { signInMs, type SignInPlace } from './wallets/sign-in-rules.js';
 export { type WalletCaller, WalletCallers } from './wallets/wallet-callers.js';
+export { base58Bytes, encodeBase58 } from './wallets/base58.js';

@@ -21,6 +21,15 @@ export function base58Bytes(text: string, length: number): Uint8Array | null {
   return leadingOnes(text) === leadingZeros(bytes) ? bytes : null;
 }
 
+/** Encodes at most 64 bytes: the time grows with the square of the length. Throws a `RangeError` for more. */
+export function encodeBase58(bytes: Uint8Array): string {
+  if (bytes.length > 64) throw new RangeError('Only short values have base58 names.');
+  let value = bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  let text = '';
+  for (; value > 0n; value /= 58n) text = (alphabet[Number(value % 58n)] ?? '') + text;
+  return '1'.repeat(leadingZeros(bytes)) + text;
+}
+
 /** Each zero byte in front is written as one `1`. */
 function leadingOnes(text: string): number {
   let count = 0;

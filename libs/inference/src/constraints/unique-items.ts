@@ -1,4 +1,5 @@
 import { canonicalJson } from '#common/json-schema';
+import { hasBit } from '../sampling/token-constraint.js';
 import { checkDeadline } from './compile-deadline.js';
 import { tokensAlong } from './quoted-tokens.js';
 import type { TextAutomaton, TextState } from './text-automaton.js';
@@ -171,16 +172,16 @@ export class UniqueItems {
     const found = new Set<number>();
     if (!this.reader.hasLists && this.automaton.itemLists(state).size === 0) return found;
     const seen = new Set<number>();
-    for (const id of this.doubtful(state)) {
-      if (seen.has(id) || (((mask[id >> 5] ?? 0) >>> (id & 31)) & 1) === 0) continue;
+    for (const id of this.tokensToRead(state)) {
+      if (seen.has(id) || !hasBit(mask, id)) continue;
       seen.add(id);
       if (this.repeats(state, id)) found.add(id);
     }
     return found;
   }
 
-  /** Tokens that must be read to know. */
-  private *doubtful(state: TextState): Generator<number, void> {
+  /** Those that must be read to know whether an item would come twice. */
+  private *tokensToRead(state: TextState): Generator<number, void> {
     const { commas, closings: closers, quotes } = this.tokens;
     // Two items within a token have a comma between.
     yield* commas;

@@ -1,3 +1,4 @@
+import { hasBit } from '../sampling/token-constraint.js';
 import { quotedTokensOf, type QuotedTokens, tokensAlong } from './quoted-tokens.js';
 import { hasMoreTexts } from './text-count.js';
 import type { OpenName, TextAutomaton, TextState } from './text-automaton.js';
@@ -135,14 +136,14 @@ export class UniqueNames {
         if (name.startsWith(begun)) this.quoted.simple.get(name.slice(begun.length))?.forEach(add);
       }
     }
-    for (const id of this.doubtful(state)) {
+    for (const id of this.tokensToRead(state)) {
       if (hasBit(mask, id) && !found.has(id) && this.repeats(state, id)) found.add(id);
     }
     return found;
   }
 
-  /** Tokens that must be read to know. */
-  private *doubtful(state: TextState): Generator<number, void> {
+  /** Those that must be read to know whether a name would come twice. */
+  private *tokensToRead(state: TextState): Generator<number, void> {
     const { simple, complex, pairs, doublePairs, commas, beginnings, members } = this.quoted;
     const { begun, hasNames, mayRunOut, hasFullObject } = this.reader;
     if (this.automaton.hasListedNames) yield* members;
@@ -199,8 +200,4 @@ function canonical(name: string): string {
   if (!name.includes('\\')) return name;
   const text = JSON.parse(`"${Buffer.from(name, 'latin1').toString()}"`) as string;
   return Buffer.from(JSON.stringify(text).slice(1, -1)).toString('latin1');
-}
-
-function hasBit(mask: Uint32Array, id: number): boolean {
-  return (((mask[id >> 5] ?? 0) >>> (id & 31)) & 1) === 1;
 }

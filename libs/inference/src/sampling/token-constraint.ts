@@ -66,7 +66,8 @@ export function isAllowed({ bits, endings }: AllowedTokens, tokenId: number): bo
   return hasBit(bits, tokenId) || endings.includes(tokenId);
 }
 
-function hasBit(bits: Uint32Array, tokenId: number): boolean {
+/** Whether the set has the token: bit `id` of a row of 32-bit words. */
+export function hasBit(bits: Uint32Array, tokenId: number): boolean {
   return (((bits[tokenId >> 5] ?? 0) >>> (tokenId & 31)) & 1) === 1;
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { PaymentOffers } from '../offers.js';
-import { encodeBase58 } from './base58.js';
+import { encodeBase58 } from '#accounts';
 import { assertPayable, parsePayment } from './parse-payment.js';
 import { isSignedByPayer } from './payer-signature.js';
 

@@ -1,5 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { decodeBase58 } from './base58.js';
+import { base58Bytes } from '#accounts';
 import type { ParsedPayment } from './payment.js';
 import { decodeTransaction } from './solana-transaction.js';
 
@@ -20,8 +20,8 @@ export async function isSignedByPayer(payment: ParsedPayment): Promise<boolean> 
 function isSignedOnSolana({ authorization: { payer, payload } }: ParsedPayment): boolean {
   const { keys, signatures, message } = decodeTransaction(String(payload.transaction));
   const signature = signatures[keys.indexOf(payer)];
-  const key = decodeBase58(payer);
-  if (signature === undefined || key?.length !== 32) return false;
+  const key = base58Bytes(payer, 32);
+  if (signature === undefined || key === null) return false;
   const spki = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), key]);
   return verify(null, message, createPublicKey({ key: spki, format: 'der', type: 'spki' }), signature);
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Offer } from '../offers.js';
-import { encodeBase58 } from './base58.js';
+import { encodeBase58 } from '#accounts';
+import { ByteReader } from './byte-reader.js';
 import { type Fields, invalidPayment, textOf } from './payload-fields.js';
 import type { Authorization } from './payment.js';
 
@@ -85,46 +86,4 @@ function decode(reader: ByteReader): SolanaMessage {
     return { program, accounts, data: reader.take(reader.length()) };
   });
   return { message, signatures, keys, instructions };
-}
-
-/** Reads bytes in their order; throws a `RangeError` past their end. */
-class ByteReader {
-  private offset = 0;
-
-  constructor(private readonly bytes: Buffer) {}
-
-  take(count: number): Buffer {
-    const end = this.offset + count;
-    if (end > this.bytes.length) throw new RangeError('too short');
-    const taken = this.bytes.subarray(this.offset, end);
-    this.offset = end;
-    return taken;
-  }
-
-  byte(): number {
-    return this.take(1)[0] ?? 0;
-  }
-
-  /** What has not been read; stays unread. */
-  rest(): Buffer {
-    return this.bytes.subarray(this.offset);
-  }
-
-  /** A length of one to three bytes, seven bits in each. */
-  length(): number {
-    let value = 0;
-    for (let shift = 0; shift < 21; shift += 7) {
-      const byte = this.byte();
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    throw new RangeError('a length of more than three bytes');
-  }
-
-  /** Items are at least a byte long, so that a length beyond the end is found out at once. */
-  list<Item>(read: () => Item): Item[] {
-    const count = this.length();
-    if (count > this.bytes.length - this.offset) throw new RangeError('too short');
-    return Array.from({ length: count }, read);
-  }
 }

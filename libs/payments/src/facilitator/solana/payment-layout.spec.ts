@@ -1,6 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { decodeBase58, encodeBase58 } from '../../payload/base58.js';
+import { base58Bytes, encodeBase58 } from '#accounts';
 import { isRefusal } from '../refusal.js';
 import { checkPaymentLayout, type ExpectedPayment } from './payment-layout.js';
 import { SolanaKey } from './solana-key.js';
@@ -70,7 +70,7 @@ function build(instructions: Instruction[], { signers = [feePayer, payer] }: { s
   );
   const message = Buffer.concat([
     Buffer.from([0x80, signers.length, 0, 0, keys.length]),
-    ...keys.map((key) => decodeBase58(key) ?? Buffer.alloc(0)),
+    ...keys.map((key) => base58Bytes(key, 32) ?? Buffer.alloc(0)),
     Buffer.alloc(32, 7),
     Buffer.from([instructions.length]),
     ...body,
@@ -214,9 +214,9 @@ describe('a Solana payment', () => {
 
 describe('the key of a fee payer', () => {
   it('is a pair whose halves belong together', () => {
-    const pair = encodeBase58(Buffer.concat([Buffer.alloc(32, 0x33), decodeBase58(feePayer) ?? Buffer.alloc(0)]));
+    const pair = encodeBase58(Buffer.concat([Buffer.alloc(32, 0x33), base58Bytes(feePayer, 32) ?? Buffer.alloc(0)]));
     expect(new SolanaKey(pair).address).toBe(feePayer);
-    const other = encodeBase58(Buffer.concat([Buffer.alloc(32, 0x34), decodeBase58(feePayer) ?? Buffer.alloc(0)]));
+    const other = encodeBase58(Buffer.concat([Buffer.alloc(32, 0x34), base58Bytes(feePayer, 32) ?? Buffer.alloc(0)]));
     expect(() => new SolanaKey(other)).toThrow('do not belong together');
     expect(() => new SolanaKey(feePayer)).toThrow('not 64 bytes long');
   });

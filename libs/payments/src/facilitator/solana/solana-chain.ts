@@ -1,4 +1,4 @@
-import { encodeBase58 } from '../../payload/base58.js';
+import { encodeBase58 } from '#accounts';
 import { ChainError } from '../chain-error.js';
 import type { OnChain, PaymentChain, SignedPayment } from '../facilitator.js';
 import { isRefusal } from '../refusal.js';

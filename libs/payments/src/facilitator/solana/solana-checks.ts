@@ -1,5 +1,5 @@
 import type { PaymentExecutionNetwork } from '#platform/config';
-import { encodeBase58 } from '../../payload/base58.js';
+import { encodeBase58 } from '#accounts';
 import { ChainError } from '../chain-error.js';
 import type { JsonRpcClient } from '../json-rpc.client.js';
 import type { StartCheck } from '../start-check.js';

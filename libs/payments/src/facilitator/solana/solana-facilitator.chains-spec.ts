@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OperatorClient } from '#egress';
 import type { PaymentExecutionNetwork } from '#platform/config';
-import { encodeBase58, generateSolanaKeyPair, type SolanaKeyPair, solanaMint, SolanaVm } from '#test/solana-vm';
-import { decodeBase58 } from '../../payload/base58.js';
+import { generateSolanaKeyPair, type SolanaKeyPair, solanaMint, SolanaVm } from '#test/solana-vm';
+import { base58Bytes, encodeBase58 } from '#accounts';
 import type { SignedPayment } from '../facilitator.js';
 import { checkPaymentNetwork, openPaymentNetwork } from '../payment-network.js';
 import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network-access.js';
@@ -109,7 +109,7 @@ async function pay(value = amount): Promise<{ transaction: string }> {
 }
 
 function bytesOf(address: string): Buffer {
-  return decodeBase58(address) ?? Buffer.alloc(0);
+  return Buffer.from(base58Bytes(address, 32) ?? []);
 }
 
 function paymentOf(settings: PaymentExecutionNetwork, payload: { transaction: string }, value = amount): SignedPayment {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeBase58 } from '../../payload/base58.js';
+import { encodeBase58 } from '#accounts';
 import { ChainError } from '../chain-error.js';
 import type { Facilitator, Settlement, SignedPayment, Verification } from '../facilitator.js';
 import { invalid, isRefusal, type Refusal, refuse } from '../refusal.js';

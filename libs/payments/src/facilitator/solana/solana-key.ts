@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import { decodeBase58, encodeBase58 } from '../../payload/base58.js';
+import { base58Bytes, encodeBase58 } from '#accounts';
 import { ChainError } from '../chain-error.js';
 import { addressBytes } from './solana-transaction.js';
 
@@ -13,8 +13,8 @@ export class SolanaKey {
 
   /** Throws `ChainError` if its halves do not belong together. */
   constructor(pair: string) {
-    const bytes = decodeBase58(pair);
-    if (bytes?.length !== 64) throw new ChainError('unusable', 'the key of the fee payer is not 64 bytes long');
+    const bytes = base58Bytes(pair, 64);
+    if (bytes === null) throw new ChainError('unusable', 'the key of the fee payer is not 64 bytes long');
     const der = Buffer.concat([privatePrefix, bytes.subarray(0, 32)]);
     this.key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
     const publicBytes = createPublicKey(this.key).export({ format: 'der', type: 'spki' }).subarray(-32);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519';
-import { encodeBase58 } from '../../payload/base58.js';
+import { encodeBase58 } from '#accounts';
 import { addressBytes } from './solana-transaction.js';
 
 export const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
