@@ -18,8 +18,20 @@ export async function answerHostQuestion(
 
 /** Rejects what no api of this version asks: an earlier worker meets a later api while both are replaced. */
 function readInquiry(question: object): HostInquiry {
-  const { type, nonce, requestId, text } = question as Record<string, unknown>;
+  const { type, nonce, requestId, text, exchange } = question as Record<string, unknown>;
   if (type === 'attest' && typeof nonce === 'string') return { type, nonce };
-  if (type === 'sign' && typeof requestId === 'string' && typeof text === 'string') return { type, requestId, text };
-  throw new PlatformError('INVALID_REQUEST', 'The worker does not know this question.');
+  if (type === 'sign' && typeof requestId === 'string' && typeof text === 'string') {
+    return { type, requestId, text, ...(exchange !== undefined && { exchange: readExchange(exchange) }) };
+  }
+  throw unknownQuestion();
+}
+
+function readExchange(exchange: unknown): { chatId: string; endpoint: string } {
+  const { chatId, endpoint } = (exchange ?? {}) as Record<string, unknown>;
+  if (typeof chatId === 'string' && typeof endpoint === 'string') return { chatId, endpoint };
+  throw unknownQuestion();
+}
+
+function unknownQuestion(): PlatformError {
+  return new PlatformError('INVALID_REQUEST', 'The worker does not know this question.');
 }

@@ -148,6 +148,14 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     return rows[0];
   }
 
+  async function openWorker(processId: string): Promise<QueueTransport> {
+    const url = redis?.url ?? database.url;
+    const worker = await createTransport({ url, namespace: 'jobs_test', clientName: 'worker' });
+    processors.push(worker);
+    await worker.membership.join(() => ({ processId, role: 'worker', replyAddress: null, models: [] }));
+    return worker;
+  }
+
   async function consume(modelId: string, handler: (job: RunningJob<EchoPayload>) => Promise<void>): Promise<void> {
     const run = async (job: RunningJob<EchoPayload>) => {
       await handler(job);
@@ -447,6 +455,30 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await processResults();
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(seen).toMatchObject([{ attempt: 2, payload: { text: 'still here' } }]);
+  });
+
+  it('leaves a job that the queue has lost to the one worker that can run it', async () => {
+    const [first, second] = await Promise.all(['worker-1', 'worker-2'].map(openWorker));
+    const opened = request({ onlyWorkerId: 'worker-2' });
+    await admission().open(opened);
+    await transport.producer.remove('echo', opened.modelId, opened.requestId);
+    await requeue().run();
+    expect(await row(opened.requestId)).toMatchObject({ attempt: 2 });
+    await processResults();
+    const seen: string[] = [];
+    const pickups: string[] = [];
+    // The other one looks at it first, and puts it off.
+    for (const [name, worker] of [['worker-1', first] as const, ['worker-2', second] as const]) {
+      const handler = async () => {
+        seen.push(name);
+        return { usage, cancelled: false, executionMs: 12 };
+      };
+      const onPickup = () => void pickups.push(name);
+      consumers.push(await worker!.consume({ definition: echoJob, modelId: opened.modelId, handler, onPickup }));
+      if (name === 'worker-1') await expect.poll(() => worker!.membership.isAlive('worker-2')).toBe(true);
+    }
+    await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
+    expect([seen, pickups]).toEqual([['worker-2'], ['worker-2']]);
   });
 
   if (kind === 'redis')

@@ -39,6 +39,7 @@ describe('the identity of a model host', () => {
   it('keeps its key where nothing but its functions reaches', () => {
     expect(Object.keys(identityOf(hexToBytes(knownKey))).toSorted()).toEqual([
       'address',
+      'endorse',
       'publicKey',
       'sharedSecret',
       'sign',

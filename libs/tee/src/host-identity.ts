@@ -1,6 +1,8 @@
 import { secp256k1 } from '@noble/curves/secp256k1';
+import { sha256 } from '@noble/hashes/sha2';
 import { keccak_256 } from '@noble/hashes/sha3';
 import { bytesToHex, concatBytes, utf8ToBytes } from '@noble/hashes/utils';
+import { endorsedBytes } from './receipts/endorsement.js';
 
 /** The keys of one model host: made at its start, never stored, never sent. */
 export interface HostIdentity {
@@ -12,6 +14,8 @@ export interface HostIdentity {
   sharedSecret(peerPublicKey: Uint8Array): Uint8Array;
   /** EIP-191 signature of a text: `0x` and 130 hex characters, the last two 1b or 1c. */
   sign(text: string): string;
+  /** Signs the digest of a keyset of this host; 64 bytes as hex. */
+  endorse(keysetDigest: string): string;
 }
 
 /** Makes a new key. Nothing but the returned functions can reach it. */
@@ -30,6 +34,7 @@ export function identityOf(privateKey: Uint8Array): HostIdentity {
       const signature = secp256k1.sign(personalMessageHash(text), privateKey);
       return `0x${signature.toCompactHex()}${(27 + signature.recovery).toString(16)}`;
     },
+    endorse: (keysetDigest) => secp256k1.sign(sha256(endorsedBytes(keysetDigest)), privateKey).toCompactHex(),
   };
 }
 
@@ -48,6 +53,16 @@ export function recoverAddress(text: string, signature: string): string | null {
     return addressOfPublicKey(point.recoverPublicKey(personalMessageHash(text)).toRawBytes(false));
   } catch {
     return null;
+  }
+}
+
+/** Whether an uncompressed key, as hex, endorsed a keyset. Never throws. */
+export function isEndorsed(publicKey: string, keysetDigest: string, endorsement: string): boolean {
+  if (!/^[0-9a-f]{128}$/.test(endorsement)) return false;
+  try {
+    return secp256k1.verify(endorsement, sha256(endorsedBytes(keysetDigest)), publicKey);
+  } catch {
+    return false;
   }
 }
 

@@ -9,6 +9,8 @@ export interface VerifyFlags {
   collateral?: string;
   pccs?: string;
   measurement?: string[];
+  amdRoot?: string;
+  minimumFirmware?: string;
   json?: boolean;
 }
 
@@ -20,7 +22,10 @@ const requestWithinMs = 120_000;
 /** Longest body that is read, in bytes. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** What must be proven for the command to succeed. Which software runs can only be said by whoever knows its measurements. */
+/**
+ * What must be proven for the command to succeed; nothing else may be false. Which software runs can only be said by
+ * whoever knows its measurements, and hosts of an earlier version issue no receipts.
+ */
 const required: readonly ClaimName[] = ['hardware', 'firmware', 'debugging', 'key', 'nonce', 'exchange'];
 
 const questions: Record<ClaimName, string> = {
@@ -31,6 +36,7 @@ const questions: Record<ClaimName, string> = {
   key: 'The signing key was made in it',
   nonce: 'The evidence is not an old one',
   exchange: 'That key signed your request and its response',
+  receipt: 'So does a receipt by a key that it endorsed',
 };
 
 /** What no evidence of this kind can prove, so that nobody reads more into the list. */
@@ -47,10 +53,13 @@ export async function verifyService(context: CliContext, url: string, flags: Ver
   const missing = required.filter(
     (name) => !results.some(({ claim, result }) => claim === name && result === 'proven'),
   );
-  print(context, { results, missing, model: flags.model }, flags);
+  const wrong = results.filter(({ claim, result }) => result === 'false' && !required.includes(claim));
+  const failed = [...missing, ...wrong.map(({ claim }) => claim)];
+  print(context, { results, failed, model: flags.model }, flags);
   if (missing.length > 0) {
     throw new PlatformError('TEE_ATTESTATION_FAILED', `${missing.length} of ${required.length} claims are not proven.`);
   }
+  if (failed.length > 0) throw new PlatformError('TEE_ATTESTATION_FAILED', `These claims are false: ${failed.join(', ')}.`);
 }
 
 /** The signature first: of several hosts of a model, the one that answered is the one to attest. */
@@ -74,6 +83,7 @@ async function verify(service: Service, flags: VerifyFlags, tee: Tee): Promise<C
     nowMs,
     ...(firmwareOf !== null && { firmwareOf }),
     ...(flags.measurement !== undefined && { measurements: flags.measurement }),
+    ...(await sevOptions(flags)),
   });
   const exchange = {
     // An alias or a trait stands for it.
@@ -82,7 +92,22 @@ async function verify(service: Service, flags: VerifyFlags, tee: Tee): Promise<C
     responseBody,
     address: String(attestation['signing_address']).toLowerCase(),
   };
-  return [...claims, tee.verifyExchange(signature, exchange)];
+  return [
+    ...claims,
+    tee.verifyExchange(signature, exchange),
+    tee.verifyReceipt(signature, attestation, { ...exchange, chatId: requestId, nowMs }),
+  ];
+}
+
+async function sevOptions({ amdRoot, minimumFirmware }: VerifyFlags) {
+  if (minimumFirmware !== undefined && !/^\d{1,3}(?:\.\d{1,3}){3}$/.test(minimumFirmware)) {
+    const message = '--minimum-firmware has four numbers, such as 4.0.24.219.';
+    throw new PlatformError('INVALID_REQUEST', message, 'minimum-firmware');
+  }
+  return {
+    ...(amdRoot !== undefined && { amdCertificates: await readFile(amdRoot, 'utf8') }),
+    ...(minimumFirmware !== undefined && { minimumFirmware: minimumFirmware.split('.').map(Number) }),
+  };
 }
 
 async function firmwareCheck({ collateral, pccs }: VerifyFlags, nowMs: number, tee: Tee) {
@@ -96,14 +121,14 @@ async function firmwareCheck({ collateral, pccs }: VerifyFlags, nowMs: number, t
 
 interface Report {
   results: readonly ClaimResult[];
-  missing: readonly ClaimName[];
+  failed: readonly ClaimName[];
   model: string;
 }
 
 const marks = { proven: 'PROVEN', false: 'FALSE', unknown: 'NOT PROVEN' } as const;
 
-function print({ output }: CliContext, { results, missing, model }: Report, { json }: VerifyFlags): void {
-  if (json === true) return output.json({ model, isProven: missing.length === 0, results, limits });
+function print({ output }: CliContext, { results, failed, model }: Report, { json }: VerifyFlags): void {
+  if (json === true) return output.json({ model, isProven: failed.length === 0, results, limits });
   output.table(
     ['RESULT', 'CLAIM', 'WHY'],
     results.map(({ claim, result, detail }) => [marks[result], questions[claim], detail]),
@@ -111,7 +136,7 @@ function print({ output }: CliContext, { results, missing, model }: Report, { js
   output.line();
   for (const limit of limits) output.line(limit);
   output.line(
-    missing.length === 0
+    failed.length === 0
       ? `${model}: attested.`
       : `${model}: NOT attested: nothing proves that its operator cannot read what it is asked.`,
   );

@@ -11,9 +11,13 @@ const signWithinMs = 1_500;
 
 /** A finished exchange, and the host that answered it. */
 export interface FinishedExchange extends Pick<ExchangeSignature, 'requestId' | 'responseId' | 'text'> {
+  /** Path of the route. */
+  endpoint: string;
   accountId: string;
   host: TeeHost;
 }
+
+type SignedByHost = Pick<ExchangeSignature, 'signature' | 'address' | 'receipt'>;
 
 /** Has exchanges signed by the hosts that answered them, and keeps what they signed. */
 @Injectable()
@@ -28,10 +32,10 @@ export class ExchangeSigner {
   ) {}
 
   /** Never rejects. An exchange that the host did not sign is stored as such: its signature will never come. */
-  async sign({ accountId, host, ...exchange }: FinishedExchange): Promise<void> {
-    const { requestId, text } = exchange;
+  async sign({ accountId, host, endpoint, ...exchange }: FinishedExchange): Promise<void> {
+    const { requestId, responseId: chatId, text } = exchange;
     try {
-      const signed = await this.askHost(host, { type: 'sign', requestId, text });
+      const signed = await this.askHost(host, { type: 'sign', requestId, text, exchange: { chatId, endpoint } });
       const row = { ...exchange, modelId: host.modelId, ...signed };
       await this.signatures.add(accountId, row, this.config.teeSignaturesMs);
     } catch (error) {
@@ -53,12 +57,13 @@ export class ExchangeSigner {
     }
   }
 
-  private async askHost(host: TeeHost, question: object): Promise<Pick<ExchangeSignature, 'signature' | 'address'>> {
-    const nothing = { signature: null, address: null };
+  private async askHost(host: TeeHost, question: object): Promise<SignedByHost> {
+    const nothing = { signature: null, address: null, receipt: null };
     try {
-      const answer = (await this.hosts.ask(host, question, signWithinMs)) as { signature?: unknown; address?: unknown };
-      const { signature, address } = answer;
-      return typeof signature === 'string' && typeof address === 'string' ? { signature, address } : nothing;
+      const answer = (await this.hosts.ask(host, question, signWithinMs)) as Partial<Record<keyof SignedByHost, unknown>>;
+      const { signature, address, receipt } = answer;
+      if (typeof signature !== 'string' || typeof address !== 'string') return nothing;
+      return { signature, address, receipt: typeof receipt === 'string' ? receipt : null };
     } catch (error) {
       this.logger.warn({ model: host.modelId, error }, 'a model host did not sign a response');
       return nothing;

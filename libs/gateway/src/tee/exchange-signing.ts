@@ -23,7 +23,7 @@ export class HashedExchange implements ExchangeSigning {
   private isComplete = false;
 
   constructor(
-    private readonly request: Pick<FastifyRequest, 'id' | 'caller'>,
+    private readonly request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>,
     private readonly services: SigningServices,
   ) {}
 
@@ -50,7 +50,8 @@ export class HashedExchange implements ExchangeSigning {
     const { host, responseId } = run;
     const text = `${host.modelId}:${requestHash}:${this.response.digest('hex')}`;
     const { accountId } = request.caller;
-    const signed = this.services.signer.sign({ accountId, host, requestId: request.id, responseId, text });
+    const endpoint = request.routeOptions.url ?? '';
+    const signed = this.services.signer.sign({ accountId, host, endpoint, requestId: request.id, responseId, text });
     await Promise.race([signed, sleep(waitMs, undefined, { ref: false })]);
   }
 }

@@ -1,4 +1,4 @@
-import type { HostAttestation, NonceMethod, TdxQuote } from '#tee';
+import type { EndorsedKeyset, HostAttestation, NonceMethod, SevReport, TdxQuote } from '#tee';
 import type { TeeAttestationResponse } from './tee.response.js';
 
 type Tee = typeof import('#tee');
@@ -18,12 +18,15 @@ export function presentAttestation({ attestation, model, nonce }: AttestedHost, 
   const { provider, quote, certificates, eventLog, gpus, publicKey, address, nonceMethod } = attestation;
   const bytes = Buffer.from(quote ?? '', 'base64');
   const tdxQuote = provider === 'tdx' ? tee.parseTdxQuote(bytes) : null;
-  const reportData = tdxQuote?.reportData ?? (provider === 'sev-snp' ? tee.parseSevReport(bytes)?.reportData : null);
-  const bindings = bindingsOf({ reportData: reportData ?? null, address, nonce, nonceMethod }, tee);
+  const sevReport = provider === 'sev-snp' ? tee.parseSevReport(bytes) : null;
+  const reportData = (tdxQuote ?? sevReport)?.reportData ?? null;
+  const bindings = bindingsOf({ reportData, address, nonce, nonceMethod }, tee);
   const tdx = provider === 'tdx' ? verifyTdx(tdxQuote, nowMs, tee) : null;
+  const sev = provider === 'sev-snp' ? verifySev({ report: sevReport, certificates, nowMs }, tee) : null;
+  const isGenuine = tdx?.valid === true || sev?.valid === true;
   const { signingAddressBinding, nonceBinding } = bindings;
   return {
-    verified: tdx !== null && tdx.valid && signingAddressBinding.bound && nonceBinding.bound,
+    verified: isGenuine && signingAddressBinding.bound && nonceBinding.bound,
     nonce,
     model,
     tee_provider: provider,
@@ -36,11 +39,25 @@ export function presentAttestation({ attestation, model, nonce }: AttestedHost, 
     signing_public_key: publicKey,
     signing_address: address,
     signing_algo: 'ecdsa',
+    ...(attestation.workload !== undefined && workloadMembers(attestation.workload, tee)),
     server_verification: {
       ...(tdx !== null && { tdx }),
+      ...(sev !== null && { sev }),
       ...bindings,
       verifiedAt: new Date(nowMs).toISOString(),
       verificationDurationMs: Math.round(performance.now() - startedAtMs),
+    },
+  };
+}
+
+/** The keys that sign receipts, and the signature of the attested key over them. */
+function workloadMembers({ keyset, endorsement }: EndorsedKeyset, tee: Tee) {
+  return {
+    workload_id: tee.workloadIdOf(keyset),
+    workload_keyset_digest: tee.digestOf(keyset),
+    attestation: {
+      workload_keyset: keyset,
+      keyset_endorsement: { algo: keyset.workload_identity.public_key.algo, value: endorsement },
     },
   };
 }
@@ -53,6 +70,24 @@ function verifyTdx(quote: TdxQuote | null, nowMs: number, tee: Tee) {
   const problem = quote?.isDebug === true ? 'TDX debug mode detected' : 'the quote does not hold';
   const valid = holds && quote?.isDebug === false;
   return { valid, signatureValid, certificateChainValid, attestationKeyMatch, error: valid ? null : problem };
+}
+
+interface SevFacts {
+  report: SevReport | null;
+  certificates: string | undefined;
+  nowMs: number;
+}
+
+function verifySev({ report, certificates, nowMs }: SevFacts, tee: Tee) {
+  const none = { signatureValid: false, certificateChainValid: false, chipMatch: false };
+  const known = tee.sevCertificatesOf(certificates);
+  const holds = report === null || known === null ? none : tee.verifySevReport(report, known, nowMs);
+  const { signatureValid, certificateChainValid, chipMatch } = holds;
+  const isGenuine = signatureValid && certificateChainValid && chipMatch;
+  const valid = isGenuine && report?.isDebug === false;
+  const missing = certificates === undefined ? 'no certificates came with the report' : 'the report does not hold';
+  const problem = isGenuine ? 'the policy of the guest allows debugging' : missing;
+  return { valid, signatureValid, certificateChainValid, chipMatch, error: valid ? null : problem };
 }
 
 interface BoundFacts {

@@ -8,7 +8,7 @@ import type { HostAttestation } from '#tee';
 import { ExchangeSigner } from './exchange-signer.js';
 import { presentAttestation } from './present-attestation.js';
 import { attestationDocument, AttestationQuery, signatureDocument, SignatureQuery } from './tee.document.js';
-import type { TeeAttestationResponse, TeeSignatureResponse } from './tee.response.js';
+import type { TeeAttestationResponse, TeeReceipt, TeeSignatureResponse } from './tee.response.js';
 import { type TeeHost, TeeHosts } from './tee-hosts.js';
 
 /** How long hardware may take for its evidence, in ms. */
@@ -17,10 +17,11 @@ const attestWithinMs = 25_000;
 /** Longest id of a response: its prefix and that of its request. */
 const longestId = 128;
 
-const warnings: Readonly<Record<string, string>> = {
-  software: 'software: no hardware vouches for this key',
-  'sev-snp': 'sev-snp: the service does not check the signature of the report; check it yourself',
-};
+/** What is not proven of the key; null where the service found the evidence to hold. */
+function warningOf({ tee_provider: provider, verified, server_verification: found }: TeeAttestationResponse) {
+  if (provider === 'software') return 'software: no hardware vouches for this key';
+  return verified ? null : `${provider}: ${(found.tdx ?? found.sev)?.error ?? 'the evidence does not hold'}`;
+}
 
 /** What proves who answers: evidence for the keys of model hosts, and what they signed. No model runs. */
 @Controller('tee')
@@ -43,9 +44,10 @@ export class TeeController {
     const address = readAddress(query);
     const { id: model } = await this.models.describe(name);
     const attestation = await this.askHost(this.choose(model, address), nonce);
-    const warning = warnings[attestation.provider];
-    if (warning !== undefined) void reply.header('x-service-tee-warning', warning);
-    return presentAttestation({ attestation, model, nonce }, await import('#tee'));
+    const response = presentAttestation({ attestation, model, nonce }, await import('#tee'));
+    const warning = warningOf(response);
+    if (warning !== null) void reply.header('x-service-tee-warning', warning);
+    return response;
   }
 
   @Get('signature')
@@ -60,9 +62,11 @@ export class TeeController {
     // PostgreSQL takes no such text.
     const found = id.includes('\0') ? null : await this.signer.find(accountId, { id, requestId: request.id });
     if (found?.modelId !== model) throw unknownRequest();
-    const { text, signature, address } = found;
+    const { text, signature, address, receipt } = found;
     if (signature === null || address === null) throw notSigned();
-    return { text, signature, signing_address: address, signing_algo: 'ecdsa' };
+    const signed = { text, signature, signing_address: address, signing_algo: 'ecdsa' };
+    // The order of its members is that of the canonical form, which the response keeps.
+    return receipt === null ? signed : { ...signed, receipt: JSON.parse(receipt) as TeeReceipt };
   }
 
   private choose(model: string, address: string | null): TeeHost {

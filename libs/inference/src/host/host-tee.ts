@@ -1,8 +1,17 @@
 import { PlatformError } from '#common';
-import type { EvidenceReader, HostIdentity, TeeChoice } from '#tee';
+import type { EvidenceReader, HostIdentity, ReceiptSigner, TeeChoice } from '#tee';
 
-/** What an api asks a host. `nonce`: 32 or 64 hex characters. `text`: what `signedText` of #tee returns. */
-export type HostInquiry = { type: 'attest'; nonce: string } | { type: 'sign'; requestId: string; text: string };
+/** A request to sign. `text`: what `signedText` of #tee returns. */
+interface SignInquiry {
+  type: 'sign';
+  requestId: string;
+  text: string;
+  /** What its receipt says of the request in addition. Absent: an api of an earlier version asks for no receipt. */
+  exchange?: { chatId: string; endpoint: string };
+}
+
+/** What an api asks a host. `nonce`: 32 or 64 hex characters. */
+export type HostInquiry = { type: 'attest'; nonce: string } | SignInquiry;
 
 /** The key of a host as its worker publishes it, or why the host has none although it should. */
 export type HostTeeReport = { publicKey: string; address: string; provider: string } | { failure: string };
@@ -15,18 +24,22 @@ const maxEnded = 10_000;
  * second response to a request, or a request that it did not run.
  */
 export class HostTee {
-  private readonly ended = new Set<string>();
+  /** By request, whether its response was sealed. */
+  private readonly ended = new Map<string, { isSealed: boolean }>();
+  private readonly sealedRuns = new Set<string>();
 
   private constructor(
     private readonly tee: typeof import('#tee'),
     readonly identity: HostIdentity,
+    private readonly receipts: ReceiptSigner,
     private readonly reader: EvidenceReader | null,
   ) {}
 
   /** Loads the library and makes the key. Rejects with the reason when the hardware gives no evidence. */
   static async open(choice: TeeChoice): Promise<HostTee> {
     const tee = await import('#tee');
-    return new HostTee(tee, tee.createHostIdentity(), await tee.openEvidence(choice));
+    const identity = tee.createHostIdentity();
+    return new HostTee(tee, identity, tee.createReceiptSigner(identity), await tee.openEvidence(choice));
   }
 
   get report(): HostTeeReport {
@@ -34,11 +47,17 @@ export class HostTee {
     return { publicKey, address, provider: this.reader?.provider ?? 'software' };
   }
 
+  /** The response of a run that begins is sealed. */
+  noteSealed(runId: string): void {
+    this.sealedRuns.add(runId);
+  }
+
   /** A run ended here. Its id is that of the request, with the number of the run. */
   noteEnd(runId: string): void {
     const [requestId = runId] = runId.split('#', 1);
-    this.ended.add(requestId);
-    const [oldest] = this.ended;
+    const isSealed = this.sealedRuns.delete(runId);
+    this.ended.set(requestId, { isSealed: isSealed || this.ended.get(requestId)?.isSealed === true });
+    const [oldest] = this.ended.keys();
     if (this.ended.size > maxEnded && oldest !== undefined) this.ended.delete(oldest);
   }
 
@@ -48,22 +67,33 @@ export class HostTee {
   }
 
   private async attest(nonceText: string): Promise<object> {
-    const { identity, reader } = this;
+    const { identity, receipts, reader } = this;
     const nonce = this.tee.readNonce(nonceText);
     if (nonce === null) throw new PlatformError('TEE_ATTESTATION_FAILED', 'A nonce has 32 or 64 hex characters.');
     try {
-      return await this.tee.attestHost({ identity, reader }, nonce);
+      return await this.tee.attestHost({ identity, receipts, reader }, nonce);
     } catch (error) {
       throw new PlatformError('TEE_ATTESTATION_FAILED', 'The hardware returned no evidence.', null, { cause: error });
     }
   }
 
-  private sign({ requestId, text }: Extract<HostInquiry, { type: 'sign' }>): object {
-    if (this.tee.parseSignedText(text) === null) throw notSigned('The text is not one that hosts sign.');
-    if (!this.ended.delete(requestId)) throw notSigned('The host that ran the request is gone, or has signed it.');
+  private sign({ requestId, text, exchange }: SignInquiry): object {
+    const signed = this.tee.parseSignedText(text);
+    if (signed === null || (exchange && !isReceiptFor(exchange)))
+      throw notSigned('The text is not one that hosts sign.');
+    const run = this.ended.get(requestId);
+    if (run === undefined) throw notSigned('The host that ran the request is gone, or has signed it.');
+    this.ended.delete(requestId);
     const { publicKey, address } = this.identity;
-    return { publicKey, address, signature: this.identity.sign(text) };
+    const servedAtMs = Date.now();
+    const receipt = exchange && this.receipts.issue({ ...signed, ...exchange, ...run, servedAtMs });
+    return { publicKey, address, signature: this.identity.sign(text), ...(receipt !== undefined && { receipt }) };
   }
+}
+
+/** Ids and paths of the platform; a receipt holds no other text of an api. */
+function isReceiptFor({ chatId, endpoint }: NonNullable<SignInquiry['exchange']>): boolean {
+  return /^[\w.-]{1,128}$/.test(chatId) && /^(?:\/[\w.:-]{1,64}){1,8}$/.test(endpoint);
 }
 
 function notSigned(message: string): PlatformError {

@@ -64,6 +64,7 @@ export class ModelHost {
       case 'submit':
         this.beginSpan(command);
         if ('sealing' in command.request && command.request.sealing !== undefined) {
+          this.tee?.noteSealed(command.request.id);
           return this.sealed.submit(command.request);
         }
         return this.turns.submit(command);

@@ -190,12 +190,12 @@ export class AdmissionService {
 
   /** No connection of the database is held meanwhile. */
   private async prepareOrAbandon(request: OpenRequest, { deadlineAtMs }: AdmittedJob): Promise<PreparedJob> {
-    const { preparation, payload, bounds, requestId, definition } = request;
+    const { preparation, payload, bounds, requestId, definition, onlyWorkerId } = request;
     if (preparation === undefined) return { payload, deadlineAtMs };
     const deadlineMs = request.deadlineMs ?? definition.policy.deadlineMs;
     try {
       const complete = await preparation.complete();
-      const stored = storePrepared({ requestId, payload: complete, bounds, deadlineMs }, this.options).catch(
+      const stored = storePrepared({ requestId, payload: complete, bounds, onlyWorkerId, deadlineMs }, this.options).catch(
         throwUnavailable,
       );
       return await this.inTime(request, stored);
@@ -275,10 +275,11 @@ export class AdmissionService {
   private newJob(request: OpenRequest, reservedTokens: ReservedTokens | null): JobToAdmit {
     const { requestId, caller, definition, modelId, payload, bounds, stream, replyTo, quote, media, preparation } =
       request;
+    const { onlyWorkerId } = request;
     const { modality, policy } = definition;
     const isPreparing = preparation !== undefined;
     const deadlineMs = isPreparing ? preparationDeadlineMs(preparation) : (request.deadlineMs ?? policy.deadlineMs);
-    const stored: StoredRequest = { payload, bounds };
+    const stored: StoredRequest = { payload, bounds, onlyWorkerId };
     const ciphertext = this.options.cipher.encrypt(requestId, stored);
     const names = { requestId, modality, modelId, responseId: request.responseId };
     const row = { ...names, caller, stream, replyTo, deadlineMs, isPreparing, ciphertext, reservedTokens };

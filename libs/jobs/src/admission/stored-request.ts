@@ -4,4 +4,6 @@ import type { UsageBounds } from '#queue';
 export interface StoredRequest {
   payload: object;
   bounds: UsageBounds;
+  /** As in `JobEnvelope`: the job has this worker after a loss of the queue too. */
+  onlyWorkerId?: string;
 }

@@ -37,12 +37,12 @@ export class JobRequeuer {
     const ciphertext = await jobs.startNextAttempt(job);
     if (ciphertext === null) return false;
     const attempt = job.attempt + 1;
-    const { payload, bounds } = cipher.decrypt(requestId, ciphertext) as StoredRequest;
+    const { payload, bounds, onlyWorkerId } = cipher.decrypt(requestId, ciphertext) as StoredRequest;
     const ticket = tickets.issue({ requestId, attempt, modality, modelId }, bounds);
     const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
     const turn = turns?.turnOf(job);
     // It comes before what its account has sent since.
-    const options = { turn: turn && { ...turn, isRecovered: true } };
+    const options = { turn: turn && { ...turn, isRecovered: true }, onlyWorkerId };
     await producer.enqueue(definition, { ...envelope, ticket, payload }, options);
     logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');
     return true;

@@ -31,6 +31,7 @@ const row = {
   text: 'm:aa:bb',
   signature: '0x11',
   address: '0x22',
+  receipt: '{"receipt_id":"1"}',
 };
 
 it('signatures come back to their account only, by either id, until they expire', async () => {
@@ -38,7 +39,7 @@ it('signatures come back to their account only, by either id, until they expire'
   await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner')`, [accountId]);
   await repository.add(accountId, row, 60_000);
   await repository.add(accountId, { ...row, signature: '0x33' }, 60_000);
-  await repository.add(accountId, { ...row, requestId: 'r2', responseId: 'r2', signature: null, address: null }, 1);
+  await repository.add(accountId, { ...row, requestId: 'r2', responseId: 'r2', signature: null, address: null, receipt: null }, 1);
   expect(await repository.find(accountId, 'r1')).toEqual(row);
   expect(await repository.find(accountId, 'chatcmpl-r1')).toEqual(row);
   expect(await repository.find(randomUUID(), 'r1')).toBeNull();

@@ -11,6 +11,8 @@ export interface ExchangeSignature {
   /** Both null: the host was gone before it could sign. */
   signature: string | null;
   address: string | null;
+  /** The canonical form of a signed receipt; null: the host issued none. */
+  receipt: string | null;
 }
 
 /** Rows of signatures. Another account's rows and expired ones count as absent. */
@@ -21,10 +23,10 @@ export class ExchangeSignaturesRepository {
 
   /** Without an effect on a row that exists. */
   async add(accountId: string, row: ExchangeSignature, lifetimeMs: number): Promise<void> {
-    const { requestId, responseId, modelId, text, signature, address } = row;
+    const { requestId, responseId, modelId, text, signature, address, receipt } = row;
     await this.prisma.$executeRaw`
-      INSERT INTO exchange_signatures (request_id, response_id, account_id, model_id, text, signature, address, expires_at)
-      VALUES (${requestId}, ${responseId}, ${accountId}::uuid, ${modelId}, ${text}, ${signature}, ${address},
+      INSERT INTO exchange_signatures (request_id, response_id, account_id, model_id, text, signature, address, receipt, expires_at)
+      VALUES (${requestId}, ${responseId}, ${accountId}::uuid, ${modelId}, ${text}, ${signature}, ${address}, ${receipt},
               now() + ${lifetimeMs}::float8 * interval '1 ms')
       ON CONFLICT DO NOTHING`;
   }
@@ -32,7 +34,7 @@ export class ExchangeSignaturesRepository {
   /** Finds a signature by the id of the request or of the response. */
   async find(accountId: string, id: string): Promise<ExchangeSignature | null> {
     const [row] = await this.prisma.$queryRaw<ExchangeSignature[]>`
-      SELECT request_id AS "requestId", response_id AS "responseId", model_id AS "modelId", text, signature, address
+      SELECT request_id AS "requestId", response_id AS "responseId", model_id AS "modelId", text, signature, address, receipt
         FROM exchange_signatures
        WHERE (request_id = ${id} OR response_id = ${id}) AND account_id = ${accountId}::uuid AND expires_at > now()
        LIMIT 1`;

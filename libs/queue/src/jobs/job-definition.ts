@@ -70,7 +70,7 @@ export interface JobEnvelope<Payload extends object = object> {
   cancelled?: boolean;
   /** Process for which the job was kept at first; says nothing about who may run it. */
   preferredWorkerId?: string;
-  /** The only process that can run it, while it lives: others put it off. Lost when a sweep re-enqueues the job. */
+  /** The only process that can run it, while it lives: others put it off. */
   onlyWorkerId?: string;
   /** It goes first in the fair order: a host may run it beside what fills its slots. */
   mayUseSpareSlot?: boolean;

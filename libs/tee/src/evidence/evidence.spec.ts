@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { bareMachine, ConfigfsDouble } from '#test/tee-machines';
 import { attestHost } from '../host-attestation.js';
 import { createHostIdentity } from '../host-identity.js';
 import { parseTdxQuote } from '../quotes/tdx-quote.js';
 import { reportDataOf } from '../report-data.js';
 import { EvidenceError } from './evidence.js';
-import type { Machine } from './machine.js';
 import { openEvidence } from './open-evidence.js';
 
 const file = new URL('../__fixtures__/quote-up-to-date.json', import.meta.url);
@@ -25,72 +25,19 @@ function sevReportAbout(reportData: Uint8Array): Uint8Array {
   return bytes;
 }
 
-function missing(path: string): never {
-  throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' });
-}
-
-/** A double of a machine: no hardware, no configfs, no agent, no driver. */
-const bareMachine: Machine = {
-  readFile: async (path) => missing(path),
-  writeFile: async (path) => missing(path),
-  makeFolder: async (path) => missing(path),
-  removeFolder: async (path) => missing(path),
-  post: async ({ socket }) => missing(socket),
-  run: async (program) => missing(program),
-};
-
-/** A double of the kernel's configfs: a folder that fills itself, and counts writes. */
-class ConfigfsDouble implements Machine {
-  readonly folders = new Map<string, { inblob: Uint8Array; generation: number }>();
-  readonly post = bareMachine.post;
-  readonly run = bareMachine.run;
-
-  constructor(
-    private readonly provider: string,
-    private readonly outblob: (inblob: Uint8Array) => Uint8Array,
-    private readonly otherWrites = 0,
-  ) {}
-
-  async makeFolder(path: string): Promise<void> {
-    this.folders.set(path, { inblob: new Uint8Array(), generation: 0 });
-  }
-
-  async removeFolder(path: string): Promise<void> {
-    this.folders.delete(path);
-  }
-
-  async writeFile(path: string, bytes: Uint8Array): Promise<void> {
-    const { report, name } = this.find(path);
-    if (name !== 'inblob') missing(path);
-    report.inblob = bytes;
-    report.generation += 1 + this.otherWrites;
-  }
-
-  async readFile(path: string): Promise<Uint8Array> {
-    const { report, name } = this.find(path);
-    if (name === 'provider') return Buffer.from(`${this.provider}\n`);
-    if (name === 'generation') return Buffer.from(`${report.generation}\n`);
-    if (name === 'outblob') return this.outblob(report.inblob);
-    if (name === 'auxblob') return Buffer.from('certificates');
-    return missing(path);
-  }
-
-  private find(path: string) {
-    const report = this.folders.get(path.slice(0, path.lastIndexOf('/'))) ?? missing(path);
-    return { report, name: path.slice(path.lastIndexOf('/') + 1) };
-  }
-}
+const tdxDouble = (outblob: (inblob: Uint8Array) => Uint8Array, otherWrites = 0) =>
+  new ConfigfsDouble({ provider: 'tdx_guest', outblob, otherWrites });
 
 const reportData = Uint8Array.from({ length: 64 }, (_, index) => index);
 
 describe('the evidence of a machine', () => {
   it('is what the kernel returns for the bytes that were written, and leaves no folder', async () => {
-    const tdx = new ConfigfsDouble('tdx_guest', quoteAbout);
+    const tdx = tdxDouble(quoteAbout);
     const reader = (await openEvidence('auto', tdx))!;
     expect(reader.provider).toBe('tdx');
     expect((await reader.read(reportData)).quote).toEqual(quoteAbout(reportData));
     expect(tdx.folders.size).toBe(0);
-    const sev = (await openEvidence('sev-snp', new ConfigfsDouble('sev_guest', sevReportAbout)))!;
+    const sev = (await openEvidence('sev-snp', new ConfigfsDouble({ provider: 'sev_guest', outblob: sevReportAbout })))!;
     const { quote, certificates } = await sev.read(reportData);
     expect(quote).toEqual(sevReportAbout(reportData));
     expect(Buffer.from(certificates!).toString()).toBe('certificates');
@@ -113,10 +60,10 @@ describe('the evidence of a machine', () => {
 
   it.each([
     ['nothing is there', bareMachine],
-    ['the machine is of another kind', new ConfigfsDouble('other_guest', quoteAbout)],
-    ['another process wrote to the report', new ConfigfsDouble('tdx_guest', quoteAbout, 1)],
-    ['the quote is about other bytes', new ConfigfsDouble('tdx_guest', () => quoteAbout(new Uint8Array(64).fill(3)))],
-    ['what came is no quote', new ConfigfsDouble('tdx_guest', () => Buffer.from('quote'))],
+    ['the machine is of another kind', new ConfigfsDouble({ provider: 'other_guest', outblob: quoteAbout })],
+    ['another process wrote to the report', tdxDouble(quoteAbout, 1)],
+    ['the quote is about other bytes', tdxDouble(() => quoteAbout(new Uint8Array(64).fill(3)))],
+    ['what came is no quote', tdxDouble(() => Buffer.from('quote'))],
     ['the agent answers nonsense', { ...bareMachine, post: async () => ({ quote: 'zz' }) }],
     ['the agent answers nothing', { ...bareMachine, post: async () => null }],
   ] satisfies [string, Machine][])('is refused, and nothing stands in for it, when %s', async (_, machine) => {
@@ -126,7 +73,7 @@ describe('the evidence of a machine', () => {
   });
 
   it('does not exist for software, whatever the machine has', async () => {
-    expect(await openEvidence('software', new ConfigfsDouble('tdx_guest', quoteAbout))).toBeNull();
+    expect(await openEvidence('software', tdxDouble(quoteAbout))).toBeNull();
   });
 });
 
@@ -138,7 +85,7 @@ describe('the attestation of a host', () => {
     [32, 'raw'],
   ] as const)('binds its address and a nonce of %i bytes', async (length, method) => {
     const nonce = new Uint8Array(length).fill(5);
-    const machine = new ConfigfsDouble('tdx_guest', quoteAbout);
+    const machine = tdxDouble(quoteAbout);
     const reader = await openEvidence('tdx', machine);
     const attestation = await attestHost({ identity, reader }, nonce, machine);
     expect(attestation).toMatchObject({ provider: 'tdx', nonceMethod: method, address: identity.address });
@@ -162,7 +109,7 @@ describe('the attestation of a host', () => {
     ['evidence for another nonce', () => ({ nonce: 'ff', evidence: 'AA==' }), false],
     ['no evidence', () => null, false],
   ])('holds of the GPUs what the tool of the driver prints: %s', async (_, evidenceFor, isKept) => {
-    const kernel = new ConfigfsDouble('tdx_guest', quoteAbout);
+    const kernel = tdxDouble(quoteAbout);
     const machine: Machine = Object.assign(Object.create(kernel) as Machine, {
       run: async (program: string, parameters: readonly string[]) => {
         expect(program).toBe('nvattest');

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
 
 /** What readers of evidence use of a machine. Tests replace it by one that behaves like the kernel's files. */
 export interface Machine {
+  exists(path: string): Promise<boolean>;
   readFile(path: string): Promise<Uint8Array>;
   writeFile(path: string, bytes: Uint8Array): Promise<void>;
   makeFolder(path: string): Promise<void>;
@@ -25,6 +26,11 @@ const execute = promisify(execFile);
 
 /** The machine that this process runs on. */
 export const localMachine: Machine = {
+  exists: (path) =>
+    access(path).then(
+      () => true,
+      () => false,
+    ),
   readFile,
   writeFile,
   makeFolder: (path) => mkdir(path),

@@ -8,6 +8,12 @@ import { TsmReportReader } from './tsm-report.js';
 /** `auto`: whatever trusted hardware the machine has. */
 export type TeeChoice = 'auto' | 'tdx' | 'sev-snp' | 'software';
 
+/** Older kernels give SEV-SNP reports through this device only. */
+const sevDevice = '/dev/sev-guest';
+const sevDeviceReason =
+  `${sevDevice} exists, but reports come from it by an ioctl, which Node.js cannot make without native code. ` +
+  'Use a kernel of 6.7 or later, which also has them in configfs';
+
 /**
  * Finds a reader that works, which it proves by reading evidence once. Null for `software`. Rejects with an
  * `EvidenceError` that says why each reader failed: nothing falls back to `software`.
@@ -23,6 +29,7 @@ export async function openEvidence(choice: TeeChoice, machine: Machine = localMa
       reasons.push((error as Error).message);
     }
   }
+  if (choice !== 'tdx' && (await machine.exists(sevDevice))) reasons.push(sevDeviceReason);
   throw new EvidenceError(reasons.join('; '));
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseSevReport } from './sev-report.js';
 import { parseTdxQuote } from './tdx-quote.js';
 import { verifyTdxQuote } from './verify-tdx-quote.js';
 
@@ -66,30 +65,5 @@ describe('a TDX quote of a real machine', () => {
 
   it('is not every text of bytes', () => {
     for (const length of [0, 47, 48, 632, 5_000]) expect(parseTdxQuote(new Uint8Array(length))).toBeNull();
-  });
-});
-
-describe('an SEV-SNP report', () => {
-  /** The layout of a report, made here: no public sample with a known signature is stored. */
-  function report(policy: bigint): Uint8Array {
-    const bytes = new Uint8Array(1_184);
-    const view = new DataView(bytes.buffer);
-    view.setUint32(0, 3, true);
-    view.setBigUint64(8, policy, true);
-    bytes.fill(7, 0x50, 0x90);
-    bytes.fill(9, 0x90, 0xc0);
-    return bytes;
-  }
-
-  it('shows its report data, its measurement and whether debugging is allowed', () => {
-    const parsed = parseSevReport(report(0x3_0000n))!;
-    expect(parsed).toMatchObject({ version: 3, isDebug: false, measurement: '09'.repeat(48) });
-    expect(Buffer.from(parsed.reportData).toString('hex')).toBe('07'.repeat(64));
-    expect(parseSevReport(report(0xb_0000n))!.isDebug).toBe(true);
-  });
-
-  it('has one length and a known version', () => {
-    expect(parseSevReport(report(0n).subarray(1))).toBeNull();
-    expect(parseSevReport(new Uint8Array(1_184))).toBeNull();
   });
 });

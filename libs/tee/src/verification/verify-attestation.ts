@@ -1,6 +1,8 @@
 import { addressOfPublicKey } from '../host-identity.js';
-import { parseSevReport } from '../quotes/sev-report.js';
+import { readCertificateTable, readPemCertificates } from '../quotes/sev-certificates.js';
+import { parseSevReport, type SevReport } from '../quotes/sev-report.js';
 import { parseTdxQuote, type TdxQuote } from '../quotes/tdx-quote.js';
+import { type SevCertificates, verifySevReport } from '../quotes/verify-sev-report.js';
 import { verifyTdxQuote } from '../quotes/verify-tdx-quote.js';
 import { readNonce, reportDataOf } from '../report-data.js';
 import { type ClaimResult, proven, refuted, unknown } from './claim.js';
@@ -11,9 +13,12 @@ export interface AttestationResponse {
   /** Base64, base64url or hex. */
   readonly intel_quote?: unknown;
   readonly sev_report?: unknown;
+  /** Certificates of the report, as the kernel returned them; base64. */
+  readonly sev_certificates?: unknown;
   readonly signing_key?: unknown;
   readonly signing_public_key?: unknown;
   readonly signing_address?: unknown;
+  readonly attestation?: { readonly workload_keyset?: unknown; readonly keyset_endorsement?: { readonly value?: unknown } };
 }
 
 /** Status of the firmware of a machine, as its maker publishes it. */
@@ -31,6 +36,15 @@ export interface VerifyOptions {
   readonly firmwareOf?: (quote: Uint8Array) => Promise<FirmwareStatus>;
   /** Expected measurements as hex: MRTD and RTMR0 to 3, or that of an SEV-SNP guest. Absent: nothing is expected. */
   readonly measurements?: readonly string[];
+  /** TDX: coordinates of the only trusted root key, as hex; for machines of tests. Absent: the maker's. */
+  readonly tdxRoot?: string;
+  /**
+   * SEV-SNP: certificates as PEM. Those that signed themselves are the only trusted roots; others complete what the
+   * service sends. Absent: the maker's roots.
+   */
+  readonly amdCertificates?: string;
+  /** SEV-SNP: lowest accepted versions of boot loader, TEE, SNP and microcode. Absent: nothing is expected. */
+  readonly minimumFirmware?: readonly number[];
 }
 
 /** Checks what a service returned about the key of a model host. Never rejects; every claim has a result. */
@@ -54,7 +68,7 @@ async function verifyTdx(response: AttestationResponse, options: VerifyOptions):
   const bytes = readBytes(response.intel_quote);
   const quote = bytes === null ? null : parseTdxQuote(bytes);
   if (bytes === null || quote === null) return [refuted('hardware', 'What came as a quote is none.')];
-  const holds = verifyTdxQuote(quote, options.nowMs);
+  const holds = verifyTdxQuote(quote, options.nowMs, options.tdxRoot);
   const isGenuine = holds.signatureValid && holds.attestationKeyMatch && holds.certificateChainValid;
   return [
     isGenuine
@@ -72,12 +86,49 @@ function verifySev(response: AttestationResponse, options: VerifyOptions): Claim
   const report = bytes === null ? null : parseSevReport(bytes);
   if (report === null) return [refuted('hardware', 'What came as a report is none.')];
   return [
-    unknown('hardware', 'The signature of SEV-SNP reports is not checked here: use the tools of the maker.'),
-    unknown('firmware', 'Not checked for SEV-SNP.'),
+    sevHardwareClaim(report, response, options),
+    sevFirmwareClaim(report, options),
     debugClaim(report.isDebug, 'The policy of the guest allows debugging'),
     softwareClaim([report.measurement], options),
     ...bindingClaims(report.reportData, response, options),
   ];
+}
+
+function sevHardwareClaim(report: SevReport, response: AttestationResponse, options: VerifyOptions): ClaimResult {
+  const certificates = sevCertificatesOf(response.sev_certificates, options.amdCertificates);
+  if (certificates === null) return refuted('hardware', 'What came as certificates are none.');
+  if (certificates.chain.length === 0) {
+    const detail = 'No certificate came with the report. Get that of the chip from the maker, and give it as a file.';
+    return unknown('hardware', detail);
+  }
+  const { signatureValid, certificateChainValid, chipMatch } = verifySevReport(report, certificates, options.nowMs);
+  if (!signatureValid) return refuted('hardware', 'The signature of the report does not hold.');
+  if (!certificateChainValid) return refuted('hardware', 'The certificates of the report lead to no trusted root.');
+  if (!chipMatch) return refuted('hardware', 'The certificate is that of another chip, or of other firmware.');
+  const signer = report.signedBy === 'operator' ? 'A key that the maker gave the operator (VLEK)' : 'A processor with SEV-SNP';
+  return proven('hardware', `${signer} signed the report; its certificates lead to the maker.`);
+}
+
+/** `sent`: as the service sent them. `pem`: as the verifier gave them. Null: what came is none. */
+export function sevCertificatesOf(sent: unknown, pem = ''): SevCertificates | null {
+  try {
+    const bytes = sent === undefined ? new Uint8Array() : readBytes(sent);
+    if (bytes === null) return null;
+    const added = readPemCertificates(pem);
+    if (pem !== '' && added.length === 0) return null;
+    const roots = added.filter((certificate) => certificate.checkIssued(certificate));
+    return { chain: [...readCertificateTable(bytes), ...added], ...(roots.length > 0 && { roots }) };
+  } catch {
+    return null;
+  }
+}
+
+function sevFirmwareClaim({ firmware }: SevReport, { minimumFirmware }: VerifyOptions): ClaimResult {
+  const found = `boot loader, TEE, SNP and microcode ${firmware.join('.')}`;
+  if (minimumFirmware === undefined) return unknown('firmware', `No versions were expected. The report states ${found}.`);
+  return minimumFirmware.every((minimum, index) => (firmware[index] ?? -1) >= minimum)
+    ? proven('firmware', `It is at least what you expect: ${found}.`)
+    : refuted('firmware', `It is older than you expect: ${found}.`);
 }
 
 async function firmwareClaim(quote: Uint8Array, { firmwareOf }: VerifyOptions): Promise<ClaimResult> {

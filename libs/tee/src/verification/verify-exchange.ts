@@ -8,6 +8,7 @@ export interface SignatureResponse {
   readonly text?: unknown;
   readonly signature?: unknown;
   readonly signing_address?: unknown;
+  readonly receipt?: unknown;
 }
 
 /** A request of the caller and its response, byte for byte, without any content coding. */
